@@ -1,0 +1,1 @@
+"""Comparison of ``pymc_trees`` with other implementations of BART."""

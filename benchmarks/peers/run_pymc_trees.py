@@ -1,0 +1,67 @@
+"""Runner for this package. Variants name a step method: CGM, GrowPrune, ParticleGibbs."""
+
+from time import perf_counter
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+
+from . import protocol
+from .pymc_clock import Clock
+
+
+def thinned(idata, thin):
+    if thin == 1:
+        return idata
+    rows = slice(thin - 1, None, thin)
+    return idata.map_over_datasets(lambda ds: ds.isel(draw=rows, missing_dims="ignore"))
+
+
+def run(problem):
+    before = protocol.memory_now()
+    X, y = problem.X, problem.y
+    clock = Clock()
+    with pm.Model():
+        mu = pmt.BART("mu", X, y, m=problem.m)
+        sigma = pm.HalfNormal("sigma", y.std())
+        pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+        step = [getattr(pmt, problem.variant)()] if problem.variant else None
+        idata = pm.sample(
+            problem.n_draws,
+            tune=problem.n_warmup,
+            chains=problem.chains,
+            cores=1,
+            step=step,
+            random_seed=problem.seed,
+            callback=clock,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+        peak = protocol.memory_peak()
+        idata = thinned(idata, problem.thin)
+        start = perf_counter()
+        f = np.empty((problem.chains, problem.kept, 0), np.float32)
+        if len(problem.X_test):
+            pm.set_data({"mu_X": problem.X_test})
+            predictive = pm.sample_posterior_predictive(
+                idata, predictions=True, var_names=["mu"], progressbar=False
+            )
+            f = predictive.predictions["mu"].to_numpy().astype(np.float32)
+        predict = perf_counter() - start
+    return protocol.Result(
+        f=f,
+        sigma=idata.posterior["sigma"].to_numpy(),
+        seconds_compile=clock.compile,
+        seconds_warmup=clock.warmup,
+        seconds_sampling=clock.sampling,
+        seconds_predict=predict,
+        sweeps_per_step=1.0,
+        bytes_before=before,
+        bytes_peak=peak,
+        version=getattr(pmt, "__version__", "?"),
+    )
+
+
+if __name__ == "__main__":
+    protocol.serve(run)

@@ -1,0 +1,156 @@
+"""The training columns as the kernels read them.
+
+A continuous design keeps the float64 columns; a grid design (``n_cuts``) keeps for each cell the
+number of grid cuts below it, so that ``x <= grid[c]`` is ``code <= c`` and the cuts available to
+a node are the whole numbers from its smallest code to one below its largest. Both cases then
+share one rule: a column varies in a node when its extremes differ, and a cut has density
+``1 / (max - min)`` there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Design(NamedTuple):
+    """Training columns; ``columns[j, i]`` is column j of row i."""
+
+    columns: np.ndarray
+    """(p, n) float64, or uint8 / uint16 codes for a grid design."""
+    varies: np.ndarray
+    """(p,) bool: the column has two different values over all rows."""
+    grid: np.ndarray
+    """Grid cuts of all columns, one after another; empty for a continuous design."""
+    offsets: np.ndarray
+    """(p + 1,) int64: column j's cuts are ``grid[offsets[j]:offsets[j + 1]]``."""
+    is_grid: bool
+    """Whether cells are grid codes."""
+
+
+def make_design(X: np.ndarray, grid: list[np.ndarray] | None = None) -> Design:
+    """Design of a finite (n, p) float array.
+
+    Parameters
+    ----------
+    X : (n, p) float array
+        Training inputs.
+    grid : list of p increasing float arrays, optional
+        Cut values of each column; None for cuts anywhere between the extremes.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    n, p = X.shape
+    if grid is None:
+        columns = np.ascontiguousarray(X.T)
+        flat, offsets = np.empty(0), np.zeros(p + 1, dtype=np.int64)
+    else:
+        dtype = np.uint8 if max(len(g) for g in grid) < 256 else np.uint16
+        columns = np.empty((p, n), dtype=dtype)
+        for j in range(p):
+            columns[j] = np.searchsorted(grid[j], X[:, j], side="left")
+        flat = np.concatenate([np.asarray(g, dtype=np.float64) for g in grid])
+        offsets = np.cumsum([0] + [len(g) for g in grid]).astype(np.int64)
+    varies = columns.min(axis=1) != columns.max(axis=1)
+    return Design(columns, varies, flat, offsets, grid is not None)
+
+
+@njit(cache=True)
+def float_design(X, grid, offsets, weights):
+    """`make_design` inside compiled code, with float cells whatever the grid."""
+    n, p = X.shape
+    is_grid = offsets.size > 0
+    columns = np.empty((p, n))
+    varies = np.zeros(p, dtype=np.bool_)
+    for j in range(p):
+        for i in range(n):
+            columns[j, i] = X[i, j]
+            if is_grid:
+                cuts = grid[offsets[j] : offsets[j + 1]]
+                columns[j, i] = np.searchsorted(cuts, X[i, j])
+            varies[j] |= weights[j] > 0.0 and columns[j, i] != columns[j, 0]
+    return Design(columns, varies, grid, offsets, is_grid)
+
+
+@njit(cache=True)
+def cut_value(design, column, cut):
+    """Cut in the units of X of a cut in the units of the design's cells."""
+    if design.is_grid:
+        return design.grid[design.offsets[column] + int(cut)]
+    return cut
+
+
+@njit(cache=True)
+def cut_code(design, column, value):
+    """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
+    if not design.is_grid:
+        return value
+    first, last = design.offsets[column], design.offsets[column + 1]
+    k = first + np.searchsorted(design.grid[first:last], value)
+    if k < last and design.grid[k] == value:
+        return float(k - first)
+    return -1.0
+
+
+@njit(cache=True)
+def draw_cut(rng, design, low, high):
+    """Cut uniform over ``[low, high)``: real numbers, or the whole ones for a grid."""
+    cut = low + rng.random() * (high - low)
+    if design.is_grid:
+        cut = np.floor(cut)
+    if cut >= high:  # rounding of an interval a few ulps wide
+        cut = low
+    return cut
+
+
+@njit(cache=True)
+def column_varies(design, column, rows, start, stop):
+    """Whether ``rows[start:stop]`` hold two different values of a column."""
+    if not design.varies[column]:
+        return False
+    cells = design.columns[column]
+    first = cells[rows[start]]
+    for k in range(start + 1, stop):
+        if cells[rows[k]] != first:
+            return True
+    return False
+
+
+@njit(cache=True)
+def any_column_varies(design, rows, start, stop):
+    """Whether ``rows[start:stop]`` can be split at all."""
+    if stop - start < 2:
+        return False
+    for j in range(design.columns.shape[0]):
+        if column_varies(design, j, rows, start, stop):
+            return True
+    return False
+
+
+@njit(cache=True)
+def column_range(design, column, rows, start, stop):
+    """Smallest and largest cell of a column among ``rows[start:stop]``, as floats."""
+    cells = design.columns[column]
+    low = cells[rows[start]]
+    high = low
+    for k in range(start + 1, stop):
+        x = cells[rows[k]]
+        low = min(low, x)
+        high = max(high, x)
+    return float(low), float(high)
+
+
+@njit(cache=True)
+def partition_rows(design, column, cut, rows, start, stop, spare):
+    """Put the rows with ``x <= cut`` first, keeping order; the place where the others start."""
+    cells = design.columns[column]
+    left, right = start, 0
+    for k in range(start, stop):
+        i = rows[k]
+        goes_left = cells[i] <= cut
+        rows[left] = i
+        spare[right] = i
+        left += goes_left
+        right += not goes_left
+    for k in range(right):
+        rows[left + k] = spare[k]
+    return left

@@ -1,0 +1,51 @@
+"""Split a leaf, join two leaves; the only functions that take or give back places of the pool."""
+
+from numba import njit
+
+from pymc_trees.core.forest.trees import NONE
+
+
+@njit(cache=True)
+def split_leaf(trees, node, column, cut):
+    """Give a leaf two children; False when the pool has no room.
+
+    The caller sets the children's ``count``, ``closed`` and ``leaf_of``, and the node's prior
+    terms.
+    """
+    if trees.n_free[0] < 2:
+        return False
+    for side in range(2):
+        trees.n_free[0] -= 1
+        child = trees.free[trees.n_free[0]]
+        if side == 0:
+            trees.left[node] = child
+        else:
+            trees.right[node] = child
+        trees.column[child] = NONE
+        trees.left[child] = NONE
+        trees.right[child] = NONE
+        trees.parent[child] = node
+        trees.depth[child] = trees.depth[node] + 1
+        trees.log_cut[child] = 0.0
+        trees.log_column[child] = 0.0
+    trees.column[node] = column
+    trees.cut[node] = cut
+    return True
+
+
+@njit(cache=True)
+def join_leaves(trees, tree, node):
+    """Make a split node whose children are leaves a leaf again, with the rows of both."""
+    left, right = trees.left[node], trees.right[node]
+    leaf_of = trees.leaf_of[tree]
+    for i in range(leaf_of.size):
+        if leaf_of[i] == left or leaf_of[i] == right:
+            leaf_of[i] = node
+    trees.free[trees.n_free[0]] = right
+    trees.free[trees.n_free[0] + 1] = left
+    trees.n_free[0] += 2
+    trees.column[node] = NONE
+    trees.left[node] = NONE
+    trees.right[node] = NONE
+    trees.log_cut[node] = 0.0
+    trees.log_column[node] = 0.0

@@ -1,0 +1,154 @@
+"""Working arrays to the encoded value of `fields` and back."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import (
+    any_column_varies,
+    column_range,
+    column_varies,
+    cut_code,
+    cut_value,
+    partition_rows,
+)
+from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.fields import BITS, CLOSED, LEAF, LOG_COLUMNS, LOG_CUTS, SEAL, UNUSED
+from pymc_trees.core.forest.seal import compute_seal
+from pymc_trees.core.forest.trees import preorder
+
+
+@njit(cache=True)
+def encode(trees, design, sizes, fingerprint, fit, nodes):
+    """Encoded value of a forest.
+
+    Parameters
+    ----------
+    fit : (n, K) float64
+        The forest's outputs at the training rows; read when the layout caches them.
+    nodes : (max_nodes,) int32
+        Room for one tree in preorder.
+    """
+    n_values = sizes.n_values
+    value = np.zeros((sizes.rows, 1 + n_values))
+    certificate = value[sizes.max_nodes :].reshape(-1)
+    row, leaf = 0, 0
+    log_cuts, log_columns = 0.0, 0.0
+    for t in range(sizes.m):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            column = trees.column[node]
+            if column >= 0:
+                value[row, 0] = column
+                value[row, 1] = cut_value(design, column, trees.cut[node])
+                log_cuts += trees.log_cut[node]
+                log_columns += trees.log_column[node]
+            else:
+                value[row, 0] = LEAF
+                for v in range(n_values):
+                    value[row, 1 + v] = trees.values[node, v]
+                if trees.closed[node]:
+                    certificate[CLOSED + leaf // BITS] += 2.0 ** (leaf % BITS)
+                leaf += 1
+            row += 1
+    for k in range(row, sizes.max_nodes):
+        value[k, 0] = UNUSED
+    certificate[LOG_CUTS] = log_cuts
+    certificate[LOG_COLUMNS] = log_columns
+    if sizes.cache_fit:
+        flat = fit.reshape(-1)
+        certificate[sizes.fit_start : sizes.fit_start + flat.size] = flat
+    certificate[SEAL] = compute_seal(value, sizes.max_nodes, fingerprint)
+    return value
+
+
+@njit(cache=True)
+def log_column_probability(design, weights, column, rows, start, stop):
+    """Log of ``weights[column]`` over the sum of the weights of the columns that vary in a node."""
+    total = 0.0
+    for j in range(weights.size):
+        if column_varies(design, j, rows, start, stop):
+            total += weights[j]
+    return np.log(weights[column] / total)
+
+
+@njit(cache=True)
+def decode(value, design, weights, sizes, trees, rows, spare):
+    """Fill working arrays from the node rows of a value; False when they are not a forest.
+
+    Every rule is checked: whole column numbers of columns that vary, cuts inside the range of the
+    node's training rows (so that no leaf is empty), trees that end where the next one starts. The
+    prior's terms of every node are computed again from the training rows.
+
+    Parameters
+    ----------
+    trees : Trees
+        Fresh from `make_trees`; overwritten.
+    rows, spare : (n,) int32
+        Room for row numbers.
+    """
+    n, p = sizes.n_rows, design.columns.shape[0]
+    starts = np.empty(sizes.max_nodes, dtype=np.int64)
+    stops = np.empty(sizes.max_nodes, dtype=np.int64)
+    stack = np.empty(sizes.max_nodes, dtype=np.int32)
+    at = 0
+    for t in range(sizes.m):
+        for i in range(n):
+            rows[i] = i
+        root = trees.roots[t]
+        starts[root], stops[root] = 0, n
+        stack[0] = root
+        height = 1
+        while height > 0:
+            height -= 1
+            node = stack[height]
+            start, stop = starts[node], stops[node]
+            if at >= sizes.max_nodes:
+                return False
+            kind = value[at, 0]
+            trees.count[node] = stop - start
+            trees.closed[node] = not any_column_varies(design, rows, start, stop)
+            if kind == LEAF:
+                for v in range(sizes.n_values):
+                    trees.values[node, v] = value[at, 1 + v]
+                    if not np.isfinite(value[at, 1 + v]):
+                        return False
+                for k in range(start, stop):
+                    trees.leaf_of[t, rows[k]] = node
+            else:
+                if not (kind >= 0 and kind < p and kind == np.floor(kind)):
+                    return False
+                column = int(kind)
+                if not column_varies(design, column, rows, start, stop):
+                    return False
+                low, high = column_range(design, column, rows, start, stop)
+                cut = cut_code(design, column, value[at, 1])
+                if not (cut >= low and cut < high) or not split_leaf(trees, node, column, cut):
+                    return False
+                trees.log_cut[node] = -np.log(high - low)
+                trees.log_column[node] = log_column_probability(
+                    design, weights, column, rows, start, stop
+                )
+                middle = partition_rows(design, column, cut, rows, start, stop, spare)
+                left, right = trees.left[node], trees.right[node]
+                starts[left], stops[left] = start, middle
+                starts[right], stops[right] = middle, stop
+                stack[height] = right
+                stack[height + 1] = left
+                height += 2
+            at += 1
+    for k in range(at, sizes.max_nodes):
+        if value[k, 0] != UNUSED:
+            return False
+    return True
+
+
+@njit(cache=True)
+def fit_of(trees, fit):
+    """Write the sum over trees of the leaf values at the training rows to ``fit``, (n, K)."""
+    fit[:] = 0.0
+    m, n = trees.leaf_of.shape
+    for t in range(m):
+        for i in range(n):
+            leaf = trees.leaf_of[t, i]
+            for v in range(fit.shape[1]):
+                fit[i, v] += trees.values[leaf, v]

@@ -1,0 +1,30 @@
+"""Which training rows reach a node."""
+
+from numba import njit
+
+
+@njit(cache=True)
+def rows_of_leaf(leaf_of, leaf, rows):
+    """Write the rows of a leaf to ``rows``, increasing; their number."""
+    n = 0
+    for i in range(leaf_of.size):
+        rows[n] = i
+        n += leaf_of[i] == leaf
+    return n
+
+
+@njit(cache=True)
+def rows_below(leaf_of, trees, nodes, n_nodes, inside, rows):
+    """Write the rows of the leaves among ``nodes[:n_nodes]`` to ``rows``, increasing; their number.
+
+    ``inside`` is a (max_nodes,) bool array, False everywhere before and after.
+    """
+    for k in range(n_nodes):
+        inside[nodes[k]] = trees.column[nodes[k]] < 0
+    n = 0
+    for i in range(leaf_of.size):
+        rows[n] = i
+        n += inside[leaf_of[i]]
+    for k in range(n_nodes):
+        inside[nodes[k]] = False
+    return n

@@ -1,0 +1,63 @@
+"""The seal of an encoded forest: 52 bits over a design's fingerprint and every entry."""
+
+import hashlib
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.fields import SEAL
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(29)
+_KEEP = np.uint64(12)
+
+
+def fingerprint(*parts) -> float:
+    """52-bit fingerprint, as a whole float, of arrays and of anything with a faithful repr."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(repr(part).encode())
+    return float(int.from_bytes(digest.digest()[:8], "little") >> 12)
+
+
+@njit(cache=True)
+def _mix(state, word):
+    state = (state ^ word) * _MULTIPLIER
+    return state ^ (state >> _FOLD)
+
+
+@njit(cache=True)
+def compute_seal(value, max_nodes, fingerprint):
+    """Seal of a C-contiguous value; the seal entry itself is left out."""
+    words = value.reshape(-1).view(np.uint64)
+    skip = max_nodes * value.shape[1] + SEAL
+    # Four chains hide the latency of the multiplication.
+    a = np.uint64(fingerprint)
+    b = ~a
+    c = a ^ _MULTIPLIER
+    d = ~c
+    start = 0
+    for end in (skip, words.size):
+        k = start
+        while k + 4 <= end:
+            a = _mix(a, words[k])
+            b = _mix(b, words[k + 1])
+            c = _mix(c, words[k + 2])
+            d = _mix(d, words[k + 3])
+            k += 4
+        while k < end:
+            a = _mix(a, words[k])
+            k += 1
+        start = skip + 1
+    total = _mix(_mix(_mix(_mix(a, b), c), d), np.uint64(words.size))
+    return float(total >> _KEEP)
+
+
+@njit(cache=True)
+def is_sealed(value, max_nodes, fingerprint):
+    """Whether nothing was written into the value since `encode` made it for this design."""
+    return value[max_nodes, SEAL] == compute_seal(value, max_nodes, fingerprint)

@@ -1,0 +1,103 @@
+"""Working arrays of a forest: all nodes of all trees in one pool with a free list.
+
+Node ids are places in the pool; ``roots[t]`` starts tree t. Every choice a sampler makes walks a
+tree in preorder, so that where a node lies in the pool never matters.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+NONE = -1
+
+
+class Trees(NamedTuple):
+    """Forest that can be edited; N = ``max_nodes`` places, K leaf values, n training rows."""
+
+    roots: np.ndarray
+    """(m,) int32: root of each tree."""
+    column: np.ndarray
+    """(N,) int32: split column; -1 for a leaf."""
+    cut: np.ndarray
+    """(N,) float64: cut in the units of the design; unused in a leaf."""
+    left: np.ndarray
+    """(N,) int32: left child (``x <= cut``); -1 for a leaf."""
+    right: np.ndarray
+    """(N,) int32: right child; -1 for a leaf."""
+    parent: np.ndarray
+    """(N,) int32: parent; -1 for a root."""
+    depth: np.ndarray
+    """(N,) int32: 0 for a root."""
+    count: np.ndarray
+    """(N,) int64: training rows in the node."""
+    closed: np.ndarray
+    """(N,) bool: the node's training rows are all alike, so that it cannot split."""
+    log_cut: np.ndarray
+    """(N,) float64: log density of the cut given node and column; 0 in a leaf."""
+    log_column: np.ndarray
+    """(N,) float64: log probability of the column given the node; 0 in a leaf."""
+    values: np.ndarray
+    """(N, K) float64: leaf values; unused in a split node."""
+    leaf_of: np.ndarray
+    """(m, n) uint32: the leaf of each training row in each tree."""
+    free: np.ndarray
+    """(N,) int32: stack of unused places."""
+    n_free: np.ndarray
+    """(1,) int64: height of that stack."""
+
+
+@njit(cache=True)
+def make_trees(m, max_nodes, n_values, n_rows):
+    """Forest of ``m`` stumps whose values are 0."""
+    leaf_of = np.empty((m, n_rows), dtype=np.uint32)
+    free = np.empty(max_nodes, dtype=np.int32)
+    for k in range(max_nodes - m):
+        free[k] = max_nodes - 1 - k
+    n_free = np.full(1, max_nodes - m)
+    count = np.zeros(max_nodes, dtype=np.int64)
+    count[:m] = n_rows
+    for t in range(m):
+        leaf_of[t] = t
+    return Trees(
+        np.arange(m).astype(np.int32),
+        np.full(max_nodes, NONE, dtype=np.int32),
+        np.zeros(max_nodes),
+        np.full(max_nodes, NONE, dtype=np.int32),
+        np.full(max_nodes, NONE, dtype=np.int32),
+        np.full(max_nodes, NONE, dtype=np.int32),
+        np.zeros(max_nodes, dtype=np.int32),
+        count,
+        np.zeros(max_nodes, dtype=np.bool_),
+        np.zeros(max_nodes),
+        np.zeros(max_nodes),
+        np.zeros((max_nodes, n_values)),
+        leaf_of,
+        free,
+        n_free,
+    )
+
+
+@njit(cache=True)
+def preorder(trees, top, out):
+    """Write the nodes below and including ``top`` in preorder to ``out``; their number."""
+    out[0] = top
+    n = 1
+    node = top
+    while True:
+        if trees.column[node] >= 0:
+            node = trees.left[node]
+        else:
+            while node != top and trees.right[trees.parent[node]] == node:
+                node = trees.parent[node]
+            if node == top:
+                return n
+            node = trees.right[trees.parent[node]]
+        out[n] = node
+        n += 1
+
+
+@njit(cache=True)
+def is_twig(trees, node):
+    """Whether both children of a split node are leaves, so that it can be pruned."""
+    return trees.column[trees.left[node]] < 0 and trees.column[trees.right[node]] < 0

@@ -1,0 +1,103 @@
+"""Dirichlet leaf of a single tree: class probabilities.
+
+``theta ~ Dirichlet(alpha/K, ..)``, ``y_i | theta ~ Categorical(theta)``.
+
+With n_k rows of class k (Lakshminarayanan thesis, section 3.2; ``alpha`` is the total):
+
+    p(y) = Gamma(alpha) / Gamma(alpha + n) * prod_k Gamma(alpha/K + n_k) / Gamma(alpha/K)
+    theta | y ~ Dirichlet(alpha/K + n_k)
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.leaves.contract import register
+
+
+class DirichletData(NamedTuple):
+    """A Dirichlet leaf and the rows it sees."""
+
+    alpha: float
+    n_classes: int
+    y: np.ndarray
+    """(n,) int64 classes 0 .. K-1; (0,) without data."""
+
+
+def make_dirichlet(alpha, n_classes, y) -> DirichletData:
+    """Leaf model of observed classes; an empty ``y`` for no data."""
+    return DirichletData(float(alpha), int(n_classes), np.asarray(y, dtype=np.int64))
+
+
+@njit(cache=True)
+def _n_stats(leaf):
+    return leaf.n_classes
+
+
+@njit(cache=True)
+def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+    if new < 0:
+        return
+    for k in range(n_nodes):
+        stats[nodes[k]] = 0.0
+    for i in range(leaf.y.size):
+        stats[trees.leaf_of[new, i], leaf.y[i]] += 1.0
+
+
+@njit(cache=True)
+def _add_rows(leaf, rows, start, stop, out):
+    out[:] = 0.0
+    if leaf.y.size == 0:
+        return
+    for k in range(start, stop):
+        out[leaf.y[rows[k]]] += 1.0
+
+
+@njit(cache=True)
+def _log_marginal(leaf, stats):
+    each = leaf.alpha / leaf.n_classes
+    n = 0.0
+    total = math.lgamma(leaf.alpha)
+    for k in range(leaf.n_classes):
+        if stats[k] > 0.0:
+            total += math.lgamma(each + stats[k]) - math.lgamma(each)
+            n += stats[k]
+    return total - math.lgamma(leaf.alpha + n)
+
+
+@njit(cache=True)
+def _draw_values(leaf, rng, stats, out):
+    # In logs, Gamma(a) = Gamma(a + 1) U**(1/a): a gamma of small shape would underflow.
+    each = leaf.alpha / leaf.n_classes
+    largest = -np.inf
+    for k in range(leaf.n_classes):
+        shape = each + stats[k]
+        out[k] = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random()) / shape
+        largest = max(largest, out[k])
+    total = 0.0
+    for k in range(leaf.n_classes):
+        out[k] = max(np.exp(out[k] - largest), np.finfo(np.float64).tiny)
+        total += out[k]
+    for k in range(leaf.n_classes):
+        out[k] /= total
+
+
+@njit(cache=True)
+def _log_likelihood(leaf, trees):
+    total = 0.0
+    for i in range(leaf.y.size):
+        total += np.log(trees.values[trees.leaf_of[0, i], leaf.y[i]])
+    return total
+
+
+register(
+    DirichletData,
+    n_stats=_n_stats,
+    next_tree=_next_tree,
+    add_rows=_add_rows,
+    log_marginal=_log_marginal,
+    draw_values=_draw_values,
+    log_likelihood=_log_likelihood,
+)

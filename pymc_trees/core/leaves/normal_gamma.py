@@ -1,0 +1,128 @@
+"""Normal-gamma leaf of a single tree: mean and precision.
+
+``tau ~ Gamma(nu/2, rate nu lam/2)``, ``mu | tau ~ N(0, 1/(a tau))``,
+``y_i | mu, tau ~ N(mu, 1/tau)``.
+
+With n rows, mean ybar and sum of squares SS about it, let
+``B = nu lam + SS + a n ybar**2 / (a + n)``. Integrating mu, then tau:
+
+    p(y) = (2 pi)**(-n/2) sqrt(a / (a + n)) (nu lam / 2)**(nu/2) / Gamma(nu/2)
+           * Gamma((n + nu)/2) / (B/2)**((n + nu)/2)
+    tau | y ~ Gamma((n + nu)/2, rate B/2),   mu | tau, y ~ N(n ybar / (n + a), 1 / ((a + n) tau))
+
+This is Parnell 2018 ("Mean and variance changing") with the plus sign in B throughout.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.leaves.contract import register
+
+
+class NormalGammaData(NamedTuple):
+    """A normal-gamma leaf and the rows it sees."""
+
+    a: float
+    nu: float
+    lam: float
+    y: np.ndarray
+    """(n,) the rows, less ``centre``; (0,) without data."""
+    centre: float
+    """Subtracted from the rows, so that sums of squares keep their digits."""
+
+
+def make_normal_gamma(a, nu, lam, y) -> NormalGammaData:
+    """Leaf model of observed rows; an empty ``y`` for no data."""
+    y = np.asarray(y, dtype=np.float64)
+    centre = float(y.mean()) if y.size else 0.0
+    return NormalGammaData(float(a), float(nu), float(lam), y - centre, centre)
+
+
+@njit(cache=True)
+def _n_stats(leaf):
+    return 3  # n, sum, sum of squares, of the centred rows
+
+
+@njit(cache=True)
+def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+    if new < 0:
+        return
+    for k in range(n_nodes):
+        stats[nodes[k]] = 0.0
+    for i in range(leaf.y.size):
+        s = stats[trees.leaf_of[new, i]]
+        s[0] += 1.0
+        s[1] += leaf.y[i]
+        s[2] += leaf.y[i] * leaf.y[i]
+
+
+@njit(cache=True)
+def _add_rows(leaf, rows, start, stop, out):
+    out[:] = 0.0
+    if leaf.y.size == 0:
+        return
+    for k in range(start, stop):
+        y = leaf.y[rows[k]]
+        out[0] += 1.0
+        out[1] += y
+        out[2] += y * y
+
+
+@njit(cache=True)
+def _mean_and_b(leaf, stats):
+    n = stats[0]
+    mean = leaf.centre
+    ss = 0.0
+    if n > 0.0:
+        mean += stats[1] / n
+        ss = max(stats[2] - stats[1] * stats[1] / n, 0.0)
+    return mean, leaf.nu * leaf.lam + ss + leaf.a * n * mean * mean / (leaf.a + n)
+
+
+@njit(cache=True)
+def _log_marginal(leaf, stats):
+    n, nu = stats[0], leaf.nu
+    _, b = _mean_and_b(leaf, stats)
+    return (
+        -0.5 * n * np.log(2.0 * np.pi)
+        + 0.5 * np.log(leaf.a / (leaf.a + n))
+        + 0.5 * nu * np.log(0.5 * nu * leaf.lam)
+        - math.lgamma(0.5 * nu)
+        + math.lgamma(0.5 * (n + nu))
+        - 0.5 * (n + nu) * np.log(0.5 * b)
+    )
+
+
+@njit(cache=True)
+def _draw_values(leaf, rng, stats, out):
+    n = stats[0]
+    mean, b = _mean_and_b(leaf, stats)
+    tau = rng.standard_gamma(0.5 * (n + leaf.nu)) / (0.5 * b)
+    tau = max(tau, np.finfo(np.float64).tiny)  # a gamma draw may underflow
+    out[0] = n * mean / (n + leaf.a) + rng.standard_normal() / np.sqrt((leaf.a + n) * tau)
+    out[1] = tau
+
+
+@njit(cache=True)
+def _log_likelihood(leaf, trees):
+    total = 0.0
+    for i in range(leaf.y.size):
+        node = trees.leaf_of[0, i]
+        tau = trees.values[node, 1]
+        error = leaf.y[i] + leaf.centre - trees.values[node, 0]
+        total += 0.5 * (np.log(tau / (2.0 * np.pi)) - tau * error * error)
+    return total
+
+
+register(
+    NormalGammaData,
+    n_stats=_n_stats,
+    next_tree=_next_tree,
+    add_rows=_add_rows,
+    log_marginal=_log_marginal,
+    draw_values=_draw_values,
+    log_likelihood=_log_likelihood,
+)

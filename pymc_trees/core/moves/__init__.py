@@ -1,0 +1,8 @@
+"""How does a tree change? One move a file, each proposing and, when accepted, editing one tree.
+
+Reading order: `census` (what can be moved, and how likely each move is), `workspace` (arrays a
+move writes to), `grow_prune`, `subtree` (a subtree whose rules were replaced), `change`, `swap`.
+A move draws a proposal, adds up the log of its Metropolis-Hastings ratio, and accepts.
+
+May import: `core.forest`, `core.priors`, and the contract of `core.leaves`.
+"""

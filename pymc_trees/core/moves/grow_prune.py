@@ -1,0 +1,161 @@
+"""Grow: a leaf becomes a split with two leaves. Prune: the reverse.
+
+Column and cut of a grown node come from the prior given its rows, so that their density cancels
+between proposal and prior. With d the leaf's depth, T the tree and T' the grown one,
+
+    ratio = p(rows left) p(rows right) / p(rows) * p_split(d) s_left s_right / p_stop(d)
+            * [P(prune | T') / twigs(T')] / [P(grow | T) / open(T)]
+
+where s is ``p_stop(d + 1)``, or 1 for a child whose rows are all alike, ``open`` counts the
+leaves with a valid split and ``twigs`` the prunable nodes of the whole tree.
+"""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import (
+    any_column_varies,
+    column_range,
+    draw_cut,
+    partition_rows,
+)
+from pymc_trees.core.forest.edit import join_leaves, split_leaf
+from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.rows import rows_of_leaf
+from pymc_trees.core.forest.trees import is_twig
+from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.moves.census import (
+    GROW,
+    PRUNE,
+    Census,
+    accepts,
+    available_weight,
+    pick,
+)
+from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+
+FULL = -1
+"""Status of a grow that was accepted but found no room in the pool."""
+
+
+@njit(cache=True)
+def log_grow_ratio(prior, depth, left_closed, right_closed, weights, census, parent_is_twig):
+    """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
+
+    ``census`` counts the smaller tree; ``parent_is_twig`` says whether the parent of the grown
+    leaf can be pruned before the move.
+    """
+    open_after = census.open_leaves - 1 + (not left_closed) + (not right_closed)
+    log_prior = (
+        log_split(prior, depth)  # Lakshminarayanan2015 (4)-(5); column and cut cancel
+        + log_stop(prior, depth + 1, left_closed)
+        + log_stop(prior, depth + 1, right_closed)
+        - log_stop(prior, depth, False)
+    )
+    log_back = np.log(
+        weights[PRUNE] / available_weight(weights, open_after, census.splits + 1)
+    ) - np.log(census.twigs + 1 - parent_is_twig)
+    log_there = np.log(
+        weights[GROW] / available_weight(weights, census.open_leaves, census.splits)
+    ) - np.log(census.open_leaves)
+    return log_prior + log_back - log_there
+
+
+@njit(cache=True)
+def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
+    """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
+    target = pick(rng, census.open_leaves)
+    node = -1
+    for k in range(census.n_nodes):
+        candidate = work.nodes[k]
+        if trees.column[candidate] < 0 and not trees.closed[candidate]:
+            if target == 0:
+                node = candidate
+                break
+            target -= 1
+    n = rows_of_leaf(trees.leaf_of[tree], node, work.rows)
+    column = draw_column(rng, prior, design, work.rows, 0, n)
+    low, high = column_range(design, column, work.rows, 0, n)
+    cut = draw_cut(rng, design, low, high)
+    middle = partition_rows(design, column, cut, work.rows, 0, n, work.spare)
+    add_rows(leaf, work.rows, 0, middle, work.new_stats[0])
+    for d in range(work.stats.shape[1]):
+        work.new_stats[1, d] = work.stats[node, d] - work.new_stats[0, d]
+    left_closed = not any_column_varies(design, work.rows, 0, middle)
+    right_closed = not any_column_varies(design, work.rows, middle, n)
+    parent = trees.parent[node]
+    log_ratio = (
+        log_marginal(leaf, work.new_stats[0])
+        + log_marginal(leaf, work.new_stats[1])
+        - log_marginal(leaf, work.stats[node])
+        + log_grow_ratio(
+            prior,
+            trees.depth[node],
+            left_closed,
+            right_closed,
+            weights,
+            census,
+            parent >= 0 and is_twig(trees, parent),
+        )
+    )
+    if not accepts(rng, log_ratio):
+        return 0
+    log_column = log_column_probability(design, prior.weights, column, work.rows, 0, n)
+    if not split_leaf(trees, node, column, cut):
+        return FULL
+    trees.log_cut[node] = -np.log(high - low)
+    trees.log_column[node] = log_column
+    left, right = trees.left[node], trees.right[node]
+    trees.count[left], trees.count[right] = middle, n - middle
+    trees.closed[left], trees.closed[right] = left_closed, right_closed
+    work.stats[left] = work.new_stats[0]
+    work.stats[right] = work.new_stats[1]
+    for k in range(n):
+        trees.leaf_of[tree, work.rows[k]] = left if k < middle else right
+    return 1
+
+
+@njit(cache=True)
+def prune(rng, trees, tree, prior, leaf, weights, census, work):
+    """Propose to join two leaves; 1 when accepted, else 0."""
+    target = pick(rng, census.twigs)
+    node = -1
+    for k in range(census.n_nodes):
+        candidate = work.nodes[k]
+        if trees.column[candidate] >= 0 and is_twig(trees, candidate):
+            if target == 0:
+                node = candidate
+                break
+            target -= 1
+    left, right = trees.left[node], trees.right[node]
+    left_closed, right_closed = trees.closed[left], trees.closed[right]
+    parent = trees.parent[node]
+    sibling_is_leaf = False
+    if parent >= 0:
+        sibling = trees.right[parent] if trees.left[parent] == node else trees.left[parent]
+        sibling_is_leaf = trees.column[sibling] < 0
+    open_before = census.open_leaves + 1 - (not left_closed) - (not right_closed)
+    smaller = Census(
+        census.n_nodes - 2, open_before, census.splits - 1, census.twigs - 1 + sibling_is_leaf
+    )
+    for d in range(work.stats.shape[1]):
+        work.new_stats[0, d] = work.stats[left, d] + work.stats[right, d]
+    log_ratio = (
+        log_marginal(leaf, work.new_stats[0])
+        - log_marginal(leaf, work.stats[left])
+        - log_marginal(leaf, work.stats[right])
+        - log_grow_ratio(
+            prior,
+            trees.depth[node],
+            left_closed,
+            right_closed,
+            weights,
+            smaller,
+            sibling_is_leaf,
+        )
+    )
+    if not accepts(rng, log_ratio):
+        return 0
+    join_leaves(trees, tree, node)
+    work.stats[node] = work.new_stats[0]
+    return 1

@@ -1,0 +1,54 @@
+"""Arrays that moves write to, made once per forest."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Workspace(NamedTuple):
+    """Room for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
+
+    rows: np.ndarray
+    """(n,) int32: rows of the node a move acts on."""
+    spare: np.ndarray
+    """(n,) int32: room for `partition_rows`."""
+    nodes: np.ndarray
+    """(N,) int32: the tree in preorder."""
+    below: np.ndarray
+    """(N,) int32: a subtree in preorder."""
+    inside: np.ndarray
+    """(N,) bool: False between calls."""
+    stats: np.ndarray
+    """(N, D) float64: statistics of the leaves of the open tree."""
+    start: np.ndarray
+    """(N,) int64: first place of a node's rows in ``rows`` under a proposed subtree."""
+    stop: np.ndarray
+    """(N,) int64: end of them."""
+    log_cut: np.ndarray
+    """(N,) float64: proposed ``Trees.log_cut``."""
+    log_column: np.ndarray
+    """(N,) float64: proposed ``Trees.log_column``."""
+    closed: np.ndarray
+    """(N,) bool: proposed ``Trees.closed``."""
+    new_stats: np.ndarray
+    """(N, D) float64: proposed statistics of leaves."""
+
+
+def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
+    """Workspace for a forest of ``max_nodes`` nodes over ``n_rows`` rows."""
+    max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
+    ints = lambda size: np.zeros(size, dtype=np.int32)  # noqa: E731
+    return Workspace(
+        rows=ints(n_rows),
+        spare=ints(n_rows),
+        nodes=ints(max_nodes),
+        below=ints(max_nodes),
+        inside=np.zeros(max_nodes, dtype=np.bool_),
+        stats=np.zeros((max_nodes, n_stats)),
+        start=np.zeros(max_nodes, dtype=np.int64),
+        stop=np.zeros(max_nodes, dtype=np.int64),
+        log_cut=np.zeros(max_nodes),
+        log_column=np.zeros(max_nodes),
+        closed=np.zeros(max_nodes, dtype=np.bool_),
+        new_stats=np.zeros((max_nodes, n_stats)),
+    )

@@ -1,0 +1,72 @@
+"""The tree prior of Chipman, George and McCulloch, conditional on the training rows.
+
+A node at depth d with a valid split splits with probability ``alpha (1 + d)**-beta``
+(Lakshminarayanan 2015, eq. 4); its column is drawn by weight among the columns that vary in the
+node, its cut uniformly between the extremes of that column there (eq. 5).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import column_varies
+
+
+class CGMPrior(NamedTuple):
+    """Numbers of the prior."""
+
+    alpha: float
+    beta: float
+    weights: np.ndarray
+    """(p,) split weights, not necessarily normalised; 0 excludes a column."""
+    cumulative: np.ndarray
+    """(p,) their running sums."""
+
+
+def make_prior(alpha: float, beta: float, weights: np.ndarray) -> CGMPrior:
+    """Prior with the given numbers."""
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    return CGMPrior(float(alpha), float(beta), weights, np.cumsum(weights))
+
+
+@njit(cache=True)
+def log_split(prior, depth):
+    """Log probability that a node with a valid split splits, eq. 4."""
+    return np.log(prior.alpha) - prior.beta * np.log1p(depth)
+
+
+@njit(cache=True)
+def log_stop(prior, depth, closed):
+    """Log probability that a node is a leaf: 1 when it has no valid split."""
+    if closed:
+        return 0.0
+    return np.log1p(-prior.alpha * (1.0 + depth) ** -prior.beta)
+
+
+@njit(cache=True)
+def draw_column(rng, prior, design, rows, start, stop):
+    """Column by weight among those that vary in ``rows[start:stop]``; at least one must.
+
+    Refused draws of the unconditional weights leave exactly the conditional ones; after p
+    refusals the columns that vary are listed instead, which has the same law.
+    """
+    p = prior.weights.size
+    total = prior.cumulative[p - 1]
+    for _ in range(p):
+        j = np.searchsorted(prior.cumulative, rng.random() * total, side="right")
+        if j < p and column_varies(design, j, rows, start, stop):
+            return j
+    total = 0.0
+    for j in range(p):
+        if column_varies(design, j, rows, start, stop):
+            total += prior.weights[j]
+    target = rng.random() * total
+    last = 0
+    for j in range(p):
+        if column_varies(design, j, rows, start, stop):
+            last = j
+            target -= prior.weights[j]
+            if target < 0.0:
+                break
+    return last

@@ -1,0 +1,59 @@
+"""A tree drawn from the prior, from the root down."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import (
+    any_column_varies,
+    column_range,
+    draw_cut,
+    partition_rows,
+)
+from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.priors.cgm import draw_column, log_split
+
+
+@njit(cache=True)
+def draw_tree(rng, trees, tree, design, prior, rows, spare):
+    """Grow tree ``tree``, a stump, by the prior; False when the pool has no room.
+
+    Leaf values are left for the caller.
+    """
+    n = rows.size
+    for i in range(n):
+        rows[i] = i
+    starts = np.empty(trees.column.size, dtype=np.int64)
+    stops = np.empty(trees.column.size, dtype=np.int64)
+    stack = np.empty(trees.column.size, dtype=np.int32)
+    root = trees.roots[tree]
+    starts[root], stops[root] = 0, n
+    stack[0] = root
+    height = 1
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        start, stop = starts[node], stops[node]
+        trees.count[node] = stop - start
+        trees.closed[node] = not any_column_varies(design, rows, start, stop)
+        if trees.closed[node] or np.log(rng.random()) >= log_split(prior, trees.depth[node]):
+            for k in range(start, stop):
+                trees.leaf_of[tree, rows[k]] = node
+            continue
+        column = draw_column(rng, prior, design, rows, start, stop)
+        low, high = column_range(design, column, rows, start, stop)
+        cut = draw_cut(rng, design, low, high)
+        if not split_leaf(trees, node, column, cut):
+            return False
+        trees.log_cut[node] = -np.log(high - low)
+        trees.log_column[node] = log_column_probability(
+            design, prior.weights, column, rows, start, stop
+        )
+        middle = partition_rows(design, column, cut, rows, start, stop, spare)
+        left, right = trees.left[node], trees.right[node]
+        starts[left], stops[left] = start, middle
+        starts[right], stops[right] = middle, stop
+        stack[height] = right
+        stack[height + 1] = left
+        height += 2
+    return True

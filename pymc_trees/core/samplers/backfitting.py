@@ -1,0 +1,42 @@
+"""One backfitting sweep: every tree once, given the residual of the others.
+
+Chipman 2010, eq. 12-13 (Lakshminarayanan 2015, algorithm 1): the structure of tree t by one move
+with its leaf values integrated out, then its leaf values from their conditional.
+"""
+
+from numba import njit
+
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.leaves.contract import draw_values, next_tree
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.samplers.metropolis import metropolis_move
+
+
+@njit(cache=True)
+def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
+    """Update all trees once; False when the forest outgrew its pool.
+
+    Parameters
+    ----------
+    weights : (4,) float64
+        Weights of the moves in `census.MOVES`.
+    proposed, accepted : (4,) int64
+        Counters per move, added to.
+    """
+    m = trees.roots.size
+    for t in range(m):
+        census = take_census(trees, t, work.nodes)
+        next_tree(leaf, trees, t - 1, t, work.nodes, census.n_nodes, work.stats)
+        kind, outcome = metropolis_move(rng, trees, t, design, prior, leaf, weights, census, work)
+        if outcome == FULL:
+            return False
+        if kind >= 0:
+            proposed[kind] += 1
+            accepted[kind] += outcome
+        for k in range(preorder(trees, trees.roots[t], work.nodes)):
+            node = work.nodes[k]
+            if trees.column[node] < 0:
+                draw_values(leaf, rng, work.stats[node], trees.values[node])
+    next_tree(leaf, trees, m - 1, -1, work.nodes, 0, work.stats)
+    return True

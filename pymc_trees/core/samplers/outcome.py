@@ -1,0 +1,22 @@
+"""What a sweep leaves behind: the fitted function and its log likelihood."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.encode import fit_of
+from pymc_trees.core.leaves.contract import log_likelihood
+
+
+@njit(cache=True)
+def log_likelihood_of(leaf, trees):
+    """Log likelihood of all rows given the leaf values, between sweeps."""
+    return log_likelihood(leaf, trees)
+
+
+def fitted_values(leaf, trees, target):
+    """(n, K) outputs at the training rows: target minus residual, or read off a single tree."""
+    if target is not None:
+        return (target - leaf.r)[:, None]
+    fit = np.empty((trees.leaf_of.shape[1], trees.values.shape[1]))
+    fit_of(trees, fit)
+    return fit

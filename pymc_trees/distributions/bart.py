@@ -1,0 +1,142 @@
+"""`BART`: Bayesian additive regression trees inside a PyMC model."""
+
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.distributions.data import Data, training_values
+from pymc_trees.distributions.declaration import (
+    check_fixed_choices,
+    check_m,
+    check_split_rules,
+    default_leaf,
+)
+from pymc_trees.distributions.evaluation import evaluate
+from pymc_trees.distributions.forest import Forest
+
+
+def declare(name, X, Y, m, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit):
+    """Register the forest of a front-end and the function it stands for."""
+    model = pm.modelcontext(None)
+    values = training_values(X)
+    if leaf is None:
+        leaf = default_leaf(Y, values.shape[0], check_m(m))
+    if not isinstance(X, Variable):
+        X = Data(f"{name}_X", X)
+    forest = Forest(
+        f"{name}_forest",
+        X,
+        m=m,
+        alpha=alpha,
+        beta=beta,
+        leaf=leaf,
+        split_prior=split_prior,
+        n_cuts=n_cuts,
+        max_nodes=max_nodes,
+        cache_fit=cache_fit,
+    )
+    out = evaluate(forest, X)
+    if isinstance(out, tuple):
+        mean, precision = out
+        return (
+            pm.Deterministic(name, mean, dims=dims, model=model),
+            pm.Deterministic(f"{name}_tau", precision, dims=dims, model=model),
+        )
+    return pm.Deterministic(name, out, dims=dims, model=model)
+
+
+def BART(
+    name,
+    X,
+    Y=None,
+    m=50,
+    alpha=0.95,
+    beta=2.0,
+    *,
+    leaf=None,
+    tree_prior=None,
+    split_prior=None,
+    split_rules=None,
+    n_cuts=None,
+    shape=None,
+    dims=None,
+    separate_trees=True,
+    response="constant",
+    max_nodes=None,
+    cache_fit=None,
+):
+    """Sum of Bayesian regression trees.
+
+    Registers the free random variable ``{name}_forest``, whose value is the encoded trees, and the
+    Deterministic ``name``, the sum of the trees at ``X``. An array or frame ``X`` becomes the model
+    data ``{name}_X``. Give the observed variable ``shape=mu.shape``: otherwise PyMC keeps the
+    training length when you predict another number of rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+        Inputs; numeric and finite. Their present values define the prior.
+    Y : (n,) array, optional
+        Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
+        ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
+        ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2).
+    m : int, default 50
+        Number of trees.
+    alpha, beta : float or scalar random variable
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
+        (Chipman 2010).
+    leaf : NormalLeaf, optional
+        Prior of the leaf values; needed when Y is None.
+    tree_prior : None
+        Reserved for priors other than that of alpha and beta.
+    split_prior : (p,) array or vector random variable, optional
+        Weights of the columns; 0 excludes a column. Default: equal.
+    split_rules : None, "continuous" or a sequence of it
+        How columns are split.
+    n_cuts : int, optional
+        Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
+    shape : None
+        Reserved for several outputs.
+    dims : str or tuple of str, optional
+        Named dimension of the rows.
+    separate_trees : True
+        Reserved for several outputs.
+    response : "constant"
+        Form of the leaves.
+    max_nodes, cache_fit
+        See `Forest`.
+
+    Returns
+    -------
+    TensorVariable
+        Shape (n,): the function at the rows of X.
+
+    Raises
+    ------
+    ValueError, TypeError, NotImplementedError
+        With the name of the argument and what to give instead.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4(1), 266-298.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((50, 2))
+    >>> y = 5 * (X[:, 0] > 0.5) + rng.normal(size=50)
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, y, m=20)
+    ...     sigma = pm.HalfNormal("sigma", 1)
+    ...     obs = pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    >>> [v.name for v in model.free_RVs]
+    ['mu_forest', 'sigma']
+    """
+    check_fixed_choices(response, tree_prior, separate_trees, shape)
+    check_split_rules(split_rules, training_values(X).shape[1])
+    return declare(
+        name, X, Y, m, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit
+    )

@@ -1,0 +1,33 @@
+"""How many nodes to make room for."""
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+
+def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
+    """Mean number of nodes of one tree under the prior with unlimited rows, at most ``limit``.
+
+    A node at depth d has ``1 + 2 p_d E_{d+1}`` nodes below and including itself on average.
+    """
+    nodes = 1.0
+    for depth in range(64, -1, -1):
+        nodes = min(1.0 + 2.0 * alpha * (1.0 + depth) ** -beta * nodes, limit)
+    return nodes
+
+
+def default_max_nodes(m: int, n: int, alpha, beta) -> int:
+    """Room for three times the prior mean and 200 nodes more, or for any forest when that is less.
+
+    A tree over n rows has at most ``2n - 1`` nodes. An unknown ``alpha`` or ``beta`` counts with
+    the largest prior mean of 200 draws of its prior.
+    """
+    most = 2 * n - 1
+    alphas, betas = (
+        np.atleast_1d(pm.draw(v, 200, random_seed=1) if isinstance(v, Variable) else v)
+        for v in (alpha, beta)
+    )
+    size = max(alphas.size, betas.size)
+    alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
+    mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
+    return int(min(m * most, np.ceil(3 * m * mean) + 200))

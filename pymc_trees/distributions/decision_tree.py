@@ -1,0 +1,73 @@
+"""`DecisionTree`: a single Bayesian decision tree inside a PyMC model."""
+
+from pymc_trees.distributions.bart import declare
+from pymc_trees.distributions.data import training_values
+from pymc_trees.distributions.declaration import check_fixed_choices, check_split_rules
+
+
+def DecisionTree(
+    name,
+    X,
+    Y=None,
+    alpha=0.95,
+    beta=1.0,
+    *,
+    leaf=None,
+    tree_prior=None,
+    split_prior=None,
+    split_rules=None,
+    n_cuts=None,
+    dims=None,
+    response="constant",
+    max_nodes=None,
+    cache_fit=None,
+):
+    """One Bayesian decision tree, for regression or classification.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function; the trees are ``{name}_forest``.
+    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+        Inputs; numeric and finite.
+    Y : (n,) array, optional
+        Only sets the default leaf prior, a `NormalLeaf`, as in `BART` with m = 1.
+    alpha, beta : float or scalar random variable
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 1.
+    leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf, optional
+        Prior of the leaf values; needed when Y is None.
+    tree_prior, split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
+        See `BART`.
+
+    Returns
+    -------
+    TensorVariable or tuple of two
+        `NormalLeaf`: the mean, shape (n,). `NormalGammaLeaf`: mean and precision, both (n,),
+        Deterministics ``name`` and ``{name}_tau``. `DirichletLeaf`: probabilities, shape
+        (n, n_classes).
+
+    Raises
+    ------
+    ValueError, TypeError, NotImplementedError
+        With the name of the argument and what to give instead.
+
+    References
+    ----------
+    Chipman, George and McCulloch (1998). Bayesian CART model search. Journal of the American
+    Statistical Association 93, 935-948.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model() as model:
+    ...     p = pmt.DecisionTree("p", X, leaf=pmt.DirichletLeaf(alpha=2.0, n_classes=2))
+    ...     y = pm.Categorical("y", p=p, observed=[0, 0, 1, 1])
+    >>> p.ndim
+    2
+    """
+    check_fixed_choices(response, tree_prior, True, None)
+    check_split_rules(split_rules, training_values(X).shape[1])
+    return declare(
+        name, X, Y, 1, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit
+    )

@@ -1,0 +1,156 @@
+"""Settings of a forest, checked before anything is built: one function a setting."""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_trees.distributions.leaves import DirichletLeaf, NormalGammaLeaf, NormalLeaf
+
+Leaf = NormalLeaf | NormalGammaLeaf | DirichletLeaf
+
+
+def check_m(m) -> int:
+    """Number of trees."""
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
+        raise ValueError(f"m={m!r}: the number of trees must be a whole number of at least 1.")
+    return int(m)
+
+
+def check_depth_prior(alpha, beta):
+    """Settings of the depth prior, numbers or tensors."""
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if isinstance(value, Variable):
+            if value.ndim != 0:
+                raise ValueError(f"{name} must be a scalar, but has {value.ndim} dimensions.")
+        elif not isinstance(value, int | float | np.number) or not np.isfinite(value):
+            raise TypeError(f"{name}={value!r} must be a number or a scalar random variable.")
+    if not isinstance(alpha, Variable) and not 0 < alpha < 1:
+        raise ValueError(f"alpha={alpha}: the split probability of the root must be in (0, 1).")
+    if not isinstance(beta, Variable) and beta < 0:
+        raise ValueError(f"beta={beta}: must be 0 or positive; larger values give smaller trees.")
+    return alpha, beta
+
+
+def check_weights(split_prior, p: int):
+    """Split weights of the p columns, an array or a tensor."""
+    if split_prior is None:
+        return np.full(p, 1.0 / p)
+    if isinstance(split_prior, Variable):
+        if split_prior.ndim != 1:
+            raise ValueError("split_prior must be a vector with one weight per column of X.")
+        return split_prior
+    weights = np.asarray(split_prior, dtype=np.float64)
+    if weights.shape != (p,):
+        raise ValueError(
+            f"split_prior has shape {weights.shape}, but X has {p} columns: give one weight each."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+        raise ValueError(
+            "split_prior must hold finite weights of at least 0, not all 0; 0 excludes a column."
+        )
+    return weights / weights.sum()
+
+
+def make_grid(X: np.ndarray, n_cuts) -> list[np.ndarray] | None:
+    """At most ``n_cuts`` cuts per column between its distinct values, at even quantiles."""
+    if n_cuts is None:
+        return None
+    if isinstance(n_cuts, bool) or not isinstance(n_cuts, int | np.integer) or n_cuts < 1:
+        raise ValueError(f"n_cuts={n_cuts!r}: must be None or a whole number of at least 1.")
+    if n_cuts > 65_535:
+        raise ValueError(f"n_cuts={n_cuts}: at most 65,535 cuts fit a 16-bit code.")
+    grid = []
+    for j in range(X.shape[1]):
+        values = np.unique(X[:, j])
+        cuts = (values[:-1] + values[1:]) / 2
+        if len(cuts) > n_cuts:
+            at = np.quantile(X[:, j], np.arange(1, n_cuts + 1) / (n_cuts + 1), method="lower")
+            # a cut at the largest value would leave its right side empty
+            cuts = np.unique(at[at < values[-1]])
+            if len(cuts) == 0:
+                cuts = values[:1]
+        grid.append(cuts)
+    return grid
+
+
+def check_split_rules(split_rules, p: int) -> None:
+    """Only continuous splits so far."""
+    rules = [] if split_rules is None else split_rules
+    rules = [rules] * p if isinstance(rules, str) else list(rules)
+    if rules and len(rules) != p:
+        raise ValueError(f"split_rules has {len(rules)} entries, but X has {p} columns.")
+    unknown = sorted({str(r) for r in rules if r != "continuous"})
+    if unknown:
+        raise NotImplementedError(
+            f"split_rules={unknown}: this version splits columns as 'continuous' only. Encode a "
+            "categorical column as one 0/1 column per level."
+        )
+
+
+def check_fixed_choices(response, tree_prior, separate_trees, shape) -> None:
+    """Settings of which this version offers one choice."""
+    if response != "constant":
+        raise ValueError(f"response={response!r}: only 'constant' leaves are offered.")
+    if tree_prior is not None:
+        raise NotImplementedError(
+            "tree_prior: only the depth prior of alpha and beta is offered in this version; "
+            "leave tree_prior=None."
+        )
+    if shape is not None or not separate_trees:
+        raise NotImplementedError(
+            "shape and separate_trees: this version has one output per BART. Declare one BART per "
+            "output and stack them with pm.math.stack."
+        )
+
+
+def check_leaf(leaf) -> Leaf:
+    """A leaf prior."""
+    if not isinstance(leaf, Leaf):
+        raise TypeError(
+            f"leaf={leaf!r}: must be pymc_trees.NormalLeaf, NormalGammaLeaf or DirichletLeaf."
+        )
+    for value in leaf.parameters:
+        if isinstance(value, Variable) and value.ndim != 0:
+            raise ValueError("leaf: every setting of a leaf prior must be a scalar.")
+    return leaf
+
+
+def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
+    """Normal leaf that gives f the range of Y (Chipman 2010, section 2.2.3 and section 4).
+
+    The interval of k prior standard deviations about the prior mean of f is the range of Y, or
+    (-3, 3) on the latent scale when Y holds only 0 and 1.
+    """
+    if Y is None:
+        raise ValueError(
+            "Y=None sets no scale for the leaves: give Y, or leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    if isinstance(Y, Variable):
+        Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
+    try:
+        y = np.asarray(Y.to_numpy() if hasattr(Y, "to_numpy") else Y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Y must hold numbers only ({error}).") from error
+    if y.shape == (n, 1):
+        y = y[:, 0]
+    if y.shape != (n,):
+        raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
+    if not np.isfinite(y).all():
+        raise ValueError(
+            "Y holds NaN or infinite values: remove those rows, or set the leaf yourself with "
+            "leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    low, high = y.min(), y.max()
+    if low == high:
+        raise ValueError(
+            f"Y is constant ({low}), so that it sets no scale for the leaves: give "
+            "leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    if set(np.unique(y)) <= {0.0, 1.0}:
+        return NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
+    return NormalLeaf((high + low) / (2 * m), (high - low) / (2 * k * np.sqrt(m)))
+
+
+def as_tensor(value):
+    """Setting as a float64 tensor."""
+    return pt.as_tensor(value, dtype=None if isinstance(value, Variable) else "float64")

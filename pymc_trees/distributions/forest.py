@@ -1,0 +1,148 @@
+"""`Forest`: the random variable under BART and the single trees."""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Continuous
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.forest.fields import Layout
+from pymc_trees.core.forest.seal import fingerprint
+from pymc_trees.distributions.capacity import default_max_nodes
+from pymc_trees.distributions.data import training_values
+from pymc_trees.distributions.declaration import (
+    as_tensor,
+    check_depth_prior,
+    check_leaf,
+    check_m,
+    check_weights,
+    make_grid,
+)
+from pymc_trees.distributions.forest_rv import ForestRV
+
+CACHE_FIT_ROWS = 20_000
+"""Training rows up to which the value carries the fitted function by default."""
+
+
+class Forest(Continuous):
+    """A sum of trees as a random variable; its value is the encoded trees.
+
+    Most models use `BART` or `DecisionTree`, which declare a forest and evaluate it.
+
+    The prior of each tree is that of Chipman, George and McCulloch given the training rows: a node
+    at depth d that has a valid split splits with probability ``alpha * (1 + d)**-beta``; its column
+    is drawn by ``split_prior`` among the columns that vary in the node, its cut uniformly between
+    the extremes of that column there (with ``n_cuts``: uniformly over the grid cuts available
+    there). ``x <= cut`` goes left.
+
+    Parameters
+    ----------
+    name : str
+        Name of the variable.
+    X : (n, p) array, frame or model data
+        Training inputs, finite. Their present values define the prior.
+    m : int, default 50
+        Number of trees.
+    alpha : float or scalar random variable in (0, 1), default 0.95
+        Prior split probability of the root (Chipman 2010).
+    beta : float or scalar random variable, at least 0, default 2
+        How fast split probabilities fall with depth (Chipman 2010).
+    leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf
+        Prior of the leaf values.
+    split_prior : (p,) array or vector random variable, optional
+        Weights of the columns; 0 excludes a column. Default: equal.
+    n_cuts : int, optional
+        Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
+    max_nodes : int, optional
+        Room for nodes, over all trees. Default: the least of ``m (2n - 1)`` and three times the
+        prior mean plus 200. A forest that does not fit stops the run with an error.
+    cache_fit : bool, optional
+        Whether the value carries the function at the training rows, so that nothing walks the
+        trees there. Default: up to 20,000 rows.
+
+    Returns
+    -------
+    TensorVariable
+        Shape (rows, fields), float64; the fields are described in the data model of the docs.
+
+    Raises
+    ------
+    ValueError
+        With the name of the argument and what to give instead.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4(1), 266-298.
+    Lakshminarayanan, Roy and Teh (2015). Particle Gibbs for Bayesian additive regression trees.
+    AISTATS, eq. 4-6.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> with pm.Model() as model:
+    ...     forest = pmt.Forest("trees", X, m=3, leaf=pmt.NormalLeaf(0, 1))
+    >>> bool(np.isfinite(model.compile_logp()(model.initial_point())))
+    True
+    """
+
+    rv_type = ForestRV
+
+    @classmethod
+    def dist(
+        cls,
+        X,
+        m=50,
+        alpha=0.95,
+        beta=2.0,
+        *,
+        leaf=None,
+        split_prior=None,
+        n_cuts=None,
+        max_nodes=None,
+        cache_fit=None,
+        **kwargs,
+    ):
+        """Forest that is not registered in a model."""
+        if kwargs.pop("shape", None) is not None or kwargs.pop("size", None) is not None:
+            raise ValueError("shape: a forest has the shape of its encoding; do not give one.")
+        if kwargs:
+            raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
+        X_train = training_values(X)
+        n, p = X_train.shape
+        if n == 0:
+            raise ValueError("X has no rows: a forest needs at least one training row.")
+        m = check_m(m)
+        alpha, beta = check_depth_prior(alpha, beta)
+        leaf = check_leaf(leaf)
+        weights = check_weights(split_prior, p)
+        if leaf.kind != "normal" and m > 1:
+            raise ValueError(
+                f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
+                "sum of trees takes a NormalLeaf."
+            )
+        if max_nodes is None:
+            max_nodes = default_max_nodes(m, n, alpha, beta)
+        elif not isinstance(max_nodes, int | np.integer) or max_nodes < m:
+            raise ValueError(
+                f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
+                "tree."
+            )
+        if cache_fit is None:
+            cache_fit = n <= CACHE_FIT_ROWS
+        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit))
+        grid = make_grid(X_train, n_cuts)
+        flat = np.concatenate(grid) if grid else np.empty(0)
+        offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
+        known = "unknown" if isinstance(weights, Variable) else weights
+        stamp = fingerprint(X_train, flat, offsets, known, leaf.kind, tuple(layout))
+        return ForestRV(layout=layout, leaf=leaf.kind)(
+            pt.constant(X_train),
+            pt.constant(flat),
+            pt.constant(offsets.astype("int64")),
+            pt.constant(stamp, dtype="float64"),
+            as_tensor(alpha),
+            as_tensor(beta),
+            as_tensor(weights),
+            *(as_tensor(v) for v in leaf.parameters),
+        )

@@ -1,0 +1,155 @@
+"""Log-probability of an encoded forest, a symbolic expression of its settings.
+
+With ``S_d`` split nodes and ``O_d`` leaves that could have split at depth d, and node by node the
+density of the cut and the probability of the column (Lakshminarayanan 2015, eq. 4-6),
+
+    log p = sum_d S_d log p_d + sum_d O_d log(1 - p_d) + log cuts + log columns + log p(leaf values)
+    p_d = alpha (1 + d)**-beta
+
+The counts come from the value, so that the expression is differentiable in every setting; a value
+that is not a sealed forest has log-probability -inf.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.dist_math import check_parameters
+from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Apply, Constant
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.forest.fields import Layout, sizes
+from pymc_trees.core.forest.summary import column_choices_of, summarise
+from pymc_trees.distributions.forest_rv import N_DESIGN, ForestRV
+from pymc_trees.distributions.leaves import LEAF_KINDS
+
+NO_GRADIENT = (
+    "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
+    "pymc_trees.CGM or pymc_trees.GrowPrune (pm.sample() assigns one by itself); find_MAP, fit and "
+    "other methods that need gradients of every variable cannot treat a forest."
+)
+
+
+class ForestSummary(Op):
+    """Counts, terms and leaf values of an encoded forest, by `core.forest.summary`."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, value, fingerprint):
+        """Apply to an encoded value and its design's fingerprint."""
+        vector, scalar = pt.TensorType("float64", (None,)), pt.TensorType("float64", ())
+        leaves = pt.TensorType("float64", (None, self.layout.n_values))
+        outputs = [vector(), vector(), leaves(), scalar(), scalar()]
+        return Apply(self, [pt.as_tensor(value), pt.as_tensor(fingerprint)], outputs)
+
+    def perform(self, node, inputs, outputs):
+        """Summarise."""
+        value, fingerprint = inputs
+        results = summarise(np.ascontiguousarray(value), sizes(self.layout), float(fingerprint))
+        for storage, result in zip(outputs, results, strict=True):
+            storage[0] = np.asarray(result)
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: counts of trees have no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(ForestSummary)
+def _numba_summary(op, node, **kwargs):
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def summary(value, fingerprint):
+        splits, open_leaves, values, log_cuts, log_columns = summarise(
+            np.ascontiguousarray(value), layout, fingerprint.item()
+        )
+        return splits, open_leaves, values, np.asarray(log_cuts), np.asarray(log_columns)
+
+    return summary, KERNELS_VERSION
+
+
+class ColumnChoices(Op):
+    """Columns chosen by the split nodes, and the sets they were chosen from."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, value, X, grid, offsets, fingerprint):
+        """Apply to an encoded value and its design."""
+        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint)]
+        vector, matrix = pt.TensorType("float64", (None,)), pt.TensorType("float64", (None, None))
+        return Apply(self, inputs, [vector(), matrix(), vector()])
+
+    def perform(self, node, inputs, outputs):
+        """List the choices."""
+        value, X, grid, offsets, fingerprint = inputs
+        results = column_choices_of(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            grid,
+            offsets,
+            float(fingerprint),
+            sizes(self.layout),
+        )
+        for storage, result in zip(outputs, results, strict=True):
+            storage[0] = result
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: choices of columns have no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(ColumnChoices)
+def _numba_choices(op, node, **kwargs):
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def choices(value, X, grid, offsets, fingerprint):
+        return column_choices_of(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint.item(),
+            layout,
+        )
+
+    return choices, KERNELS_VERSION
+
+
+@_logprob.register(ForestRV)
+def _forest_logp(op, values, rng, size, *inputs, **kwargs):
+    [value] = values
+    X, grid, offsets, fingerprint = inputs[:N_DESIGN]
+    alpha, beta, weights, *leaf_parameters = inputs[N_DESIGN:]
+    splits, open_leaves, leaf_values, log_cuts, log_columns = ForestSummary(op.layout)(
+        value, fingerprint
+    )
+    depth = pt.arange(splits.shape[0]).astype("float64")
+    log_p = pt.log(alpha) - beta * pt.log1p(depth)
+    logp = pt.sum(splits * log_p) + pt.sum(open_leaves * pt.log1p(-pt.exp(log_p))) + log_cuts
+    if isinstance(weights, Constant):
+        logp += log_columns
+    else:
+        chosen, sets, counts = ColumnChoices(op.layout)(value, X, grid, offsets, fingerprint)
+        # 0 log 0 for a column that no node chose
+        logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
+        logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
+    logp += pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    return check_parameters(
+        logp,
+        alpha > 0,
+        alpha < 1,
+        beta >= 0,
+        pt.all(weights >= 0),
+        msg="0 < alpha < 1, beta >= 0, split_prior >= 0",
+    )
+
+
+__all__ = ["NO_GRADIENT", "ColumnChoices", "ForestSummary"]

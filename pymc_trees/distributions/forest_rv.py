@@ -1,0 +1,154 @@
+"""The forest as a random variable: its Op, its prior draw and its initial point.
+
+Inputs after the generator and the size:
+
+======================== ============================================================
+``X``                    (n, p) training inputs, a constant
+``grid``, ``offsets``    grid cuts of `core.forest.design`; empty for continuous cuts
+``fingerprint``          of the design, the split weights and the layout
+``alpha``, ``beta``      depth prior
+``weights``              (p,) split weights
+leaf parameters          those of the leaf's kind
+======================== ============================================================
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.forest.fields import Layout, sizes
+from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
+from pymc_trees.distributions.leaves import LEAF_KINDS
+
+N_DESIGN = 4
+"""Inputs before ``alpha``."""
+
+
+class ForestRV(RandomVariable):
+    """Random variable whose value is an encoded forest (`core.forest.fields`)."""
+
+    name = "forest"
+    dtype = "float64"
+    __props__ = ("name", "signature", "dtype", "inplace", "layout", "leaf")
+    _print_name = ("Forest", "\\operatorname{Forest}")
+
+    def __init__(self, *, layout: Layout, leaf: str, **kwargs):
+        self.layout = Layout(*layout)
+        self.leaf = leaf
+        rows, fields = self.layout.shape
+        scalars = ",()" * LEAF_KINDS[leaf].n_parameters
+        kwargs["signature"] = f"(n,p),(g),(q),(),(),(),(p){scalars}->({rows},{fields})"
+        kwargs.setdefault("name", self.name)
+        kwargs.setdefault("dtype", self.dtype)
+        super().__init__(**kwargs)
+
+    def rng_fn(self, rng, X, grid, offsets, fingerprint, alpha, beta, weights, *rest):
+        """Draw from the prior."""
+        *leaf_parameters, size = rest
+        if size not in (None, ()):
+            raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
+        leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
+        return draw_value(
+            rng,
+            np.ascontiguousarray(X),
+            grid,
+            offsets,
+            float(fingerprint),
+            float(alpha),
+            float(beta),
+            np.ascontiguousarray(weights),
+            leaf,
+            sizes(self.layout),
+        )
+
+
+@numba_core_rv_funcify.register(ForestRV)
+def _numba_draw(op, node):
+    make_leaf = LEAF_KINDS[op.leaf].prior
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def draw(rng, X, grid, offsets, fingerprint, alpha, beta, weights, *leaf_parameters):
+        return draw_value(
+            rng,
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint,
+            alpha,
+            beta,
+            np.ascontiguousarray(weights),
+            make_leaf(*leaf_parameters),
+            layout,
+        )
+
+    return draw, KERNELS_VERSION
+
+
+class Stumps(Op):
+    """Encoded forest of stumps that all have the same leaf value: where chains start."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, X, grid, offsets, fingerprint, weights, centre):
+        """Apply to the design inputs of a `ForestRV` and a (K,) leaf value."""
+        inputs = [pt.as_tensor(v) for v in (X, grid, offsets, fingerprint, weights, centre)]
+        return Apply(self, inputs, [pt.matrix(shape=self.layout.shape, dtype="float64")])
+
+    def infer_shape(self, node, input_shapes):
+        """Shape of the layout."""
+        return [tuple(pt.constant(s, dtype="int64") for s in self.layout.shape)]
+
+    def perform(self, node, inputs, outputs):
+        """Encode."""
+        X, grid, offsets, fingerprint, weights, centre = inputs
+        outputs[0][0] = stumps_value(
+            np.ascontiguousarray(X),
+            grid,
+            offsets,
+            float(fingerprint),
+            weights,
+            centre,
+            sizes(self.layout),
+        )
+
+
+@register_funcify_default_op_cache_key(Stumps)
+def _numba_stumps(op, node, **kwargs):
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def stumps(X, grid, offsets, fingerprint, weights, centre):
+        return stumps_value(
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint.item(),
+            weights,
+            centre,
+            layout,
+        )
+
+    return stumps, KERNELS_VERSION
+
+
+@_support_point.register(ForestRV)
+def _initial_forest(op, rv, rng, size, *inputs):
+    design = inputs[:N_DESIGN]
+    weights = inputs[N_DESIGN + 2]
+    centre = LEAF_KINDS[op.leaf].centre(op.layout.n_values, *inputs[N_DESIGN + 3 :])
+    return Stumps(op.layout)(
+        *design, weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+    )
+
+
+__all__ = ["N_DESIGN", "ForestRV", "Stumps"]

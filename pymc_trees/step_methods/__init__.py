@@ -1,0 +1,27 @@
+"""How do forests move under `pm.sample`? PyMC step methods: unpack, one core call, pack.
+
+Reading order: `base` (what all steps share), `working` (one forest's arrays between steps),
+`metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two public faces),
+`convergence` (PyMC's warnings, judged on function values). Importing this package registers the
+steps with PyMC.
+
+May import: `core`, `distributions`, `targets`; PyMC.
+"""
+
+import pymc.step_methods
+
+from pymc_trees.step_methods.cgm import CGM
+from pymc_trees.step_methods.convergence import judge_function_values
+from pymc_trees.step_methods.grow_prune import GrowPrune
+
+
+def _register():
+    for step in (CGM, GrowPrune):
+        if step not in pymc.step_methods.STEP_METHODS:
+            pymc.step_methods.STEP_METHODS.append(step)
+    judge_function_values()
+
+
+_register()
+
+__all__ = ["CGM", "GrowPrune"]

@@ -1,0 +1,111 @@
+"""What all forest steps share: which variables they take, generators, saved states."""
+
+from dataclasses import field
+from typing import Any
+
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+from pytensor.graph.traversal import ancestors
+
+from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.step_methods.working import WorkingForest
+
+
+def is_forest(rv) -> bool:
+    """Whether a random variable is a forest."""
+    return bool(rv.owner) and isinstance(rv.owner.op, ForestRV)
+
+
+def forests_of(model: pm.Model, variables=None) -> list:
+    """Forests meant by what a user passed: forests, their values, or functions of one forest.
+
+    Parameters
+    ----------
+    variables : sequence, optional
+        None, or all value variables of the model, for every forest.
+    """
+    everything = [rv for rv in model.free_RVs if is_forest(rv)]
+    if variables is None or (
+        len(variables) == len(model.value_vars)
+        and all(v is w for v, w in zip(variables, model.value_vars, strict=True))
+    ):
+        if not everything:
+            raise ValueError("The model has no forest: declare one with pymc_trees.BART.")
+        return everything
+    chosen: list = []
+    for variable in variables:
+        variable = model.named_vars.get(variable) if isinstance(variable, str) else variable
+        rv = model.values_to_rvs.get(variable, variable)
+        found = [rv] if any(rv is f for f in everything) else []
+        if not found and rv in model.deterministics:
+            found = [f for f in everything if any(v is f for v in ancestors([rv]))]
+        if len(found) != 1:
+            name = getattr(variable, "name", variable)
+            raise ValueError(
+                f"vars: {name!r} is not a forest, nor the function of one forest. Pass the "
+                f"variables that BART or DecisionTree returned, or {[f.name for f in everything]}."
+            )
+        chosen += [f for f in found if not any(f is c for c in chosen)]
+    return chosen
+
+
+@dataclass_state
+class ForestStepState(StepMethodState):
+    """What a forest step needs to go on exactly where it was."""
+
+    tune: bool
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
+class ForestStep(BlockedStep):
+    """Base of the steps that move forests; one blocked step loops over its forests."""
+
+    default_blocked = True
+    _state_class = ForestStepState
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        model=None,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
+    ):
+        model = pm.modelcontext(model)
+        forests = forests_of(model, vars)
+        self.forests = [WorkingForest(model, rv) for rv in forests]
+        self.vars = [model.rvs_to_values[rv] for rv in forests]
+        self.rng = get_random_generator(rng)
+        self.tune = True
+
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before: one instance may serve several."""
+        super().setup_chain(rng, tune, draws)
+        self.tune = tune > 0
+        for forest in self.forests:
+            forest.arrays = None
+            forest.restored = None
+
+    @property
+    def kept(self) -> dict:
+        """Value and outputs of every forest, for the saved state."""
+        return {
+            forest.name: (forest.arrays.value, forest.arrays.fit)
+            for forest in self.forests
+            if forest.arrays is not None
+        }
+
+    @kept.setter
+    def kept(self, kept):
+        for forest in self.forests:
+            forest.arrays = None
+            forest.restored = kept.get(forest.name)
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Forests only."""
+        return Competence.COMPATIBLE if is_forest(var) else Competence.INCOMPATIBLE

@@ -1,0 +1,74 @@
+"""`CGM`: grow, prune, change and swap."""
+
+from pymc.step_methods.compound import Competence
+
+from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
+
+DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
+
+
+class CGM(MetropolisStep):
+    """Metropolis-Hastings on trees by grow, prune, change and swap.
+
+    One step is one backfitting sweep: each tree of each forest receives one proposal with its leaf
+    values integrated out, then new leaf values from their conditional. This is the step that
+    ``pm.sample()`` assigns to a forest.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Forests, or the functions returned by BART and DecisionTree. Default: every forest.
+    moves : dict, optional
+        Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
+        move that a tree does not allow is left out and the others share its weight.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError
+        ``vars`` or ``moves`` that are not what they should be.
+    NotConjugateError
+        A likelihood whose leaf values cannot be integrated out, with what to use instead.
+
+    Notes
+    -----
+    Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow``,
+    ``accept_prune``, ``accept_change``, ``accept_swap`` (accepted share of the sweep's proposals,
+    NaN without any), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf),
+    ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given the forest).
+
+    References
+    ----------
+    Chipman, George and McCulloch (1998). Bayesian CART model search. Journal of the American
+    Statistical Association 93, section 5.1.
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4(1), section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model():
+    ...     mu = pmt.BART("mu", X, [0.0, 0.1, 1.1, 1.0], m=2)
+    ...     y = pm.Normal("y", mu, 0.5, observed=[0.0, 0.1, 1.1, 1.0], shape=mu.shape)
+    ...     step = pmt.CGM([mu], moves={"grow": 0.5, "prune": 0.5})
+    >>> step.name
+    'cgm'
+    """
+
+    name = "cgm"
+
+    def __init__(self, vars=None, moves=None, **options):
+        super().__init__(vars, **options)
+        self.move_weights = check_moves(DEFAULT_MOVES if moves is None else moves)
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Best for a forest."""
+        able = MetropolisStep.competence(var, has_grad)
+        return Competence.IDEAL if able is Competence.COMPATIBLE else able

@@ -1,0 +1,68 @@
+"""PyMC's convergence warnings, judged on function values.
+
+PyMC computes R-hat and ESS of every free random variable. Nodes of encoded trees mean nothing
+from draw to draw, so that every forest would alarm. The check is shown, under the forest's name,
+what the forest stands for: its function at up to 50 evenly spaced training rows. Models without a
+forest are judged as before.
+"""
+
+import functools
+
+import numpy as np
+import pymc.sampling.mcmc
+import xarray as xr
+
+from pymc_trees.core.forest.evaluate import evaluate
+from pymc_trees.core.forest.fields import sizes
+from pymc_trees.step_methods.base import is_forest
+
+ROWS = 50
+
+
+def function_values(forest, draws: np.ndarray) -> np.ndarray:
+    """Outputs at evenly spaced training rows of (chain, draw, rows, fields) encoded forests."""
+    layout = forest.owner.op.layout
+    X, _, _, fingerprint = (v.data for v in forest.owner.inputs[2:6])
+    n = layout.n_rows
+    chosen = np.unique(np.linspace(0, n - 1, min(ROWS, n)).astype(int))
+    out = np.empty((*draws.shape[:2], len(chosen) * layout.n_values))
+    for chain, draw in np.ndindex(*draws.shape[:2]):
+        value = np.ascontiguousarray(draws[chain, draw])
+        if layout.cache_fit:
+            start = sizes(layout).fit_start
+            flat = value[layout.max_nodes :].reshape(-1)
+            fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
+        else:
+            fit = evaluate(value, X[chosen], X, sizes(layout), float(fingerprint))
+        out[chain, draw] = fit.reshape(-1)
+    return out
+
+
+def judge_function_values() -> None:
+    """Wrap `pymc.sampling.mcmc.run_convergence_checks`, once."""
+    original = pymc.sampling.mcmc.run_convergence_checks
+    if getattr(original, "judges_forests", False):
+        return
+
+    @functools.wraps(original)
+    def run_convergence_checks(idata, model):
+        posterior = getattr(idata, "posterior", None)
+        forests = [rv for rv in model.free_RVs if is_forest(rv)]
+        forests = [rv for rv in forests if posterior is not None and rv.name in posterior]
+        if posterior is None or not forests:
+            return original(idata, model)
+        shown = {
+            rv.name: (
+                ("chain", "draw", f"{rv.name}_output"),
+                function_values(rv, posterior[rv.name].values),
+            )
+            for rv in forests
+        }
+        names = [rv.name for rv in forests]
+        judged = posterior.to_dataset().drop_vars(names).assign(shown)
+        tree = idata.copy()
+        tree["posterior"] = xr.DataTree(judged)
+        return original(tree, model)
+
+    run_convergence_checks.judges_forests = True  # type: ignore[attr-defined]
+    pymc.sampling.mcmc.run_convergence_checks = run_convergence_checks

@@ -1,0 +1,119 @@
+"""How an expression depends on one output of a forest, decided from the Ops between them."""
+
+from enum import Enum
+
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar import basic as scalars
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import SpecifyShape
+from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
+
+
+class Slope(Enum):
+    """Dependence of row i of an expression on row i of the output."""
+
+    FREE = "does not depend on it"
+    ONE = "the output plus something else"
+    ANY = "a multiple of the output plus something else"
+
+
+class NotAffineError(Exception):
+    """The expression is not known to be affine row by row; the text says which Op stopped it."""
+
+
+def output_column(var: Variable, outputs: Variable) -> int | None:
+    """Column k when ``var`` is ``outputs[:, k]``, else None."""
+    owner = var.owner
+    if owner is None or not isinstance(owner.op, Subtensor) or owner.inputs[0] is not outputs:
+        return None
+    indices = indices_from_subtensor(owner.inputs[1:], owner.op.idx_list)
+    if len(indices) != 2 or indices[0] != slice(None):
+        return None
+    column = indices[1]
+    if isinstance(column, Constant):
+        column = int(column.data)
+    if not isinstance(column, int):
+        return None
+    return column % outputs.type.shape[1]
+
+
+def passes_through(var: Variable) -> Variable | None:
+    """The input of an Op that returns it unchanged, else None."""
+    if var.owner is None:
+        return None
+    op = var.owner.op
+    if isinstance(op, CheckAndRaise | SpecifyShape):
+        return var.owner.inputs[0]
+    if isinstance(op, DimShuffle) and op.new_order == tuple(range(var.ndim)):
+        return var.owner.inputs[0]
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Identity):
+        return var.owner.inputs[0]
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Cast):
+        return var.owner.inputs[0] if var.dtype == "float64" else None
+    if type(op).__name__ in ("ViewOp", "DeepCopyOp"):
+        return var.owner.inputs[0]
+    return None
+
+
+def slope_of(var: Variable, outputs: Variable) -> Slope:
+    """Dependence of a vector on ``outputs[:, 0]``, row by row."""
+    if not any(v is outputs for v in ancestors([var])):
+        return Slope.FREE
+    if output_column(var, outputs) == 0:
+        return Slope.ONE
+    inner = passes_through(var)
+    if inner is not None:
+        return slope_of(inner, outputs)
+    op = var.owner.op
+    if not isinstance(op, Elemwise) or var.ndim != 1:
+        raise NotAffineError(str(op))
+    slopes = [slope_of(v, outputs) for v in var.owner.inputs]
+    bound = [s for s in slopes if s is not Slope.FREE]
+    kind = op.scalar_op
+    if isinstance(kind, scalars.Add):
+        return bound[0] if len(bound) == 1 else Slope.ANY
+    if isinstance(kind, scalars.Sub):
+        return bound[0] if slopes[1] is Slope.FREE else Slope.ANY
+    if isinstance(kind, scalars.Neg):
+        return Slope.ANY
+    if isinstance(kind, scalars.Mul) and len(bound) == 1:
+        return Slope.ANY
+    if isinstance(kind, scalars.TrueDiv) and slopes[1] is Slope.FREE:
+        return Slope.ANY
+    raise NotAffineError(str(op))
+
+
+def power_of(var: Variable, outputs: Variable, column: int) -> float:
+    """Exponent e when ``var`` is ``outputs[:, column] ** e``."""
+    if output_column(var, outputs) == column:
+        return 1.0
+    inner = passes_through(var)
+    if inner is not None:
+        return power_of(inner, outputs, column)
+    if var.owner is None or not isinstance(var.owner.op, Elemwise):
+        raise NotAffineError(str(var.owner.op) if var.owner else str(var))
+    kind, inputs = var.owner.op.scalar_op, var.owner.inputs
+    if isinstance(kind, scalars.Sqrt):
+        return power_of(inputs[0], outputs, column) / 2
+    if isinstance(kind, scalars.Reciprocal):
+        return -power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.Sqr):
+        return 2 * power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.TrueDiv) and constant(inputs[0]) == 1.0:
+        return -power_of(inputs[1], outputs, column)
+    if isinstance(kind, scalars.Pow):
+        exponent = constant(inputs[1])
+        if exponent is not None:
+            return exponent * power_of(inputs[0], outputs, column)
+    raise NotAffineError(str(var.owner.op))
+
+
+def constant(var: Variable) -> float | None:
+    """Number that a constant of one entry holds, through broadcasting, else None."""
+    while var.owner and isinstance(var.owner.op, DimShuffle):
+        var = var.owner.inputs[0]
+    if isinstance(var, Constant) and var.data.size == 1:
+        return float(var.data.item())
+    return None

@@ -1,0 +1,123 @@
+"""Numbers of a forest's target at a point: prior settings and the data its leaves see."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.leaves.dirichlet import make_dirichlet
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
+from pymc_trees.distributions.forest_rv import N_DESIGN
+from pymc_trees.targets.affine import Slope
+from pymc_trees.targets.conjugate import recognise
+from pymc_trees.targets.graph import compile_values
+
+
+class Settings(NamedTuple):
+    """Prior settings of a forest at a point."""
+
+    alpha: float
+    beta: float
+    weights: np.ndarray
+    leaf: list[float]
+
+
+class Target:
+    """Prior settings and likelihood of one forest, as functions of the other variables.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it.
+
+    Raises
+    ------
+    NotConjugateError
+        When the leaf values cannot be integrated out.
+    """
+
+    def __init__(self, model: pm.Model, forest: Variable):
+        op = forest.owner.op
+        self.layout, self.leaf = op.layout, op.leaf
+        term = recognise(model, forest)
+        self.kind, self.slope = term.kind, term.slope
+        settings = model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
+        seen = {
+            "none": [],
+            "normal": [term.observed, term.mean, term.sd],
+        }.get(term.kind, [term.observed])
+        self._function, self._names = compile_values(model, [*settings, *seen], [term.outputs])
+        self._n_settings = len(settings)
+        self._zero = np.zeros((self.layout.n_rows, self.layout.n_values))
+        self._one = np.ones_like(self._zero)
+
+    def at(self, point: dict) -> tuple[Settings, tuple]:
+        """Settings, and observed values (with mean and sd for a Normal), at a point."""
+        others = [point[name] for name in self._names]
+        results = self._function(self._zero, *others)
+        alpha, beta, weights, *leaf = results[: self._n_settings]
+        seen = results[self._n_settings :]
+        settings = Settings(float(alpha), float(beta), weights, [float(v) for v in leaf])
+        if self.kind == "normal":
+            observed, offset, sd = seen
+            if self.slope is Slope.ONE:
+                slope = None
+            else:
+                slope = self._function(self._one, *others)[self._n_settings + 1] - offset
+            seen = (observed, offset, sd, slope)
+        return settings, tuple(seen)
+
+    def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray):
+        """Leaf model over the residual of ``fit``, and the target it was subtracted from."""
+        n, max_nodes = self.layout.n_rows, self.layout.max_nodes
+        if self.leaf == "normal_gamma":
+            a, nu, lam = settings.leaf
+            y = np.empty(0) if self.kind == "none" else self._rows(seen[0])
+            return make_normal_gamma(a, nu, lam, y), None
+        if self.leaf == "dirichlet":
+            y = np.empty(0) if self.kind == "none" else self._classes(seen[0])
+            return make_dirichlet(settings.leaf[0], self.layout.n_values, y), None
+        mean, leaf_sd = settings.leaf
+        if self.kind == "none":
+            target, precision = np.zeros(n), np.zeros(1)
+        else:
+            observed, offset, sd, slope = seen
+            target = self._rows(observed) - offset
+            precision = np.asarray(sd, dtype=np.float64) ** -2.0
+            if slope is not None:
+                slope = np.broadcast_to(slope, (n,))
+                # y = b + a f + noise is y/a = f + b/a + noise/a; a row with a = 0 says nothing
+                target = np.divide(target, slope, out=np.zeros(n), where=slope != 0)
+                precision = precision * slope**2
+            precision = precision.reshape(-1)
+            if precision.size not in (1, n):
+                raise ValueError(f"sigma has {precision.size} entries for {n} rows.")
+        return make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes), target
+
+    def _rows(self, observed):
+        n = self.layout.n_rows
+        observed = np.asarray(observed, dtype=np.float64)
+        if observed.shape != (n,):
+            raise ValueError(
+                f"The observed variable has shape {observed.shape}, but the forest was declared "
+                f"with {n} rows: give it shape ({n},)."
+            )
+        if not np.isfinite(observed).all():
+            raise ValueError(
+                "The observed variable holds NaN or infinite values: remove those rows."
+            )
+        return observed
+
+    def _classes(self, observed):
+        y = self._rows(observed)
+        k = self.layout.n_values
+        if not ((y >= 0) & (y < k) & (y == np.floor(y))).all():
+            raise ValueError(
+                f"The observed classes must be whole numbers from 0 to {k - 1}, as many as "
+                "n_classes of the DirichletLeaf."
+            )
+        return y.astype(np.int64)

@@ -1,0 +1,104 @@
+"""The terms of a model that depend on a forest."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+
+from pymc_trees.distributions.evaluation import Evaluate
+
+
+class NotConjugateError(NotImplementedError):
+    """A model whose leaf values this version cannot integrate out."""
+
+
+class ForestGraph(NamedTuple):
+    """A forest and what depends on it."""
+
+    rv: Variable
+    """The forest."""
+    value: Variable
+    """Its value variable."""
+    terms: list[Variable]
+    """Other random variables whose parameters depend on the forest."""
+    potentials: list[Variable]
+    """Potentials that depend on it."""
+
+
+def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
+    """Terms of the model that depend on a forest."""
+
+    def depends(variables):
+        return any(v is rv for v in ancestors(variables))
+
+    terms = [v for v in model.basic_RVs if v is not rv and depends(v.owner.inputs)]
+    potentials = [v for v in model.potentials if depends([v])]
+    return ForestGraph(rv, model.rvs_to_values[rv], terms, potentials)
+
+
+def open_forest(
+    model: pm.Model, graph: ForestGraph, expressions: list[Variable]
+) -> tuple[list[Variable], Variable]:
+    """Rewrite expressions as functions of values and of the forest's outputs.
+
+    Returns
+    -------
+    expressions : list of variables
+        With random variables replaced by values and the forest by ``outputs``.
+    outputs : (n, K) matrix variable
+        The forest's outputs at its training rows.
+
+    Raises
+    ------
+    NotConjugateError
+        When an expression uses the forest otherwise than at its training inputs.
+    """
+    layout = graph.rv.owner.op.layout
+    expressions = model.replace_rvs_by_values(expressions)
+    X_train = graph.rv.owner.inputs[2].data
+    outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_values))
+    nodes = {
+        v.owner
+        for v in ancestors(expressions)
+        if v.owner and isinstance(v.owner.op, Evaluate) and v.owner.inputs[0] is graph.value
+    }
+    for node in nodes:
+        X = node.inputs[1]
+        known = X.data if isinstance(X, Constant) else X.eval()
+        if not np.array_equal(known, X_train):
+            raise NotConjugateError(
+                f"{graph.rv.name} is evaluated at inputs other than those it was declared with. "
+                "Sampling needs the training inputs: set the data back with pm.set_data, or "
+                "declare the model anew with the new ones."
+            )
+    replaced = clone_replace(
+        expressions, {node.outputs[0]: outputs for node in nodes}, rebuild_strict=False
+    )
+    if any(v is graph.value for v in ancestors(replaced)):
+        raise NotConjugateError(
+            f"{graph.rv.name} is used otherwise than through evaluate(forest, X): use the function "
+            "that BART, DecisionTree or evaluate returns."
+        )
+    return replaced, outputs
+
+
+def compile_values(model: pm.Model, expressions: list[Variable], first: list[Variable]):
+    """Function of ``first`` and of the value variables the expressions need, and their names.
+
+    The graphs are small and called once a sweep: they run without compilation.
+    """
+    needed = set(explicit_graph_inputs(expressions))
+    values = [v for v in model.value_vars if v in needed]
+    function = pytensor.function(
+        [*first, *values],
+        expressions,
+        mode=pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile"),
+        on_unused_input="ignore",
+    )
+    function.trust_input = False
+    return function, [v.name for v in values]

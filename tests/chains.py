@@ -1,0 +1,141 @@
+"""Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import make_design
+from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.leaves.dirichlet import make_dirichlet
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
+from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.samplers.backfitting import sweep
+
+CGM = np.array([0.25, 0.25, 0.4, 0.1])
+GROW_PRUNE = np.array([0.5, 0.5, 0.0, 0.0])
+# Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
+CHANGE_SWAP = np.array([0.1, 0.1, 0.4, 0.4])
+
+
+class Setup(NamedTuple):
+    """Everything a sweep takes but the generator."""
+
+    trees: tuple
+    design: tuple
+    prior: tuple
+    leaf: tuple
+    work: tuple
+
+
+def weights_of(problem, p):
+    """Split weights of an oracle problem."""
+    given = problem.prior.get("split_prior")
+    return np.full(p, 1 / p) if given is None else np.asarray(given, dtype=float)
+
+
+def make_setup(problem, leaf_name, m=1, data=True):
+    """Sampler arrays for an oracle problem; ``data=False`` for a flat likelihood."""
+    n, p = problem.X.shape
+    weights = weights_of(problem, p)
+    design = make_design(problem.X, problem.prior.get("cuts"))
+    design = design._replace(varies=design.varies & (weights > 0))
+    max_nodes = m * (2 * n - 1)
+    if leaf_name == "normal":
+        precision = np.asarray(problem.sigma, dtype=float) ** -2.0 if data else 0.0
+        residual = problem.y - m * problem.mean if data else np.zeros(n)
+        leaf = make_normal(problem.mean, problem.sd, residual, precision, max_nodes)
+        n_values, n_stats = 1, 2
+    elif leaf_name == "normal_gamma":
+        y = problem.y if data else np.empty(0)
+        leaf = make_normal_gamma(problem.a, problem.nu, problem.lam, y)
+        n_values, n_stats = 2, 3
+    else:
+        y = problem.labels if data else np.empty(0)
+        leaf = make_dirichlet(problem.alpha_total, problem.n_classes, y)
+        n_values = n_stats = problem.n_classes
+    trees = make_trees(m, max_nodes, n_values, n)
+    if leaf_name == "normal":
+        trees.values[:m] = problem.mean
+    trees.closed[:m] = not design.varies.any()
+    prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)
+    return Setup(trees, design, prior, leaf, make_workspace(max_nodes, n, n_stats))
+
+
+@njit(cache=True)
+def partition_code(leaf_of, base):
+    """Whole number that names the partition of one tree: labels in order of appearance."""
+    n = leaf_of.size
+    labels = np.empty(n, dtype=np.int64)
+    code, used = 0, 0
+    for i in range(n):
+        labels[i] = used
+        for k in range(i):
+            if leaf_of[k] == leaf_of[i]:
+                labels[i] = labels[k]
+                break
+        used += labels[i] == used
+        code = code * base + labels[i]
+    return code
+
+
+@njit(cache=True)
+def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, fits):
+    """Run sweeps; record partition codes and depths of all trees, and the first output.
+
+    ``codes``, ``depths`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record none.
+    """
+    m, n = trees.leaf_of.shape
+    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    for s in range(draws):
+        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+            raise ValueError("full")
+        for t in range(m):
+            codes[s, t] = partition_code(trees.leaf_of[t], n)
+            deepest = 0
+            for k in range(preorder(trees, trees.roots[t], work.nodes)):
+                deepest = max(deepest, trees.depth[work.nodes[k]])
+            depths[s, t] = deepest
+        if fits.shape[0] > 0:
+            fits[s] = 0.0
+            for t in range(m):
+                for i in range(n):
+                    fits[s, i] += trees.values[trees.leaf_of[t, i]]
+    return proposed, accepted
+
+
+def partition_of(code, n):
+    """Partition, as the oracle writes it, of a code."""
+    labels = []
+    for _ in range(n):
+        code, label = divmod(int(code), n)
+        labels.append(label)
+    labels.reverse()
+    groups = {}
+    for row, label in enumerate(labels):
+        groups.setdefault(label, []).append(row)
+    return frozenset(frozenset(rows) for rows in groups.values())
+
+
+class Chain(NamedTuple):
+    """Record of a run."""
+
+    codes: np.ndarray
+    depths: np.ndarray
+    fits: np.ndarray
+    proposed: np.ndarray
+    accepted: np.ndarray
+
+
+def run_chain(seed, setup, moves, draws, keep_fits=False):
+    """Run a sampler from stumps."""
+    m, n = setup.trees.leaf_of.shape
+    codes = np.empty((draws, m), dtype=np.int64)
+    depths = np.empty((draws, m), dtype=np.int64)
+    k = setup.trees.values.shape[1]
+    fits = np.empty((draws if keep_fits else 0, n, k))
+    rng = np.random.default_rng(seed)
+    proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, codes, depths, fits)
+    return Chain(codes, depths, fits, proposed, accepted)
