@@ -82,10 +82,11 @@ def partition_code(leaf_of, base):
 
 
 @njit(cache=True)
-def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, fits):
-    """Run sweeps; record partition codes and depths of all trees, and the first output.
+def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, fits):
+    """Run sweeps; record partition codes, depths and root columns of all trees, and the outputs.
 
-    ``codes``, ``depths`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record none.
+    ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
+    none. The column of a root that is a leaf is -1.
     """
     m, n = trees.leaf_of.shape
     proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
@@ -98,6 +99,7 @@ def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depth
             for k in range(preorder(trees, trees.roots[t], work.nodes)):
                 deepest = max(deepest, trees.depth[work.nodes[k]])
             depths[s, t] = deepest
+            roots[s, t] = trees.column[trees.roots[t]]
         if fits.shape[0] > 0:
             fits[s] = 0.0
             for t in range(m):
@@ -124,6 +126,7 @@ class Chain(NamedTuple):
 
     codes: np.ndarray
     depths: np.ndarray
+    roots: np.ndarray
     fits: np.ndarray
     proposed: np.ndarray
     accepted: np.ndarray
@@ -132,10 +135,10 @@ class Chain(NamedTuple):
 def run_chain(seed, setup, moves, draws, keep_fits=False):
     """Run a sampler from stumps."""
     m, n = setup.trees.leaf_of.shape
-    codes = np.empty((draws, m), dtype=np.int64)
-    depths = np.empty((draws, m), dtype=np.int64)
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     k = setup.trees.values.shape[1]
     fits = np.empty((draws if keep_fits else 0, n, k))
     rng = np.random.default_rng(seed)
-    proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, codes, depths, fits)
-    return Chain(codes, depths, fits, proposed, accepted)
+    record = (codes, depths, roots, fits)
+    proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, *record)
+    return Chain(codes, depths, roots, fits, proposed, accepted)

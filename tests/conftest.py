@@ -43,3 +43,15 @@ def rng(request: pytest.FixtureRequest):
     import numpy as np
 
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture(scope="module")
+def quick_compile():
+    """PyTensor without numba, for tests that build many models and run each only a little.
+
+    Compiling the graph of one model with numba takes seconds; the Ops' Python side does the same.
+    """
+    import pytensor
+
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield

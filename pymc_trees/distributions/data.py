@@ -110,7 +110,12 @@ def training_values(X: Any) -> np.ndarray:
             "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
             "frame, pm.Data or an expression of those."
         )
-    return as_matrix(X.get_value() if isinstance(X, SharedVariable) else X.eval(), "X")
+    values = X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
+    checked = as_matrix(values, "X")
+    # The very array of the data variable where it will do, so that a forest knows at once that it
+    # is evaluated at its training inputs. Setting new data replaces that array.
+    usable = values.dtype == np.float64 and values.flags.c_contiguous
+    return values if usable else checked
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:

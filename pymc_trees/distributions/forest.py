@@ -136,7 +136,7 @@ class Forest(Continuous):
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
         known = "unknown" if isinstance(weights, Variable) else weights
         stamp = fingerprint(X_train, flat, offsets, known, leaf.kind, tuple(layout))
-        return ForestRV(layout=layout, leaf=leaf.kind)(
+        _, forest = ForestRV(layout=layout, leaf=leaf.kind)(
             pt.constant(X_train),
             pt.constant(flat),
             pt.constant(offsets.astype("int64")),
@@ -145,4 +145,7 @@ class Forest(Continuous):
             as_tensor(beta),
             as_tensor(weights),
             *(as_tensor(v) for v in leaf.parameters),
+            rng=pt.random.shared_rng(seed=None),
+            return_next_rng=True,
         )
+        return forest

@@ -16,7 +16,7 @@ from pymc_trees.core.leaves.normal_gamma import NormalGammaData
 
 @njit(cache=True)
 def _normal_prior(mean, sd):
-    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros((2, 4, 1)))
+    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros((1, 8)))
 
 
 @njit(cache=True)

@@ -1,9 +1,10 @@
 """How do forests move under `pm.sample`? PyMC step methods: unpack, one core call, pack.
 
 Reading order: `base` (what all steps share), `working` (one forest's arrays between steps),
-`metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two public faces),
-`convergence` (PyMC's warnings, judged on function values). Importing this package registers the
-steps with PyMC.
+`too_large` (what becomes of the draws when a forest outgrows its room), `metropolis` (sweeps of
+Metropolis moves), `cgm`, `grow_prune` (its two public faces), `convergence` (PyMC's warnings, judged
+on function values), `outsiders` (what PyMC must not do to a forest). Importing this package
+registers the steps with PyMC.
 
 May import: `core`, `distributions`, `targets`; PyMC.
 """
@@ -13,6 +14,8 @@ import pymc.step_methods
 from pymc_trees.step_methods.cgm import CGM
 from pymc_trees.step_methods.convergence import judge_function_values
 from pymc_trees.step_methods.grow_prune import GrowPrune
+from pymc_trees.step_methods.outsiders import refuse_outsiders
+from pymc_trees.step_methods.too_large import keep_draws
 
 
 def _register():
@@ -20,6 +23,8 @@ def _register():
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)
     judge_function_values()
+    keep_draws()
+    refuse_outsiders()
 
 
 _register()

@@ -27,6 +27,8 @@ def forests_of(model: pm.Model, variables=None) -> list:
         None, or all value variables of the model, for every forest.
     """
     everything = [rv for rv in model.free_RVs if is_forest(rv)]
+    if variables is not None and not isinstance(variables, list | tuple):
+        variables = [variables]
     if variables is None or (
         len(variables) == len(model.value_vars)
         and all(v is w for v, w in zip(variables, model.value_vars, strict=True))
@@ -78,6 +80,7 @@ class ForestStep(BlockedStep):
         model = pm.modelcontext(model)
         forests = forests_of(model, vars)
         self.forests = [WorkingForest(model, rv) for rv in forests]
+        self.several = sum(is_forest(rv) for rv in model.free_RVs) > 1
         self.vars = [model.rvs_to_values[rv] for rv in forests]
         self.rng = get_random_generator(rng)
         self.tune = True

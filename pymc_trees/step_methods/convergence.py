@@ -4,6 +4,9 @@ PyMC computes R-hat and ESS of every free random variable. Nodes of encoded tree
 from draw to draw, so that every forest would alarm. The check is shown, under the forest's name,
 what the forest stands for: its function at up to 50 evenly spaced training rows. Models without a
 forest are judged as before.
+
+Two faults that R-hat cannot see are reported besides: a forest that never moved, whose R-hat is not
+a number, and draws that are no forests. A step that knows no forests does either.
 """
 
 import functools
@@ -11,9 +14,11 @@ import functools
 import numpy as np
 import pymc.sampling.mcmc
 import xarray as xr
+from pymc.stats.convergence import SamplerWarning, WarningType
 
 from pymc_trees.core.forest.evaluate import evaluate
-from pymc_trees.core.forest.fields import sizes
+from pymc_trees.core.forest.fields import SEAL, sizes
+from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.step_methods.base import is_forest
 
 ROWS = 50
@@ -36,6 +41,30 @@ def function_values(forest, draws: np.ndarray) -> np.ndarray:
             fit = evaluate(value, X[chosen], X, sizes(layout), float(fingerprint))
         out[chain, draw] = fit.reshape(-1)
     return out
+
+
+def faults_of(forest, draws: np.ndarray) -> list[SamplerWarning]:
+    """What is wrong with (chain, draw, rows, fields) draws beside their mixing."""
+    layout = forest.owner.op.layout
+    fingerprint = float(forest.owner.inputs[5].data)
+    messages = []
+    if not all(
+        is_sealed(np.ascontiguousarray(draws[at]), layout.max_nodes, fingerprint)
+        for at in np.ndindex(*draws.shape[:2])
+    ):
+        messages.append("holds draws that are not forests")
+    seals = draws.reshape(*draws.shape[:2], -1)[..., layout.max_nodes * layout.fields + SEAL]
+    stuck = np.flatnonzero((seals == seals[:, :1]).all(axis=1)) if seals.shape[1] > 1 else []
+    if len(stuck):
+        messages.append(f"never moved in chains {[int(c) for c in stuck]}")
+    return [
+        SamplerWarning(
+            WarningType.CONVERGENCE,
+            f"{forest.name} {message}. Sample it with pymc_trees.CGM or pymc_trees.GrowPrune.",
+            "error",
+        )
+        for message in messages
+    ]
 
 
 def judge_function_values() -> None:
@@ -62,7 +91,8 @@ def judge_function_values() -> None:
         judged = posterior.to_dataset().drop_vars(names).assign(shown)
         tree = idata.copy()
         tree["posterior"] = xr.DataTree(judged)
-        return original(tree, model)
+        faults = [w for rv in forests for w in faults_of(rv, posterior[rv.name].values)]
+        return [*original(tree, model), *faults]
 
     run_convergence_checks.judges_forests = True  # type: ignore[attr-defined]
     pymc.sampling.mcmc.run_convergence_checks = run_convergence_checks

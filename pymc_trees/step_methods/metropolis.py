@@ -7,10 +7,7 @@ from pymc_trees.core.moves.census import MOVES
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
 from pymc_trees.step_methods.base import ForestStep
-
-
-class ForestTooLargeError(RuntimeError):
-    """A forest needs more nodes than its variable has room for."""
+from pymc_trees.step_methods.too_large import ForestTooLargeError
 
 
 class MetropolisStep(ForestStep):
@@ -33,7 +30,8 @@ class MetropolisStep(ForestStep):
         self.stats_dtypes = [{k: v[0] for k, v in self.stats_dtypes_shapes.items()}]
 
     def _ending(self, forest):
-        return "" if len(self.forests) == 1 else f"_{forest.name}"
+        # By the forests of the model: two steps with a forest each must not share names either.
+        return f"_{forest.name}" if self.several else ""
 
     def step(self, point):
         """Update every forest once."""

@@ -20,6 +20,10 @@ class Design(NamedTuple):
     """(p, n) float64, or uint8 / uint16 codes for a grid design."""
     varies: np.ndarray
     """(p,) bool: the column has two different values over all rows."""
+    low: np.ndarray
+    """(p,) float64: smallest cell of the column over all rows."""
+    high: np.ndarray
+    """(p,) float64: largest cell."""
     grid: np.ndarray
     """Grid cuts of all columns, one after another; empty for a continuous design."""
     offsets: np.ndarray
@@ -50,8 +54,8 @@ def make_design(X: np.ndarray, grid: list[np.ndarray] | None = None) -> Design:
             columns[j] = np.searchsorted(grid[j], X[:, j], side="left")
         flat = np.concatenate([np.asarray(g, dtype=np.float64) for g in grid])
         offsets = np.cumsum([0] + [len(g) for g in grid]).astype(np.int64)
-    varies = columns.min(axis=1) != columns.max(axis=1)
-    return Design(columns, varies, flat, offsets, grid is not None)
+    low, high = columns.min(axis=1).astype(np.float64), columns.max(axis=1).astype(np.float64)
+    return Design(columns, low != high, low, high, flat, offsets, grid is not None)
 
 
 @njit(cache=True)
@@ -61,14 +65,16 @@ def float_design(X, grid, offsets, weights):
     is_grid = offsets.size > 0
     columns = np.empty((p, n))
     varies = np.zeros(p, dtype=np.bool_)
+    low, high = np.empty(p), np.empty(p)
     for j in range(p):
         for i in range(n):
             columns[j, i] = X[i, j]
             if is_grid:
                 cuts = grid[offsets[j] : offsets[j + 1]]
                 columns[j, i] = np.searchsorted(cuts, X[i, j])
-            varies[j] |= weights[j] > 0.0 and columns[j, i] != columns[j, 0]
-    return Design(columns, varies, grid, offsets, is_grid)
+        low[j], high[j] = columns[j].min(), columns[j].max()
+        varies[j] = weights[j] > 0.0 and low[j] != high[j]
+    return Design(columns, varies, low, high, grid, offsets, is_grid)
 
 
 @njit(cache=True)
@@ -107,10 +113,10 @@ def column_varies(design, column, rows, start, stop):
     """Whether ``rows[start:stop]`` hold two different values of a column."""
     if not design.varies[column]:
         return False
-    cells = design.columns[column]
-    first = cells[rows[start]]
+    columns = design.columns
+    first = columns[column, rows[start]]
     for k in range(start + 1, stop):
-        if cells[rows[k]] != first:
+        if columns[column, rows[k]] != first:
             return True
     return False
 
@@ -120,9 +126,13 @@ def any_column_varies(design, rows, start, stop):
     """Whether ``rows[start:stop]`` can be split at all."""
     if stop - start < 2:
         return False
-    for j in range(design.columns.shape[0]):
-        if column_varies(design, j, rows, start, stop):
-            return True
+    columns, varies = design.columns, design.varies
+    for j in range(columns.shape[0]):
+        if varies[j]:
+            first = columns[j, rows[start]]
+            for k in range(start + 1, stop):
+                if columns[j, rows[k]] != first:
+                    return True
     return False
 
 
@@ -130,13 +140,24 @@ def any_column_varies(design, rows, start, stop):
 def column_range(design, column, rows, start, stop):
     """Smallest and largest cell of a column among ``rows[start:stop]``, as floats."""
     cells = design.columns[column]
+    if stop - start == cells.size:
+        return design.low[column], design.high[column]
     low = cells[rows[start]]
     high = low
-    for k in range(start + 1, stop):
+    low2, high2 = low, low
+    k = start + 1
+    while k + 1 < stop:  # two chains of comparisons at a time
+        x, x2 = cells[rows[k]], cells[rows[k + 1]]
+        low = x if x < low else low
+        high = x if x > high else high
+        low2 = x2 if x2 < low2 else low2
+        high2 = x2 if x2 > high2 else high2
+        k += 2
+    if k < stop:
         x = cells[rows[k]]
-        low = min(low, x)
-        high = max(high, x)
-    return float(low), float(high)
+        low = x if x < low else low
+        high = x if x > high else high
+    return float(min(low, low2)), float(max(high, high2))
 
 
 @njit(cache=True)

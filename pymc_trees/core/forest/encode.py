@@ -64,10 +64,15 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
 @njit(cache=True)
 def log_column_probability(design, weights, column, rows, start, stop):
     """Log of ``weights[column]`` over the sum of the weights of the columns that vary in a node."""
+    columns, varies = design.columns, design.varies
     total = 0.0
     for j in range(weights.size):
-        if column_varies(design, j, rows, start, stop):
-            total += weights[j]
+        if varies[j]:
+            first = columns[j, rows[start]]
+            for k in range(start + 1, stop):
+                if columns[j, rows[k]] != first:
+                    total += weights[j]
+                    break
     return np.log(weights[column] / total)
 
 
@@ -83,7 +88,7 @@ def decode(value, design, weights, sizes, trees, rows, spare):
     ----------
     trees : Trees
         Fresh from `make_trees`; overwritten.
-    rows, spare : (n,) int32
+    rows, spare : (n,) uint32
         Room for row numbers.
     """
     n, p = sizes.n_rows, design.columns.shape[0]

@@ -19,8 +19,9 @@ def rows_below(leaf_of, trees, nodes, n_nodes, inside, rows):
 
     ``inside`` is a (max_nodes,) bool array, False everywhere before and after.
     """
+    column = trees.column
     for k in range(n_nodes):
-        inside[nodes[k]] = trees.column[nodes[k]] < 0
+        inside[nodes[k]] = column[nodes[k]] < 0
     n = 0
     for i in range(leaf_of.size):
         rows[n] = i

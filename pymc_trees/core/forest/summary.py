@@ -129,6 +129,6 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes):
     design = float_design(X, grid, offsets, np.ones(p))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
-    rows = np.empty(sizes.n_rows, dtype=np.int32)
-    spare = np.empty(sizes.n_rows, dtype=np.int32)
+    rows = np.empty(sizes.n_rows, dtype=np.uint32)
+    spare = np.empty(sizes.n_rows, dtype=np.uint32)
     return column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)

@@ -17,7 +17,7 @@ from numba import njit
 
 from pymc_trees.core.leaves.contract import register
 
-_LANES = 4
+_LANES = 8
 
 
 class NormalData(NamedTuple):
@@ -30,13 +30,13 @@ class NormalData(NamedTuple):
     w: np.ndarray
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     lanes: np.ndarray
-    """(2, 4, max_nodes) room for sums kept apart, so that additions need not wait."""
+    """(max_nodes, 8) room for sums kept apart: an addition need not wait for the one before."""
 
 
 def make_normal(mean, sd, residual, precision, max_nodes):
     """Leaf model of a residual (used in place) and a common or a per-row precision."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    return NormalData(float(mean), float(sd), residual, precision, np.zeros((2, _LANES, max_nodes)))
+    return NormalData(float(mean), float(sd), residual, precision, np.zeros((max_nodes, _LANES)))
 
 
 @njit(cache=True)
@@ -45,51 +45,65 @@ def _n_stats(leaf):
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    r, w, values, lanes = leaf.r, leaf.w, trees.values, leaf.lanes
+def _shift(r, values, old_leaf, new_leaf):
+    """Close the old tree and open the new one: their values move into and out of the residual."""
+    for i in range(r.size):
+        r[i] += values[new_leaf[i]] - values[old_leaf[i]]
+
+
+@njit(cache=True)
+def _shift_and_add(r, values, old_leaf, new_leaf, lanes):
+    """`_shift`, and the sum of the new residual in each leaf, in one pass over the rows."""
     n = r.size
-    if old >= 0 and new < 0:
-        old_leaf = trees.leaf_of[old]
-        for i in range(n):
-            r[i] -= values[old_leaf[i], 0]
+    body = n - n % _LANES
+    for i in range(0, body, _LANES):
+        for lane in range(_LANES):
+            leaf = new_leaf[i + lane]
+            r_i = r[i + lane] + (values[leaf] - values[old_leaf[i + lane]])
+            r[i + lane] = r_i
+            lanes[leaf * _LANES + lane] += r_i
+    for i in range(body, n):
+        leaf = new_leaf[i]
+        r[i] += values[leaf] - values[old_leaf[i]]
+        lanes[leaf * _LANES] += r[i]
+
+
+@njit(cache=True)
+def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+    r, w, lanes, count = leaf.r, leaf.w, leaf.lanes, trees.count
+    values = trees.values.reshape(-1)
+    leaf_of = trees.leaf_of
+    if new < 0:
+        for i in range(r.size):
+            r[i] -= values[leaf_of[old, i]]
         return
-    new_leaf = trees.leaf_of[new]
     for k in range(n_nodes):
-        lanes[:, :, nodes[k]] = 0.0
-    common = w.size == 1
+        for lane in range(_LANES):
+            lanes[nodes[k], lane] = 0.0
     if old < 0:
-        for i in range(n):
-            r[i] += values[new_leaf[i], 0]
-            lanes[0, i % _LANES, new_leaf[i]] += r[i] if common else w[i] * r[i]
+        for i in range(r.size):
+            r[i] += values[leaf_of[new, i]]
+    if w.size > 1:
+        if old >= 0:
+            _shift(r, values, leaf_of[old], leaf_of[new])
+        for i in range(r.size):
+            lanes[leaf_of[new, i], 0] += w[i]
+            lanes[leaf_of[new, i], 1] += w[i] * r[i]
+        for k in range(n_nodes):
+            stats[nodes[k], 0] = lanes[nodes[k], 0]
+            stats[nodes[k], 1] = lanes[nodes[k], 1]
+        return
+    if old >= 0:
+        _shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes.reshape(-1))
     else:
-        # One pass closes the old tree, opens the new one and adds up its leaves.
-        old_leaf = trees.leaf_of[old]
-        if common:
-            for i in range(n):
-                leaf_i = new_leaf[i]
-                r_i = r[i] + (values[leaf_i, 0] - values[old_leaf[i], 0])
-                r[i] = r_i
-                lanes[0, i % _LANES, leaf_i] += r_i
-        else:
-            for i in range(n):
-                leaf_i = new_leaf[i]
-                r_i = r[i] + (values[leaf_i, 0] - values[old_leaf[i], 0])
-                r[i] = r_i
-                lanes[0, i % _LANES, leaf_i] += w[i] * r_i
-    if not common:
-        for i in range(n):
-            lanes[1, i % _LANES, new_leaf[i]] += w[i]
+        for i in range(r.size):
+            lanes[leaf_of[new, i], 0] += r[i]
     for k in range(n_nodes):
-        node = nodes[k]
-        total = lanes[0, 0, node] + lanes[0, 1, node] + lanes[0, 2, node] + lanes[0, 3, node]
-        if common:
-            stats[node, 0] = w[0] * trees.count[node]
-            stats[node, 1] = w[0] * total
-        else:
-            stats[node, 0] = (
-                lanes[1, 0, node] + lanes[1, 1, node] + lanes[1, 2, node] + lanes[1, 3, node]
-            )
-            stats[node, 1] = total
+        total = 0.0
+        for lane in range(_LANES):
+            total += lanes[nodes[k], lane]
+        stats[nodes[k], 0] = w[0] * count[nodes[k]]
+        stats[nodes[k], 1] = w[0] * total
 
 
 @njit(cache=True)
@@ -97,10 +111,19 @@ def _add_rows(leaf, rows, start, stop, out):
     r, w = leaf.r, leaf.w
     s0, s1 = 0.0, 0.0
     if w.size == 1:
-        for k in range(start, stop):
-            s1 += r[rows[k]]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # kept apart, so that additions need not wait
+        k = start
+        while k + 4 <= stop:
+            a += r[rows[k]]
+            b += r[rows[k + 1]]
+            c += r[rows[k + 2]]
+            d += r[rows[k + 3]]
+            k += 4
+        while k < stop:
+            a += r[rows[k]]
+            k += 1
         s0 = w[0] * (stop - start)
-        s1 *= w[0]
+        s1 = w[0] * (a + b + c + d)
     else:
         for k in range(start, stop):
             i = rows[k]

@@ -26,15 +26,16 @@ class Census(NamedTuple):
 @njit(cache=True)
 def take_census(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
+    column, left, right, closed = trees.column, trees.left, trees.right, trees.closed
     n_nodes = preorder(trees, trees.roots[tree], nodes)
     open_leaves, splits, twigs = 0, 0, 0
     for k in range(n_nodes):
         node = nodes[k]
-        if trees.column[node] >= 0:
+        if column[node] >= 0:
             splits += 1
-            twigs += is_twig(trees, node)
+            twigs += is_twig(column, left, right, node)
         else:
-            open_leaves += not trees.closed[node]
+            open_leaves += not closed[node]
     return Census(n_nodes, open_leaves, splits, twigs)
 
 

@@ -52,42 +52,46 @@ def log_grow_ratio(prior, depth, left_closed, right_closed, weights, census, par
         + log_stop(prior, depth + 1, right_closed)
         - log_stop(prior, depth, False)
     )
-    log_back = np.log(
-        weights[PRUNE] / available_weight(weights, open_after, census.splits + 1)
-    ) - np.log(census.twigs + 1 - parent_is_twig)
-    log_there = np.log(
-        weights[GROW] / available_weight(weights, census.open_leaves, census.splits)
-    ) - np.log(census.open_leaves)
-    return log_prior + log_back - log_there
+    back = weights[PRUNE] / (
+        available_weight(weights, open_after, census.splits + 1)
+        * (census.twigs + 1 - parent_is_twig)
+    )
+    there = weights[GROW] / (
+        available_weight(weights, census.open_leaves, census.splits) * census.open_leaves
+    )
+    return log_prior + np.log(back / there)
 
 
 @njit(cache=True)
 def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
+    columns, closed, nodes = trees.column, trees.closed, work.nodes
     target = pick(rng, census.open_leaves)
     node = -1
     for k in range(census.n_nodes):
-        candidate = work.nodes[k]
-        if trees.column[candidate] < 0 and not trees.closed[candidate]:
+        candidate = nodes[k]
+        if columns[candidate] < 0 and not closed[candidate]:
             if target == 0:
                 node = candidate
                 break
             target -= 1
-    n = rows_of_leaf(trees.leaf_of[tree], node, work.rows)
-    column = draw_column(rng, prior, design, work.rows, 0, n)
-    low, high = column_range(design, column, work.rows, 0, n)
+    rows, stats, new_stats = work.rows, work.stats, work.new_stats
+    leaf_of = trees.leaf_of[tree]
+    n = rows_of_leaf(leaf_of, node, rows)
+    column = draw_column(rng, prior, design, rows, 0, n)
+    low, high = column_range(design, column, rows, 0, n)
     cut = draw_cut(rng, design, low, high)
-    middle = partition_rows(design, column, cut, work.rows, 0, n, work.spare)
-    add_rows(leaf, work.rows, 0, middle, work.new_stats[0])
-    for d in range(work.stats.shape[1]):
-        work.new_stats[1, d] = work.stats[node, d] - work.new_stats[0, d]
-    left_closed = not any_column_varies(design, work.rows, 0, middle)
-    right_closed = not any_column_varies(design, work.rows, middle, n)
+    middle = partition_rows(design, column, cut, rows, 0, n, work.spare)
+    add_rows(leaf, rows, 0, middle, new_stats[0])
+    for d in range(stats.shape[1]):
+        new_stats[1, d] = stats[node, d] - new_stats[0, d]
+    left_closed = not any_column_varies(design, rows, 0, middle)
+    right_closed = not any_column_varies(design, rows, middle, n)
     parent = trees.parent[node]
     log_ratio = (
-        log_marginal(leaf, work.new_stats[0])
-        + log_marginal(leaf, work.new_stats[1])
-        - log_marginal(leaf, work.stats[node])
+        log_marginal(leaf, new_stats[0])
+        + log_marginal(leaf, new_stats[1])
+        - log_marginal(leaf, stats[node])
         + log_grow_ratio(
             prior,
             trees.depth[node],
@@ -95,55 +99,58 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
             right_closed,
             weights,
             census,
-            parent >= 0 and is_twig(trees, parent),
+            parent >= 0 and is_twig(columns, trees.left, trees.right, parent),
         )
     )
     if not accepts(rng, log_ratio):
         return 0
-    log_column = log_column_probability(design, prior.weights, column, work.rows, 0, n)
+    log_column = log_column_probability(design, prior.weights, column, rows, 0, n)
     if not split_leaf(trees, node, column, cut):
         return FULL
     trees.log_cut[node] = -np.log(high - low)
     trees.log_column[node] = log_column
     left, right = trees.left[node], trees.right[node]
     trees.count[left], trees.count[right] = middle, n - middle
-    trees.closed[left], trees.closed[right] = left_closed, right_closed
-    work.stats[left] = work.new_stats[0]
-    work.stats[right] = work.new_stats[1]
+    closed[left], closed[right] = left_closed, right_closed
+    for d in range(stats.shape[1]):
+        stats[left, d] = new_stats[0, d]
+        stats[right, d] = new_stats[1, d]
     for k in range(n):
-        trees.leaf_of[tree, work.rows[k]] = left if k < middle else right
+        leaf_of[rows[k]] = left if k < middle else right
     return 1
 
 
 @njit(cache=True)
 def prune(rng, trees, tree, prior, leaf, weights, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
+    columns, lefts, rights = trees.column, trees.left, trees.right
+    nodes, stats, new_stats = work.nodes, work.stats, work.new_stats
     target = pick(rng, census.twigs)
     node = -1
     for k in range(census.n_nodes):
-        candidate = work.nodes[k]
-        if trees.column[candidate] >= 0 and is_twig(trees, candidate):
+        candidate = nodes[k]
+        if columns[candidate] >= 0 and is_twig(columns, lefts, rights, candidate):
             if target == 0:
                 node = candidate
                 break
             target -= 1
-    left, right = trees.left[node], trees.right[node]
+    left, right = lefts[node], rights[node]
     left_closed, right_closed = trees.closed[left], trees.closed[right]
     parent = trees.parent[node]
     sibling_is_leaf = False
     if parent >= 0:
-        sibling = trees.right[parent] if trees.left[parent] == node else trees.left[parent]
-        sibling_is_leaf = trees.column[sibling] < 0
+        sibling = rights[parent] if lefts[parent] == node else lefts[parent]
+        sibling_is_leaf = columns[sibling] < 0
     open_before = census.open_leaves + 1 - (not left_closed) - (not right_closed)
     smaller = Census(
         census.n_nodes - 2, open_before, census.splits - 1, census.twigs - 1 + sibling_is_leaf
     )
-    for d in range(work.stats.shape[1]):
-        work.new_stats[0, d] = work.stats[left, d] + work.stats[right, d]
+    for d in range(stats.shape[1]):
+        new_stats[0, d] = stats[left, d] + stats[right, d]
     log_ratio = (
-        log_marginal(leaf, work.new_stats[0])
-        - log_marginal(leaf, work.stats[left])
-        - log_marginal(leaf, work.stats[right])
+        log_marginal(leaf, new_stats[0])
+        - log_marginal(leaf, stats[left])
+        - log_marginal(leaf, stats[right])
         - log_grow_ratio(
             prior,
             trees.depth[node],
@@ -157,5 +164,6 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
     if not accepts(rng, log_ratio):
         return 0
     join_leaves(trees, tree, node)
-    work.stats[node] = work.new_stats[0]
+    for d in range(stats.shape[1]):
+        stats[node, d] = new_stats[0, d]
     return 1

@@ -33,61 +33,70 @@ def gather(trees, tree, top, work):
 @njit(cache=True)
 def log_current(trees, prior, leaf, n_below, work):
     """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
+    below, stats, column = work.below, work.stats, trees.column
+    log_cut, log_column, depth, closed = trees.log_cut, trees.log_column, trees.depth, trees.closed
     total = 0.0
     for k in range(n_below):
-        node = work.below[k]
-        if trees.column[node] >= 0:
-            total += trees.log_cut[node] + trees.log_column[node]
+        node = below[k]
+        if column[node] >= 0:
+            total += log_cut[node] + log_column[node]
         else:
-            total += log_stop(prior, trees.depth[node], trees.closed[node])
-            total += log_marginal(leaf, work.stats[node])
+            total += log_stop(prior, depth[node], closed[node])
+            total += log_marginal(leaf, stats[node])
     return total
 
 
 @njit(cache=True)
-def log_replaced(trees, design, prior, leaf, n_below, n, work):
+def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
-    What `commit` needs is left in ``work``.
+    ``with_top`` says whether the rule of the top node counts and is checked. What `commit` needs
+    is left in ``work``, the top's terms only then.
     """
-    top = work.below[0]
-    work.start[top], work.stop[top] = 0, n
+    below, rows, starts, stops = work.below, work.rows, work.start, work.stop
+    columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
+    log_cut, log_column, closed, depth = work.log_cut, work.log_column, work.closed, trees.depth
+    new_stats, spare, weights = work.new_stats, work.spare, prior.weights
+    starts[below[0]], stops[below[0]] = 0, n
     total = 0.0
     for k in range(n_below):  # preorder: a node's rows are known before its children's
-        node = work.below[k]
-        start, stop = work.start[node], work.stop[node]
-        column = trees.column[node]
+        node = below[k]
+        start, stop = starts[node], stops[node]
+        column = columns[node]
         if column >= 0:
-            if stop - start < 2 or not column_varies(design, column, work.rows, start, stop):
-                return -np.inf
-            low, high = column_range(design, column, work.rows, start, stop)
-            cut = trees.cut[node]
-            if not (cut >= low and cut < high):
-                return -np.inf
-            work.log_cut[node] = -np.log(high - low)
-            work.log_column[node] = log_column_probability(
-                design, prior.weights, column, work.rows, start, stop
-            )
-            total += work.log_cut[node] + work.log_column[node]
-            middle = partition_rows(design, column, cut, work.rows, start, stop, work.spare)
-            work.start[trees.left[node]], work.stop[trees.left[node]] = start, middle
-            work.start[trees.right[node]], work.stop[trees.right[node]] = middle, stop
+            cut = cuts[node]
+            if k > 0 or with_top:
+                if stop - start < 2 or not column_varies(design, column, rows, start, stop):
+                    return -np.inf
+                low, high = column_range(design, column, rows, start, stop)
+                if not (cut >= low and cut < high):
+                    return -np.inf
+                log_cut[node] = -np.log(high - low)
+                log_column[node] = log_column_probability(
+                    design, weights, column, rows, start, stop
+                )
+                total += log_cut[node] + log_column[node]
+            middle = partition_rows(design, column, cut, rows, start, stop, spare)
+            left, right = lefts[node], rights[node]
+            starts[left], stops[left] = start, middle
+            starts[right], stops[right] = middle, stop
         else:
-            work.closed[node] = not any_column_varies(design, work.rows, start, stop)
-            add_rows(leaf, work.rows, start, stop, work.new_stats[node])
-            total += log_stop(prior, trees.depth[node], work.closed[node])
-            total += log_marginal(leaf, work.new_stats[node])
+            closed[node] = not any_column_varies(design, rows, start, stop)
+            add_rows(leaf, rows, start, stop, new_stats[node])
+            total += log_stop(prior, depth[node], closed[node])
+            total += log_marginal(leaf, new_stats[node])
     return total
 
 
 @njit(cache=True)
 def log_choice_ratio(trees, weights, census, n_below, work):
     """Log ratio of P(this kind of move) after and before: leaves may have opened or closed."""
+    below, column, closed, new_closed = work.below, trees.column, trees.closed, work.closed
     open_after = census.open_leaves
     for k in range(n_below):
-        node = work.below[k]
-        if trees.column[node] < 0:
-            open_after += int(trees.closed[node]) - int(work.closed[node])
+        node = below[k]
+        if column[node] < 0:
+            open_after += int(closed[node]) - int(new_closed[node])
     return np.log(
         available_weight(weights, census.open_leaves, census.splits)
         / available_weight(weights, open_after, census.splits)
@@ -97,16 +106,19 @@ def log_choice_ratio(trees, weights, census, n_below, work):
 @njit(cache=True)
 def commit(trees, tree, n_below, work):
     """Make the proposed subtree the current one."""
+    below, rows, starts, stops = work.below, work.rows, work.start, work.stop
+    leaf_of, column, closed, stats = trees.leaf_of[tree], trees.column, trees.closed, work.stats
     for k in range(n_below):
-        node = work.below[k]
-        start, stop = work.start[node], work.stop[node]
+        node = below[k]
+        start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
-        if trees.column[node] >= 0:
+        if column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
-            trees.closed[node] = False
+            closed[node] = False
         else:
-            trees.closed[node] = work.closed[node]
-            work.stats[node] = work.new_stats[node]
+            closed[node] = work.closed[node]
+            for d in range(stats.shape[1]):
+                stats[node, d] = work.new_stats[node, d]
             for i in range(start, stop):
-                trees.leaf_of[tree, work.rows[i]] = node
+                leaf_of[rows[i]] = node

@@ -37,17 +37,18 @@ def exchange(trees, child):
 @njit(cache=True)
 def swap(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
+    columns, nodes = trees.column, work.nodes
     target = pick(rng, census.splits - 1)
     child = -1
     for k in range(1, census.n_nodes):
-        if trees.column[work.nodes[k]] >= 0:
+        if columns[nodes[k]] >= 0:
             if target == 0:
-                child = work.nodes[k]
+                child = nodes[k]
                 break
             target -= 1
     n_below, n = gather(trees, tree, trees.parent[child], work)
     exchange(trees, child)
-    log_new = log_replaced(trees, design, prior, leaf, n_below, n, work)
+    log_new = log_replaced(trees, design, prior, leaf, n_below, n, work, True)
     if log_new > -1e300:
         log_ratio = (
             log_new

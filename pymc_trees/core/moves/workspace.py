@@ -9,9 +9,9 @@ class Workspace(NamedTuple):
     """Room for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
 
     rows: np.ndarray
-    """(n,) int32: rows of the node a move acts on."""
+    """(n,) uint32: rows of the node a move acts on."""
     spare: np.ndarray
-    """(n,) int32: room for `partition_rows`."""
+    """(n,) uint32: room for `partition_rows`."""
     nodes: np.ndarray
     """(N,) int32: the tree in preorder."""
     below: np.ndarray
@@ -37,12 +37,11 @@ class Workspace(NamedTuple):
 def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
     """Workspace for a forest of ``max_nodes`` nodes over ``n_rows`` rows."""
     max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
-    ints = lambda size: np.zeros(size, dtype=np.int32)  # noqa: E731
     return Workspace(
-        rows=ints(n_rows),
-        spare=ints(n_rows),
-        nodes=ints(max_nodes),
-        below=ints(max_nodes),
+        rows=np.zeros(n_rows, dtype=np.uint32),
+        spare=np.zeros(n_rows, dtype=np.uint32),
+        nodes=np.zeros(max_nodes, dtype=np.int32),
+        below=np.zeros(max_nodes, dtype=np.int32),
         inside=np.zeros(max_nodes, dtype=np.bool_),
         stats=np.zeros((max_nodes, n_stats)),
         start=np.zeros(max_nodes, dtype=np.int64),

@@ -22,17 +22,27 @@ class CGMPrior(NamedTuple):
     """(p,) split weights, not necessarily normalised; 0 excludes a column."""
     cumulative: np.ndarray
     """(p,) their running sums."""
+    log_splits: np.ndarray
+    """(64,) log probability to split at each depth."""
+    log_stops: np.ndarray
+    """(64,) log probability to stop there although a split is valid."""
 
 
-def make_prior(alpha: float, beta: float, weights: np.ndarray) -> CGMPrior:
+@njit(cache=True)
+def make_prior(alpha, beta, weights):
     """Prior with the given numbers."""
-    weights = np.ascontiguousarray(weights, dtype=np.float64)
-    return CGMPrior(float(alpha), float(beta), weights, np.cumsum(weights))
+    depth = np.arange(64)
+    log_splits = np.log(alpha) - beta * np.log1p(depth)
+    return CGMPrior(
+        alpha, beta, weights, np.cumsum(weights), log_splits, np.log1p(-np.exp(log_splits))
+    )
 
 
 @njit(cache=True)
 def log_split(prior, depth):
     """Log probability that a node with a valid split splits, eq. 4."""
+    if depth < 64:
+        return prior.log_splits[depth]
     return np.log(prior.alpha) - prior.beta * np.log1p(depth)
 
 
@@ -41,6 +51,8 @@ def log_stop(prior, depth, closed):
     """Log probability that a node is a leaf: 1 when it has no valid split."""
     if closed:
         return 0.0
+    if depth < 64:
+        return prior.log_stops[depth]
     return np.log1p(-prior.alpha * (1.0 + depth) ** -prior.beta)
 
 
@@ -51,22 +63,23 @@ def draw_column(rng, prior, design, rows, start, stop):
     Refused draws of the unconditional weights leave exactly the conditional ones; after p
     refusals the columns that vary are listed instead, which has the same law.
     """
-    p = prior.weights.size
-    total = prior.cumulative[p - 1]
+    weights, cumulative = prior.weights, prior.cumulative
+    p = weights.size
+    total = cumulative[p - 1]
     for _ in range(p):
-        j = np.searchsorted(prior.cumulative, rng.random() * total, side="right")
+        j = np.searchsorted(cumulative, rng.random() * total, side="right")
         if j < p and column_varies(design, j, rows, start, stop):
             return j
     total = 0.0
     for j in range(p):
         if column_varies(design, j, rows, start, stop):
-            total += prior.weights[j]
+            total += weights[j]
     target = rng.random() * total
     last = 0
     for j in range(p):
         if column_varies(design, j, rows, start, stop):
             last = j
-            target -= prior.weights[j]
+            target -= weights[j]
             if target < 0.0:
                 break
     return last

@@ -24,19 +24,21 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
     proposed, accepted : (4,) int64
         Counters per move, added to.
     """
-    m = trees.roots.size
+    roots, column, values = trees.roots, trees.column, trees.values
+    nodes, stats = work.nodes, work.stats
+    m = roots.size
     for t in range(m):
-        census = take_census(trees, t, work.nodes)
-        next_tree(leaf, trees, t - 1, t, work.nodes, census.n_nodes, work.stats)
+        census = take_census(trees, t, nodes)
+        next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
         kind, outcome = metropolis_move(rng, trees, t, design, prior, leaf, weights, census, work)
         if outcome == FULL:
             return False
         if kind >= 0:
             proposed[kind] += 1
             accepted[kind] += outcome
-        for k in range(preorder(trees, trees.roots[t], work.nodes)):
-            node = work.nodes[k]
-            if trees.column[node] < 0:
-                draw_values(leaf, rng, work.stats[node], trees.values[node])
-    next_tree(leaf, trees, m - 1, -1, work.nodes, 0, work.stats)
+        for k in range(preorder(trees, roots[t], nodes)):
+            node = nodes[k]
+            if column[node] < 0:
+                draw_values(leaf, rng, stats[node], values[node])
+    next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
     return True

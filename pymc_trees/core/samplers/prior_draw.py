@@ -7,7 +7,7 @@ from pymc_trees.core.forest.design import any_column_varies, float_design
 from pymc_trees.core.forest.encode import encode, fit_of
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
-from pymc_trees.core.priors.cgm import CGMPrior
+from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.draw import draw_tree
 
 
@@ -28,11 +28,11 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
 def draw_value(rng, X, grid, offsets, fingerprint, alpha, beta, weights, leaf, sizes):
     """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``."""
     design = float_design(X, grid, offsets, weights)
-    prior = CGMPrior(alpha, beta, weights, np.cumsum(weights))
+    prior = make_prior(alpha, beta, weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
-    rows = np.empty(sizes.n_rows, dtype=np.int32)
-    spare = np.empty(sizes.n_rows, dtype=np.int32)
+    rows = np.empty(sizes.n_rows, dtype=np.uint32)
+    spare = np.empty(sizes.n_rows, dtype=np.uint32)
     if not draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
         raise ValueError(
             "A forest drawn from the prior has more nodes than max_nodes: declare it with a larger "
@@ -48,8 +48,8 @@ def stumps_value(X, grid, offsets, fingerprint, weights, centre, sizes):
     """Encoded forest of stumps whose leaves all have the (K,) value ``centre``."""
     design = float_design(X, grid, offsets, weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
-    nodes = np.arange(sizes.n_rows).astype(np.int32)
-    closed = not any_column_varies(design, nodes, 0, sizes.n_rows)
+    rows = np.arange(sizes.n_rows).astype(np.uint32)
+    closed = not any_column_varies(design, rows, 0, sizes.n_rows)
     for t in range(sizes.m):
         trees.values[trees.roots[t]] = centre
         trees.closed[trees.roots[t]] = closed

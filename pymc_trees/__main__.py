@@ -1,0 +1,232 @@
+"""The main job: fit the bike rentals, show what was learnt, save the draws, predict from the file.
+
+``python -m pymc_trees --help`` lists the options.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+import pymc_trees as pmt
+from pymc_trees.datasets import load_bikes
+
+FEATURES = ["hour", "temperature", "humidity", "workingday"]
+TREES = 200
+HELD_OUT = 70
+SHOWN = 50
+"""Training rows whose R-hat and ESS are reported."""
+CURVES = 200
+"""Draws behind the picture."""
+INTRODUCTION = """\
+Bike rentals per hour: {train} rows to fit, {test} held out,
+features {features}.
+The spread of a count grows with its level, so the square root is modelled:
+    sqrt(count) ~ Normal(mu, sigma),  mu ~ BART({m} trees),  sigma ~ HalfNormal
+"""
+
+
+def split_rows(bikes, seed=2011):
+    """Training and held-out rows of the data, at random but the same whatever the options."""
+    order = np.random.default_rng(seed).permutation(len(bikes))
+    return bikes.iloc[np.sort(order[HELD_OUT:])], bikes.iloc[np.sort(order[:HELD_OUT])]
+
+
+def inputs(rows):
+    """Matrix of the features."""
+    return rows[FEATURES].to_numpy(dtype=float)
+
+
+def build_model(train):
+    """Model of the square root of the count; ``X`` can be replaced."""
+    root = np.sqrt(train["count"].to_numpy(dtype=float))
+    with pm.Model() as model:
+        X = pm.Data("X", inputs(train))
+        mu = pmt.BART("mu", X, root, m=TREES)
+        sigma = pm.HalfNormal("sigma", root.std())
+        pm.Normal("y", mu, sigma, observed=root, shape=mu.shape)
+    return model
+
+
+def predict(model, posterior, X, var_names, seed=0):
+    """Predictions at X, as a dataset; nothing but ``posterior`` decides them for ``mu``."""
+    with model:
+        pm.set_data({"X": X})
+        result = pm.sample_posterior_predictive(
+            posterior,
+            predictions=True,
+            var_names=var_names,
+            random_seed=seed,
+            progressbar=False,
+        )
+    return result["predictions"].to_dataset()
+
+
+def diagnose(posterior, predictions, test):
+    """Lines of the table: name and text."""
+    rows = np.unique(np.linspace(0, posterior.sizes["mu_dim_0"] - 1, SHOWN).astype(int))
+    f = posterior[["mu"]].isel(mu_dim_0=rows)
+    sigma = posterior[["sigma"]]
+    counts = test["count"].to_numpy(dtype=float)
+    # A normal root with mean mu and sd sigma has the mean square mu^2 + sigma^2.
+    expected = (predictions["mu"] ** 2 + posterior["sigma"] ** 2).mean(("chain", "draw"))
+    low, high = predictions["y"].quantile([0.05, 0.95], ("chain", "draw")).to_numpy()
+    inside = (np.sqrt(counts) >= low) & (np.sqrt(counts) <= high)
+    error = np.sqrt(np.mean((expected.to_numpy() - counts) ** 2))
+    at = f"at {len(rows)} training rows"
+    return [
+        (f"R-hat of mu, largest {at}", f"{float(az.rhat(f)['mu'].max()):.3f}"),
+        (f"bulk ESS of mu, smallest {at}", f"{float(az.ess(f)['mu'].min()):.0f}"),
+        (f"bulk ESS of mu, largest {at}", f"{float(az.ess(f)['mu'].max()):.0f}"),
+        ("R-hat of sigma", f"{float(az.rhat(sigma)['sigma']):.3f}"),
+        ("bulk ESS of sigma", f"{float(az.ess(sigma)['sigma']):.0f}"),
+        ("RMSE, held out, rentals per hour", f"{error:.1f}"),
+        ("(RMSE of the overall mean)", f"{counts.std():.1f}"),
+        (
+            "90% intervals that hold the count",
+            f"{inside.sum()} of {len(test)} = {inside.mean():.2f}",
+        ),
+    ]
+
+
+def effect_of_hour(model, posterior, train):
+    """Expected rentals by draw, kind of day and hour, averaged over the other features."""
+    draws = posterior.sizes["draw"] * posterior.sizes["chain"]
+    few = posterior.isel(draw=slice(None, None, max(1, draws // CURVES)))
+    hours = np.arange(24)
+    grid = np.tile(inputs(train), (2 * len(hours), 1, 1))
+    grid[:, :, 0] = np.tile(hours, 2)[:, None]
+    grid[:, :, 3] = np.repeat([1.0, 0.0], len(hours))[:, None]
+    out = predict(model, few[["mu_forest", "sigma"]], grid.reshape(-1, len(FEATURES)), ["mu"])
+    expected = out["mu"].to_numpy() ** 2 + few["sigma"].to_numpy()[..., None] ** 2
+    return expected.reshape(-1, 2, len(hours), len(train)).mean(axis=-1)
+
+
+def draw_picture(effect, train, path):
+    """Mean and 90% band of the effect of hour for both kinds of day, over the data."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    kinds = [("working day", 1, "#0b6e8a"), ("weekend or holiday", 0, "#c8531c")]
+    for k, (kind, code, colour) in enumerate(kinds):
+        rows = train[train["workingday"] == code]
+        shift = 0.12 if code else -0.12
+        axes.scatter(rows["hour"] + shift, rows["count"], s=9, color=colour, alpha=0.35, lw=0)
+        low, high = np.quantile(effect[:, k], [0.05, 0.95], axis=0)
+        axes.fill_between(range(24), low, high, color=colour, alpha=0.25, lw=0)
+        axes.plot(range(24), effect[:, k].mean(axis=0), color=colour, lw=2, label=kind)
+    axes.set(xlim=(-0.6, 23.6), ylim=(0, None), xticks=range(0, 24, 3))
+    axes.set(xlabel="hour of the day", ylabel="bikes rented in the hour")
+    axes.set_title("Effect of the hour, averaged over temperature and humidity", loc="left")
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles, labels, title="posterior mean, 90% band", frameon=False, loc="upper left")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
+
+
+def save(idata, path):
+    """Write the draws with compression, whole or not at all."""
+    packed = {"zlib": True, "complevel": 4, "shuffle": True}
+    unfinished = path.with_suffix(".part")
+    idata.to_netcdf(
+        unfinished,
+        engine="h5netcdf",
+        encoding={"/posterior": {"mu_forest": packed, "mu": packed}},
+    )
+    unfinished.replace(path)
+
+
+def read_options(arguments=None):
+    """Options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pymc_trees",
+        description="Fit BART to the shipped bike rentals, predict held-out hours, draw the effect "
+        "of the hour, save the draws and predict from the saved file.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    cores = min(4, os.cpu_count() or 1)
+    parser.add_argument("--draws", type=int, default=1500, help="draws kept per chain")
+    parser.add_argument("--tune", type=int, default=1000, help="draws per chain before those")
+    parser.add_argument("--chains", type=int, default=4, help="number of chains")
+    parser.add_argument("--cores", type=int, default=cores, help="chains that run side by side")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for picture and draws")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    """Run the whole job; the exit status."""
+    options = read_options(arguments)
+    logging.getLogger("pymc.sampling.forward").setLevel(logging.WARNING)  # one line a prediction
+    options.out.mkdir(parents=True, exist_ok=True)
+    train, test = split_rows(load_bikes())
+    names = ", ".join(FEATURES)
+    print(INTRODUCTION.format(train=len(train), test=len(test), features=names, m=TREES))
+    with_picture = find_spec("matplotlib") is not None
+    if not with_picture:
+        print("No picture will be drawn: matplotlib is not installed (extra `plots`).\n")
+
+    start = time.perf_counter()
+    model = build_model(train)
+    with model:
+        idata = pm.sample(
+            draws=options.draws,
+            tune=options.tune,
+            chains=options.chains,
+            cores=options.cores,
+            random_seed=options.seed,
+        )
+    seconds = time.perf_counter() - start
+    posterior = idata["posterior"].to_dataset()
+    predictions = predict(model, posterior, inputs(test), ["mu", "y"], options.seed)
+    lines = diagnose(posterior, predictions, test)
+    lines.append(("time to declare, compile and sample", f"{seconds:.0f} s"))
+    print()
+    for name, text in lines:
+        print(f"{name:<46}{text:>18}")
+    print()
+
+    if with_picture:
+        picture = options.out / "bikes_effect_of_hour.png"
+        draw_picture(effect_of_hour(model, posterior, train), train, picture)
+        print(f"Effect of the hour: {picture}")
+
+    path = options.out / "bikes_draws.nc"
+    save(idata, path)
+    print(f"Draws: {path}, {path.stat().st_size / 1e6:.0f} MB")
+
+    row = test.iloc[[len(test) // 2]]
+    before = predict(model, posterior, inputs(row), ["mu", "y"], options.seed)
+    # As another process would: the same declaration, the draws from the file.
+    model = build_model(train)
+    with xr.open_datatree(path, engine="h5netcdf") as stored:
+        pmt.check_draws(stored, model)
+        draws = stored["posterior"].to_dataset()
+        again = predict(model, draws, inputs(row), ["mu", "y"], options.seed)
+    if not all(np.array_equal(again[name], before[name]) for name in ("mu", "y")):
+        print("The prediction from the file differs from the one before saving.", file=sys.stderr)
+        return 1
+    low, high = np.quantile(again["y"].clip(min=0) ** 2, [0.05, 0.95])
+    told = ", ".join(f"{name} {row[name].item():g}" for name in FEATURES)
+    print(
+        f"Read back: the prediction of a held-out row equals the one before saving, draw by draw.\n"
+        f"    {told}:\n"
+        f"    {low:.0f} to {high:.0f} rentals with probability 0.9; there were "
+        f"{row['count'].item()}."
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

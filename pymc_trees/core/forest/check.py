@@ -1,0 +1,241 @@
+"""Invariants of the encoded value and of the working arrays, one small function each.
+
+Slow and plain on purpose: nothing here is shared with the kernels but the specification and the
+seal, so that tests can hold the kernels against it. A check returns a sentence that says what is
+wrong, or None.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pymc_trees.core.forest.fields import (
+    BITS,
+    CLOSED,
+    LEAF,
+    LOG_COLUMNS,
+    LOG_CUTS,
+    SEAL,
+    UNUSED,
+    Layout,
+)
+from pymc_trees.core.forest.seal import compute_seal
+from pymc_trees.core.forest.text import tree_starts
+from pymc_trees.core.forest.walk import Encoded, Node, expect, walk
+
+FORM_CHECKS: list[Callable[[Encoded], str | None]] = []
+"""Whether the value can be walked at all."""
+VALUE_CHECKS: list[Callable[[Encoded, list[Node]], str | None]] = []
+"""Whether what the walk meets is right; run only when every form check passed."""
+
+
+def check_value(
+    value: np.ndarray,
+    X_train: np.ndarray,
+    layout: Layout,
+    fingerprint: float,
+    grid: list[np.ndarray] | None = None,
+    weights: np.ndarray | None = None,
+) -> list[str]:
+    """Everything that is wrong with an encoded forest; empty for a valid one.
+
+    Parameters
+    ----------
+    value : array
+        Encoded forest.
+    X_train : (n, p) array
+        Training inputs.
+    layout : Layout
+        Sizes of the encoding.
+    fingerprint : float
+        Of the declaration, as `seal.fingerprint` made it.
+    grid : list of p increasing arrays, optional
+        Cut values of each column; None when cuts may lie anywhere.
+    weights : (p,) array, optional
+        Split weights that the value was made with; default equal.
+    """
+    X = np.asarray(X_train, dtype=np.float64)
+    weights = np.ones(X.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)
+    encoded = Encoded(value, X, Layout(*layout), fingerprint, grid, weights)
+    for check in FORM_CHECKS:  # each presupposes those before it
+        sentence = check(encoded)
+        if sentence is not None:
+            return [sentence]
+    nodes = walk(encoded)
+    return sentences(check(encoded, nodes) for check in VALUE_CHECKS)
+
+
+def sentences(results) -> list[str]:
+    """The sentences among the results of checks."""
+    return [sentence for sentence in results if sentence is not None]
+
+
+def value_check(check):
+    """Register a check of `VALUE_CHECKS`."""
+    VALUE_CHECKS.append(check)
+    return check
+
+
+def form_check(check):
+    """Register a check of `FORM_CHECKS`."""
+    FORM_CHECKS.append(check)
+    return check
+
+
+@form_check
+def check_array(encoded):
+    """A C-contiguous float64 array of the layout's shape."""
+    value, shape = encoded.value, encoded.layout.shape
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        return "The value is not a float64 array."
+    if value.shape != shape:
+        return f"The value has shape {value.shape}, but its layout asks for {shape}."
+    if not value.flags.c_contiguous:
+        return "The value is not C-contiguous."
+    if encoded.X.shape[0] != encoded.layout.n_rows:
+        return f"X_train has {encoded.X.shape[0]} rows, the layout {encoded.layout.n_rows}."
+    return None
+
+
+@form_check
+def check_structure(encoded):
+    """Complete trees in preorder, m of them."""
+    try:
+        tree_starts(encoded.value, encoded.layout)
+    except ValueError as error:
+        return f"The node rows are not {encoded.layout.m} trees in preorder: {error}"
+    return None
+
+
+@form_check
+def check_columns(encoded):
+    """Field 0 of a split: a whole number below p."""
+    stop = tree_starts(encoded.value, encoded.layout)[-1]
+    p = encoded.X.shape[1]
+    for row, kind in enumerate(encoded.value[:stop, 0]):
+        if kind != LEAF and not (kind < p and kind == np.floor(kind)):
+            return f"Row {row}: split column {kind:g} is not a whole number from 0 to {p - 1}."
+    return None
+
+
+@value_check
+def check_unused(encoded, nodes):
+    """After the last tree: `UNUSED`, then zeros."""
+    for row in range(len(nodes), encoded.layout.max_nodes):
+        fields = encoded.value[row]
+        if fields[0] != UNUSED or (fields[1:] != 0).any():
+            return f"Row {row} follows the last tree, but is not {UNUSED}, 0, ..., 0."
+    return None
+
+
+@value_check
+def check_cuts(encoded, nodes):
+    """Both children of every split have training rows; a grid's cuts are on it."""
+    for node in nodes:
+        if node.column < 0:
+            continue
+        x = encoded.X[node.rows, node.column]
+        if not ((x <= node.cut).any() and (x > node.cut).any()):
+            return (
+                f"Row {node.row}: cut {node.cut:g} of column {node.column} is not within [min, max)"
+                " of the training rows in the node."
+            )
+        if encoded.grid is not None and node.cut not in encoded.grid[node.column]:
+            return f"Row {node.row}: cut {node.cut:g} is not a grid cut of column {node.column}."
+        if encoded.weights[node.column] <= 0:
+            return f"Row {node.row}: column {node.column} has split weight 0."
+    return None
+
+
+@value_check
+def check_leaf_values(encoded, nodes):
+    """Finite leaf values; zeros behind the cut of a split."""
+    for node in nodes:
+        if node.column < 0 and not np.isfinite(node.leaf_values).all():
+            return f"Row {node.row}: a leaf value is not finite."
+        if node.column >= 0 and (node.leaf_values[1:] != 0).any():
+            return f"Row {node.row}: the fields after the cut of a split are not 0."
+    return None
+
+
+@value_check
+def check_closed_bits(encoded, nodes):
+    """Bit of each leaf: set when its training rows are all alike."""
+    layout, certificate = encoded.layout, encoded.certificate
+    leaves = [node for node in nodes if node.column < 0]
+    expected = np.zeros(layout.closed_words)
+    for k, node in enumerate(leaves):
+        if len(node.rows) == 0:
+            return None  # check_cuts reports the split above
+        if expect(encoded, node.rows, LEAF).closed:
+            expected[k // BITS] += 2.0 ** (k % BITS)
+    stored = certificate[CLOSED : CLOSED + layout.closed_words]
+    if not np.array_equal(stored, expected):
+        return "The closed bits are not those of the leaves whose training rows are all alike."
+    return None
+
+
+@value_check
+def check_sums(encoded, nodes):
+    """Certificate's log densities of the cuts and log probabilities of the columns."""
+    log_cuts, log_columns = 0.0, 0.0
+    for node in nodes:
+        if node.column < 0:
+            continue
+        x = encoded.X[node.rows, node.column]
+        if not ((x <= node.cut).any() and (x > node.cut).any()):
+            return None  # check_cuts reports it
+        terms = expect(encoded, node.rows, node.column)
+        log_cuts += terms.log_cut
+        log_columns += terms.log_column
+    for name, entry, expected in (
+        ("log_cuts", LOG_CUTS, log_cuts),
+        ("log_columns", LOG_COLUMNS, log_columns),
+    ):
+        stored = encoded.certificate[entry]
+        if not np.isclose(stored, expected, rtol=1e-9, atol=1e-9):
+            return f"The certificate has {name} = {stored:g}, but the nodes add up to {expected:g}."
+    return None
+
+
+@value_check
+def check_fit(encoded, nodes):
+    """Cached function equals the sum of the leaf values that each training row reaches."""
+    layout = encoded.layout
+    if not layout.cache_fit:
+        return None
+    walked = np.zeros((layout.n_rows, layout.n_values))
+    for node in nodes:
+        if node.column < 0:
+            walked[node.rows] += node.leaf_values
+    if not np.isfinite(walked).all():
+        return None  # check_leaf_values reports it
+    stop = layout.fit_start + walked.size
+    cached = encoded.certificate[layout.fit_start : stop].reshape(walked.shape)
+    # A sampler keeps the fit by adding and subtracting, so that the last digits differ.
+    if not np.allclose(cached, walked, rtol=1e-8, atol=1e-8 * (1 + np.abs(walked).max())):
+        row = int(np.abs(cached - walked).max(axis=1).argmax())
+        return f"Training row {row}: cached fit {cached[row]}, but the trees give {walked[row]}."
+    return None
+
+
+@value_check
+def check_padding(encoded, nodes):
+    """Zeros after the last entry of the certificate."""
+    layout = encoded.layout
+    used = layout.fit_start + (layout.n_rows * layout.n_values if layout.cache_fit else 0)
+    if (encoded.certificate[used:] != 0).any():
+        return "The entries after the certificate are not 0."
+    return None
+
+
+@value_check
+def check_seal(encoded, nodes):
+    """Seal of the fingerprint and of every other entry."""
+    expected = compute_seal(encoded.value, encoded.layout.max_nodes, encoded.fingerprint)
+    if encoded.certificate[SEAL] != expected:
+        return (
+            "The seal does not match: the value was altered, or belongs to another declaration "
+            "(training inputs, split weights, grid or layout)."
+        )
+    return None

@@ -1,0 +1,84 @@
+"""A forest that outgrew its room: the error, and the draws made before it.
+
+What PyMC has drawn it gives back when a run is interrupted, but not when an error ends it. A wrapper
+around its sampling loops hands the draws over with the error.
+"""
+
+import functools
+import time
+
+import pymc.sampling.mcmc
+from pymc.backends.ndarray import NDArray
+
+LOOPS = ("_sample_many", "_mp_sample", "_sample_population")
+"""Functions of `pymc.sampling.mcmc` that run chains: in this process, in others, as a population."""
+
+
+class ForestTooLargeError(RuntimeError):
+    """A forest needs more nodes than its variable has room for.
+
+    Attributes
+    ----------
+    idata : xarray.DataTree or None
+        What `pymc.sample` drew before, as after an interruption; the draws of tuning, when it got
+        no further, are in the group ``warmup_posterior``. None without any.
+    """
+
+    idata = None
+
+
+def keep_draws() -> None:
+    """Wrap the sampling loops of PyMC, once each."""
+    for name in LOOPS:
+        loop = getattr(pymc.sampling.mcmc, name, None)
+        if loop is not None and not getattr(loop, "keeps_draws", False):
+            setattr(pymc.sampling.mcmc, name, _keeping(loop))
+
+
+def _keeping(loop):
+    @functools.wraps(loop)
+    def run(**arguments):
+        start = time.time()
+        try:
+            return loop(**arguments)
+        except Exception as error:
+            reason = _too_large(error)
+            if reason is None:
+                raise
+            idata = _draws_so_far(arguments, time.time() - start)
+            where = "" if idata is None else " The draws made before are error.idata."
+            raised = ForestTooLargeError(f"{reason}{where}")
+            raised.idata = idata
+            raise raised from error
+
+    run.keeps_draws = True  # type: ignore[attr-defined]
+    return run
+
+
+def _too_large(error: BaseException | None) -> ForestTooLargeError | None:
+    # Another process's error arrives as the cause of PyMC's.
+    while error is not None and not isinstance(error, ForestTooLargeError):
+        error = error.__cause__
+    return error
+
+
+def _draws_so_far(arguments, seconds):
+    traces, tune = arguments["traces"], arguments["tune"]
+    if not all(isinstance(trace, NDArray) for trace in traces):
+        return None  # a storage of the user's own holds the draws
+    longest = max(len(trace) for trace in traces)
+    if longest == 0:
+        return None
+    return pymc.sampling.mcmc._sample_return(
+        run=None,
+        traces=traces,
+        tune=tune,
+        t_sampling=seconds,
+        discard_tuned_samples=arguments["discard_tuned_samples"] and longest > tune,
+        compute_convergence_checks=False,
+        return_inferencedata=True,
+        keep_warning_stat=False,
+        idata_kwargs={},
+        model=arguments["model"],
+        quiet=True,
+    )

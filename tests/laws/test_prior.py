@@ -1,0 +1,165 @@
+"""The prior: samplers under a flat likelihood and direct draws both give back its exact law.
+
+Frequencies: batch means (60 batches) at 5.5 standard errors, some 2,500 averages. Distances
+between distributions: Kolmogorov-Smirnov at p > 1e-5, about 60 tests.
+"""
+
+import numpy as np
+import pytest
+from chains import (
+    CGM,
+    CHANGE_SWAP,
+    GROW_PRUNE,
+    make_setup,
+    partition_code,
+    partition_of,
+    run_chain,
+    weights_of,
+)
+from naive import slow
+from naive.batches import frequencies, law_gap
+from naive.laws import PROBLEMS, law
+from numba import njit
+from scipy import stats
+
+from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.samplers.prior_draw import draw_forest
+
+BATCHES = 60
+Z = 5.5
+P = 1e-5
+LEAVES = ("normal", "normal_gamma", "dirichlet")
+
+
+def root_law(problem):
+    """dict root column -> prior probability; the root of every problem has a valid split."""
+    cells = make_setup(problem, "normal").design.columns.T.astype(float)
+    weights = weights_of(problem, problem.X.shape[1])
+    able = slow.varying(cells, range(problem.n), weights)
+    alpha, total = problem.prior["alpha"], sum(weights[j] for j in able)
+    return {-1: 1 - alpha} | {j: alpha * weights[j] / total for j in able}
+
+
+def check_laws(name, codes, depths, roots):
+    problem, exact, draws = PROBLEMS[name], law(name, "flat"), len(codes)
+    found, shares = frequencies(codes, BATCHES)
+    states = [partition_of(code, problem.n) for code in found]
+    partitions = law_gap(states, shares, exact.partitions, draws)
+    assert partitions.within(Z, 0.015), partitions
+    for record, wanted in ((depths, exact.depths), (roots, root_law(problem))):
+        keys, shares = frequencies(record, BATCHES)
+        distance = law_gap(keys.tolist(), shares, wanted, draws)
+        assert distance.within(Z, 0.015), distance
+
+
+@pytest.mark.parametrize("moves", ["cgm", "grow_prune", "change_swap"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves):
+    weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
+    setup = make_setup(PROBLEMS[name], "normal", data=False)
+    chain = run_chain(10, setup, weights, 100_000)
+    check_laws(name, chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])
+
+
+@njit(cache=True)
+def draw_many(rng, draws, design, prior, leaf, work, n_values, codes, depths, roots, values):
+    """Draw one-tree forests; record what `run_sweeps` records, and the values at row 0."""
+    n, max_nodes = work.rows.size, work.nodes.size
+    for s in range(draws):
+        trees = make_trees(1, max_nodes, n_values, n)
+        if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.spare):
+            raise ValueError("full")
+        codes[s] = partition_code(trees.leaf_of[0], n)
+        roots[s] = trees.column[trees.roots[0]]
+        values[s] = trees.values[trees.leaf_of[0, 0]]
+        for k in range(preorder(trees, trees.roots[0], work.nodes)):
+            depths[s] = max(depths[s], trees.depth[work.nodes[k]])
+
+
+def direct_draws(problem, leaf_name, draws, seed):
+    setup = make_setup(problem, leaf_name, data=False)
+    k = setup.trees.values.shape[1]
+    codes, depths, roots = np.zeros((3, draws), dtype=np.int64)
+    values = np.empty((draws, k))
+    rng = np.random.default_rng(seed)
+    rest = (setup.design, setup.prior, setup.leaf, setup.work, k)
+    draw_many(rng, draws, *rest, codes, depths, roots, values)
+    return codes, depths, roots, values
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_direct_draws_come_from_the_prior(name):
+    codes, depths, roots, _ = direct_draws(PROBLEMS[name], "normal", 120_000, 11)
+    check_laws(name, codes, depths, roots)
+
+
+def check_values(problem, leaf_name, values):
+    """KS of leaf values at one row, 20,000 independent ones."""
+    if leaf_name == "normal":
+        tests = [(values[:, 0], stats.norm(problem.mean, problem.sd))]
+    elif leaf_name == "normal_gamma":
+        mu, tau = values.T
+        rate = problem.nu * problem.lam / 2
+        tests = [
+            (tau, stats.gamma(problem.nu / 2, scale=1 / rate)),
+            (mu * np.sqrt(problem.a * tau), stats.norm()),
+        ]
+    else:
+        each = problem.alpha_total / problem.n_classes
+        assert np.abs(values.sum(axis=1) - 1).max() < 1e-12
+        beta = stats.beta(each, problem.alpha_total - each)
+        tests = [(values[:, k], beta) for k in range(problem.n_classes)]
+    for sample, distribution in tests:
+        assert stats.kstest(sample, distribution.cdf).pvalue > P
+
+
+@pytest.mark.parametrize("leaf_name", LEAVES)
+def test_leaf_values_have_their_prior_law(leaf_name):
+    problem = PROBLEMS["gaps"]
+    check_values(problem, leaf_name, direct_draws(problem, leaf_name, 20_000, 12)[3])
+    # Without data each sweep draws the values afresh, whatever the tree: independent.
+    setup = make_setup(problem, leaf_name, data=False)
+    check_values(problem, leaf_name, run_chain(13, setup, CGM, 20_000, keep_fits=True).fits[:, 0])
+
+
+@pytest.mark.parametrize("name", ["gaps", "two_columns", "grid"])
+def test_cuts_are_uniform_between_the_extremes_of_their_node(name):
+    """(cut - low) / (high - low) of every split node of 4,000 trees; on a grid, chi-square."""
+    problem = PROBLEMS[name]
+    setup = make_setup(problem, "normal", data=False)
+    cells = setup.design.columns.T.astype(float)
+    rng = np.random.default_rng(14)
+    places, counts, expected = [], {}, {}
+    for _ in range(4000):
+        trees = make_trees(1, setup.work.nodes.size, 1, problem.n)
+        work = (setup.work.nodes, setup.work.rows, setup.work.spare)
+        assert draw_forest(rng, trees, setup.design, setup.prior, setup.leaf, *work)
+        for node, _, rows, _ in slow.visits(slow.read(trees, 0), cells):
+            if isinstance(node, slow.Leaf):
+                continue
+            values = cells[list(rows), node.column]
+            low, high = values.min(), values.max()
+            places.append((node.cut - low) / (high - low))
+            for cut in range(int(low), int(high)) if name == "grid" else []:
+                key = (node.column, low, high, cut)
+                expected[key] = expected.get(key, 0.0) + 1 / (high - low)
+            key = (node.column, low, high, node.cut)
+            counts[key] = counts.get(key, 0) + 1
+    if name != "grid":
+        assert stats.kstest(places, "uniform").pvalue > P
+        return
+    assert counts.keys() <= expected.keys()
+    often = [key for key in expected if expected[key] > 20]
+    chi2 = sum((counts.get(key, 0) - expected[key]) ** 2 / expected[key] for key in often)
+    assert stats.chi2(len(often)).sf(chi2) > P  # conservative: fewer degrees of freedom are free
+
+
+def test_the_comparison_rejects_a_prior_that_is_a_little_off():
+    """A chain with alpha 3% smaller than the law it is compared with."""
+    from dataclasses import replace
+
+    problem = PROBLEMS["gaps"]
+    off = replace(problem, prior=problem.prior | {"alpha": 0.97 * problem.prior["alpha"]})
+    chain = run_chain(15, make_setup(off, "normal", data=False), CGM, 100_000)
+    with pytest.raises(AssertionError):
+        check_laws("gaps", chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])

@@ -1,0 +1,280 @@
+"""Ratios of the moves against the definition, on random trees, whole tree from scratch.
+
+The slow twin (`naive.slow`) computes the prior of both whole trees and the probability of every
+choice of the move in both directions; the kernels must agree to rounding (1e-9), there is no
+Monte Carlo error. Going there and back must give opposite ratios.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import oracle as o
+import pytest
+from chains import CGM, make_setup, weights_of
+from naive import slow
+from naive.laws import PROBLEMS
+
+from pymc_trees.core.forest.design import any_column_varies
+from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.leaves.contract import next_tree
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.grow_prune import log_grow_ratio
+from pymc_trees.core.moves.subtree import (
+    commit,
+    gather,
+    log_choice_ratio,
+    log_current,
+    log_replaced,
+)
+from pymc_trees.core.moves.swap import exchange
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.draw import draw_tree
+from pymc_trees.core.samplers.backfitting import sweep
+
+NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid"]
+MOVES = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
+ATOL = 1e-9
+
+
+@pytest.fixture(params=NAMES)
+def problem(request):
+    return PROBLEMS[request.param]
+
+
+class Bench:
+    """A tree from the prior, opened as a sweep opens it."""
+
+    def __init__(self, problem, rng):
+        self.setup = make_setup(problem, "normal")
+        self.n = problem.n
+        self.alpha, self.beta = problem.prior["alpha"], problem.prior["beta"]
+        self.weights = weights_of(problem, problem.X.shape[1])
+        self.cells = self.setup.design.columns.T.astype(float)
+        self.likelihood = problem.normal()
+        trees = make_trees(1, self.setup.work.nodes.size, 1, self.n)
+        work = self.setup.work
+        prior = make_prior(self.alpha, 0.3, self.weights)  # deeper trees than the target's own
+        assert draw_tree(rng, trees, 0, self.setup.design, prior, work.rows, work.spare)
+        self.trees = trees
+        self.leaf = self.setup.leaf._replace(r=problem.y.copy())
+        self.open()
+
+    def open(self):
+        work = self.setup.work
+        self.census = take_census(self.trees, 0, work.nodes)
+        next_tree(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
+
+    @property
+    def root(self):
+        return slow.read(self.trees, 0)
+
+    def log_prior(self, root):
+        return slow.log_prior(root, self.cells, self.alpha, self.beta, self.weights)
+
+    def log_target(self, root):
+        prior = self.log_prior(root)
+        if prior == -math.inf:
+            return prior
+        return prior + sum(self.likelihood(rows) for rows in slow.leaves_of(root, self.cells))
+
+    def top_is_possible(self, place):
+        """Whether the rule of a node has prior mass, whatever is below it."""
+        at = next(v for v in slow.visits(self.root, self.cells) if v.node.place == place)
+        rule = (at.node.column, at.node.cut)
+        return slow.log_rule(self.cells, at.rows, self.weights, *rule) > -math.inf
+
+    def counts(self, root):
+        return slow.counts(root, self.cells, self.weights)
+
+
+def test_the_census_counts_the_whole_tree(problem, rng):
+    for _ in range(60):
+        bench = Bench(problem, rng)
+        found, census = bench.counts(bench.root), bench.census
+        assert census.open_leaves == len(found.open_leaves)
+        assert census.splits == len(found.splits) == len(found.pairs) + (len(found.splits) > 0)
+        assert census.twigs == len(found.twigs)
+        assert census.n_nodes == len(slow.visits(bench.root, bench.cells))
+
+
+def rules(bench, rows, rng):
+    """A rule of every column that varies in a node, drawn apart from the kernels."""
+    for j in slow.varying(bench.cells, rows, bench.weights):
+        values = bench.cells[list(rows), j]
+        cut = rng.uniform(values.min(), values.max())
+        yield j, float(math.floor(cut) if bench.setup.design.is_grid else cut)
+
+
+def test_grow_ratio_is_that_of_the_definition(problem, rng):
+    tried = 0
+    for _ in range(40):
+        bench = Bench(problem, rng)
+        before, work = bench.root, bench.setup.work
+        offered = bench.counts(before)
+        for node, depth, rows, parent in slow.visits(before, bench.cells):
+            if node.place not in offered.open_leaves:
+                continue
+            for column, cut in rules(bench, rows, rng):
+                split = slow.Split(column, cut, slow.Leaf(-2), slow.Leaf(-3), node.place)
+                after = slow.replace(before, node.place, lambda _, s=split: s)
+                reverse = bench.counts(after)
+                log_there = (
+                    math.log(slow.move_probabilities(offered, MOVES)[0] / len(offered.open_leaves))
+                    + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
+                )
+                log_back = math.log(
+                    slow.move_probabilities(reverse, MOVES)[1] / len(reverse.twigs)
+                )
+                exact = bench.log_prior(after) - bench.log_prior(before) + log_back - log_there
+                left = [i for i in rows if bench.cells[i, column] <= cut]
+                right = [i for i in rows if i not in left]
+                closed = []
+                for side in (left, right):
+                    work.rows[: len(side)] = side
+                    closed.append(
+                        not any_column_varies(bench.setup.design, work.rows, 0, len(side))
+                    )
+                ratio = log_grow_ratio(
+                    bench.setup.prior,
+                    depth,
+                    *closed,
+                    MOVES,
+                    bench.census,
+                    parent is not None and parent.place in offered.twigs,
+                )
+                assert ratio == pytest.approx(exact, abs=ATOL)
+                tried += 1
+    assert tried > 30
+
+
+def replaced_terms(bench, top, n_below, n):
+    """`log_replaced` with the rule of the top node; without it, it must lack just that rule."""
+    trees, work = bench.trees, bench.setup.work
+    args = (trees, bench.setup.design, bench.setup.prior, bench.leaf, n_below, n, work)
+    below = log_replaced(*args, False) if bench.top_is_possible(top) else None
+    whole = log_replaced(*args, True)
+    if whole > -math.inf:
+        rule = work.log_cut[top] + work.log_column[top]
+        assert below + rule == pytest.approx(whole, abs=ATOL)
+    return whole
+
+
+def there_and_back(bench, top, edit, undo):
+    """Check one edit of the rules below ``top`` in both directions; False when impossible."""
+    trees, work, prior = bench.trees, bench.setup.work, bench.setup.prior
+    before = bench.root
+    n_below, n = gather(trees, 0, top, work)
+    assert n == len(next(v.rows for v in slow.visits(before, bench.cells) if v.node.place == top))
+    current = log_current(trees, prior, bench.leaf, n_below, work)
+    edit()
+    after = bench.root
+    replaced = replaced_terms(bench, top, n_below, n)
+    exact = bench.log_target(after) - bench.log_target(before)
+    if exact == -math.inf:
+        assert replaced == -math.inf
+        undo()
+        assert slow.shape_of(bench.root) == slow.shape_of(before)
+        return False
+    assert replaced - current == pytest.approx(exact, abs=ATOL)
+    choice = log_choice_ratio(trees, MOVES, bench.census, n_below, work)
+    there = slow.move_probabilities(bench.counts(before), MOVES)
+    back = slow.move_probabilities(bench.counts(after), MOVES)
+    for kind in (2, 3) if there[3] > 0 else (2,):
+        assert choice == pytest.approx(math.log(back[kind] / there[kind]), abs=ATOL)
+
+    commit(trees, 0, n_below, work)
+    check_kept(bench)
+    bench.open()
+    n_below, n = gather(trees, 0, top, work)
+    current = log_current(trees, prior, bench.leaf, n_below, work)
+    undo()
+    reverse = replaced_terms(bench, top, n_below, n)
+    reverse_choice = log_choice_ratio(trees, MOVES, bench.census, n_below, work)
+    assert reverse - current + exact == pytest.approx(0.0, abs=ATOL)
+    assert reverse_choice + choice == pytest.approx(0.0, abs=ATOL)
+    commit(trees, 0, n_below, work)
+    assert slow.shape_of(bench.root) == slow.shape_of(before)
+    check_kept(bench)
+    bench.open()
+    return True
+
+
+def check_kept(bench):
+    """What the nodes keep equals what the slow twin finds."""
+    trees = bench.trees
+    for node, depth, rows, _ in slow.visits(bench.root, bench.cells):
+        assert trees.depth[node.place] == depth
+        assert trees.count[node.place] == len(rows)
+        able = slow.varying(bench.cells, rows, bench.weights)
+        assert bool(trees.closed[node.place]) == (not able)
+        if isinstance(node, slow.Leaf):
+            assert np.flatnonzero(trees.leaf_of[0] == node.place).tolist() == list(rows)
+        else:
+            kept = trees.log_cut[node.place] + trees.log_column[node.place]
+            rule = slow.log_rule(bench.cells, rows, bench.weights, node.column, node.cut)
+            assert kept == pytest.approx(rule, abs=ATOL)
+
+
+def test_change_ratio_is_that_of_the_definition_and_reverses(problem, rng):
+    possible = 0
+    for _ in range(40):
+        bench = Bench(problem, rng)
+        for node, _, rows, _ in slow.visits(bench.root, bench.cells):
+            if isinstance(node, slow.Leaf):
+                continue
+            for rule in rules(bench, rows, rng):
+                place, old = node.place, (node.column, node.cut)
+
+                def put(rule, place=place, trees=bench.trees):
+                    trees.column[place], trees.cut[place] = rule
+
+                possible += there_and_back(bench, place, partial(put, rule), partial(put, old))
+    assert possible > 20
+
+
+def test_swap_ratio_is_that_of_the_definition_and_reverses(problem, rng):
+    possible = 0
+    for _ in range(150):
+        bench = Bench(problem, rng)
+        for child in bench.counts(bench.root).pairs:
+            swap = partial(exchange, bench.trees, child)
+            possible += there_and_back(bench, bench.trees.parent[child], swap, swap)
+    assert possible > 0
+
+
+def test_exchange_takes_both_children_that_carry_the_same_rule(rng):
+    """Grid trees meet equal rules; the pair of children then moves as one, and comes back."""
+    problem, met = PROBLEMS["grid"], 0
+    for _ in range(400):
+        bench = Bench(problem, rng)
+        trees = bench.trees
+        for child in bench.counts(bench.root).pairs:
+            top = trees.parent[child]
+            left, right = trees.left[top], trees.right[top]
+            same = trees.column[left] == trees.column[right] >= 0
+            same = same and trees.cut[left] == trees.cut[right]
+            before = slow.shape_of(bench.root)
+            rule = (trees.column[top], trees.cut[top])
+            exchange(trees, child)
+            moved = [(trees.column[k], trees.cut[k]) == rule for k in (left, right)]
+            assert all(moved) if same else sum(moved) == 1
+            exchange(trees, child)
+            assert slow.shape_of(bench.root) == before
+            met += same
+    assert met > 5
+
+
+def test_nodes_keep_the_truth_through_long_runs(problem, rng):
+    """`check_kept` after every of 300 sweeps of all moves."""
+    bench = Bench(problem, rng)
+    work, counters = bench.setup.work, np.zeros((2, 4), dtype=np.int64)
+    leaf = bench.leaf._replace(r=problem.y - bench.trees.values[bench.trees.leaf_of[0], 0])
+    for _ in range(300):
+        assert sweep(
+            rng, bench.trees, bench.setup.design, bench.setup.prior, leaf, CGM, work, *counters
+        )
+        check_kept(bench)
+    assert (counters[0] > 0).all()
+    assert preorder(bench.trees, 0, work.nodes) == len(slow.visits(bench.root, bench.cells))
+    assert isinstance(bench.likelihood, o.NormalLeaf)

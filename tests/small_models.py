@@ -1,0 +1,43 @@
+"""Small data and models that the tests of the PyMC layer share."""
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+
+FAST = {"progressbar": False, "compute_convergence_checks": False}
+
+
+def step_data(n=30, p=2, seed=3):
+    """Inputs, and a response that jumps at the middle of the first column."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    return X, 4.0 * (X[:, 0] > 0.5) + rng.normal(0, 0.5, n)
+
+
+def bart_model(n=30, p=2, m=5, sigma=0.5, data=True, **settings):
+    """BART on `step_data`; ``sigma=None`` gives it a prior."""
+    X, y = step_data(n, p)
+    with pm.Model() as model:
+        X = pm.Data("X", X)
+        # The same room whatever alpha and beta: what numba compiled for one model serves the others.
+        settings.setdefault("max_nodes", m * (2 * n - 1))
+        mu = pmt.BART("mu", X, y, m=m, **settings)
+        if sigma is None:
+            sigma = pm.HalfNormal("sigma", 1)
+        if data:
+            pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    return model
+
+
+def forest_of(model, name="mu_forest"):
+    """Forest, its layout and its training inputs."""
+    rv = model[name]
+    return rv, rv.owner.op.layout, rv.owner.inputs[2].data
+
+
+def sample(draws=20, tune=20, **arguments):
+    """Sample two short chains in this process."""
+    return pm.sample(
+        draws, **{"tune": tune, "chains": 2, "cores": 1, "random_seed": 1, **FAST, **arguments}
+    )
