@@ -1,11 +1,11 @@
 """Settings of the documentation; build it with ``sphinx-build -W docs docs/_build/html``."""
 
-from importlib.metadata import version as _version
+from pymc_trees import __version__
 
 project = "pymc_trees"
 copyright = "the authors of pymc_trees"
 author = "the authors of pymc_trees"
-release = version = _version("pymc_trees")
+release = version = __version__
 
 extensions = [
     "myst_parser",

@@ -18,6 +18,8 @@ _HOMES = {
     "GrowPrune": "step_methods.grow_prune",
     "NormalGammaLeaf": "distributions.leaves",
     "NormalLeaf": "distributions.leaves",
+    "PGBART": "step_methods.particle_gibbs",
+    "ParticleGibbs": "step_methods.particle_gibbs",
     "check_draws": "posterior.check_draws",
     "evaluate": "distributions.evaluation",
     "set_data": "distributions.data",

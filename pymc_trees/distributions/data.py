@@ -158,6 +158,8 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
             )
     try:
         values = np.array(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers have no order")
         values = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -38,8 +38,16 @@ def check_weights(split_prior, p: int):
     if isinstance(split_prior, Variable):
         if split_prior.ndim != 1:
             raise ValueError("split_prior must be a vector with one weight per column of X.")
+        if split_prior.type.shape[0] not in (None, p):
+            raise ValueError(
+                f"split_prior has {split_prior.type.shape[0]} weights, but X has {p} columns: give "
+                "one weight each."
+            )
         return split_prior
-    weights = np.asarray(split_prior, dtype=np.float64)
+    try:
+        weights = np.asarray(split_prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"split_prior must hold numbers only ({error}).") from error
     if weights.shape != (p,):
         raise ValueError(
             f"split_prior has shape {weights.shape}, but X has {p} columns: give one weight each."
@@ -49,6 +57,17 @@ def check_weights(split_prior, p: int):
             "split_prior must hold finite weights of at least 0, not all 0; 0 excludes a column."
         )
     return weights / weights.sum()
+
+
+def check_ranges(X: np.ndarray) -> None:
+    """The cut of a column has a density, so that its range must be a number."""
+    with np.errstate(over="ignore"):
+        wide = np.flatnonzero(~np.isfinite(X.max(axis=0) - X.min(axis=0)))
+    if wide.size:
+        raise ValueError(
+            f"X spans more than floating-point numbers can hold in columns {wide.tolist()}: "
+            "rescale them."
+        )
 
 
 def make_grid(X: np.ndarray, n_cuts) -> list[np.ndarray] | None:
@@ -135,6 +154,8 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
         y = y[:, 0]
     if y.shape != (n,):
         raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
+    if n == 0:
+        raise ValueError("X has no rows: a forest needs at least one training row.")
     if not np.isfinite(y).all():
         raise ValueError(
             "Y holds NaN or infinite values: remove those rows, or set the leaf yourself with "

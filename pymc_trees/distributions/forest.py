@@ -14,6 +14,7 @@ from pymc_trees.distributions.declaration import (
     check_depth_prior,
     check_leaf,
     check_m,
+    check_ranges,
     check_weights,
     make_grid,
 )
@@ -112,6 +113,7 @@ class Forest(Continuous):
         n, p = X_train.shape
         if n == 0:
             raise ValueError("X has no rows: a forest needs at least one training row.")
+        check_ranges(X_train)
         m = check_m(m)
         alpha, beta = check_depth_prior(alpha, beta)
         leaf = check_leaf(leaf)
@@ -143,7 +145,8 @@ class Forest(Continuous):
             pt.constant(stamp, dtype="float64"),
             as_tensor(alpha),
             as_tensor(beta),
-            as_tensor(weights),
+            # a weight that underflowed to 0 must not close nodes that the prior can split
+            pt.maximum(weights, 1e-300) if isinstance(weights, Variable) else as_tensor(weights),
             *(as_tensor(v) for v in leaf.parameters),
             rng=pt.random.shared_rng(seed=None),
             return_next_rng=True,

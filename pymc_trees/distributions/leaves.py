@@ -8,6 +8,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numba import njit
+from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.dirichlet import DirichletData
 from pymc_trees.core.leaves.normal import NormalData
@@ -29,12 +30,17 @@ def _dirichlet_prior(alpha, n_classes):
     return DirichletData(alpha, int(n_classes), np.empty(0, dtype=np.int64))
 
 
+def _is_number(value):
+    return isinstance(value, int | float | np.number) and np.isfinite(value)
+
+
 def _check_positive(leaf, names):
     for name in names:
         value = getattr(leaf, name)
-        if isinstance(value, int | float | np.number) and not (np.isfinite(value) and value > 0):
+        if not isinstance(value, Variable) and not (_is_number(value) and value > 0):
             raise ValueError(
-                f"{type(leaf).__name__}({name}={value}): {name} must be a positive number."
+                f"{type(leaf).__name__}({name}={value!r}): {name} must be a positive number, or a "
+                "random variable."
             )
 
 
@@ -71,8 +77,11 @@ class NormalLeaf:
 
     def __post_init__(self):
         _check_positive(self, ["sd"])
-        if isinstance(self.mean, int | float | np.number) and not np.isfinite(self.mean):
-            raise ValueError(f"NormalLeaf(mean={self.mean}): mean must be a finite number.")
+        if not isinstance(self.mean, Variable) and not _is_number(self.mean):
+            raise ValueError(
+                f"NormalLeaf(mean={self.mean!r}): mean must be a finite number, or a random "
+                "variable."
+            )
 
     @property
     def parameters(self) -> tuple:

@@ -39,9 +39,10 @@ def forests_of(model: pm.Model, variables=None) -> list:
     chosen: list = []
     for variable in variables:
         variable = model.named_vars.get(variable) if isinstance(variable, str) else variable
-        rv = model.values_to_rvs.get(variable, variable)
+        # By identity: an array, say, can be neither looked up nor compared.
+        rv = next((r for v, r in model.values_to_rvs.items() if v is variable), variable)
         found = [rv] if any(rv is f for f in everything) else []
-        if not found and rv in model.deterministics:
+        if not found and any(rv is d for d in model.deterministics):
             found = [f for f in everything if any(v is f for v in ancestors([rv]))]
         if len(found) != 1:
             name = getattr(variable, "name", variable)

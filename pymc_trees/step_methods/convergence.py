@@ -22,6 +22,7 @@ from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.step_methods.base import is_forest
 
 ROWS = 50
+NOTHING_TO_JUDGE = "No free variable is among the draws: convergence was not checked."
 
 
 def function_values(forest, draws: np.ndarray) -> np.ndarray:
@@ -54,9 +55,9 @@ def faults_of(forest, draws: np.ndarray) -> list[SamplerWarning]:
     ):
         messages.append("holds draws that are not forests")
     seals = draws.reshape(*draws.shape[:2], -1)[..., layout.max_nodes * layout.fields + SEAL]
-    stuck = np.flatnonzero((seals == seals[:, :1]).all(axis=1)) if seals.shape[1] > 1 else []
-    if len(stuck):
-        messages.append(f"never moved in chains {[int(c) for c in stuck]}")
+    stuck = np.flatnonzero((seals == seals[:, :1]).all(axis=1)).tolist()
+    if stuck and seals.shape[1] > 1:
+        messages.append(f"never moved in chains {stuck}")
     return [
         SamplerWarning(
             WarningType.CONVERGENCE,
@@ -77,8 +78,12 @@ def judge_function_values() -> None:
     def run_convergence_checks(idata, model):
         posterior = getattr(idata, "posterior", None)
         forests = [rv for rv in model.free_RVs if is_forest(rv)]
-        forests = [rv for rv in forests if posterior is not None and rv.name in posterior]
         if posterior is None or not forests:
+            return original(idata, model)
+        if not any(rv.name in posterior for rv in model.free_RVs):
+            return [SamplerWarning(WarningType.BAD_PARAMS, NOTHING_TO_JUDGE, "info")]
+        forests = [rv for rv in forests if rv.name in posterior]
+        if not forests:
             return original(idata, model)
         shown = {
             rv.name: (
@@ -92,7 +97,8 @@ def judge_function_values() -> None:
         tree = idata.copy()
         tree["posterior"] = xr.DataTree(judged)
         faults = [w for rv in forests for w in faults_of(rv, posterior[rv.name].values)]
-        return [*original(tree, model), *faults]
+        with np.errstate(invalid="ignore"):  # R-hat of what never moved, which is said in faults
+            return [*original(tree, model), *faults]
 
     run_convergence_checks.judges_forests = True  # type: ignore[attr-defined]
     pymc.sampling.mcmc.run_convergence_checks = run_convergence_checks

@@ -1,7 +1,8 @@
 """Methods of PyMC that would move a forest as if its numbers were coordinates.
 
-They ask no step method, and none of what they can write into a value is a forest: optimisation would
-end at no forest at all, and sequential Monte Carlo never leave the trees it drew from the prior.
+They ask no step method, and none of what they can write into a value is a forest: optimisation
+would end at no forest at all, and sequential Monte Carlo never leave the trees it drew from the
+prior.
 """
 
 import functools
@@ -51,8 +52,8 @@ def _sparing(original, name, remark):
         forests = [rv.name for rv in moved if is_forest(rv)]
         if forests:
             raise NotImplementedError(
-                f"{name} cannot move {forests}. {remark}; or sample with pm.sample(), which assigns "
-                "pymc_trees.CGM to forests."
+                f"{name} cannot move {forests}. {remark}; or sample with pm.sample(), which "
+                "assigns pymc_trees.CGM to forests."
             )
         return original(*args, **kwargs)
 

@@ -1,7 +1,7 @@
 """A forest that outgrew its room: the error, and the draws made before it.
 
-What PyMC has drawn it gives back when a run is interrupted, but not when an error ends it. A wrapper
-around its sampling loops hands the draws over with the error.
+What PyMC has drawn it gives back when a run is interrupted, but not when an error ends it. A
+wrapper around its sampling loops hands the draws over with the error.
 """
 
 import functools
@@ -10,8 +10,8 @@ import time
 import pymc.sampling.mcmc
 from pymc.backends.ndarray import NDArray
 
-LOOPS = ("_sample_many", "_mp_sample", "_sample_population")
-"""Functions of `pymc.sampling.mcmc` that run chains: in this process, in others, as a population."""
+LOOPS = ("_sample_many", "_mp_sample")
+"""Functions of `pymc.sampling.mcmc` that run chains: in this process, in others."""
 
 
 class ForestTooLargeError(RuntimeError):

@@ -26,7 +26,9 @@ class NotAffineError(Exception):
 def output_column(var: Variable, outputs: Variable) -> int | None:
     """Column k when ``var`` is ``outputs[:, k]``, else None."""
     owner = var.owner
-    if owner is None or not isinstance(owner.op, Subtensor) or owner.inputs[0] is not outputs:
+    if owner is None or not isinstance(owner.op, Subtensor):
+        return None
+    if not is_unchanged(owner.inputs[0], outputs):
         return None
     indices = indices_from_subtensor(owner.inputs[1:], owner.op.idx_list)
     if len(indices) != 2 or indices[0] != slice(None):
@@ -55,6 +57,13 @@ def passes_through(var: Variable) -> Variable | None:
     if type(op).__name__ in ("ViewOp", "DeepCopyOp"):
         return var.owner.inputs[0]
     return None
+
+
+def is_unchanged(var: Variable | None, outputs: Variable) -> bool:
+    """Whether ``var`` is ``outputs``, or what Ops that change nothing make of it."""
+    while var is not None and var is not outputs:
+        var = passes_through(var)
+    return var is outputs
 
 
 def slope_of(var: Variable, outputs: Variable) -> Slope:
@@ -86,7 +95,7 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
 
 
 def power_of(var: Variable, outputs: Variable, column: int) -> float:
-    """Exponent e when ``var`` is ``outputs[:, column] ** e``."""
+    """Exponent e when ``var`` is ``outputs[:, column] ** e``, given that the column is positive."""
     if output_column(var, outputs) == column:
         return 1.0
     inner = passes_through(var)
@@ -101,6 +110,12 @@ def power_of(var: Variable, outputs: Variable, column: int) -> float:
         return -power_of(inputs[0], outputs, column)
     if isinstance(kind, scalars.Sqr):
         return 2 * power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.Abs):
+        return power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.Sign):  # 1 for a positive number: pm.Normal(tau=) has it
+        return 0.0 * power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.Mul):
+        return sum(power_of(v, outputs, column) for v in inputs)
     if isinstance(kind, scalars.TrueDiv) and constant(inputs[0]) == 1.0:
         return -power_of(inputs[1], outputs, column)
     if isinstance(kind, scalars.Pow):

@@ -98,6 +98,19 @@ class Target:
                 raise ValueError(f"sigma has {precision.size} entries for {n} rows.")
         return make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes), target
 
+    def log_scale(self, seen: tuple) -> float:
+        """Log density of the observed values less that of the target of `leaf_data`.
+
+        For y = a f + b + noise, y/a is denser than y by |a|; a row with a = 0 is no target at all.
+        """
+        if self.kind != "normal" or seen[3] is None:
+            return 0.0
+        observed, offset, sd, slope = np.broadcast_arrays(*seen)
+        moves = slope != 0
+        z = (observed[~moves] - offset[~moves]) / sd[~moves]
+        still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
+        return float(still - np.sum(np.log(np.abs(slope[moves]))))
+
     def _rows(self, observed):
         n = self.layout.n_rows
         observed = np.asarray(observed, dtype=np.float64)

@@ -22,6 +22,7 @@ from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV, NormalRV
 from pymc_trees.targets.affine import (
     NotAffineError,
     Slope,
+    is_unchanged,
     output_column,
     passes_through,
     power_of,
@@ -102,9 +103,7 @@ def _dirichlet(model, graph, term, value):
     n_classes = graph.rv.owner.op.layout.n_values
     if isinstance(term.owner.op, CategoricalRV):
         [p], outputs = open_forest(model, graph, [term.owner.inputs[2]])
-        while p is not outputs and passes_through(p) is not None:
-            p = passes_through(p)
-        if p is outputs:
+        if is_unchanged(p, outputs):
             return ConjugateTerm("dirichlet", outputs, value)
         raise _refusal(graph, f"the p of {term.name} is not the output of the tree itself")
     if isinstance(term.owner.op, BernoulliRV) and n_classes == 2:

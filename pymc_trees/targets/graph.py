@@ -31,10 +31,13 @@ class ForestGraph(NamedTuple):
 
 
 def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
-    """Terms of the model that depend on a forest."""
+    """Terms of the model that depend on a forest: directly, not through another of its variables.
+
+    Given a variable that sees the forest, what depends on that variable says no more of the forest.
+    """
 
     def depends(variables):
-        return any(v is rv for v in ancestors(variables))
+        return any(v is rv for v in ancestors(variables, blockers=model.basic_RVs))
 
     terms = [v for v in model.basic_RVs if v is not rv and depends(v.owner.inputs)]
     potentials = [v for v in model.potentials if depends([v])]

@@ -15,6 +15,8 @@ from pymc_trees.core.forest.encode import decode
 from pymc_trees.core.forest.fields import sizes
 from pymc_trees.core.forest.trees import make_trees
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 LEAVES = {
     "normal": (3, pmt.NormalLeaf(0.3, 1.5)),
     "normal_gamma": (1, pmt.NormalGammaLeaf(0.5, 4.0, 0.7)),
@@ -126,7 +128,6 @@ def test_an_altered_value_is_nan_and_impossible(rng):
     assert count == 12 * 6 + 3
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_a_forest_of_other_data_is_not_a_forest_of_this_model():
     one = bart_model(n=20, m=3)
     other = bart_model(n=20, m=3, p=2, alpha=0.95, n_cuts=5)
@@ -135,6 +136,30 @@ def test_a_forest_of_other_data_is_not_a_forest_of_this_model():
     if shifted.shape != layout.shape:
         shifted = np.resize(shifted, layout.shape)
     assert one.compile_logp(vars=[forest])({"mu_forest": shifted}) == -np.inf
+
+
+def test_compiled_and_python_sides_of_the_ops_agree():
+    model = bart_model()
+    forest, layout, X = forest_of(model)
+    new = np.vstack([X, X[:3] + 0.01])
+    results = []
+    for mode in ("FAST_COMPILE", "NUMBA"):
+        with pytensor.config.change_flags(mode=mode):
+            values = pm.draw(forest, 5, random_seed=6)
+            logp = model.compile_logp(vars=[forest])
+            out = evaluator(forest, [model["mu"]], model["X"])
+            broken = values[0] + 1.0
+            results.append(
+                (
+                    values,
+                    model.initial_point()["mu_forest"],
+                    [logp({"mu_forest": v}) for v in (*values, broken)],
+                    [out(v, at)[0] for v in (*values, broken) for at in (X, new)],
+                )
+            )
+    for python, compiled in zip(*results):
+        for a, b in zip(python, compiled):
+            np.testing.assert_allclose(a, b, rtol=1e-14)  # the order of a sum may differ
 
 
 def test_pullback_tells_what_to_do():

@@ -138,12 +138,12 @@ def test_the_comparison_rejects_a_wrong_target(mistake):
 
 
 def test_the_comparison_rejects_a_wrong_likelihood():
-    """Noise sd wrong by 10%, and prior sd of the leaves wrong by 20%."""
+    """Noise sd 10% too large or too small."""
     from dataclasses import replace
 
     problem = PROBLEMS["gaps"]
     chain = chain_of("gaps", "normal", "cgm")
     states, shares = partition_shares(chain, problem.n)
-    for wrong in (replace(problem, sigma=0.77), replace(problem, sd=1.2)):
+    for wrong in (replace(problem, sigma=0.77), replace(problem, sigma=0.63)):
         found = law_gap(states, shares, partition_posterior(wrong, "normal"), len(chain.codes))
         assert found.z > 2 * Z, found

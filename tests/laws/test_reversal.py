@@ -119,13 +119,10 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                 split = slow.Split(column, cut, slow.Leaf(-2), slow.Leaf(-3), node.place)
                 after = slow.replace(before, node.place, lambda _, s=split: s)
                 reverse = bench.counts(after)
-                log_there = (
-                    math.log(slow.move_probabilities(offered, MOVES)[0] / len(offered.open_leaves))
-                    + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
-                )
-                log_back = math.log(
-                    slow.move_probabilities(reverse, MOVES)[1] / len(reverse.twigs)
-                )
+                log_there = math.log(
+                    slow.move_probabilities(offered, MOVES)[0] / len(offered.open_leaves)
+                ) + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
+                log_back = math.log(slow.move_probabilities(reverse, MOVES)[1] / len(reverse.twigs))
                 exact = bench.log_prior(after) - bench.log_prior(before) + log_back - log_there
                 left = [i for i in rows if bench.cells[i, column] <= cut]
                 right = [i for i in rows if i not in left]

@@ -10,6 +10,8 @@ n_nodes, stats)``                          none) of a sum of trees: move the wor
                                            write the statistics of the leaves of ``new`` among
                                            ``nodes[:n_nodes]``
 ``add_rows(leaf, rows, start, stop, out)`` write the statistics of ``rows[start:stop]``
+``add_cells(leaf, rows, start, stop,       add each of those rows to ``counts`` and ``cells`` at
+codes, counts, cells)``                    its code
 ``log_marginal(leaf, stats)``              log p(rows of the leaf), leaf value integrated out
 ``draw_values(leaf, rng, stats, out)``     leaf value given its rows; the prior when they are 0
 ``log_likelihood(leaf, trees)``            log p(all rows) given the leaf values, outside any tree
@@ -42,6 +44,11 @@ def next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 def add_rows(leaf, rows, start, stop, out):
     """Statistics of some rows."""
     return _MODELS[type(leaf)]["add_rows"](leaf, rows, start, stop, out)
+
+
+def add_cells(leaf, rows, start, stop, codes, counts, cells):
+    """Statistics of some rows, by code."""
+    return _MODELS[type(leaf)]["add_cells"](leaf, rows, start, stop, codes, counts, cells)
 
 
 def log_marginal(leaf, stats):
@@ -85,6 +92,16 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 def _add_rows(leaf, rows, start, stop, out):
     kernel = _kernel(leaf, "add_rows")
     return kernel and (lambda leaf, rows, start, stop, out: kernel(leaf, rows, start, stop, out))
+
+
+@overload(add_cells)
+def _add_cells(leaf, rows, start, stop, codes, counts, cells):
+    kernel = _kernel(leaf, "add_cells")
+    return kernel and (
+        lambda leaf, rows, start, stop, codes, counts, cells: kernel(
+            leaf, rows, start, stop, codes, counts, cells
+        )
+    )
 
 
 @overload(log_marginal)

@@ -56,6 +56,15 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
+def _add_cells(leaf, rows, start, stop, codes, counts, cells):
+    for k in range(start, stop):
+        i = rows[k]
+        counts[codes[i]] += 1
+        if leaf.y.size > 0:
+            cells[codes[i], leaf.y[i]] += 1.0
+
+
+@njit(cache=True)
 def _log_marginal(leaf, stats):
     each = leaf.alpha / leaf.n_classes
     n = 0.0
@@ -97,6 +106,7 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
+    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

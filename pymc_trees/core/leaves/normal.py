@@ -3,8 +3,8 @@
 With ``W = sum w_i`` and ``S = sum w_i r_i`` over the rows of a leaf and ``t = 1/sd**2``,
 completing the square in mu gives (Parnell 2018, eq. 1-2, for any prior mean and any weights)
 
-    p(r) = const * sqrt(t / (t + W)) * exp(((t mean + S)**2 / (t + W) - t mean**2) / 2)
-    mu | r ~ N((t mean + S) / (t + W), 1 / (t + W))
+    p(r) = const * sqrt(t / (t + W)) * exp((S - W mean)**2 / (t + W) / 2)
+    mu | r ~ N(mean + (S - W mean) / (t + W), 1 / (t + W))
 
 where the constant does not depend on how the rows are shared out among leaves. In a sum of trees
 r is the residual of the other trees (Chipman 2010, eq. 12).
@@ -134,11 +134,32 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
+def _add_cells(leaf, rows, start, stop, codes, counts, cells):
+    r, w = leaf.r, leaf.w
+    if w.size == 1:
+        for k in range(start, stop):
+            i = rows[k]
+            counts[codes[i]] += 1
+            cells[codes[i], 1] += r[i]
+        for b in range(counts.size):
+            if counts[b] > 0:
+                cells[b, 0] = w[0] * counts[b]
+                cells[b, 1] *= w[0]
+    else:
+        for k in range(start, stop):
+            i = rows[k]
+            counts[codes[i]] += 1
+            cells[codes[i], 0] += w[i]
+            cells[codes[i], 1] += w[i] * r[i]
+
+
+@njit(cache=True)
 def _log_marginal(leaf, stats):
     t = 1.0 / leaf.sd**2
-    b = t * leaf.mean + stats[1]
-    # Parnell2018 (1), one leaf
-    return 0.5 * (np.log(t / (t + stats[0])) + b * b / (t + stats[0]) - t * leaf.mean**2)
+    b = stats[1] - stats[0] * leaf.mean
+    # Parnell2018 (1), one leaf, of the rows less the prior mean; what that takes away is a sum
+    # over rows, however they are shared out
+    return 0.5 * (np.log(t / (t + stats[0])) + b * b / (t + stats[0]))
 
 
 @njit(cache=True)
@@ -146,7 +167,8 @@ def _draw_values(leaf, rng, stats, out):
     t = 1.0 / leaf.sd**2
     precision = t + stats[0]
     # Parnell2018 (2)
-    out[0] = (t * leaf.mean + stats[1]) / precision + rng.standard_normal() / np.sqrt(precision)
+    shift = (stats[1] - stats[0] * leaf.mean) / precision
+    out[0] = leaf.mean + shift + rng.standard_normal() / np.sqrt(precision)
 
 
 @njit(cache=True)
@@ -165,6 +187,7 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
+    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

@@ -37,7 +37,7 @@ class NormalGammaData(NamedTuple):
 def make_normal_gamma(a, nu, lam, y) -> NormalGammaData:
     """Leaf model of observed rows; an empty ``y`` for no data."""
     y = np.asarray(y, dtype=np.float64)
-    centre = float(y.mean()) if y.size else 0.0
+    centre = float(np.median(y)) if y.size else 0.0  # an outlier does not move it
     return NormalGammaData(float(a), float(nu), float(lam), y - centre, centre)
 
 
@@ -69,6 +69,17 @@ def _add_rows(leaf, rows, start, stop, out):
         out[0] += 1.0
         out[1] += y
         out[2] += y * y
+
+
+@njit(cache=True)
+def _add_cells(leaf, rows, start, stop, codes, counts, cells):
+    for k in range(start, stop):
+        i = rows[k]
+        counts[codes[i]] += 1
+        if leaf.y.size > 0:
+            cells[codes[i], 0] += 1.0
+            cells[codes[i], 1] += leaf.y[i]
+            cells[codes[i], 2] += leaf.y[i] * leaf.y[i]
 
 
 @njit(cache=True)
@@ -122,6 +133,7 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
+    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

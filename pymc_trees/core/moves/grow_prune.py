@@ -83,8 +83,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     cut = draw_cut(rng, design, low, high)
     middle = partition_rows(design, column, cut, rows, 0, n, work.spare)
     add_rows(leaf, rows, 0, middle, new_stats[0])
-    for d in range(stats.shape[1]):
-        new_stats[1, d] = stats[node, d] - new_stats[0, d]
+    add_rows(leaf, rows, middle, n, new_stats[1])
     left_closed = not any_column_varies(design, rows, 0, middle)
     right_closed = not any_column_varies(design, rows, middle, n)
     parent = trees.parent[node]

@@ -1,0 +1,51 @@
+"""Columns binned once, for proposals that look one split ahead.
+
+Column j has increasing edges ``e_0 < .. < e_K`` among its distinct values (all of them when there
+are few). The code of a cell x is the number of edges below it, so that a cut in interval k,
+``[e_k, e_{k+1})``, sends the codes up to k to the left, and of code k + 1 the cells at or below the
+cut: none when that code stands for a single value.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Bins(NamedTuple):
+    """Codes and edges of all columns, in the units of the design's cells."""
+
+    codes: np.ndarray
+    """(p, n) uint8."""
+    edges: np.ndarray
+    """Edges of all columns, one after another."""
+    single: np.ndarray
+    """As ``edges``: whether the code of that number stands for one value."""
+    offsets: np.ndarray
+    """(p + 1,) int64: column j's edges are ``edges[offsets[j]:offsets[j + 1]]``."""
+
+
+def make_bins(columns: np.ndarray, n_bins: int) -> Bins:
+    """Bin (p, n) design columns at up to ``n_bins`` + 1 edges, at most 256.
+
+    Edges are the distinct values when they are that few, else evenly spaced quantiles with both
+    extremes.
+    """
+    p, n = columns.shape
+    codes = np.empty((p, n), dtype=np.uint8)
+    edges, singles, offsets = [], [], [0]
+    for j in range(p):
+        cells = columns[j].astype(np.float64)
+        values = np.unique(cells)
+        if len(values) > n_bins + 1:
+            at = np.quantile(cells, np.linspace(0, 1, n_bins + 1), method="lower")
+            chosen = np.unique(np.concatenate([values[[0, -1]], at]))
+        else:
+            chosen = values
+        codes[j] = np.searchsorted(chosen, cells, side="left")
+        per_code = np.bincount(
+            np.searchsorted(chosen, values, side="left"), minlength=len(chosen)
+        )
+        edges.append(chosen)
+        singles.append(per_code == 1)
+        offsets.append(offsets[-1] + len(chosen))
+    return Bins(codes, np.concatenate(edges), np.concatenate(singles), np.array(offsets))

@@ -1,0 +1,77 @@
+"""Conditional sequential Monte Carlo on one tree (Lakshminarayanan 2015, algorithm 2).
+
+Particle 0 replays the current tree, the reference, node by node in the same breadth-first order;
+the others grow from the root. After each stage, when the weights have become uneven, all are
+resampled with the reference among the possible ancestors and kept as child 0, and every weight
+becomes the mean W / C. The new tree is chosen by the final weights.
+"""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.leaves.contract import log_marginal
+from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
+from pymc_trees.core.samplers.particles import rearrange, start_particle
+from pymc_trees.core.samplers.resampling import resample_given_first
+from pymc_trees.core.samplers.weights import effective_size, forced_move, normalise
+
+
+@njit(cache=True)
+def conditional_smc(
+    rng, trees, tree, design, bins, prior, leaf, proposal, scheme, particles, look, root_stats, spare
+):
+    """Run the particles; the chosen one (0: the tree stays), and their effective number.
+
+    Parameters
+    ----------
+    proposal, scheme : int
+        Indices in `proposals.PROPOSALS` and `resampling.SCHEMES`.
+    root_stats : (D,) float64
+        Statistics of all rows.
+
+    Returns
+    -------
+    chosen : int
+        Particle, or `FULL`.
+    ess : float
+        Effective number of particles of the final weights.
+    """
+    n_particles = particles.log_w.size
+    weights = np.empty(n_particles)
+    ancestors = np.empty(n_particles, dtype=np.int64)
+    log_m = log_marginal(leaf, root_stats)
+    closed = not design.varies.any()
+    for c in range(n_particles):
+        start_particle(particles, c, closed, root_stats, log_m)
+    particles.reference[0] = trees.roots[tree]
+    while True:
+        active = False
+        for c in range(n_particles):
+            if is_waiting(particles, c):
+                active = True
+                if (
+                    grow_particle(
+                        rng,
+                        particles,
+                        c,
+                        trees,
+                        design,
+                        bins,
+                        prior,
+                        leaf,
+                        proposal,
+                        look,
+                        spare,
+                        c == 0,
+                    )
+                    == FULL
+                ):
+                    return FULL, 0.0
+        log_sum = normalise(particles.log_w, weights)
+        if not active:
+            return forced_move(rng, weights), effective_size(weights)
+        if effective_size(weights) < 0.5 * n_particles:
+            resample_given_first(rng, scheme, weights, ancestors)
+            rearrange(particles, ancestors)
+            for c in range(n_particles):
+                particles.log_w[c] = log_sum - np.log(n_particles)

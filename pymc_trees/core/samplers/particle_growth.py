@@ -1,0 +1,134 @@
+"""Grow one particle by one node."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import any_column_varies, column_range, partition_rows
+from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.samplers.optimal import (
+    choose_columns,
+    draw_optimal,
+    log_q_optimal,
+    weigh_intervals,
+)
+from pymc_trees.core.samplers.proposals import (
+    EMPIRICAL,
+    OPTIMAL,
+    STOP,
+    draw_from_prior,
+    log_q_prior,
+)
+
+FULL = -1
+"""Status of a particle that needs more nodes than there is room for."""
+
+
+@njit(cache=True)
+def is_waiting(particles, c):
+    """Whether a particle has a node to expand; nodes whose rows are all alike are passed over."""
+    node, closed = particles.waiting[c], particles.closed
+    n_nodes = particles.n_nodes[c]
+    while node < n_nodes and closed[c, node]:
+        node += 1
+    particles.waiting[c] = node
+    return node < n_nodes
+
+
+@njit(cache=True)
+def grow_particle(
+    rng, particles, c, trees, design, bins, prior, leaf, proposal, look, spare, replay
+):
+    """Expand the next node of a particle and multiply its weight.
+
+    The weight's factor is target over proposal: for a split
+
+        p_split P(column) P(cut) p(rows left) p(rows right) / (p(rows) q(split, column, cut))
+
+    and ``p_stop / q(stop)`` for a leaf (Lakshminarayanan 2015, eq. 11, for any proposal).
+
+    Parameters
+    ----------
+    replay : bool
+        Whether the particle is the reference: the outcome is that of the reference tree.
+
+    Returns
+    -------
+    status : int
+        0, or `FULL`.
+    """
+    node = particles.waiting[c]
+    particles.waiting[c] = node + 1
+    rows = particles.rows[c]
+    start, stop = particles.start[c, node], particles.stop[c, node]
+    depth, log_m = particles.depth[c, node], particles.log_m[c, node]
+    column, cut = STOP, 0.0
+    if replay:
+        source = particles.reference[node]
+        if trees.column[source] >= 0:
+            column, cut = int(trees.column[source]), trees.cut[source]
+    if proposal == OPTIMAL:
+        choose_columns(rng, look, column if replay else STOP)
+        log_total = weigh_intervals(
+            look, bins, prior, leaf, depth, rows, start, stop, log_m, particles.stats[c, node]
+        )
+        if replay:
+            log_q = log_q_optimal(look, bins, prior, depth, log_total, column, cut)
+        else:
+            column, cut, log_q = draw_optimal(rng, look, design, bins, prior, depth, log_total)
+    elif replay:
+        log_q = log_q_prior(
+            design, prior, depth, column, cut, rows, start, stop, proposal == EMPIRICAL
+        )
+    else:
+        column, cut, log_q = draw_from_prior(
+            rng, design, prior, depth, rows, start, stop, proposal == EMPIRICAL
+        )
+    if column == STOP:
+        particles.log_w[c] += log_stop(prior, depth, False) - log_q
+        return 0
+    left = particles.n_nodes[c]
+    right = left + 1
+    if right >= particles.column.shape[1]:
+        return FULL
+    low, high = column_range(design, column, rows, start, stop)
+    if not (cut >= low and cut < high):  # a cut of the optimal proposal that parts nothing
+        particles.log_w[c] = -np.inf
+        particles.waiting[c] = particles.n_nodes[c]
+        return 0
+    log_cut = -np.log(high - low)
+    log_column = log_column_probability(design, prior.weights, column, rows, start, stop)
+    middle = partition_rows(design, column, cut, rows, start, stop, spare)
+    particles.column[c, node] = column
+    particles.cut[c, node] = cut
+    particles.left[c, node] = left
+    particles.log_cut[c, node] = log_cut
+    particles.log_column[c, node] = log_column
+    stats = particles.stats[c]
+    add_rows(leaf, rows, start, middle, stats[left])
+    add_rows(leaf, rows, middle, stop, stats[right])
+    for side in range(2):
+        child = left + side
+        particles.column[c, child] = STOP
+        particles.depth[c, child] = depth + 1
+        particles.start[c, child] = start if side == 0 else middle
+        particles.stop[c, child] = middle if side == 0 else stop
+        particles.closed[c, child] = not any_column_varies(
+            design, rows, particles.start[c, child], particles.stop[c, child]
+        )
+        particles.log_m[c, child] = log_marginal(leaf, stats[child])
+    particles.n_nodes[c] = right + 1
+    if replay:
+        particles.reference[left] = trees.left[source]
+        particles.reference[right] = trees.right[source]
+    particles.log_w[c] += (
+        log_split(prior, depth)
+        + log_column
+        + log_cut
+        + particles.log_m[c, left]
+        + particles.log_m[c, right]
+        - log_m
+        - log_q
+    )
+    return 0

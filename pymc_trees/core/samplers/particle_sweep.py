@@ -1,0 +1,115 @@
+"""One backfitting sweep of particle Gibbs: trees by conditional SMC, then their leaf values."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.trees import NONE, preorder
+from pymc_trees.core.leaves.contract import draw_values, next_tree
+from pymc_trees.core.samplers.conditional_smc import conditional_smc
+from pymc_trees.core.samplers.particle_growth import FULL
+
+
+@njit(cache=True)
+def plant(trees, tree, particles, c, stats, nodes):
+    """Make particle ``c`` the tree; False, with the tree a stump, when the pool has no room."""
+    root = trees.roots[tree]
+    free, n_free = trees.free, trees.n_free
+    for k in range(preorder(trees, root, nodes)):
+        if nodes[k] != root:
+            free[n_free[0]] = nodes[k]
+            n_free[0] += 1
+    trees.column[root] = NONE
+    trees.left[root] = NONE
+    trees.right[root] = NONE
+    nodes[0] = root
+    rows, leaf_of = particles.rows, trees.leaf_of
+    for k in range(particles.n_nodes[c]):
+        node = nodes[k]
+        start, stop = particles.start[c, k], particles.stop[c, k]
+        trees.count[node] = stop - start
+        trees.closed[node] = particles.closed[c, k]
+        for d in range(stats.shape[1]):
+            stats[node, d] = particles.stats[c, k, d]
+        column = particles.column[c, k]
+        if column < 0:
+            for i in range(start, stop):
+                leaf_of[tree, rows[c, i]] = node
+            continue
+        if not split_leaf(trees, node, column, particles.cut[c, k]):
+            return False
+        trees.log_cut[node] = particles.log_cut[c, k]
+        trees.log_column[node] = particles.log_column[c, k]
+        left = particles.left[c, k]
+        nodes[left] = trees.left[node]
+        nodes[left + 1] = trees.right[node]
+    return True
+
+
+@njit(cache=True)
+def particle_sweep(
+    rng,
+    trees,
+    design,
+    bins,
+    prior,
+    leaf,
+    proposal,
+    scheme,
+    particles,
+    look,
+    work,
+    first,
+    n_updated,
+    outcome,
+):
+    """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
+
+    Parameters
+    ----------
+    outcome : (2,) float64
+        Number of trees replaced, and sum of the effective numbers of particles; added to.
+    """
+    roots, column, values = trees.roots, trees.column, trees.values
+    nodes, stats = work.nodes, work.stats
+    m = roots.size
+    root_stats = np.empty(stats.shape[1])
+    old = -1
+    for step in range(n_updated):
+        t = (first + step) % m
+        n_nodes = preorder(trees, roots[t], nodes)
+        next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
+        root_stats[:] = 0.0
+        for k in range(n_nodes):
+            if column[nodes[k]] < 0:
+                for d in range(root_stats.size):
+                    root_stats[d] += stats[nodes[k], d]
+        chosen, ess = conditional_smc(
+            rng,
+            trees,
+            t,
+            design,
+            bins,
+            prior,
+            leaf,
+            proposal,
+            scheme,
+            particles,
+            look,
+            root_stats,
+            work.spare,
+        )
+        if chosen == FULL:
+            return False
+        outcome[1] += ess
+        if chosen > 0:
+            outcome[0] += 1.0
+            if not plant(trees, t, particles, chosen, stats, nodes):
+                return False
+        for k in range(preorder(trees, roots[t], nodes)):
+            if column[nodes[k]] < 0:
+                draw_values(leaf, rng, stats[nodes[k]], values[nodes[k]])
+        old = t
+    if old >= 0:
+        next_tree(leaf, trees, old, -1, nodes, 0, stats)
+    return True

@@ -1,0 +1,74 @@
+"""How a particle's next node is expanded: by the prior, the empirical or the one-step optimal law.
+
+A proposal draws stop, or a split (column, cut), and gives the log probability (density of the
+cut) of what it drew; or that of an outcome already known, which is how the reference particle is
+weighed. The weights correct for it, so that any law that can reach every tree is exact.
+
+prior (Lakshminarayanan 2013, section 3.3)
+    The tree prior itself.
+empirical (the same)
+    As the prior, but the cut is uniform in a gap between adjacent *distinct* values of the node's
+    rows, each gap as likely as another.
+optimal (the same, section 3.3.1)
+    Stop, or column and interval, in proportion to prior times marginal likelihood one step ahead;
+    the cut is uniform in its interval. Intervals lie between the edges of `Bins`.
+"""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import column_range, draw_cut
+from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+
+PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
+PROPOSALS = ("prior", "empirical", "optimal")
+STOP = -1
+
+
+@njit(cache=True)
+def log_gap_probability(design, column, cut, rows, start, stop):
+    """Log density of a cut under the empirical proposal, given its column."""
+    values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
+    at = np.searchsorted(values, cut, side="right")  # values[at - 1] <= cut < values[at]
+    return -np.log(values.size - 1.0) - np.log(values[at] - values[at - 1])
+
+
+@njit(cache=True)
+def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
+    """Stop, or a split from the prior (its cut from the empirical proposal).
+
+    Returns
+    -------
+    column : int
+        `STOP` or the split column.
+    cut, log_q : float
+        Cut, and log probability of the outcome.
+    """
+    log_p = log_split(prior, depth)
+    if np.log(rng.random()) >= log_p:
+        return STOP, 0.0, log_stop(prior, depth, False)
+    column = draw_column(rng, prior, design, rows, start, stop)
+    if empirical:
+        values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
+        gap = min(int(rng.random() * (values.size - 1)), values.size - 2)
+        cut = draw_cut(rng, design, values[gap], values[gap + 1])
+    else:
+        low, high = column_range(design, column, rows, start, stop)
+        cut = draw_cut(rng, design, low, high)
+    return column, cut, log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical)
+
+
+@njit(cache=True)
+def log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical):
+    """Log probability of an outcome under `draw_from_prior`."""
+    if column == STOP:
+        return log_stop(prior, depth, False)
+    log_q = log_split(prior, depth)
+    log_q += log_column_probability(design, prior.weights, column, rows, start, stop)
+    if empirical:
+        return log_q + log_gap_probability(design, column, cut, rows, start, stop)
+    low, high = column_range(design, column, rows, start, stop)
+    return log_q - np.log(high - low)
+
+

@@ -1,0 +1,70 @@
+"""A sweep over a forest as a PyMC step: what every sampler of this package shares."""
+
+import numpy as np
+
+from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
+from pymc_trees.step_methods.base import ForestStep
+from pymc_trees.step_methods.too_large import ForestTooLargeError
+
+
+class SweepStep(ForestStep):
+    """Unpack a forest, one sweep in compiled code, pack it again.
+
+    A sampler gives `sweep_stats`, the names of its own statistics, and `sweep`.
+    """
+
+    sweep_stats: tuple[str, ...]
+
+    def __init__(self, vars=None, **options):
+        super().__init__(vars, **options)
+        self.stats_dtypes_shapes: dict = {}
+        for forest in self.forests:
+            p = forest.design.columns.shape[0]
+            ending = self._ending(forest)
+            for name in self.sweep_stats:
+                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
+            self.stats_dtypes_shapes[f"n_leaves{ending}"] = (np.int64, [])
+            self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
+            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (object, [p])
+            self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
+        self.stats_dtypes = [{k: v[0] for k, v in self.stats_dtypes_shapes.items()}]
+
+    def _ending(self, forest):
+        # By the forests of the model: two steps with a forest each must not share names either.
+        return f"_{forest.name}" if self.several else ""
+
+    def step(self, point):
+        """Update every forest once."""
+        point = dict(point)
+        stats: dict = {}
+        for forest in self.forests:
+            point[forest.value_name], one = self._update(forest, point)
+            stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
+        return point, [stats]
+
+    def sweep(self, forest, trees, prior, leaf) -> dict | None:
+        """Update the trees and the residual of ``leaf`` once; None when the pool was too small."""
+        raise NotImplementedError("A sampler defines its sweep.")
+
+    def _update(self, forest, point):
+        settings, seen = forest.target.at(point)
+        arrays = forest.load(point[forest.value_name], settings.weights)
+        leaf, target = forest.target.leaf_data(settings, seen, arrays.fit)
+        stats = self.sweep(forest, arrays.trees, forest.prior(settings), leaf)
+        if stats is None:
+            forest.arrays = None
+            raise ForestTooLargeError(
+                f"{forest.name} outgrew max_nodes={forest.layout.max_nodes}. Declare it with a "
+                f"larger one, for example max_nodes={2 * forest.layout.max_nodes}."
+            )
+        fit = fitted_values(leaf, arrays.trees, target)
+        value = forest.store(arrays.trees, fit, settings.weights)
+        inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
+        stats["n_leaves"], stats["max_depth"] = count_forest(
+            arrays.trees, forest.work.nodes, inclusion
+        )
+        stats["variable_inclusion"] = inclusion
+        stats["log_likelihood"] = log_likelihood_of(leaf, arrays.trees)
+        stats["log_likelihood"] += forest.target.log_scale(seen)
+        return value, stats

@@ -1,0 +1,85 @@
+"""Sizes of the encoded value, as its specification states them, and the seal."""
+
+import numpy as np
+import pytest
+
+from pymc_trees.core.forest.fields import BITS, CLOSED, Layout, sizes
+from pymc_trees.core.forest.seal import compute_seal, fingerprint, is_sealed
+
+
+@pytest.mark.parametrize("m, max_nodes", [(1, 1), (1, 3), (2, 52), (1, 103), (1, 105), (200, 4000)])
+@pytest.mark.parametrize("n_values", [1, 2, 5])
+@pytest.mark.parametrize("cache_fit", [True, False])
+def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache_fit):
+    n_rows = 7
+    layout = Layout(m, max_nodes, n_values, n_rows, cache_fit)
+    # m binary trees of max_nodes nodes in all have (max_nodes + m) / 2 leaves at most.
+    leaves = (max_nodes + m) // 2
+    assert BITS * layout.closed_words >= leaves > BITS * (layout.closed_words - 1)
+    assert layout.fields == 1 + n_values
+    assert layout.fit_start == CLOSED + layout.closed_words
+    rows, fields = layout.shape
+    entries = layout.fit_start + (n_rows * n_values if cache_fit else 0)
+    assert fields == layout.fields
+    assert 0 <= (rows - max_nodes) * fields - entries < fields
+    kernel = sizes(layout)
+    assert (kernel.m, kernel.max_nodes, kernel.n_values, kernel.n_rows) == (
+        m,
+        max_nodes,
+        n_values,
+        n_rows,
+    )
+    assert (kernel.fit_start, kernel.rows, kernel.cache_fit) == (layout.fit_start, rows, cache_fit)
+
+
+def sealed(rng, max_nodes=20):
+    value = rng.normal(size=(max_nodes + 13, 3))
+    value[max_nodes, 0] = compute_seal(value, max_nodes, 99.0)
+    return value
+
+
+def test_any_one_entry_changed_breaks_the_seal(rng):
+    max_nodes = 20
+    value = sealed(rng)
+    assert is_sealed(value, max_nodes, 99.0)
+    for _ in range(1000):
+        changed = value.copy()
+        place = tuple(rng.integers(0, changed.shape))
+        kind = rng.integers(4)
+        old = changed[place]
+        changed[place] = [np.nextafter(old, np.inf), -old, 0.0, rng.normal()][kind]
+        assert not is_sealed(changed, max_nodes, 99.0), (place, kind)
+
+
+def test_two_entries_exchanged_or_another_declaration_break_the_seal(rng):
+    max_nodes = 20
+    value = sealed(rng)
+    assert not is_sealed(value, max_nodes, 98.0)
+    flat = value.reshape(-1)
+    for _ in range(300):
+        i, j = rng.choice(flat.size, 2, replace=False)
+        changed = value.copy()
+        changed.reshape(-1)[[i, j]] = flat[[j, i]]
+        assert not is_sealed(changed, max_nodes, 99.0), (i, j)
+
+
+def test_the_seal_is_a_whole_number_that_survives_float64(rng):
+    seals = {compute_seal(rng.normal(size=(6, 2)), 3, 1.0) for _ in range(500)}
+    assert len(seals) == 500
+    assert all(0 <= s < 2**52 and s == int(s) for s in seals)
+
+
+def test_fingerprint_sees_content_type_shape_and_settings():
+    X = np.arange(6.0).reshape(2, 3)
+    stamps = [
+        fingerprint(X),
+        fingerprint(X.T.copy()),
+        fingerprint(X.reshape(3, 2)),
+        fingerprint(X.astype(np.float32)),
+        fingerprint(X, None),
+        fingerprint(X, 1),
+        fingerprint(X + 1e-15),
+    ]
+    assert len(set(stamps)) == len(stamps)
+    assert fingerprint(X, "a") == fingerprint(np.asfortranarray(X).copy(order="C"), "a")
+    assert all(0 <= s < 2**52 and s == int(s) for s in stamps)

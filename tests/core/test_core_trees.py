@@ -1,0 +1,122 @@
+"""The pool of nodes: split, join, and nothing lost or used twice."""
+
+import numpy as np
+import pytest
+from chains import CGM, make_setup
+from naive import slow
+from naive.laws import PROBLEMS
+
+from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.forest.edit import join_leaves, split_leaf
+from pymc_trees.core.forest.rows import rows_below, rows_of_leaf
+from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.samplers.backfitting import sweep
+
+
+def pool_of(trees):
+    """Places met in all trees, and unused places; asserts links on the way."""
+    met = []
+    for t in range(trees.roots.size):
+        stack = [(int(trees.roots[t]), -1, 0)]
+        while stack:
+            node, parent, depth = stack.pop()
+            met.append(node)
+            assert trees.parent[node] == parent and trees.depth[node] == depth
+            if trees.column[node] >= 0:
+                stack += [(int(s[node]), node, depth + 1) for s in (trees.left, trees.right)]
+            else:
+                assert trees.left[node] == trees.right[node] == -1
+                assert trees.log_cut[node] == trees.log_column[node] == 0.0
+    return met, trees.free[: trees.n_free[0]].tolist()
+
+
+def assert_conserved(trees):
+    met, unused = pool_of(trees)
+    assert sorted(met + unused) == list(range(trees.column.size))
+
+
+def snapshot(trees):
+    return [np.array(field) for field in trees]
+
+
+def test_new_trees_are_stumps_that_hold_all_rows():
+    trees = make_trees(3, 10, 2, 5)
+    assert_conserved(trees)
+    assert (trees.count[:3] == 5).all()
+    assert trees.leaf_of.tolist() == [[0] * 5, [1] * 5, [2] * 5]
+    assert trees.n_free[0] == 7 and trees.values.shape == (10, 2)
+
+
+def test_join_takes_back_what_split_gave():
+    trees = make_trees(2, 8, 1, 4)
+    before = snapshot(trees)
+    assert split_leaf(trees, 1, 3, 0.25)
+    left, right = trees.left[1], trees.right[1]
+    assert trees.column[1] == 3 and trees.cut[1] == 0.25
+    assert trees.depth[left] == trees.depth[right] == 1
+    trees.leaf_of[1] = [left, right, right, left]
+    assert_conserved(trees)
+    join_leaves(trees, 1, 1)
+    assert_conserved(trees)
+    for name, old, new in zip(trees._fields, before, trees):
+        if name not in ("cut", "parent", "depth"):  # unused in a leaf, or of an unused place
+            assert np.array_equal(old, new), name
+
+
+def test_a_full_pool_refuses_and_stays_as_it_is():
+    trees = make_trees(1, 4, 1, 4)  # room for one split; one place cannot be used
+    assert split_leaf(trees, 0, 0, 0.5)
+    before = snapshot(trees)
+    assert not split_leaf(trees, trees.left[0], 0, 0.1)
+    assert all(np.array_equal(old, new) for old, new in zip(before, trees))
+
+
+@pytest.mark.parametrize("name", ["two_columns", "grid"])
+def test_no_place_is_lost_in_10_000_sweeps(name, rng):
+    setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
+    counters = np.zeros((2, 4), dtype=np.int64)
+    cells = setup.design.columns.T.astype(float)
+    for s in range(10_000):
+        assert sweep(rng, *setup[:4], CGM, setup.work, *counters)
+        if s % 100 == 0:
+            assert_conserved(setup.trees)
+            for t in range(3):
+                for node, _, rows, _ in slow.visits(slow.read(setup.trees, t), cells):
+                    assert setup.trees.count[node.place] == len(rows)
+                    if isinstance(node, slow.Leaf):
+                        assert (setup.trees.leaf_of[t, list(rows)] == node.place).all()
+    assert (counters[1] > 100).all()
+
+
+def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
+    problem = PROBLEMS["deep"]
+    setup = make_setup(problem, "normal", m=2, data=False)
+    trees, work = setup.trees, setup.work
+    counters = np.zeros((2, 4), dtype=np.int64)
+    cells = setup.design.columns.T.astype(float)
+    inclusion, inside = np.empty(2, dtype=np.int64), work.inside
+    for _ in range(200):
+        assert sweep(rng, *setup[:4], CGM, work, *counters)
+        used, leaves, depth = np.zeros(2), 0, 0
+        for t in range(2):
+            found = slow.visits(slow.read(trees, t), cells)
+            n_nodes = preorder(trees, trees.roots[t], work.nodes)
+            assert work.nodes[:n_nodes].tolist() == [v.node.place for v in found]
+            for v in found:
+                n_below = preorder(trees, v.node.place, work.below)
+                n = rows_below(trees.leaf_of[t], trees, work.below, n_below, inside, work.rows)
+                assert work.rows[:n].tolist() == list(v.rows)
+                if isinstance(v.node, slow.Leaf):
+                    n = rows_of_leaf(trees.leaf_of[t], v.node.place, work.rows)
+                    assert work.rows[:n].tolist() == list(v.rows)
+                    leaves, depth = leaves + 1, max(depth, v.depth)
+                else:
+                    used[v.node.column] += 1
+        assert not inside.any()
+        assert count_forest(trees, work.nodes, inclusion) == (leaves, depth)
+        assert (inclusion == used).all()
+
+
+def test_workspace_has_room_for_the_two_leaves_that_grow_proposes():
+    assert len(make_workspace(1, 4, 2).new_stats) == 2

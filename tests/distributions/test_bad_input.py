@@ -1,0 +1,192 @@
+"""Every bad input gets an error that names the argument and a remedy; legal oddities work."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from small_models import sample, step_data
+
+import pymc_trees as pmt
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+X, Y = step_data(20)
+LEAF = pmt.NormalLeaf(0.0, 1.0)
+
+
+def with_entry(values, entry):
+    """A copy whose entry [3, 1] or [3] is another."""
+    values = values.copy()
+    values[(3, 1) if values.ndim == 2 else 3] = entry
+    return values
+
+
+TEXT = pd.DataFrame({"a": X[:, 0], "b": ["u", "v"] * 10})
+DATES = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020-01-01", periods=20)})
+MISSING = pd.DataFrame({"a": X[:, 0], "b": with_entry(X, np.nan)[:, 1]})
+
+# arguments of BART beside the name -> what the error says, in this order
+BAD = {
+    "X NaN": ({"X": with_entry(X, np.nan)}, r"X .*NaN.*columns \[1\].*remove or impute"),
+    "X infinite": ({"X": with_entry(X, np.inf)}, r"X .*infinite.*columns \[1\].*remove"),
+    "X missing in a frame": ({"X": MISSING}, r"X .*NaN.*'b'.*remove or impute"),
+    "X text": ({"X": TEXT}, r"X .*not numeric.*'b'.*Encode"),
+    "X dates": ({"X": DATES}, r"X .*not numeric.*'b'.*Encode"),
+    "X text array": ({"X": np.array([["a", "b"]] * 20)}, r"X .*numbers.*Encode"),
+    "X objects": ({"X": np.array([[1, "b"]] * 20, dtype=object)}, r"X .*numbers.*Encode"),
+    "X complex": ({"X": X + 1j}, r"X .*numbers"),
+    "X vector": ({"X": X[:, 0]}, r"X .*two-dimensional.*reshape\(-1, 1\)"),
+    "X three dimensions": ({"X": X[None]}, r"X .*two-dimensional"),
+    "X scalar": ({"X": 3.0}, r"X .*two-dimensional"),
+    "X None": ({"X": None}, r"X "),
+    "X no rows": ({"X": X[:0], "Y": None, "leaf": LEAF}, r"X .*no rows.*at least one"),
+    "X no columns": ({"X": X[:, :0]}, r"X .*no columns.*at least one"),
+    "X too wide": ({"X": np.where(X > 0.5, 1.7e308, -1.7e308)}, r"X spans.*\[0, 1\].*rescale"),
+    "X repeated names": (
+        {"X": pd.DataFrame(X, columns=["a", "a"])},
+        r"X .*repeated column names.*rename",
+    ),
+    "Y NaN": ({"Y": with_entry(Y, np.nan)}, r"Y .*NaN.*leaf="),
+    "Y infinite": ({"Y": with_entry(Y, -np.inf)}, r"Y .*infinite.*leaf="),
+    "Y text": ({"Y": ["a"] * 20}, r"Y .*numbers"),
+    "Y short": ({"Y": Y[:-1]}, r"Y .*\(19,\).*20 rows"),
+    "Y matrix": ({"Y": np.ones((20, 2))}, r"Y .*\(20, 2\).*20 rows"),
+    "Y empty": ({"X": X[:0], "Y": Y[:0]}, r"no rows"),
+    "m zero": ({"m": 0}, r"m=0.*at least 1"),
+    "m negative": ({"m": -2}, r"m=-2.*at least 1"),
+    "m fraction": ({"m": 2.5}, r"m=2.5.*whole number"),
+    "m bool": ({"m": True}, r"m=True.*whole number"),
+    "m None": ({"m": None}, r"m=None.*whole number"),
+    "alpha zero": ({"alpha": 0.0}, r"alpha=0.0.*\(0, 1\)"),
+    "alpha one": ({"alpha": 1.0}, r"alpha=1.0.*\(0, 1\)"),
+    "alpha large": ({"alpha": 1.2}, r"alpha=1.2.*\(0, 1\)"),
+    "alpha negative": ({"alpha": -0.1}, r"alpha=-0.1.*\(0, 1\)"),
+    "alpha NaN": ({"alpha": np.nan}, r"alpha=nan"),
+    "alpha text": ({"alpha": "big"}, r"alpha='big'.*number"),
+    "alpha vector": ({"alpha": np.ones(2) / 2}, r"alpha=.*number"),
+    "beta negative": ({"beta": -1.0}, r"beta=-1.0.*0 or positive"),
+    "beta infinite": ({"beta": np.inf}, r"beta=inf"),
+    "beta None": ({"beta": None}, r"beta=None.*number"),
+    "leaf wrong": ({"leaf": 0.3}, r"leaf=0.3.*NormalLeaf"),
+    "leaf of a single tree": ({"leaf": pmt.DirichletLeaf(1.0, 2)}, r"m=50.*DecisionTree"),
+    "split_prior short": ({"split_prior": [1.0]}, r"split_prior.*\(1,\).*2 columns"),
+    "split_prior negative": ({"split_prior": [1.0, -1]}, r"split_prior.*at least 0"),
+    "split_prior zeros": ({"split_prior": [0.0, 0]}, r"split_prior.*not all 0"),
+    "split_prior NaN": ({"split_prior": [np.nan, 1]}, r"split_prior.*finite"),
+    "split_prior text": ({"split_prior": ["a", "b"]}, r"split_prior"),
+    "max_nodes small": ({"max_nodes": 49}, r"max_nodes=49.*at least m=50"),
+    "max_nodes fraction": ({"max_nodes": 100.5}, r"max_nodes=100.5.*whole number"),
+    "response": ({"response": "linear"}, r"response='linear'.*'constant'"),
+    "tree_prior": ({"tree_prior": "mondrian"}, r"tree_prior"),
+    "shape": ({"shape": (2, 20)}, r"shape.*one BART per output"),
+    "split_rules": ({"split_rules": ["continuous", "subset"]}, r"split_rules.*'subset'.*0/1"),
+    "split_rules short": ({"split_rules": ["continuous"]}, r"split_rules has 1.*2 columns"),
+    "dims unknown": ({"dims": ("a", "b")}, r"Dimension a is not"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_argument_of_bart(case):
+    arguments, said = BAD[case]
+    arguments = {"X": X, "Y": Y, **arguments}
+    with pm.Model() as model:
+        with pytest.raises((ValueError, TypeError, NotImplementedError), match=f"(?s){said}"):
+            pmt.BART("mu", **arguments)
+        if case != "dims unknown":
+            assert "mu_forest" not in model.named_vars
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: pmt.NormalLeaf(0, 0), r"NormalLeaf\(sd=0\).*sd must be a positive"),
+        (lambda: pmt.NormalLeaf(0, -1.0), "sd must be a positive"),
+        (lambda: pmt.NormalLeaf(np.nan, 1), "mean must be a finite"),
+        (lambda: pmt.NormalLeaf("a", 1), "mean"),
+        (lambda: pmt.NormalLeaf(0, "a"), "sd"),
+        (lambda: pmt.NormalLeaf(0, None), "sd"),
+        (lambda: pmt.NormalGammaLeaf(a=0), r"NormalGammaLeaf\(a=0\)"),
+        (lambda: pmt.NormalGammaLeaf(nu=-1), "nu must be a positive"),
+        (lambda: pmt.NormalGammaLeaf(lam=np.inf), "lam must be a positive"),
+        (lambda: pmt.DirichletLeaf(0.0, 2), "alpha must be a positive"),
+        (lambda: pmt.DirichletLeaf(1.0, 1), "n_classes must be a whole number of at least 2"),
+        (lambda: pmt.DirichletLeaf(1.0, 2.5), "n_classes"),
+    ],
+)
+def test_bad_setting_of_a_leaf(make, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        make()
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "leaf", "split_prior"])
+def test_random_settings_of_the_wrong_shape(name):
+    with pm.Model():
+        vector = pm.Beta("vector", 1, 1, shape=(2, 2) if name == "split_prior" else 2)
+        given = {name: pmt.NormalLeaf(vector, 1) if name == "leaf" else vector}
+        with pytest.raises(ValueError, match=name):
+            pmt.BART("mu", X, Y, **given)
+
+
+def test_random_weights_of_the_wrong_length():
+    with pm.Model():
+        weights = pm.Dirichlet("weights", np.ones(3))
+        with pytest.raises(ValueError, match="split_prior.*2 columns"):
+            pmt.BART("mu", X, Y, split_prior=weights)
+
+
+def test_random_inputs():
+    with pm.Model():
+        inputs = pm.Normal("inputs", shape=(20, 2))
+        with pytest.raises(TypeError, match="X depends on a random variable.*must be data"):
+            pmt.BART("mu", inputs, Y)
+
+
+def test_outside_a_model():
+    with pytest.raises(TypeError, match="[Mm]odel"):
+        pmt.BART("mu", X, Y)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_prediction_at_numbers_that_are_none(entry):
+    with pm.Model():
+        data = pm.Data("X", X)
+        mu = pmt.BART("mu", data, Y, m=3)
+        with pytest.raises(ValueError, match="X .*(NaN|infinite).*remove or impute"):
+            pm.set_data({"X": with_entry(X, entry)})
+            pm.draw(mu)
+
+
+LEGAL = {
+    "constant column": np.column_stack([X[:, 0], np.full(20, 2.0)]),
+    "all columns constant": np.ones((20, 2)),
+    "identical rows": np.repeat(X[:2], 10, axis=0),
+    "huge": X * 1e300,
+    "tiny": X * 1e-300,
+    "denormal": X * 1e-310,
+    "adjacent floats": np.nextafter(1.0, 2.0) ** np.arange(20).reshape(-1, 1),
+    "signed zeros": np.where(X > 0.5, 0.0, -0.0),
+}
+
+
+@pytest.mark.parametrize("case", LEGAL)
+def test_legal_oddities_sample(case):
+    inputs = LEGAL[case]
+    with pm.Model() as model:
+        mu = pmt.BART("mu", inputs, Y, m=3, max_nodes=117, alpha=0.9, beta=0.5)
+        pm.Normal("y", mu, 0.5, observed=Y, shape=mu.shape)
+        idata = sample(15, 15)
+        logp = model.compile_logp(vars=[model["mu_forest"]])
+        for value in (pm.draw(model["mu_forest"]), idata.posterior["mu_forest"].values[1, -1]):
+            assert np.isfinite(logp({"mu_forest": value}))
+    assert np.isfinite(idata.posterior["mu"].values).all()
+    if case in ("all columns constant", "signed zeros"):
+        assert (idata.sample_stats["n_leaves"] == 3).all()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_row_and_two(n):
+    with pm.Model():
+        mu = pmt.BART("mu", X[:n], leaf=LEAF, m=3)
+        pm.Normal("y", mu, 0.5, observed=Y[:n], shape=mu.shape)
+        idata = sample(15, 15)
+    assert idata.posterior["mu"].shape == (2, 15, n)
+    assert np.isfinite(idata.posterior["mu"].values).all()

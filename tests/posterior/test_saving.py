@@ -1,0 +1,111 @@
+"""A saved file predicts the same in a new process, and is small."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from small_models import bart_model, sample, step_data
+
+import pymc_trees as pmt
+from pymc_trees.core.forest.fields import Layout
+from pymc_trees.distributions.capacity import default_max_nodes
+
+NEW = np.random.default_rng(6).random((12, 2))
+PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
+
+SCRIPT = """
+import sys
+import numpy as np, pymc as pm, pytensor, xarray as xr
+import pymc_trees as pmt
+sys.path.insert(0, sys.argv[3])
+from small_models import bart_model
+
+idata = xr.open_datatree(sys.argv[1], engine="h5netcdf")
+with pytensor.config.change_flags(mode="FAST_COMPILE"), bart_model(sigma=None) as model:
+    pmt.check_draws(idata, model)
+    names = {"var_names": ["mu", "y"], "predictions": True, "progressbar": False, "random_seed": 7}
+    again = pm.sample_posterior_predictive(idata, **names)
+    pm.set_data({"X": np.load(sys.argv[2])["new"]})
+    pred = pm.sample_posterior_predictive(idata, **names)
+np.savez(
+    sys.argv[2],
+    again=again.predictions["mu"].values,
+    mu=pred.predictions["mu"].values,
+    y=pred.predictions["y"].values,
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def fitted(quick_compile):
+    model = bart_model(sigma=None)
+    with model:
+        idata = sample(15, 15)
+        pm.set_data({"X": NEW})
+        pred = pm.sample_posterior_predictive(
+            idata, var_names=["mu", "y"], predictions=True, progressbar=False, random_seed=7
+        )
+    return model, idata, pred
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_new_process_predicts_the_same(fitted, packed, tmp_path):
+    _, idata, pred = fitted
+    encoding = {"/posterior": {"mu_forest": PACKED, "mu": PACKED}} if packed else None
+    idata.to_netcdf(tmp_path / "fit.nc", engine="h5netcdf", encoding=encoding)
+    np.savez(tmp_path / "arrays.npz", new=NEW)
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            SCRIPT,
+            tmp_path / "fit.nc",
+            tmp_path / "arrays.npz",
+            tests,
+        ],
+        cwd=tests.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = np.load(tmp_path / "arrays.npz")
+    np.testing.assert_array_equal(found["again"], idata.posterior["mu"].values)
+    np.testing.assert_array_equal(found["mu"], pred.predictions["mu"].values)
+    np.testing.assert_array_equal(found["y"], pred.predictions["y"].values)
+
+
+def test_compression_is_lossless_and_saves_most(fitted, tmp_path):
+    _, idata, _ = fitted
+    idata.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
+    idata.to_netcdf(
+        tmp_path / "packed.nc",
+        engine="h5netcdf",
+        encoding={"/posterior": {"mu_forest": PACKED, "mu": PACKED}},
+    )
+    read = xr.open_datatree(tmp_path / "packed.nc", engine="h5netcdf")
+    np.testing.assert_array_equal(
+        read.posterior["mu_forest"].values, idata.posterior["mu_forest"].values
+    )
+    sizes = {p.stem: p.stat().st_size for p in tmp_path.iterdir()}
+    assert sizes["packed"] < 0.6 * sizes["plain"]
+    pmt.check_draws(read, fitted[0])
+    read.close()
+
+
+def test_a_thousand_draws_of_two_hundred_trees_stay_below_60_mb():
+    X, y = step_data(1000, 5)
+    with pm.Model() as model:
+        pmt.BART("mu", X, y, m=200)
+    layout = model["mu_forest"].owner.op.layout
+    assert layout == Layout(200, default_max_nodes(200, 1000, 0.95, 2.0), 1, 1000, True)
+    rows, fields = layout.shape
+    assert rows * fields * 8 * 1000 < 60e6
+    assert pm.draw(model["mu_forest"], random_seed=1).nbytes == rows * fields * 8

@@ -1,0 +1,44 @@
+"""The notebooks run from top to bottom, and are stored with what they showed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_stored_as_executed_from_top_to_bottom(path):
+    cells = code_cells(nbformat.read(path, 4))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert outputs
+    assert not [output for output in outputs if output.output_type == "error"]
+    assert path.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.slow
+# The notebook client and its kernel bring their own warnings, from threads and sockets.
+@pytest.mark.filterwarnings("default")
+def test_notebook_runs(path, monkeypatch):
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("NOTEBOOK_DRAWS", "20")
+    notebook = nbformat.read(path, 4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    text = "".join(
+        output.get("text", "") for cell in code_cells(notebook) for output in cell.outputs
+    )
+    assert "equal, draw by draw: True" in text
