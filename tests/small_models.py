@@ -20,7 +20,7 @@ def bart_model(n=30, p=2, m=5, sigma=0.5, data=True, **settings):
     X, y = step_data(n, p)
     with pm.Model() as model:
         X = pm.Data("X", X)
-        # The same room whatever alpha and beta: what numba compiled for one model serves the others.
+        # The same room whatever alpha and beta: what numba compiled for one model serves others.
         settings.setdefault("max_nodes", m * (2 * n - 1))
         mu = pmt.BART("mu", X, y, m=m, **settings)
         if sigma is None:

@@ -17,7 +17,7 @@ from pymc_trees.core.leaves.normal_gamma import NormalGammaData
 
 @njit(cache=True)
 def _normal_prior(mean, sd):
-    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros((1, 8)))
+    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros(8))
 
 
 @njit(cache=True)

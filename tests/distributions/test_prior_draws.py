@@ -1,8 +1,8 @@
 """Draws of the variable follow the stated prior, by enumeration of all trees.
 
 Independent draws: of N, a structure of probability p is seen N p +- sqrt(N p (1 - p)) times. The
-structures expected at least 5 times go into one chi-square; the seeds are fixed, and a right program
-fails a level of 1e-4 once in 10,000 choices of seeds.
+structures expected at least 5 times go into one chi-square; the seeds are fixed, and a right
+program fails a level of 1e-4 once in 10,000 choices of seeds.
 """
 
 from collections import Counter

@@ -71,7 +71,7 @@ def test_observe():
         mu = pmt.BART("mu", X, leaf=pmt.NormalLeaf(0, 1), m=5, max_nodes=295)
         sigma = pm.HalfNormal("sigma", 1)
         pm.Normal("y", mu, sigma, shape=mu.shape)
-    with pm.observe(generative, {"y": y}) as model:
+    with pm.observe(generative, {"y": y}):
         idata = sample(20, 60)
         pred = pm.sample_posterior_predictive(
             idata, predictions=True, var_names=["mu"], progressbar=False

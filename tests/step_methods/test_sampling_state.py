@@ -15,9 +15,10 @@ import pymc_trees as pmt
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
-@pytest.fixture(scope="module")
-def model(quick_compile):
-    return bart_model(sigma=None)
+@pytest.fixture(scope="module", params=[True, False], ids=["cached", "walked"])
+def model(request, quick_compile):
+    """Without the function in the value, a chain must keep its own sum to the last bit."""
+    return bart_model(sigma=None, cache_fit=request.param)
 
 
 def make(model, seed=4, kind=pmt.CGM):
@@ -98,6 +99,10 @@ def test_a_new_chain_forgets_the_old_one(model):
     go(used, model.initial_point(), 10)
     used.setup_chain(np.random.default_rng(8), 5, 50)
     assert_same(go(used, model.initial_point(), 10), fresh)
+    # Also where the old one ended: what it summed up on the way there is its own.
+    end = go(used, model.initial_point(), 40)[0][-1]
+    used.setup_chain(np.random.default_rng(8), 5, 50)
+    assert_same(go(used, end, 10), go(make(model, 8), end, 10))
 
 
 def test_a_step_does_not_write_into_its_input(model):

@@ -63,9 +63,9 @@ def test_one_instance_serves_several_runs(model):
 
 def test_no_global_random_state(model):
     with model:
-        np.random.seed(1)
+        np.random.seed(1)  # noqa: NPY002
         one = sample(6, 6, random_seed=5)
-        np.random.seed(2)
+        np.random.seed(2)  # noqa: NPY002
         two = sample(6, 6, random_seed=5)
         three, four = sample(6, 6, random_seed=None), sample(6, 6, random_seed=None)
     assert same(one, two)

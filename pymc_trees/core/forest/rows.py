@@ -4,6 +4,14 @@ from numba import njit
 
 
 @njit(cache=True)
+def all_rows(n, rows):
+    """Write ``0 .. n - 1`` to ``rows``; their number."""
+    for i in range(n):
+        rows[i] = i
+    return n
+
+
+@njit(cache=True)
 def rows_of_leaf(leaf_of, leaf, rows):
     """Write the rows of a leaf to ``rows``, increasing; their number."""
     n = 0

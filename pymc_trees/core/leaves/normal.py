@@ -30,13 +30,13 @@ class NormalData(NamedTuple):
     w: np.ndarray
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     lanes: np.ndarray
-    """(max_nodes, 8) room for sums kept apart: an addition need not wait for the one before."""
+    """(8 max_nodes,) room for sums kept apart: an addition need not wait for the one before."""
 
 
 def make_normal(mean, sd, residual, precision, max_nodes):
     """Leaf model of a residual (used in place) and a common or a per-row precision."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    return NormalData(float(mean), float(sd), residual, precision, np.zeros((max_nodes, _LANES)))
+    return NormalData(float(mean), float(sd), residual, precision, np.zeros(max_nodes * _LANES))
 
 
 @njit(cache=True)
@@ -70,7 +70,7 @@ def _shift_and_add(r, values, old_leaf, new_leaf, lanes):
 
 @njit(cache=True)
 def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    r, w, lanes, count = leaf.r, leaf.w, leaf.lanes, trees.count
+    r, w, lanes, count, column = leaf.r, leaf.w, leaf.lanes, trees.count, trees.column
     values = trees.values.reshape(-1)
     leaf_of = trees.leaf_of
     if new < 0:
@@ -78,8 +78,10 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
             r[i] -= values[leaf_of[old, i]]
         return
     for k in range(n_nodes):
-        for lane in range(_LANES):
-            lanes[nodes[k], lane] = 0.0
+        if column[nodes[k]] < 0:
+            place = nodes[k] * _LANES
+            for lane in range(_LANES):
+                lanes[place + lane] = 0.0
     if old < 0:
         for i in range(r.size):
             r[i] += values[leaf_of[new, i]]
@@ -87,23 +89,28 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         if old >= 0:
             _shift(r, values, leaf_of[old], leaf_of[new])
         for i in range(r.size):
-            lanes[leaf_of[new, i], 0] += w[i]
-            lanes[leaf_of[new, i], 1] += w[i] * r[i]
-        for k in range(n_nodes):
-            stats[nodes[k], 0] = lanes[nodes[k], 0]
-            stats[nodes[k], 1] = lanes[nodes[k], 1]
-        return
-    if old >= 0:
-        _shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes.reshape(-1))
+            place = leaf_of[new, i] * _LANES
+            lanes[place] += w[i]
+            lanes[place + 1] += w[i] * r[i]
+    elif old >= 0:
+        _shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes)
     else:
         for i in range(r.size):
-            lanes[leaf_of[new, i], 0] += r[i]
+            lanes[leaf_of[new, i] * _LANES] += r[i]
     for k in range(n_nodes):
-        total = 0.0
-        for lane in range(_LANES):
-            total += lanes[nodes[k], lane]
-        stats[nodes[k], 0] = w[0] * count[nodes[k]]
-        stats[nodes[k], 1] = w[0] * total
+        node = nodes[k]
+        if column[node] >= 0:
+            continue
+        place = node * _LANES
+        if w.size > 1:
+            stats[node, 0] = lanes[place]
+            stats[node, 1] = lanes[place + 1]
+        else:
+            total = 0.0
+            for lane in range(_LANES):
+                total += lanes[place + lane]
+            stats[node, 0] = w[0] * count[node]
+            stats[node, 1] = w[0] * total
 
 
 @njit(cache=True)

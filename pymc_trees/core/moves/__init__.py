@@ -4,5 +4,8 @@ Reading order: `census` (what can be moved, and how likely each move is), `works
 move writes to), `grow_prune`, `subtree` (a subtree whose rules were replaced), `change`, `swap`.
 A move draws a proposal, adds up the log of its Metropolis-Hastings ratio, and accepts.
 
+The moves are inlined into the sweep: a call hands over every array of the forest one by one, which
+at a thousand rows costs as much as the work itself.
+
 May import: `core.forest`, `core.priors`, and the contract of `core.leaves`.
 """

@@ -23,7 +23,7 @@ class Census(NamedTuple):
     """Split nodes with two leaves as children: where prune can act."""
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def take_census(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
     column, left, right, closed = trees.column, trees.left, trees.right, trees.closed
@@ -39,7 +39,7 @@ def take_census(trees, tree, nodes):
     return Census(n_nodes, open_leaves, splits, twigs)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def available_weight(weights, open_leaves, splits):
     """Sum of the weights of the moves that a tree with these counts allows."""
     total = 0.0
@@ -52,7 +52,7 @@ def available_weight(weights, open_leaves, splits):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def choose_move(rng, weights, census):
     """Kind of move by weight among those available; -1 when there is none."""
     total = available_weight(weights, census.open_leaves, census.splits)
@@ -76,13 +76,13 @@ def choose_move(rng, weights, census):
     return last
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def pick(rng, n):
     """Whole number uniform over ``0 .. n - 1``."""
     return min(int(rng.random() * n), n - 1)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def accepts(rng, log_ratio):
     """Metropolis-Hastings decision; a ratio that is NaN is refused."""
     return np.log(rng.random()) < log_ratio

@@ -25,7 +25,7 @@ from pymc_trees.core.moves.subtree import (
 from pymc_trees.core.priors.cgm import draw_column
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def change(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     columns, cuts, nodes = trees.column, trees.cut, work.nodes

@@ -21,7 +21,7 @@ from pymc_trees.core.forest.design import (
 )
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.encode import log_column_probability
-from pymc_trees.core.forest.rows import rows_of_leaf
+from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.trees import is_twig
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import (
@@ -38,7 +38,7 @@ FULL = -1
 """Status of a grow that was accepted but found no room in the pool."""
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def log_grow_ratio(prior, depth, left_closed, right_closed, weights, census, parent_is_twig):
     """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
 
@@ -62,7 +62,7 @@ def log_grow_ratio(prior, depth, left_closed, right_closed, weights, census, par
     return log_prior + np.log(back / there)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
     columns, closed, nodes = trees.column, trees.closed, work.nodes
@@ -77,7 +77,10 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
             target -= 1
     rows, stats, new_stats = work.rows, work.stats, work.new_stats
     leaf_of = trees.leaf_of[tree]
-    n = rows_of_leaf(leaf_of, node, rows)
+    if trees.parent[node] < 0:
+        n = all_rows(rows.size, rows)
+    else:
+        n = rows_of_leaf(leaf_of, node, rows)
     column = draw_column(rng, prior, design, rows, 0, n)
     low, high = column_range(design, column, rows, 0, n)
     cut = draw_cut(rng, design, low, high)
@@ -119,7 +122,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     return 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def prune(rng, trees, tree, prior, leaf, weights, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
     columns, lefts, rights = trees.column, trees.left, trees.right

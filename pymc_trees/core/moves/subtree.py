@@ -15,22 +15,24 @@ from pymc_trees.core.forest.design import (
     partition_rows,
 )
 from pymc_trees.core.forest.encode import log_column_probability
-from pymc_trees.core.forest.rows import rows_below
+from pymc_trees.core.forest.rows import all_rows, rows_below
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import available_weight
 from pymc_trees.core.priors.cgm import log_stop
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def gather(trees, tree, top, work):
     """Nodes and rows of a subtree, to ``work.below`` and ``work.rows``; their numbers."""
     n_below = preorder(trees, top, work.below)
+    if trees.parent[top] < 0:
+        return n_below, all_rows(work.rows.size, work.rows)
     n = rows_below(trees.leaf_of[tree], trees, work.below, n_below, work.inside, work.rows)
     return n_below, n
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def log_current(trees, prior, leaf, n_below, work):
     """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
     below, stats, column = work.below, work.stats, trees.column
@@ -46,7 +48,7 @@ def log_current(trees, prior, leaf, n_below, work):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
@@ -88,7 +90,7 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def log_choice_ratio(trees, weights, census, n_below, work):
     """Log ratio of P(this kind of move) after and before: leaves may have opened or closed."""
     below, column, closed, new_closed = work.below, trees.column, trees.closed, work.closed
@@ -103,7 +105,7 @@ def log_choice_ratio(trees, weights, census, n_below, work):
     )
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def commit(trees, tree, n_below, work):
     """Make the proposed subtree the current one."""
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop

@@ -34,7 +34,7 @@ def exchange(trees, child):
         trees.column[sibling], trees.cut[sibling] = trees.column[child], trees.cut[child]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def swap(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
     columns, nodes = trees.column, work.nodes

@@ -8,7 +8,7 @@ from pymc_trees.core.moves.grow_prune import grow, prune
 from pymc_trees.core.moves.swap import swap
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def metropolis_move(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Choose a kind of move by ``weights``, propose, accept or not.
 
