@@ -5,7 +5,8 @@
 Friedman's function, ten columns. Each package warms up, then its sweeps are timed without
 compilation, prediction or stored trees where the package allows; the packages take turns
 several times and the median is reported. A step of PyMC is timed as it is: the trees, the
-other parameters and the bookkeeping. One step of pymc-bart is a tenth of a sweep.
+other parameters and the bookkeeping. ``pymc_trees_sweep`` is the sweep of the step method alone.
+One step of pymc-bart is a tenth of a sweep.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import numpy as np
 from . import data, launch, table
 from .protocol import Problem
 
-PACKAGES = ("dbarts", "stochtree", "bartz", "pymc_bart", "pymc_trees")
+PACKAGES = ("dbarts", "stochtree", "bartz", "pymc_bart", "pymc_trees", "pymc_trees_sweep")
 
 
 def parse(arguments):

@@ -1,5 +1,6 @@
 """Inputs of a forest: arrays and frames in, finite float64 matrices out."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,19 +87,41 @@ def set_data(
     (5, 2)
     """
     model = pm.modelcontext(model)
-    encoded = {}
-    for name, value in new_data.items():
-        variable = model.named_vars.get(name)
-        if variable is not None and hasattr(variable.tag, _TAG):
-            value = as_matrix(_in_order(value, getattr(variable.tag, _TAG), name), name)
-            known = variable.get_value(borrow=True).shape[1]
-            if value.shape[1] != known:
-                raise ValueError(
-                    f"{name} has {value.shape[1]} columns, but the model was declared with "
-                    f"{known}: give it the same columns in the same order."
-                )
-        encoded[name] = value
+    encoded = {name: _encoded(model, name, value) for name, value in new_data.items()}
     pm.set_data(encoded, model=model, coords=coords)
+
+
+def _encoded(model, name, value):
+    """New value of a data variable: a checked matrix when it is the inputs of a forest."""
+    variable = model.named_vars.get(name)
+    if variable is None or not hasattr(variable.tag, _TAG):
+        return value
+    value = as_matrix(_in_order(value, getattr(variable.tag, _TAG), name), name)
+    known = variable.get_value(borrow=True).shape[1]
+    if value.shape[1] != known:
+        raise ValueError(
+            f"{name} has {value.shape[1]} columns, but the model was declared with {known}: give "
+            "it the same columns in the same order."
+        )
+    return value
+
+
+def check_new_data() -> None:
+    """Make `pymc.set_data` refuse what a forest cannot be evaluated at, once.
+
+    PyMC masks NaN in data, and a compiled function then fails with an error about array types.
+    """
+    original = pm.Model.set_data
+    if getattr(original, "checks_forests", False):
+        return
+
+    @functools.wraps(original)
+    def set_data(self, name, values, coords=None):
+        _encoded(self, name, values)
+        return original(self, name, values, coords=coords)
+
+    set_data.checks_forests = True  # type: ignore[attr-defined]
+    pm.Model.set_data = set_data
 
 
 def training_values(X: Any) -> np.ndarray:
@@ -112,6 +135,8 @@ def training_values(X: Any) -> np.ndarray:
         )
     values = X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
     checked = as_matrix(values, "X")
+    if isinstance(X, SharedVariable) and not hasattr(X.tag, _TAG):
+        setattr(X.tag, _TAG, None)
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     usable = values.dtype == np.float64 and values.flags.c_contiguous

@@ -124,6 +124,8 @@ def check_fixed_choices(response, tree_prior, separate_trees, shape) -> None:
 
 def check_leaf(leaf) -> Leaf:
     """A leaf prior."""
+    if isinstance(leaf, type) and issubclass(leaf, Leaf):
+        raise TypeError(f"leaf is the class {leaf.__name__}: give an instance, with its settings.")
     if not isinstance(leaf, Leaf):
         raise TypeError(
             f"leaf={leaf!r}: must be pymc_trees.NormalLeaf, NormalGammaLeaf or DirichletLeaf."
@@ -164,7 +166,7 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
     low, high = y.min(), y.max()
     if low == high:
         raise ValueError(
-            f"Y is constant ({low}), so that it sets no scale for the leaves: give "
+            f"Y has the one value {low}, so that it sets no scale for the leaves: give "
             "leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
     if set(np.unique(y)) <= {0.0, 1.0}:

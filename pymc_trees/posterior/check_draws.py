@@ -37,7 +37,10 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     >>> pmt.check_draws(draws, model)
     """
     model = pm.modelcontext(model)
-    posterior = idata["posterior"] if "posterior" in idata.children else None
+    children = getattr(idata, "children", None)
+    if children is None:
+        raise TypeError("idata must be the result of pm.sample() or of xarray.open_datatree().")
+    posterior = idata["posterior"] if "posterior" in children else None
     if posterior is None:
         raise ValueError("idata has no posterior group: pass the result of pm.sample().")
     for rv in model.free_RVs:

@@ -12,6 +12,7 @@ May import: `core`, `distributions`, `targets`; PyMC.
 
 import pymc.step_methods
 
+from pymc_trees.distributions.data import check_new_data
 from pymc_trees.step_methods.cgm import CGM
 from pymc_trees.step_methods.convergence import judge_function_values
 from pymc_trees.step_methods.grow_prune import GrowPrune
@@ -27,6 +28,7 @@ def _register():
     judge_function_values()
     keep_draws()
     refuse_outsiders()
+    check_new_data()
 
 
 _register()

@@ -58,6 +58,12 @@ def recognise(model: pm.Model, forest: Variable) -> ConjugateTerm:
         return ConjugateTerm("none", outputs)
     if len(graph.terms) > 1:
         names = [v.name for v in graph.terms]
+        if any(name.endswith("_unobserved") for name in names):
+            raise _refusal(
+                graph,
+                "the observed variable has missing values, which PyMC turns into a variable of "
+                f"their own ({names}): remove those rows from X and y before declaring the model",
+            )
         raise _refusal(graph, f"several variables depend on it: {names}")
     [term] = graph.terms
     value = model.rvs_to_values[term]
@@ -74,7 +80,11 @@ def _normal(model, graph, term, value):
     if any(v is outputs for v in ancestors([sd])):
         raise _refusal(graph, f"the sd of {term.name} depends on it")
     if term.ndim != 1:
-        raise _refusal(graph, f"{term.name} has {term.ndim} dimensions instead of 1")
+        raise _refusal(
+            graph,
+            f"{term.name} has {term.ndim} dimensions instead of 1; for a single column give "
+            "observed=y.ravel()",
+        )
     try:
         slope = slope_of(mean, outputs)
     except NotAffineError as error:
@@ -128,15 +138,24 @@ def _unwrapped_column(var, outputs):
 
 
 def _name(term):
-    return str(term.owner.op).split("{")[0].removesuffix("_rv")
+    return "pm." + type(term.owner.op).__name__.removesuffix("RV")
+
+
+TREATED = {
+    "normal": "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, row "
+    "by row, with any sd that does not see f. Counts or positive values can often be modelled so "
+    "after a transformation such as the logarithm or the square root; classes by a DecisionTree "
+    "with a DirichletLeaf",
+    "normal_gamma": "a NormalGammaLeaf tree in pm.Normal(mu=mu, tau=tau) with both of its outputs; "
+    "for another sd use a NormalLeaf",
+    "dirichlet": "a DirichletLeaf tree in pm.Categorical(p=p), or for two classes "
+    "pm.Bernoulli(p=p[:, 1])",
+}
 
 
 def _refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
+    leaf = graph.rv.owner.op.leaf
     return NotConjugateError(
-        f"{graph.rv.name} cannot be sampled exactly in this model: {reason}. CGM and GrowPrune "
-        "integrate the leaf values out, which works for a NormalLeaf forest in the mean of one "
-        "pm.Normal (f times and plus other terms, any sd that does not see f), a NormalGammaLeaf "
-        "tree in pm.Normal(mu=mu, tau=tau), and a DirichletLeaf tree in pm.Categorical(p=p) or "
-        "pm.Bernoulli(p=p[:, 1]). Use one of these: a transformed response such as log(y) with "
-        "pm.Normal, or a DecisionTree with DirichletLeaf for classes."
+        f"{graph.rv.name} cannot be sampled exactly in this model: {reason}. The samplers of this "
+        f"version integrate the leaf values out; they treat {TREATED[leaf]}."
     )

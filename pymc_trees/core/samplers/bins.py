@@ -42,9 +42,7 @@ def make_bins(columns: np.ndarray, n_bins: int) -> Bins:
         else:
             chosen = values
         codes[j] = np.searchsorted(chosen, cells, side="left")
-        per_code = np.bincount(
-            np.searchsorted(chosen, values, side="left"), minlength=len(chosen)
-        )
+        per_code = np.bincount(np.searchsorted(chosen, values, side="left"), minlength=len(chosen))
         edges.append(chosen)
         singles.append(per_code == 1)
         offsets.append(offsets[-1] + len(chosen))

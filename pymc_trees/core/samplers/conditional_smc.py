@@ -18,7 +18,19 @@ from pymc_trees.core.samplers.weights import effective_size, forced_move, normal
 
 @njit(cache=True)
 def conditional_smc(
-    rng, trees, tree, design, bins, prior, leaf, proposal, scheme, particles, look, root_stats, spare
+    rng,
+    trees,
+    tree,
+    design,
+    bins,
+    prior,
+    leaf,
+    proposal,
+    scheme,
+    particles,
+    look,
+    root_stats,
+    spare,
 ):
     """Run the particles; the chosen one (0: the tree stays), and their effective number.
 

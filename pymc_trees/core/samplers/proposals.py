@@ -70,5 +70,3 @@ def log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical)
         return log_q + log_gap_probability(design, column, cut, rows, start, stop)
     low, high = column_range(design, column, rows, start, stop)
     return log_q - np.log(high - low)
-
-
