@@ -13,6 +13,12 @@ from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.bins import make_bins
+from pymc_trees.core.samplers.optimal import make_look_ahead
+from pymc_trees.core.samplers.particle_sweep import particle_sweep
+from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.resampling import SCHEMES
 
 CGM = np.array([0.25, 0.25, 0.4, 0.1])
 GROW_PRUNE = np.array([0.5, 0.5, 0.0, 0.0])
@@ -84,29 +90,35 @@ def partition_code(leaf_of, base):
 
 
 @njit(cache=True)
+def record(trees, nodes, s, codes, depths, roots, fits):
+    """Write draw ``s`` of what `run_sweeps` records."""
+    m, n = trees.leaf_of.shape
+    for t in range(m):
+        codes[s, t] = partition_code(trees.leaf_of[t], n)
+        deepest = 0
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            deepest = max(deepest, trees.depth[nodes[k]])
+        depths[s, t] = deepest
+        roots[s, t] = trees.column[trees.roots[t]]
+    if fits.shape[0] > 0:
+        fits[s] = 0.0
+        for t in range(m):
+            for i in range(n):
+                fits[s, i] += trees.values[trees.leaf_of[t, i]]
+
+
+@njit(cache=True)
 def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, fits):
     """Run sweeps; record partition codes, depths and root columns of all trees, and the outputs.
 
     ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
     none. The column of a root that is a leaf is -1.
     """
-    m, n = trees.leaf_of.shape
     proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
     for s in range(draws):
         if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
             raise ValueError("full")
-        for t in range(m):
-            codes[s, t] = partition_code(trees.leaf_of[t], n)
-            deepest = 0
-            for k in range(preorder(trees, trees.roots[t], work.nodes)):
-                deepest = max(deepest, trees.depth[work.nodes[k]])
-            depths[s, t] = deepest
-            roots[s, t] = trees.column[trees.roots[t]]
-        if fits.shape[0] > 0:
-            fits[s] = 0.0
-            for t in range(m):
-                for i in range(n):
-                    fits[s, i] += trees.values[trees.leaf_of[t, i]]
+        record(trees, work.nodes, s, codes, depths, roots, fits)
     return proposed, accepted
 
 
@@ -144,3 +156,86 @@ def run_chain(seed, setup, moves, draws, keep_fits=False):
     record = (codes, depths, roots, fits)
     proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, *record)
     return Chain(codes, depths, roots, fits, proposed, accepted)
+
+
+class Tools(NamedTuple):
+    """What particle Gibbs takes beside a `Setup`."""
+
+    bins: tuple
+    proposal: int
+    scheme: int
+    particles: tuple
+    look: tuple
+
+
+def make_tools(setup, particles, proposal, scheme, n_columns=None, n_bins=100):
+    """Particles and a proposal; ``n_columns`` looked at by the optimal one, default all."""
+    p, n = setup.design.columns.shape
+    n_stats = setup.work.stats.shape[1]
+    return Tools(
+        make_bins(setup.design.columns, n_bins),
+        PROPOSALS.index(proposal),
+        SCHEMES.index(scheme),
+        make_particles(particles, 2 * n - 1, n, n_stats),
+        make_look_ahead(p, n_columns or p, n_stats),
+    )
+
+
+def with_float_cells(setup):
+    """The same setup with float64 cells: one compilation less."""
+    columns = setup.design.columns.astype(np.float64)
+    return setup._replace(design=setup.design._replace(columns=columns))
+
+
+@njit(cache=True)
+def run_particle_sweeps(
+    rng,
+    trees,
+    design,
+    prior,
+    leaf,
+    work,
+    bins,
+    proposal,
+    scheme,
+    particles,
+    look,
+    draws,
+    codes,
+    depths,
+    roots,
+    fits,
+    outcome,
+):
+    """As `run_sweeps`, by particle Gibbs."""
+    m = trees.roots.size
+    for s in range(draws):
+        if not particle_sweep(
+            rng,
+            trees,
+            design,
+            bins,
+            prior,
+            leaf,
+            proposal,
+            scheme,
+            particles,
+            look,
+            work,
+            0,
+            m,
+            outcome,
+        ):
+            raise ValueError("full")
+        record(trees, work.nodes, s, codes, depths, roots, fits)
+
+
+def run_particles(seed, setup, tools, draws, keep_fits=False):
+    """Run particle Gibbs from stumps; ``accepted`` holds trees changed and summed ESS."""
+    m, n = setup.trees.leaf_of.shape
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
+    outcome = np.zeros(2)
+    rng = np.random.default_rng(seed)
+    run_particle_sweeps(rng, *setup, *tools, draws, codes, depths, roots, fits, outcome)
+    return Chain(codes, depths, roots, fits, draws * m, outcome)

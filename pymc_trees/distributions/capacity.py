@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 
@@ -23,10 +24,16 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
     the largest prior mean of 200 draws of its prior.
     """
     most = 2 * n - 1
-    alphas, betas = (
-        np.atleast_1d(pm.draw(v, 200, random_seed=1) if isinstance(v, Variable) else v)
-        for v in (alpha, beta)
-    )
+    drawn = (alpha, beta)
+    try:
+        if isinstance(alpha, Variable) or isinstance(beta, Variable):  # together: they may depend
+            drawn = pm.draw([pt.as_tensor(alpha), pt.as_tensor(beta)], 200, random_seed=1)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"alpha or beta cannot be drawn from its prior ({error}), so that there is no telling "
+            "how large the forest may get: give max_nodes."
+        ) from error
+    alphas, betas = (np.atleast_1d(v) for v in drawn)
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
     mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))

@@ -117,7 +117,10 @@ def check_new_data() -> None:
 
     @functools.wraps(original)
     def set_data(self, name, values, coords=None):
-        _encoded(self, name, values)
+        checked = _encoded(self, name, values)
+        variable = self.named_vars.get(name)
+        if variable is not None and getattr(variable.tag, _TAG, None) is not None:
+            values = checked  # the columns of a frame in the order of the first one
         return original(self, name, values, coords=coords)
 
     set_data.checks_forests = True  # type: ignore[attr-defined]
@@ -183,6 +186,8 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
             )
     try:
         values = np.array(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if values.dtype.kind in "USMm":
+            raise TypeError(f"its entries are of type {values.dtype}")
         if np.iscomplexobj(values):
             raise TypeError("complex numbers have no order")
         values = np.ascontiguousarray(values, dtype=np.float64)

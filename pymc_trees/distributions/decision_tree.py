@@ -17,6 +17,7 @@ def DecisionTree(
     split_prior=None,
     split_rules=None,
     n_cuts=None,
+    shape=None,
     dims=None,
     response="constant",
     max_nodes=None,
@@ -36,7 +37,7 @@ def DecisionTree(
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 1.
     leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf, optional
         Prior of the leaf values; needed when Y is None.
-    tree_prior, split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
+    tree_prior, split_prior, split_rules, n_cuts, shape, dims, response, max_nodes, cache_fit
         See `BART`.
 
     Returns
@@ -66,7 +67,7 @@ def DecisionTree(
     >>> p.ndim
     2
     """
-    check_fixed_choices(response, tree_prior, True, None)
+    check_fixed_choices(response, tree_prior, True, shape)
     check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
         name, X, Y, 1, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit

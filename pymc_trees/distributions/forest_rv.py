@@ -12,6 +12,8 @@ leaf parameters          those of the leaf's kind
 ======================== ============================================================
 """
 
+from importlib import import_module
+
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
@@ -47,6 +49,11 @@ class ForestRV(RandomVariable):
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
+
+    def __setstate__(self, state):
+        """Unpickle; a process that only reads a model needs the step methods registered too."""
+        self.__dict__.update(state)
+        import_module("pymc_trees.step_methods")
 
     def rng_fn(self, rng, X, grid, offsets, fingerprint, alpha, beta, weights, *rest):
         """Draw from the prior."""

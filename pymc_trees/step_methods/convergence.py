@@ -53,7 +53,7 @@ def faults_of(forest, draws: np.ndarray) -> list[SamplerWarning]:
         is_sealed(np.ascontiguousarray(draws[at]), layout.max_nodes, fingerprint)
         for at in np.ndindex(*draws.shape[:2])
     ):
-        messages.append("holds draws that are not forests")
+        messages.append("holds draws that are not forests, by another step method or edited draws")
     seals = draws.reshape(*draws.shape[:2], -1)[..., layout.max_nodes * layout.fields + SEAL]
     stuck = np.flatnonzero((seals == seals[:, :1]).all(axis=1)).tolist()
     if stuck and seals.shape[1] > 1:

@@ -11,7 +11,10 @@ from pymc_trees.core.samplers.resampling import SCHEMES
 from pymc_trees.step_methods.sweep import SweepStep
 
 BINS = 100
-"""Edges per column at which the optimal proposal looks; the default number of cuts of most peers."""
+"""Edges per column at which the optimal proposal looks; as many as most peers have cuts."""
+
+COLUMNS = 10
+"""Columns it looks at, drawn anew at each node when there are more."""
 
 
 class ParticleGibbs(SweepStep):
@@ -108,7 +111,7 @@ class ParticleGibbs(SweepStep):
             n_stats = forest.work.stats.shape[1]
             room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
             self.particles[forest.name] = make_particles(int(num_particles), room, n, n_stats)
-            self.look[forest.name] = make_look_ahead(p, p, n_stats)
+            self.look[forest.name] = make_look_ahead(p, min(p, COLUMNS), n_stats)
             self.bins[forest.name] = make_bins(forest.design.columns, BINS)
 
     def sweep(self, forest, trees, prior, leaf):

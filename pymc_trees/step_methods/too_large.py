@@ -5,6 +5,7 @@ wrapper around its sampling loops hands the draws over with the error.
 """
 
 import functools
+import inspect
 import time
 
 import pymc.sampling.mcmc
@@ -37,14 +38,16 @@ def keep_draws() -> None:
 
 def _keeping(loop):
     @functools.wraps(loop)
-    def run(**arguments):
+    def run(*args, **kwargs):
         start = time.time()
         try:
-            return loop(**arguments)
+            return loop(*args, **kwargs)
         except Exception as error:
             reason = _too_large(error)
             if reason is None:
                 raise
+            arguments = inspect.signature(loop).bind(*args, **kwargs).arguments
+            arguments |= arguments.pop("kwargs", {})
             idata = _draws_so_far(arguments, time.time() - start)
             where = "" if idata is None else " The draws made before are error.idata."
             raised = ForestTooLargeError(f"{reason}{where}")

@@ -14,6 +14,9 @@ from pymc_trees.targets.affine import Slope
 from pymc_trees.targets.conjugate import recognise
 from pymc_trees.targets.graph import compile_values
 
+FAR = 1e5
+"""Target in units of the leaf prior beyond which outputs are not read off the residual."""
+
 
 class Settings(NamedTuple):
     """Prior settings of a forest at a point."""
@@ -48,12 +51,11 @@ class Target:
         settings = model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
         seen = {
             "none": [],
-            "normal": [term.observed, term.mean, term.sd],
+            "normal": [term.observed, term.mean, term.sd, term.gradient],
         }.get(term.kind, [term.observed])
         self._function, self._names = compile_values(model, [*settings, *seen], [term.outputs])
         self._n_settings = len(settings)
         self._zero = np.zeros((self.layout.n_rows, self.layout.n_values))
-        self._one = np.ones_like(self._zero)
 
     def at(self, point: dict) -> tuple[Settings, tuple]:
         """Settings, and observed values (with mean and sd for a Normal), at a point."""
@@ -63,16 +65,23 @@ class Target:
         seen = results[self._n_settings :]
         settings = Settings(float(alpha), float(beta), weights, [float(v) for v in leaf])
         if self.kind == "normal":
-            observed, offset, sd = seen
-            if self.slope is Slope.ONE:
-                slope = None
-            else:
-                slope = self._function(self._one, *others)[self._n_settings + 1] - offset
-            seen = (observed, offset, sd, slope)
+            observed, offset, sd, slope = seen
+            if not (np.isfinite(offset).all() and np.isfinite(slope).all()):
+                raise ValueError("The mean of the observed variable is not finite at this point.")
+            if not (np.isfinite(sd).all() and (np.asarray(sd) > 1e-150).all()):
+                raise ValueError(
+                    "sigma of the observed variable must be positive and finite, but at this point "
+                    f"it is {np.min(sd)}: give it a prior that keeps it away from 0."
+                )
+            seen = (observed, offset, sd, None if self.slope is Slope.ONE else slope)
         return settings, tuple(seen)
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray):
-        """Leaf model over the residual of ``fit``, and the target it was subtracted from."""
+        """Leaf model over the residual of ``fit``, and the target it was subtracted from.
+
+        The target is None where there is no residual, or where it is so far from the trees that
+        rounding would lose them.
+        """
         n, max_nodes = self.layout.n_rows, self.layout.max_nodes
         if self.leaf == "normal_gamma":
             a, nu, lam = settings.leaf
@@ -96,7 +105,9 @@ class Target:
             precision = precision.reshape(-1)
             if precision.size not in (1, n):
                 raise ValueError(f"sigma has {precision.size} entries for {n} rows.")
-        return make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes), target
+        leaf = make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes)
+        far = max(np.abs(target).max(), np.abs(fit).max()) > FAR * (leaf_sd + abs(mean))
+        return leaf, None if far else target
 
     def log_scale(self, seen: tuple) -> float:
         """Log density of the observed values less that of the target of `leaf_data`.

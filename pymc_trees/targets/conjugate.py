@@ -15,6 +15,7 @@ any                no term at all: the prior
 from dataclasses import dataclass
 
 import pymc as pm
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV, NormalRV
@@ -43,6 +44,8 @@ class ConjugateTerm:
     """Mean of a Normal."""
     sd: Variable | None = None
     """Standard deviation of a Normal that does not see f."""
+    gradient: Variable | None = None
+    """Factor of f in the mean, row by row."""
     slope: Slope = Slope.FREE
 
 
@@ -91,7 +94,8 @@ def _normal(model, graph, term, value):
         raise _refusal(
             graph, f"the mean of {term.name} is not an affine function of it, row by row ({error})"
         ) from None
-    return ConjugateTerm("normal", outputs, value, mean, sd, slope)
+    gradient = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
+    return ConjugateTerm("normal", outputs, value, mean, sd, gradient, slope)
 
 
 def _normal_gamma(model, graph, term, value):
@@ -142,9 +146,9 @@ def _name(term):
 
 
 TREATED = {
-    "normal": "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, row "
-    "by row, with any sd that does not see f. Counts or positive values can often be modelled so "
-    "after a transformation such as the logarithm or the square root; classes by a DecisionTree "
+    "normal": "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, "
+    "row by row, with any sd that does not see f. Counts or positive values can often be modelled "
+    "so after a transformation such as the logarithm or the square root; classes by a DecisionTree "
     "with a DirichletLeaf",
     "normal_gamma": "a NormalGammaLeaf tree in pm.Normal(mu=mu, tau=tau) with both of its outputs; "
     "for another sd use a NormalLeaf",

@@ -9,6 +9,8 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.graph.utils import MissingInputError
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees.distributions.evaluation import Evaluate
 
@@ -39,7 +41,12 @@ def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
     def depends(variables):
         return any(v is rv for v in ancestors(variables, blockers=model.basic_RVs))
 
-    terms = [v for v in model.basic_RVs if v is not rv and depends(v.owner.inputs)]
+    def parameters(v):
+        # Its size may be that of the forest's function, which says nothing of the forest.
+        op = v.owner.op
+        return op.dist_params(v.owner) if isinstance(op, RandomVariable) else v.owner.inputs
+
+    terms = [v for v in model.basic_RVs if v is not rv and depends(parameters(v))]
     potentials = [v for v in model.potentials if depends([v])]
     return ForestGraph(rv, model.rvs_to_values[rv], terms, potentials)
 
@@ -72,7 +79,13 @@ def open_forest(
     }
     for node in nodes:
         X = node.inputs[1]
-        known = X.data if isinstance(X, Constant) else X.eval()
+        try:
+            known = X.data if isinstance(X, Constant) else X.eval()
+        except MissingInputError:
+            raise NotConjugateError(
+                f"{graph.rv.name} is evaluated at inputs that depend on other variables of the "
+                "model: its inputs must be data."
+            ) from None
         if not np.array_equal(known, X_train):
             raise NotConjugateError(
                 f"{graph.rv.name} is evaluated at inputs other than those it was declared with. "

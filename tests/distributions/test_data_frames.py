@@ -97,15 +97,16 @@ def test_data_of_other_types(as_data, kind):
     )
 
 
+@pytest.mark.parametrize("how", [pm.set_data, pmt.set_data])
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_columns_of_a_new_frame_are_put_in_order(kind):
+def test_columns_of_a_new_frame_are_put_in_order(kind, how):
     with pm.Model():
         data = pmt.Data("X", as_kind(kind, X, ("a", "b")))
-        pmt.set_data({"X": as_kind(kind, X[:, ::-1], ("b", "a"))})
+        how({"X": as_kind(kind, X[:, ::-1], ("b", "a"))})
         assert (data.get_value() == X).all()
-        pmt.set_data({"X": as_kind(kind, X[:4, ::-1], ("b", "a"))})
+        how({"X": as_kind(kind, X[:4, ::-1], ("b", "a"))})
         assert (data.get_value() == X[:4]).all()
-        pmt.set_data({"X": X[:3]})
+        how({"X": X[:3]})
         assert (data.get_value() == X[:3]).all()
 
 

@@ -10,6 +10,8 @@ n_nodes, stats)``                          none) of a sum of trees: move the wor
                                            write the statistics of the leaves of ``new`` among
                                            ``nodes[:n_nodes]``
 ``add_rows(leaf, rows, start, stop, out)`` write the statistics of ``rows[start:stop]``
+``add_sides(leaf, cells, cut, rows, n,     write the statistics of ``rows[:n]`` on both sides of a
+left, right)``                             cut; the number of rows on the left
 ``add_cells(leaf, rows, start, stop,       add each of those rows to ``counts`` and ``cells`` at
 codes, counts, cells)``                    its code
 ``log_marginal(leaf, stats)``              log p(rows of the leaf), leaf value integrated out
@@ -44,6 +46,11 @@ def next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 def add_rows(leaf, rows, start, stop, out):
     """Statistics of some rows."""
     return _MODELS[type(leaf)]["add_rows"](leaf, rows, start, stop, out)
+
+
+def add_sides(leaf, cells, cut, rows, n, left, right):
+    """Statistics of the rows on both sides of a cut."""
+    return _MODELS[type(leaf)]["add_sides"](leaf, cells, cut, rows, n, left, right)
 
 
 def add_cells(leaf, rows, start, stop, codes, counts, cells):
@@ -92,6 +99,16 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 def _add_rows(leaf, rows, start, stop, out):
     kernel = _kernel(leaf, "add_rows")
     return kernel and (lambda leaf, rows, start, stop, out: kernel(leaf, rows, start, stop, out))
+
+
+@overload(add_sides)
+def _add_sides(leaf, cells, cut, rows, n, left, right):
+    kernel = _kernel(leaf, "add_sides")
+    return kernel and (
+        lambda leaf, cells, cut, rows, n, left, right: kernel(
+            leaf, cells, cut, rows, n, left, right
+        )
+    )
 
 
 @overload(add_cells)

@@ -141,6 +141,50 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
+def _add_sides(leaf, cells, cut, rows, n, left, right):
+    r, w = leaf.r, leaf.w
+    n_left = 0
+    if w.size > 1:
+        left[:] = 0.0
+        right[:] = 0.0
+        for k in range(n):
+            i = rows[k]
+            if cells[i] <= cut:
+                left[0] += w[i]
+                left[1] += w[i] * r[i]
+                n_left += 1
+            else:
+                right[0] += w[i]
+                right[1] += w[i] * r[i]
+        return n_left
+    # Two sums a side, kept apart so that additions need not wait; selected, not branched to.
+    a, a2, b, b2 = 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 2 <= n:
+        i, j = rows[k], rows[k + 1]
+        is_left, is_left2 = cells[i] <= cut, cells[j] <= cut
+        x, y = r[i], r[j]
+        a += x if is_left else 0.0
+        b += 0.0 if is_left else x
+        a2 += y if is_left2 else 0.0
+        b2 += 0.0 if is_left2 else y
+        n_left += int(is_left) + int(is_left2)
+        k += 2
+    if k < n:
+        i = rows[k]
+        if cells[i] <= cut:
+            a += r[i]
+            n_left += 1
+        else:
+            b += r[i]
+    left[0] = w[0] * n_left
+    left[1] = w[0] * (a + a2)
+    right[0] = w[0] * (n - n_left)
+    right[1] = w[0] * (b + b2)
+    return n_left
+
+
+@njit(cache=True)
 def _add_cells(leaf, rows, start, stop, codes, counts, cells):
     r, w = leaf.r, leaf.w
     if w.size == 1:
@@ -194,6 +238,7 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
+    add_sides=_add_sides,
     add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,

@@ -72,6 +72,23 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
+def _add_sides(leaf, cells, cut, rows, n, left, right):
+    left[:] = 0.0
+    right[:] = 0.0
+    n_left = 0
+    for k in range(n):
+        i = rows[k]
+        is_left = cells[i] <= cut
+        n_left += is_left
+        if leaf.y.size > 0:
+            out = left if is_left else right
+            out[0] += 1.0
+            out[1] += leaf.y[i]
+            out[2] += leaf.y[i] * leaf.y[i]
+    return n_left
+
+
+@njit(cache=True)
 def _add_cells(leaf, rows, start, stop, codes, counts, cells):
     for k in range(start, stop):
         i = rows[k]
@@ -133,6 +150,7 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
+    add_sides=_add_sides,
     add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,

@@ -12,9 +12,10 @@ choosing this kind of move.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import column_range, draw_cut
+from pymc_trees.core.forest.design import column_range, draw_cut, sides_vary
 from pymc_trees.core.forest.encode import log_column_probability
-from pymc_trees.core.moves.census import accepts, pick
+from pymc_trees.core.leaves.contract import add_sides, log_marginal
+from pymc_trees.core.moves.census import accepts, available_weight, pick
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -22,13 +23,13 @@ from pymc_trees.core.moves.subtree import (
     log_current,
     log_replaced,
 )
-from pymc_trees.core.priors.cgm import draw_column
+from pymc_trees.core.priors.cgm import draw_column, log_stop
 
 
 @njit(cache=True, inline="always")
 def change(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
-    columns, cuts, nodes = trees.column, trees.cut, work.nodes
+    columns, nodes = trees.column, work.nodes
     target = pick(rng, census.splits)
     top = -1
     for k in range(census.n_nodes):
@@ -38,11 +39,72 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
                 break
             target -= 1
     n_below, n = gather(trees, tree, top, work)
-    old_column, old_cut = columns[top], cuts[top]
     column = draw_column(rng, prior, design, work.rows, 0, n)
     low, high = column_range(design, column, work.rows, 0, n)
-    columns[top] = column
-    cuts[top] = draw_cut(rng, design, low, high)
+    cut = draw_cut(rng, design, low, high)
+    if n_below == 3:
+        changed = change_twig(
+            rng, trees, tree, design, prior, leaf, weights, census, work, top, n, column, cut
+        )
+    else:
+        changed = change_inside(
+            rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, column, cut
+        )
+    if changed == 1:
+        trees.log_cut[top] = -np.log(high - low)
+        trees.log_column[top] = log_column_probability(
+            design, prior.weights, column, work.rows, 0, n
+        )
+    return changed
+
+
+@njit(cache=True, inline="always")
+def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, column, cut):
+    """`change` at a node whose children are leaves: no row needs to move before acceptance."""
+    rows, stats, new_stats, closed = work.rows, work.stats, work.new_stats, trees.closed
+    cells = design.columns[column]
+    left, right = trees.left[top], trees.right[top]
+    n_left = add_sides(leaf, cells, cut, rows, n, new_stats[left], new_stats[right])
+    left_open, right_open = sides_vary(design, column, cut, rows, n)
+    open_after = census.open_leaves + left_open + right_open
+    open_after += int(closed[left]) + int(closed[right]) - 2
+    depth = trees.depth[left]
+    log_ratio = (
+        log_marginal(leaf, new_stats[left])
+        + log_marginal(leaf, new_stats[right])
+        - log_marginal(leaf, stats[left])
+        - log_marginal(leaf, stats[right])
+        + log_stop(prior, depth, not left_open)
+        + log_stop(prior, depth, not right_open)
+        - log_stop(prior, depth, closed[left])
+        - log_stop(prior, depth, closed[right])
+        + np.log(
+            available_weight(weights, census.open_leaves, census.splits)
+            / available_weight(weights, open_after, census.splits)
+        )
+    )
+    if not accepts(rng, log_ratio):
+        return 0
+    trees.column[top], trees.cut[top] = column, cut
+    trees.count[left], trees.count[right] = n_left, n - n_left
+    closed[left], closed[right] = not left_open, not right_open
+    for d in range(stats.shape[1]):
+        stats[left, d] = new_stats[left, d]
+        stats[right, d] = new_stats[right, d]
+    leaf_of = trees.leaf_of[tree]
+    for k in range(n):
+        leaf_of[rows[k]] = left if cells[rows[k]] <= cut else right
+    return 1
+
+
+@njit(cache=True, inline="always")
+def change_inside(
+    rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, column, cut
+):
+    """`change` at a node with splits below: the rows of its subtree go down again."""
+    top = work.below[0]
+    old_column, old_cut = trees.column[top], trees.cut[top]
+    trees.column[top], trees.cut[top] = column, cut
     log_new = log_replaced(trees, design, prior, leaf, n_below, n, work, False)
     if log_new > -1e300:
         log_old = log_current(trees, prior, leaf, n_below, work)
@@ -52,11 +114,7 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
             + log_choice_ratio(trees, weights, census, n_below, work)
         )
         if accepts(rng, log_ratio):
-            work.log_cut[top] = -np.log(high - low)
-            work.log_column[top] = log_column_probability(
-                design, prior.weights, column, work.rows, 0, n
-            )
             commit(trees, tree, n_below, work)
             return 1
-    columns[top], cuts[top] = old_column, old_cut
+    trees.column[top], trees.cut[top] = old_column, old_cut
     return 0

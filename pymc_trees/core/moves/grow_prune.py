@@ -13,17 +13,12 @@ leaves with a valid split and ``twigs`` the prunable nodes of the whole tree.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import (
-    any_column_varies,
-    column_range,
-    draw_cut,
-    partition_rows,
-)
+from pymc_trees.core.forest.design import column_range, draw_cut, sides_vary
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.trees import is_twig
-from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.leaves.contract import add_sides, log_marginal
 from pymc_trees.core.moves.census import (
     GROW,
     PRUNE,
@@ -84,11 +79,10 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     column = draw_column(rng, prior, design, rows, 0, n)
     low, high = column_range(design, column, rows, 0, n)
     cut = draw_cut(rng, design, low, high)
-    middle = partition_rows(design, column, cut, rows, 0, n, work.spare)
-    add_rows(leaf, rows, 0, middle, new_stats[0])
-    add_rows(leaf, rows, middle, n, new_stats[1])
-    left_closed = not any_column_varies(design, rows, 0, middle)
-    right_closed = not any_column_varies(design, rows, middle, n)
+    cells = design.columns[column]
+    n_left = add_sides(leaf, cells, cut, rows, n, new_stats[0], new_stats[1])
+    left_open, right_open = sides_vary(design, column, cut, rows, n)
+    left_closed, right_closed = not left_open, not right_open
     parent = trees.parent[node]
     log_ratio = (
         log_marginal(leaf, new_stats[0])
@@ -112,13 +106,13 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     trees.log_cut[node] = -np.log(high - low)
     trees.log_column[node] = log_column
     left, right = trees.left[node], trees.right[node]
-    trees.count[left], trees.count[right] = middle, n - middle
+    trees.count[left], trees.count[right] = n_left, n - n_left
     closed[left], closed[right] = left_closed, right_closed
     for d in range(stats.shape[1]):
         stats[left, d] = new_stats[0, d]
         stats[right, d] = new_stats[1, d]
     for k in range(n):
-        leaf_of[rows[k]] = left if k < middle else right
+        leaf_of[rows[k]] = left if cells[rows[k]] <= cut else right
     return 1
 
 

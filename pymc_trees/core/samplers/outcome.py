@@ -14,7 +14,11 @@ def log_likelihood_of(leaf, trees):
 
 
 def fitted_values(leaf, trees, target):
-    """(n, K) outputs at the training rows: target minus residual, or read off a single tree."""
+    """(n, K) outputs at the training rows: target minus residual, or the trees' own sum.
+
+    The residual is the quick way; ``target`` is None where there is none, or where it would have
+    lost the trees to rounding.
+    """
     if target is not None:
         return (target - leaf.r)[:, None]
     fit = np.empty((trees.leaf_of.shape[1], trees.values.shape[1]))

@@ -22,6 +22,8 @@ def plant(trees, tree, particles, c, stats, nodes):
     trees.column[root] = NONE
     trees.left[root] = NONE
     trees.right[root] = NONE
+    trees.log_cut[root] = 0.0
+    trees.log_column[root] = 0.0
     nodes[0] = root
     rows, leaf_of = particles.rows, trees.leaf_of
     for k in range(particles.n_nodes[c]):

@@ -116,8 +116,9 @@ def copy_particle(particles, source, target):
 def rearrange(particles, ancestors):
     """Replace the particles by their children, in place; child 0 is particle 0 itself.
 
-    Children other than 0 have the same law in any order, so that an ancestor with children keeps
-    its place and only the places of childless particles are written.
+    Resampling puts the particles in a random order of its own, so that the place of a child other
+    than 0 means nothing: an ancestor with children keeps its place, and only the places of
+    childless particles are written.
     """
     n = ancestors.size
     spare = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed

@@ -35,20 +35,6 @@ def effective_size(weights):
 
 
 @njit(cache=True)
-def draw_index(rng, weights):
-    """Particle drawn by normalised weights."""
-    u = rng.random()
-    last = 0
-    for c in range(weights.size):
-        if weights[c] > 0.0:
-            last = c
-            u -= weights[c]
-            if u < 0.0:
-                break
-    return last
-
-
-@njit(cache=True)
 def forced_move(rng, weights):
     """Particle 0, or another one drawn so that the weights stay invariant.
 
