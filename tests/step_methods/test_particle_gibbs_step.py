@@ -83,7 +83,7 @@ def test_seeds(model):
 
 
 def test_batch_is_the_share_of_trees_visited_while_tuning_and_after(model):
-    step = pmt.ParticleGibbs(model=model, num_particles=10, batch=(0.2, 0.6))
+    step = pmt.ParticleGibbs(model=model, num_particles=2, batch=(0.2, 0.6))
     point = model.initial_point()
     for tune, visited in ((True, 1), (False, 3)):
         step.setup_chain(np.random.default_rng(1), 10 if tune else 0, 30)

@@ -1,7 +1,10 @@
 """How is the posterior of a forest explored? Whole sweeps over all trees, and prior draws.
 
-Reading order: `prior_draw` (a forest from its prior), `metropolis` (one move on one tree),
-`backfitting` (one sweep over all trees).
+Reading order: `prior_draw` (a forest from its prior); `metropolis` (one move on one tree),
+`backfitting` (one sweep over all trees), `outcome` (what a sweep leaves behind); for particles
+`particles` (partial trees), `bins`, `proposals` and `optimal` (how a node is expanded),
+`particle_growth` (one particle by one node), `weights`, `resampling`, `conditional_smc` (one tree),
+`particle_sweep` (all trees).
 
 May import: all of `core` but `soft` and `mondrian`.
 """
