@@ -57,8 +57,8 @@ class ParticleGibbs(SweepStep):
     -----
     Statistics per draw (in a model with several forests, ``_{name}_forest`` is appended):
     ``particle_ess`` (mean effective number of particles at the end), ``trees_changed`` (share of
-    the visited trees that were replaced), ``n_leaves``, ``max_depth``, ``variable_inclusion``,
-    ``log_likelihood``, as for `CGM`.
+    the visited trees for which a particle other than the present tree was drawn), and ``n_leaves``,
+    ``max_depth``, ``variable_inclusion`` and ``log_likelihood`` as for `CGM`.
 
     References
     ----------

@@ -49,10 +49,8 @@ class Target:
         term = recognise(model, forest)
         self.kind, self.slope = term.kind, term.slope
         settings = model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
-        seen = {
-            "none": [],
-            "normal": [term.observed, term.mean, term.sd, term.gradient],
-        }.get(term.kind, [term.observed])
+        seen = [term.observed, term.mean, term.sd, term.gradient]
+        seen = [expression for expression in seen if expression is not None]
         self._function, self._names = compile_values(model, [*settings, *seen], [term.outputs])
         self._n_settings = len(settings)
         self._zero = np.zeros((self.layout.n_rows, self.layout.n_values))
@@ -65,15 +63,16 @@ class Target:
         seen = results[self._n_settings :]
         settings = Settings(float(alpha), float(beta), weights, [float(v) for v in leaf])
         if self.kind == "normal":
-            observed, offset, sd, slope = seen
-            if not (np.isfinite(offset).all() and np.isfinite(slope).all()):
+            observed, offset, sd = seen[:3]
+            slope = None if self.slope is Slope.ONE else seen[3]
+            if not all(np.isfinite(v).all() for v in (offset, slope) if v is not None):
                 raise ValueError("The mean of the observed variable is not finite at this point.")
             if not (np.isfinite(sd).all() and (np.asarray(sd) > 1e-150).all()):
                 raise ValueError(
                     "sigma of the observed variable must be positive and finite, but at this point "
                     f"it is {np.min(sd)}: give it a prior that keeps it away from 0."
                 )
-            seen = (observed, offset, sd, None if self.slope is Slope.ONE else slope)
+            seen = (observed, offset, sd, slope)
         return settings, tuple(seen)
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray):
@@ -98,7 +97,9 @@ class Target:
             target = self._rows(observed) - offset
             precision = np.asarray(sd, dtype=np.float64) ** -2.0
             if slope is not None:
-                slope = np.broadcast_to(slope, (n,))
+                # one factor for all rows keeps one precision for all
+                same = np.all(slope == slope.flat[0])
+                slope = np.broadcast_to(slope.flat[0] if same else slope, (1 if same else n,))
                 # y = b + a f + noise is y/a = f + b/a + noise/a; a row with a = 0 says nothing
                 target = np.divide(target, slope, out=np.zeros(n), where=slope != 0)
                 precision = precision * slope**2

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV, NormalRV
 
@@ -45,7 +46,7 @@ class ConjugateTerm:
     sd: Variable | None = None
     """Standard deviation of a Normal that does not see f."""
     gradient: Variable | None = None
-    """Factor of f in the mean, row by row."""
+    """Factor of f in the mean, row by row; None when it is 1."""
     slope: Slope = Slope.FREE
 
 
@@ -94,7 +95,11 @@ def _normal(model, graph, term, value):
         raise _refusal(
             graph, f"the mean of {term.name} is not an affine function of it, row by row ({error})"
         ) from None
-    gradient = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
+    gradient = None
+    if slope is not Slope.ONE:
+        gradient = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
+        # without the fills of a raw gradient, which run row by row in Python
+        gradient = rewrite_graph(gradient, include=("canonicalize",))
     return ConjugateTerm("normal", outputs, value, mean, sd, gradient, slope)
 
 

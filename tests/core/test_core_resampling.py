@@ -210,7 +210,8 @@ def test_the_final_draw_follows_its_law_and_leaves_the_weights_invariant(rng, na
     counts = final_draws(rng, weights, draws)
     kept = wanted > 1e-12  # zero by rounding of the sum it completes
     assert counts[~kept].sum() == 0
-    assert stats.chisquare(counts[kept], draws * wanted[kept]).pvalue > P
+    if kept.sum() > 1:
+        assert stats.chisquare(counts[kept], draws * wanted[kept]).pvalue > P
     matrix = np.zeros((n, n))
     for i in range(n):  # the reference is particle i: it stands first
         if weights[i] > 0:

@@ -1,13 +1,15 @@
 """Particle Gibbs on data so small that every partition can be listed: the posterior is exact.
 
 It must not move with the number of particles, the proposal, the resampling scheme, the columns
-looked at or the bins; the cases cover every pair of these with every leaf, not the full product.
+looked at or the bins. The cases are not the full product: they hold every pair of a leaf, a number
+of particles, a proposal and a scheme.
 
 Tolerances. Averages are compared in standard errors by batch means (`naive.batches`, 60 batches).
 The file looks at some 2,500 averages; at 6.0 standard errors, of a t law with 59 degrees of
 freedom, one would fail by chance in 4,000 runs of the file with fresh seeds, and the seeds are
-fixed. The absolute tolerances are those of `test_exact_posterior`; the error of a probability
-here is at most 0.006 (15,000 draws, 50 particles).
+fixed; the largest seen is 4.9, a mean of the skew normal-gamma precision (0.7 in ten times the
+draws). The absolute tolerances are those of `test_exact_posterior`; the error of a probability
+here is at most 0.006 (9,000 draws, 50 particles).
 """
 
 import zlib
@@ -21,7 +23,7 @@ from naive.laws import PROBLEMS, law
 from test_exact_posterior import _check_values, _depths, partition_shares
 
 Z = 6.0
-DRAWS = {2: 60_000, 3: 50_000, 10: 25_000, 50: 12_000}
+DRAWS = {2: 60_000, 3: 40_000, 10: 20_000, 50: 9_000}
 
 
 def check(name, leaf, particles, proposal, scheme, n_columns=None, n_bins=100, draws=None):
@@ -62,7 +64,7 @@ def test_the_posterior_does_not_move_with_the_number_of_particles(particles):
 @pytest.mark.parametrize(
     "name, leaf, particles, proposal, scheme",
     [
-        ("deep", "normal_gamma", 3, "empirical", "systematic"),
+        ("deep", "normal_gamma", 3, "empirical", "multinomial"),
         ("deep", "dirichlet", 10, "optimal", "stratified"),
         ("deep", "normal", 50, "optimal", "systematic"),
         ("binary_constant", "normal", 3, "optimal", "multinomial"),
@@ -73,7 +75,7 @@ def test_the_posterior_does_not_move_with_the_number_of_particles(particles):
         ("grid", "dirichlet", 3, "prior", "systematic"),
         ("three_columns", "normal", 50, "empirical", "stratified"),
         ("three_columns", "normal_gamma", 10, "prior", "systematic"),
-        ("three_columns", "dirichlet", 3, "optimal", "multinomial"),
+        ("three_columns", "dirichlet", 50, "optimal", "multinomial"),
         ("noisy", "normal", 10, "optimal", "multinomial"),
     ],
 )
@@ -81,10 +83,9 @@ def test_every_leaf_proposal_and_scheme(name, leaf, particles, proposal, scheme)
     check(name, leaf, particles, proposal, scheme)
 
 
-@pytest.mark.parametrize("scheme", ["systematic", "stratified"])
-def test_a_scheme_in_which_the_order_of_particles_could_matter(scheme):
+def test_the_order_of_the_particles_does_not_matter():
     """Long enough to see (z = 8) stratified draws in which the reference always comes first."""
-    check("gaps", "normal", 3, "prior", scheme, draws=400_000)
+    check("gaps", "normal", 3, "prior", "stratified", draws=400_000)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Conditional sequential Monte Carlo on one tree (Lakshminarayanan 2015, algorithm 2).
 
 Particle 0 replays the current tree, the reference, node by node in the same breadth-first order;
-the others grow from the root. After each stage, when the weights have become uneven, all are
+the others grow from the root. Between stages, when the weights have become uneven, all are
 resampled with the reference among the possible ancestors and kept as child 0, and every weight
 becomes the mean W / C. The new tree is chosen by the final weights.
 """
@@ -57,30 +57,29 @@ def conditional_smc(
         start_particle(particles, c, closed, root_stats, log_m)
     particles.reference[0] = trees.roots[tree]
     while True:
-        active = False
         for c in range(n_particles):
             if is_waiting(particles, c):
-                active = True
-                if (
-                    grow_particle(
-                        rng,
-                        particles,
-                        c,
-                        trees,
-                        design,
-                        bins,
-                        prior,
-                        leaf,
-                        proposal,
-                        look,
-                        spare,
-                        c == 0,
-                    )
-                    == FULL
-                ):
+                status = grow_particle(
+                    rng,
+                    particles,
+                    c,
+                    trees,
+                    design,
+                    bins,
+                    prior,
+                    leaf,
+                    proposal,
+                    look,
+                    spare,
+                    c == 0,
+                )
+                if status == FULL:
                     return FULL, 0.0
         log_sum = normalise(particles.log_w, weights)
-        if not active:
+        finished = True
+        for c in range(n_particles):
+            finished &= not is_waiting(particles, c)
+        if finished:
             return forced_move(rng, weights), effective_size(weights)
         if effective_size(weights) < 0.5 * n_particles:
             resample_given_first(rng, scheme, weights, ancestors)

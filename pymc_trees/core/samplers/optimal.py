@@ -7,9 +7,9 @@ For a node with rows of marginal likelihood m, and column j with interval k of l
     split (j, k)   p_split * s_j * l / span_j * G_k / m,   G_k = m(codes <= k) m(codes > k)
 
 and draws the cut uniformly in its interval. Where code k + 1 stands for several values, cuts of
-interval k part them, and the mean of ``G_k`` and ``G_{k+1}`` stands in. With all columns and
-single-valued codes this is the optimal kernel itself; elsewhere it is near it, and the particle's
-weight corrects with the rows as they fall.
+interval k part them, and the mean of ``G_k`` and ``G_{k+1}`` stands in. With all columns looked
+at, all of them varying, and single-valued codes this is the optimal kernel itself; elsewhere it is
+near it, and the particle's weight corrects with the rows as they fall.
 
 A random subset A of ``n_columns`` of the p columns is looked at, drawn anew at each node. The
 reference's split on column j is weighed with j and ``n_columns - 1`` others: on the space of trees

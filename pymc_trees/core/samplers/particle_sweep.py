@@ -12,7 +12,7 @@ from pymc_trees.core.samplers.particle_growth import FULL
 
 @njit(cache=True)
 def plant(trees, tree, particles, c, stats, nodes):
-    """Make particle ``c`` the tree; False, with the tree a stump, when the pool has no room."""
+    """Make particle ``c`` the tree; False, with a tree to throw away, when the pool has no room."""
     root = trees.roots[tree]
     free, n_free = trees.free, trees.n_free
     for k in range(preorder(trees, root, nodes)):
