@@ -75,6 +75,11 @@ class ForestRV(RandomVariable):
         )
 
 
+def is_forest(rv) -> bool:
+    """Whether a random variable is a forest."""
+    return bool(rv.owner) and isinstance(rv.owner.op, ForestRV)
+
+
 @numba_core_rv_funcify.register(ForestRV)
 def _numba_draw(op, node):
     make_leaf = LEAF_KINDS[op.leaf].prior

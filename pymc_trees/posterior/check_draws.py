@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.forest.seal import is_sealed
-from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.distributions.forest_rv import is_forest
 
 
 def check_draws(idata, model: pm.Model | None = None) -> None:
@@ -44,7 +44,7 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     if posterior is None:
         raise ValueError("idata has no posterior group: pass the result of pm.sample().")
     for rv in model.free_RVs:
-        if not (rv.owner and isinstance(rv.owner.op, ForestRV)):
+        if not is_forest(rv):
             continue
         if rv.name not in posterior:
             raise ValueError(

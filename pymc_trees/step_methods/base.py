@@ -9,13 +9,8 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 from pytensor.graph.traversal import ancestors
 
-from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.distributions.forest_rv import is_forest
 from pymc_trees.step_methods.working import WorkingForest
-
-
-def is_forest(rv) -> bool:
-    """Whether a random variable is a forest."""
-    return bool(rv.owner) and isinstance(rv.owner.op, ForestRV)
 
 
 def forests_of(model: pm.Model, variables=None) -> list:

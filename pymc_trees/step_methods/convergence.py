@@ -19,7 +19,7 @@ from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc_trees.core.forest.evaluate import evaluate
 from pymc_trees.core.forest.fields import SEAL, sizes
 from pymc_trees.core.forest.seal import is_sealed
-from pymc_trees.step_methods.base import is_forest
+from pymc_trees.distributions.forest_rv import is_forest
 
 ROWS = 50
 NOTHING_TO_JUDGE = "No free variable is among the draws: convergence was not checked."

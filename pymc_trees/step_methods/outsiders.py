@@ -13,7 +13,7 @@ import pymc.smc.sampling
 import pymc.tuning.starting
 from pymc.util import get_value_vars_from_user_vars
 
-from pymc_trees.step_methods.base import is_forest
+from pymc_trees.distributions.forest_rv import is_forest
 
 OUTSIDERS = {
     "find_MAP": (

@@ -6,8 +6,10 @@ from numba import njit
 from pymc_trees.core.forest.design import any_column_varies, column_range, partition_rows
 from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.moves.grow_prune import FULL
 from pymc_trees.core.priors.cgm import log_split, log_stop
 from pymc_trees.core.samplers.optimal import (
+    STOP,
     choose_columns,
     draw_optimal,
     log_q_optimal,
@@ -16,13 +18,9 @@ from pymc_trees.core.samplers.optimal import (
 from pymc_trees.core.samplers.proposals import (
     EMPIRICAL,
     OPTIMAL,
-    STOP,
     draw_from_prior,
     log_q_prior,
 )
-
-FULL = -1
-"""Status of a particle that needs more nodes than there is room for."""
 
 
 @njit(cache=True)

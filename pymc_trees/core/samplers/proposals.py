@@ -20,10 +20,10 @@ from numba import njit
 from pymc_trees.core.forest.design import column_range, draw_cut
 from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+from pymc_trees.core.samplers.optimal import STOP
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 PROPOSALS = ("prior", "empirical", "optimal")
-STOP = -1
 
 
 @njit(cache=True)
