@@ -1,7 +1,8 @@
 """Bayesian trees for PyMC: forests as random variables, samplers as step methods.
 
 Names are loaded when they are first used, so that ``import pymc_trees`` costs next to nothing;
-the first use of any of them registers the step methods with PyMC.
+the first use of any of them but the estimators, which stand alone, registers the step methods with
+PyMC.
 """
 
 from importlib import import_module
@@ -11,17 +12,24 @@ from pymc_trees._version import __version__
 _HOMES = {
     "BART": "distributions.bart",
     "CGM": "step_methods.cgm",
+    "Hybrid": "step_methods.hybrid",
+    "DCCTree": "step_methods.dcc_tree",
     "Data": "distributions.data",
     "DecisionTree": "distributions.decision_tree",
     "DirichletLeaf": "distributions.leaves",
     "Forest": "distributions.forest",
     "GrowPrune": "step_methods.grow_prune",
+    "MondrianForestClassifier": "estimators.classifier",
+    "MondrianForestRegressor": "estimators.regressor",
     "NormalGammaLeaf": "distributions.leaves",
     "NormalLeaf": "distributions.leaves",
     "PGBART": "step_methods.particle_gibbs",
     "ParticleGibbs": "step_methods.particle_gibbs",
+    "SplitWeights": "step_methods.split_weights",
+    "SoftDecisionTree": "distributions.soft_decision_tree",
     "check_draws": "posterior.check_draws",
     "evaluate": "distributions.evaluation",
+    "sample_dcc": "inference.sample_dcc",
     "set_data": "distributions.data",
 }
 
@@ -31,7 +39,8 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
-    import_module("pymc_trees.step_methods")  # registers them
+    if not _HOMES[name].startswith("estimators."):
+        import_module("pymc_trees.step_methods")  # registers them
     value = getattr(import_module(f"pymc_trees.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

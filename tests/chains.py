@@ -168,16 +168,17 @@ class Tools(NamedTuple):
     look: tuple
 
 
-def make_tools(setup, particles, proposal, scheme, n_columns=None, n_bins=100):
-    """Particles and a proposal; ``n_columns`` looked at by the optimal one, default all."""
+def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100):
+    """Particles and a proposal; ``share`` of the columns looked at by the optimal one."""
     p, n = setup.design.columns.shape
     n_stats = setup.work.stats.shape[1]
+    bins = make_bins(setup.design.columns, n_bins)
     return Tools(
-        make_bins(setup.design.columns, n_bins),
+        bins,
         PROPOSALS.index(proposal),
         SCHEMES.index(scheme),
         make_particles(particles, 2 * n - 1, n, n_stats),
-        make_look_ahead(p, n_columns or p, n_stats),
+        make_look_ahead(setup.leaf, bins, particles, 2 * n - 1, share),
     )
 
 

@@ -1,39 +1,45 @@
 """`BART`: Bayesian additive regression trees inside a PyMC model."""
 
 import pymc as pm
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data import Data, training_values
 from pymc_trees.distributions.declaration import (
     check_fixed_choices,
     check_m,
+    check_outputs,
+    check_shape,
     check_split_rules,
     default_leaf,
 )
 from pymc_trees.distributions.evaluation import evaluate
 from pymc_trees.distributions.forest import Forest
+from pymc_trees.distributions.leaves import NormalVectorLeaf
 
 
-def declare(name, X, Y, m, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit):
-    """Register the forest of a front-end and the function it stands for."""
+def declare(name, X, Y, leaf, dims, shape=None, separate_trees=True, *, m, **settings):
+    """Register the forests of a front-end and the function they stand for."""
     model = pm.modelcontext(None)
-    values = training_values(X)
+    n = training_values(X).shape[0]
+    n_outputs = check_shape(shape, n)
     if leaf is None:
-        leaf = default_leaf(Y, values.shape[0], check_m(m))
+        leaf = default_leaf(Y, n, check_m(m))
     if not isinstance(X, Variable):
         X = Data(f"{name}_X", X)
-    forest = Forest(
-        f"{name}_forest",
-        X,
-        m=m,
-        alpha=alpha,
-        beta=beta,
-        leaf=leaf,
-        split_prior=split_prior,
-        n_cuts=n_cuts,
-        max_nodes=max_nodes,
-        cache_fit=cache_fit,
-    )
+    if n_outputs is None:
+        forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
+    else:
+        check_outputs(leaf, n_outputs)
+        if separate_trees:
+            forests = [
+                Forest(f"{name}_{k}_forest", X, m=m, leaf=leaf.output(k), **settings)
+                for k in range(n_outputs)
+            ]
+            out = pt.stack([evaluate(forest, X) for forest in forests])
+            return pm.Deterministic(name, out, dims=dims, model=model)
+        leaf = NormalVectorLeaf.of(leaf, n_outputs)
+        forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
     out = evaluate(forest, X)
     if isinstance(out, tuple):
         mean, precision = out
@@ -96,12 +102,14 @@ def BART(
         How columns are split.
     n_cuts : int, optional
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
-    shape : None
-        Reserved for several outputs.
+    shape : tuple (K, n), optional
+        K outputs for the n training rows. Default: one output, of shape (n,).
     dims : str or tuple of str, optional
-        Named dimension of the rows.
-    separate_trees : True
-        Reserved for several outputs.
+        Named dimensions of the function: of the rows, or of outputs and rows.
+    separate_trees : bool, default True
+        With several outputs, whether each has m trees of its own: forests ``{name}_0_forest``,
+        ``{name}_1_forest`` and so on. Otherwise all share the m trees of ``{name}_forest``, whose
+        leaves hold K values.
     response : "constant"
         Form of the leaves.
     max_nodes, cache_fit
@@ -110,7 +118,7 @@ def BART(
     Returns
     -------
     TensorVariable
-        Shape (n,): the function at the rows of X.
+        Shape (n,), or (K, n) for several outputs: the function at the rows of X.
 
     Raises
     ------
@@ -135,8 +143,21 @@ def BART(
     >>> [v.name for v in model.free_RVs]
     ['mu_forest', 'sigma']
     """
-    check_fixed_choices(response, tree_prior, separate_trees, shape)
+    check_fixed_choices(response, tree_prior)
     check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
-        name, X, Y, m, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit
+        name,
+        X,
+        Y,
+        leaf,
+        dims,
+        shape,
+        separate_trees,
+        m=m,
+        alpha=alpha,
+        beta=beta,
+        split_prior=split_prior,
+        n_cuts=n_cuts,
+        max_nodes=max_nodes,
+        cache_fit=cache_fit,
     )

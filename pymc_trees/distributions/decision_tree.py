@@ -37,7 +37,9 @@ def DecisionTree(
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 1.
     leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf, optional
         Prior of the leaf values; needed when Y is None.
-    tree_prior, split_prior, split_rules, n_cuts, shape, dims, response, max_nodes, cache_fit
+    shape : tuple (K, n), optional
+        K outputs of the one tree, with a `NormalLeaf`.
+    tree_prior, split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
         See `BART`.
 
     Returns
@@ -67,8 +69,21 @@ def DecisionTree(
     >>> p.ndim
     2
     """
-    check_fixed_choices(response, tree_prior, True, shape)
+    check_fixed_choices(response, tree_prior)
     check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
-        name, X, Y, 1, alpha, beta, leaf, split_prior, n_cuts, dims, max_nodes, cache_fit
+        name,
+        X,
+        Y,
+        leaf,
+        dims,
+        shape,
+        False,
+        m=1,
+        alpha=alpha,
+        beta=beta,
+        split_prior=split_prior,
+        n_cuts=n_cuts,
+        max_nodes=max_nodes,
+        cache_fit=cache_fit,
     )

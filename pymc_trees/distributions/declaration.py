@@ -4,9 +4,14 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.leaves import DirichletLeaf, NormalGammaLeaf, NormalLeaf
+from pymc_trees.distributions.leaves import (
+    DirichletLeaf,
+    NormalGammaLeaf,
+    NormalLeaf,
+    NormalVectorLeaf,
+)
 
-Leaf = NormalLeaf | NormalGammaLeaf | DirichletLeaf
+Leaf = NormalLeaf | NormalVectorLeaf | NormalGammaLeaf | DirichletLeaf
 
 
 def check_m(m) -> int:
@@ -106,7 +111,42 @@ def check_split_rules(split_rules, p: int) -> None:
         )
 
 
-def check_fixed_choices(response, tree_prior, separate_trees, shape) -> None:
+def check_shape(shape, n: int) -> int | None:
+    """Number of outputs of ``shape=(K, n)``; None without a shape or for ``(n,)``."""
+    if shape is None:
+        return None
+    try:
+        sizes = tuple(int(s) for s in np.atleast_1d(np.asarray(shape)))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"shape={shape!r}: must be None or whole numbers (K, n).") from error
+    if sizes == (n,):
+        return None
+    if len(sizes) != 2 or sizes[1] != n or sizes[0] < 1:
+        raise ValueError(
+            f"shape={sizes}: must be (K, n), K outputs for the n={n} rows of X; leave it out for "
+            "one output."
+        )
+    return sizes[0]
+
+
+def check_outputs(leaf, n_outputs: int) -> None:
+    """Several outputs have normal leaves, with one setting for all or one for each."""
+    if not isinstance(leaf, NormalLeaf):
+        raise TypeError(
+            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), take a NormalLeaf."
+        )
+    for value in leaf.parameters:
+        size = value.type.shape[0] if isinstance(value, Variable) and value.ndim else np.size(value)
+        if (value.ndim if isinstance(value, Variable) else np.ndim(value)) and size not in (
+            None,
+            n_outputs,
+        ):
+            raise ValueError(
+                f"leaf: {size} settings for {n_outputs} outputs; give one for each or one for all."
+            )
+
+
+def check_fixed_choices(response, tree_prior) -> None:
     """Settings of which this version offers one choice."""
     if response != "constant":
         raise ValueError(f"response={response!r}: only 'constant' leaves are offered.")
@@ -114,11 +154,6 @@ def check_fixed_choices(response, tree_prior, separate_trees, shape) -> None:
         raise NotImplementedError(
             "tree_prior: only the depth prior of alpha and beta is offered in this version; "
             "leave tree_prior=None."
-        )
-    if shape is not None or not separate_trees:
-        raise NotImplementedError(
-            "shape and separate_trees: this version has one output per BART. Declare one BART per "
-            "output and stack them with pm.math.stack."
         )
 
 
@@ -130,9 +165,13 @@ def check_leaf(leaf) -> Leaf:
         raise TypeError(
             f"leaf={leaf!r}: must be pymc_trees.NormalLeaf, NormalGammaLeaf or DirichletLeaf."
         )
-    for value in leaf.parameters:
-        if isinstance(value, Variable) and value.ndim != 0:
-            raise ValueError("leaf: every setting of a leaf prior must be a scalar.")
+    if not isinstance(leaf, NormalVectorLeaf):
+        for value in leaf.parameters:
+            if (value.ndim if isinstance(value, Variable) else np.ndim(value)) != 0:
+                raise ValueError(
+                    "leaf: every setting of a leaf prior must be a scalar; several outputs, "
+                    "shape=(K, n), may have one each."
+                )
     return leaf
 
 

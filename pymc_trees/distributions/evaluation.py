@@ -83,7 +83,7 @@ def evaluate(forest: Variable, X):
     Returns
     -------
     TensorVariable or tuple of two
-        Shape (n,) for a `NormalLeaf`; two of shape (n,), mean and precision, for a
+        Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape (n,), mean and precision, for a
         `NormalGammaLeaf`; shape (n, n_classes) for a `DirichletLeaf`. NaN when the forest's value
         is not a valid encoding.
 
@@ -109,6 +109,8 @@ def evaluate(forest: Variable, X):
     out = Evaluate(op.layout)(forest, X, X_train, fingerprint)
     if op.leaf == "normal":
         return out[:, 0]
+    if op.leaf == "normal_vector":
+        return out.T
     if op.leaf == "normal_gamma":
         return out[:, 0], out[:, 1]
     return out

@@ -118,7 +118,7 @@ class Forest(Continuous):
         alpha, beta = check_depth_prior(alpha, beta)
         leaf = check_leaf(leaf)
         weights = check_weights(split_prior, p)
-        if leaf.kind != "normal" and m > 1:
+        if leaf.kind not in ("normal", "normal_vector") and m > 1:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
                 "sum of trees takes a NormalLeaf."

@@ -44,8 +44,8 @@ class ForestRV(RandomVariable):
         self.layout = Layout(*layout)
         self.leaf = leaf
         rows, fields = self.layout.shape
-        scalars = ",()" * LEAF_KINDS[leaf].n_parameters
-        kwargs["signature"] = f"(n,p),(g),(q),(),(),(),(p){scalars}->({rows},{fields})"
+        settings = f",{LEAF_KINDS[leaf].signature}" * LEAF_KINDS[leaf].n_parameters
+        kwargs["signature"] = f"(n,p),(g),(q),(),(),(),(p){settings}->({rows},{fields})"
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
@@ -60,7 +60,9 @@ class ForestRV(RandomVariable):
         *leaf_parameters, size = rest
         if size not in (None, ()):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
-        leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
+        leaf = LEAF_KINDS[self.leaf].prior(
+            *(v if np.ndim(v) else float(v) for v in leaf_parameters)
+        )
         return draw_value(
             rng,
             np.ascontiguousarray(X),

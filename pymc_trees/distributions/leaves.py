@@ -13,11 +13,17 @@ from pytensor.graph.basic import Variable
 from pymc_trees.core.leaves.dirichlet import DirichletData
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData
+from pymc_trees.core.leaves.normal_vector import NormalVectorPrior
 
 
 @njit(cache=True)
 def _normal_prior(mean, sd):
     return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros(8))
+
+
+@njit(cache=True)
+def _normal_vector_prior(mean, sd):
+    return NormalVectorPrior(np.ascontiguousarray(mean), np.ascontiguousarray(sd))
 
 
 @njit(cache=True)
@@ -27,11 +33,28 @@ def _normal_gamma_prior(a, nu, lam):
 
 @njit(cache=True)
 def _dirichlet_prior(alpha, n_classes):
-    return DirichletData(alpha, int(n_classes), np.empty(0, dtype=np.int64))
+    # no rows: only the first entry of the tables of log rising factorials, 0, is read
+    return DirichletData(
+        alpha, int(n_classes), np.empty(0, dtype=np.int64), np.zeros(1), np.zeros(1)
+    )
 
 
 def _is_number(value):
     return isinstance(value, int | float | np.number) and np.isfinite(value)
+
+
+def _are_numbers(value):
+    return _is_number(value) or (isinstance(value, np.ndarray) and bool(np.isfinite(value).all()))
+
+
+def _for_each(value, n_values):
+    if isinstance(value, Variable):
+        return value if value.ndim else pt.full((n_values,), value)
+    return pt.constant(np.full(n_values, value, dtype=np.float64))
+
+
+def _has_outputs(value):
+    return np.ndim(value) == 1 if not isinstance(value, Variable) else value.ndim == 1
 
 
 def _check_positive(leaf, names):
@@ -52,12 +75,12 @@ class NormalLeaf:
 
     Parameters
     ----------
-    mean : float or tensor
+    mean : float, tensor or (K,) array
         Mean of one leaf of one tree, in the units of y. A sum of m trees has prior mean
-        ``m * mean``.
-    sd : float or tensor, positive
+        ``m * mean``. With ``shape=(K, n)`` one number for each output, or one for all.
+    sd : float, tensor or (K,) array, positive
         Standard deviation of one leaf of one tree. A sum of m trees has prior standard deviation
-        ``sqrt(m) * sd``.
+        ``sqrt(m) * sd``. As many as of ``mean``.
 
     References
     ----------
@@ -76,12 +99,25 @@ class NormalLeaf:
     kind: ClassVar[str] = "normal"
 
     def __post_init__(self):
-        _check_positive(self, ["sd"])
-        if not isinstance(self.mean, Variable) and not _is_number(self.mean):
+        for name in ("mean", "sd"):
+            value = getattr(self, name)
+            if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1:
+                object.__setattr__(self, name, np.asarray(value, dtype=np.float64))
+        sd, mean = self.sd, self.mean
+        if not isinstance(sd, Variable) and not (_are_numbers(sd) and np.all(sd > 0)):
             raise ValueError(
-                f"NormalLeaf(mean={self.mean!r}): mean must be a finite number, or a random "
-                "variable."
+                f"NormalLeaf(sd={sd!r}): sd must be a positive number, or a random variable; one "
+                "for each output when there are several."
             )
+        if not isinstance(mean, Variable) and not _are_numbers(mean):
+            raise ValueError(
+                f"NormalLeaf(mean={mean!r}): mean must be a finite number, or a random variable; "
+                "one for each output when there are several."
+            )
+
+    def output(self, k: int) -> "NormalLeaf":
+        """Prior of output k alone."""
+        return NormalLeaf(*(v[k] if _has_outputs(v) else v for v in self.parameters))
 
     @property
     def parameters(self) -> tuple:
@@ -92,6 +128,26 @@ class NormalLeaf:
     def n_values(self) -> int:
         """Values per leaf."""
         return 1
+
+
+@dataclass(frozen=True, eq=False)
+class NormalVectorLeaf:
+    """`NormalLeaf` of K outputs that share their trees, as the random variable takes it."""
+
+    mean: Variable
+    sd: Variable
+    n_values: int
+    kind: ClassVar[str] = "normal_vector"
+
+    @classmethod
+    def of(cls, leaf: NormalLeaf, n_values: int) -> "NormalVectorLeaf":
+        """For all K outputs."""
+        return cls(_for_each(leaf.mean, n_values), _for_each(leaf.sd, n_values), n_values)
+
+    @property
+    def parameters(self) -> tuple:
+        """Inputs of the random variable."""
+        return (self.mean, self.sd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +251,10 @@ def _normal_logp(values, mean, sd):
     return pm.logp(pm.Normal.dist(mean, sd), values[:, 0])
 
 
+def _normal_vector_logp(values, mean, sd):
+    return pm.logp(pm.Normal.dist(mean, sd), values)
+
+
 def _normal_gamma_logp(values, a, nu, lam):
     mu, tau = values[:, 0], values[:, 1]
     log_tau = pm.logp(pm.Gamma.dist(alpha=nu / 2, beta=nu * lam / 2), tau)
@@ -216,10 +276,19 @@ class LeafKind:
     """Symbolic: log-density of each of the (L, K) leaf values."""
     centre: Callable
     """Symbolic: leaf value of the initial point, as a list of K scalars."""
+    signature: str = "()"
+    """Core dimensions of each parameter."""
 
 
 LEAF_KINDS = {
     "normal": LeafKind(2, _normal_prior, _normal_logp, lambda k, mean, sd: [mean]),
+    "normal_vector": LeafKind(
+        2,
+        _normal_vector_prior,
+        _normal_vector_logp,
+        lambda k, mean, sd: [mean[j] for j in range(k)],
+        "(k)",
+    ),
     "normal_gamma": LeafKind(
         3, _normal_gamma_prior, _normal_gamma_logp, lambda k, a, nu, lam: [0.0, 1.0 / lam]
     ),

@@ -4,7 +4,9 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.forest.seal import is_sealed
+from pymc_trees.core.soft.encode import n_fields
 from pymc_trees.distributions.forest_rv import is_forest
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree, stamp_of
 
 
 def check_draws(idata, model: pm.Model | None = None) -> None:
@@ -44,15 +46,18 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     if posterior is None:
         raise ValueError("idata has no posterior group: pass the result of pm.sample().")
     for rv in model.free_RVs:
-        if not is_forest(rv):
+        if not is_forest(rv) and not is_soft_tree(rv):
             continue
         if rv.name not in posterior:
             raise ValueError(
                 f"idata lacks {rv.name}: predictions would use trees drawn from the prior. Keep it "
                 f"among var_names of pm.sample (and in the file you saved)."
             )
-        layout = rv.owner.op.layout
         draws = posterior[rv.name].values
+        if is_soft_tree(rv):
+            _check_soft_tree(rv, draws)
+            continue
+        layout = rv.owner.op.layout
         if draws.shape[2:] != layout.shape:
             raise ValueError(
                 f"{rv.name} has shape {draws.shape[2:]} in idata, but {layout.shape} in the model: "
@@ -68,3 +73,14 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
                     "with other training inputs. Declare it with the training X, then pm.set_data "
                     "the new one."
                 )
+
+
+def _check_soft_tree(rv, draws) -> None:
+    op = rv.owner.op
+    shape = (op.max_nodes, n_fields(op.p, op.n_values))
+    if draws.shape[2:] != shape or not (draws[..., 0, -1] == stamp_of(rv)).all():
+        raise ValueError(
+            f"{rv.name}: the draws are not soft trees of this model: they were altered (for example "
+            "saved as float32), or the model was declared with other training inputs, h or leaf. "
+            "Declare it with the training X, then pm.set_data the new one."
+        )

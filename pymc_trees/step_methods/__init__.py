@@ -3,11 +3,12 @@
 Reading order: `base` (what all steps share), `working` (one forest's arrays between steps),
 `too_large` (what becomes of the draws when a forest outgrows its room), `sweep` (what all samplers
 share), `metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two public faces),
-`particle_gibbs` (whole trees), `convergence` (PyMC's warnings,
-judged on function values), `outsiders` (what PyMC must not do to a forest). Importing this package
-registers the steps with PyMC.
+`whole_trees` (trees redrawn from the root), `particle_gibbs` and `hybrid` (its public faces, alone
+and between local moves), `split_weights` (Dirichlet split weights), `convergence` (PyMC's warnings,
+judged on function values), `outsiders` (what PyMC must not do to a forest), `dcc_tree` and
+`soft_convergence` (soft trees). Importing this package registers the steps with PyMC.
 
-May import: `core`, `distributions`, `targets`; PyMC.
+May import: `core`, `distributions`, `targets`; PyMC; `dcc_tree` the run in `inference`.
 """
 
 import pymc.step_methods
@@ -15,17 +16,22 @@ import pymc.step_methods
 from pymc_trees.distributions.data import check_new_data
 from pymc_trees.step_methods.cgm import CGM
 from pymc_trees.step_methods.convergence import judge_function_values
+from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.grow_prune import GrowPrune
+from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.outsiders import refuse_outsiders
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
+from pymc_trees.step_methods.soft_convergence import judge_soft_trees
+from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.too_large import keep_draws
 
 
 def _register():
-    for step in (CGM, GrowPrune, ParticleGibbs):
+    for step in (Hybrid, CGM, GrowPrune, ParticleGibbs, DCCTree, SplitWeights):
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)
     judge_function_values()
+    judge_soft_trees()
     keep_draws()
     refuse_outsiders()
     check_new_data()
@@ -33,4 +39,4 @@ def _register():
 
 _register()
 
-__all__ = ["CGM", "GrowPrune", "ParticleGibbs"]
+__all__ = ["CGM", "DCCTree", "GrowPrune", "Hybrid", "ParticleGibbs", "SplitWeights"]

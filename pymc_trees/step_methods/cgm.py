@@ -1,7 +1,5 @@
 """`CGM`: grow, prune, change and swap."""
 
-from pymc.step_methods.compound import Competence
-
 from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
@@ -11,8 +9,9 @@ class CGM(MetropolisStep):
     """Metropolis-Hastings on trees by grow, prune, change and swap.
 
     One step is one backfitting sweep: each tree of each forest receives one proposal with its leaf
-    values integrated out, then new leaf values from their conditional. This is the step that
-    ``pm.sample()`` assigns to a forest.
+    values integrated out, then new leaf values from their conditional. Under a likelihood where
+    they do not integrate out, a `NormalLeaf` forest is moved by reversible jumps that propose leaf
+    values from an approximation to their conditional and correct for it exactly (Linero 2022).
 
     Parameters
     ----------
@@ -33,7 +32,8 @@ class CGM(MetropolisStep):
     ValueError
         ``vars`` or ``moves`` that are not what they should be.
     NotConjugateError
-        A likelihood whose leaf values cannot be integrated out, with what to use instead.
+        A forest that is not used through its function at the training inputs, or a leaf other than
+        a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
 
     Notes
     -----
@@ -48,6 +48,8 @@ class CGM(MetropolisStep):
     Statistical Association 93, section 5.1.
     Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
     Applied Statistics 4(1), section 3.
+    Linero (2022). Generalized Bayesian additive regression trees models: beyond conditional
+    conjugacy. arXiv 2202.09924, section 3.
 
     Examples
     --------
@@ -66,9 +68,3 @@ class CGM(MetropolisStep):
     def __init__(self, vars=None, moves=None, **options):
         super().__init__(vars, **options)
         self.move_weights = check_moves(DEFAULT_MOVES if moves is None else moves)
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for a forest."""
-        able = MetropolisStep.competence(var, has_grad)
-        return Competence.IDEAL if able is Competence.COMPATIBLE else able

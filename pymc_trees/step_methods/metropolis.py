@@ -4,35 +4,63 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import MOVES
 from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.whole_sweep import make_spare, whole_sweep
 from pymc_trees.step_methods.sweep import SweepStep
 
 
 class MetropolisStep(SweepStep):
     """One sweep of one Metropolis-Hastings move per tree, then new leaf values."""
 
+    any_likelihood = True
     sweep_stats = tuple(f"accept_{move}" for move in MOVES)
     move_weights: np.ndarray
 
     def sweep(self, forest, trees, prior, leaf):
         """One move per tree; the accepted share of each kind of move."""
+        return self.local_moves(forest, trees, prior, leaf, 1)
+
+    def local_moves(self, forest, trees, prior, leaf, n_sweeps):
+        """``n_sweeps`` moves per tree; the accepted share of each kind of move."""
         proposed = np.zeros(len(MOVES), dtype=np.int64)
         accepted = np.zeros(len(MOVES), dtype=np.int64)
-        if not sweep(
+        for _ in range(n_sweeps):
+            if forest.target.kind == "whole":
+                fits = self._whole_sweep(forest, trees, prior, leaf, proposed, accepted)
+            else:
+                fits = sweep(
+                    self.rng,
+                    trees,
+                    forest.design,
+                    prior,
+                    leaf,
+                    self.move_weights,
+                    forest.work,
+                    proposed,
+                    accepted,
+                )
+            if not fits:
+                return None
+        share = np.divide(accepted, proposed, out=np.full(len(MOVES), np.nan), where=proposed > 0)
+        return dict(zip(MetropolisStep.sweep_stats, share, strict=True))
+
+    def _whole_sweep(self, forest, trees, prior, leaf, proposed, accepted):
+        n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
+        return whole_sweep(
             self.rng,
             trees,
             forest.design,
             prior,
             leaf,
+            make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes),
             self.move_weights,
             forest.work,
+            make_spare(forest.layout),
             proposed,
             accepted,
-        ):
-            return None
-        share = np.divide(accepted, proposed, out=np.full(len(MOVES), np.nan), where=proposed > 0)
-        return dict(zip(self.sweep_stats, share, strict=True))
+        )
 
 
 def check_moves(moves) -> np.ndarray:

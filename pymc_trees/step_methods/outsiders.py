@@ -14,6 +14,7 @@ import pymc.tuning.starting
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_trees.distributions.forest_rv import is_forest
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 
 OUTSIDERS = {
     "find_MAP": (
@@ -49,11 +50,11 @@ def _sparing(original, name, remark):
         if given.get("vars") is not None:
             values = get_value_vars_from_user_vars(given["vars"], model)
             moved = [model.values_to_rvs[value] for value in values]
-        forests = [rv.name for rv in moved if is_forest(rv)]
+        forests = [rv.name for rv in moved if is_forest(rv) or is_soft_tree(rv)]
         if forests:
             raise NotImplementedError(
                 f"{name} cannot move {forests}. {remark}; or sample with pm.sample(), which "
-                "assigns pymc_trees.CGM to forests."
+                "assigns pymc_trees.Hybrid to forests and pymc_trees.DCCTree to soft trees."
             )
         return original(*args, **kwargs)
 

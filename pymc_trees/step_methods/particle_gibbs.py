@@ -1,20 +1,9 @@
 """`ParticleGibbs`: whole trees by conditional sequential Monte Carlo."""
 
-import numpy as np
-
-from pymc_trees.core.samplers.bins import make_bins
-from pymc_trees.core.samplers.optimal import make_look_ahead
-from pymc_trees.core.samplers.particle_sweep import particle_sweep
-from pymc_trees.core.samplers.particles import make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.resampling import SCHEMES
 from pymc_trees.step_methods.sweep import SweepStep
-
-BINS = 100
-"""Edges per column at which the optimal proposal looks; as many as most peers have cuts."""
-
-COLUMNS = 10
-"""Columns it looks at, drawn anew at each node when there are more."""
+from pymc_trees.step_methods.whole_trees import WholeTrees, check_batch, check_num_particles
 
 
 class ParticleGibbs(SweepStep):
@@ -93,70 +82,27 @@ class ParticleGibbs(SweepStep):
         **options,
     ):
         super().__init__(vars, **options)
-        if (
-            isinstance(num_particles, bool)
-            or not isinstance(num_particles, int | np.integer)
-            or num_particles < 2
-        ):
-            raise ValueError(
-                f"num_particles={num_particles!r}: must be a whole number of at least 2, the "
-                "present tree and one more."
-            )
-        self.proposal = _place("proposal", proposal, PROPOSALS)
-        self.scheme = _place("resampling", resampling, SCHEMES)
-        self.batch = _check_batch(batch)
-        self.particles, self.look, self.bins = {}, {}, {}
-        for forest in self.forests:
-            p, n = forest.design.columns.shape
-            n_stats = forest.work.stats.shape[1]
-            room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
-            self.particles[forest.name] = make_particles(int(num_particles), room, n, n_stats)
-            self.look[forest.name] = make_look_ahead(p, min(p, COLUMNS), n_stats)
-            self.bins[forest.name] = make_bins(forest.design.columns, BINS)
+        num_particles = check_num_particles(num_particles)
+        _check("proposal", proposal, PROPOSALS)
+        _check("resampling", resampling, SCHEMES)
+        self.batch = check_batch(batch)
+        self.whole_trees = {
+            forest.name: WholeTrees(forest, num_particles, proposal, resampling)
+            for forest in self.forests
+        }
 
     def sweep(self, forest, trees, prior, leaf):
         """Redraw a batch of trees."""
-        m = forest.layout.m
-        n_updated = int(np.ceil(self.batch[0 if self.tune else 1] * m))
-        first = 0 if n_updated == m else int(self.rng.integers(m))
-        outcome = np.zeros(2)
-        if not particle_sweep(
-            self.rng,
-            trees,
-            forest.design,
-            self.bins[forest.name],
-            prior,
-            leaf,
-            self.proposal,
-            self.scheme,
-            self.particles[forest.name],
-            self.look[forest.name],
-            forest.work,
-            first,
-            n_updated,
-            outcome,
-        ):
+        share = self.batch[0 if self.tune else 1]
+        outcome = self.whole_trees[forest.name].redraw(self.rng, trees, prior, leaf, share)
+        if outcome is None:
             return None
-        changed, ess = outcome / n_updated
-        return {"particle_ess": ess, "trees_changed": changed}
+        return {"trees_changed": outcome[0], "particle_ess": outcome[1]}
 
 
 PGBART = ParticleGibbs
 
 
-def _place(argument, value, choices):
+def _check(argument, value, choices):
     if value not in choices:
         raise ValueError(f"{argument}={value!r}: choose from {list(choices)}.")
-    return choices.index(value)
-
-
-def _check_batch(batch) -> tuple[float, float]:
-    try:
-        tuning, after = (float(share) for share in batch)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"batch={batch!r}: must be two shares of the trees, while tuning and after."
-        ) from error
-    if not (0 < tuning <= 1 and 0 < after <= 1):
-        raise ValueError(f"batch={batch!r}: both shares must be in (0, 1].")
-    return tuning, after

@@ -50,7 +50,7 @@ class SweepStep(ForestStep):
     def _update(self, forest, point):
         settings, seen = forest.target.at(point)
         arrays = forest.load(point[forest.value_name], settings.weights)
-        leaf, target = forest.target.leaf_data(settings, seen, arrays.fit)
+        leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
         stats = self.sweep(forest, arrays.trees, forest.prior(settings), leaf)
         if stats is None:
             forest.arrays = None

@@ -12,7 +12,7 @@ from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.distributions.forest_rv import N_DESIGN
-from pymc_trees.targets.compiled import Target
+from pymc_trees.targets.choose import read_target
 
 
 class Arrays(NamedTuple):
@@ -30,12 +30,12 @@ class Arrays(NamedTuple):
 class WorkingForest:
     """One forest of a step method: its target, design and, while a chain runs, its arrays."""
 
-    def __init__(self, model, forest):
+    def __init__(self, model, forest, any_likelihood):
         self.name = forest.name
         self.value_name = model.rvs_to_values[forest].name
         self.layout = forest.owner.op.layout
         self.sizes = sizes(self.layout)
-        self.target = Target(model, forest)
+        self.target = read_target(model, forest, any_likelihood)
         X, grid, offsets, fingerprint = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
         design = make_design(X, cuts)
@@ -44,8 +44,7 @@ class WorkingForest:
             design = design._replace(varies=design.varies & (weights.data > 0))
         self.design = design
         self.fingerprint = float(fingerprint)
-        n_stats = {"normal": 2, "normal_gamma": 3}.get(forest.owner.op.leaf, self.layout.n_values)
-        self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, n_stats)
+        self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
 

@@ -48,7 +48,7 @@ def passes_through(var: Variable) -> Variable | None:
     op = var.owner.op
     if isinstance(op, CheckAndRaise | SpecifyShape):
         return var.owner.inputs[0]
-    if isinstance(op, DimShuffle) and op.new_order == tuple(range(var.ndim)):
+    if isinstance(op, DimShuffle) and op.new_order == tuple(range(var.owner.inputs[0].ndim)):
         return var.owner.inputs[0]
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Identity):
         return var.owner.inputs[0]

@@ -24,7 +24,18 @@ class Settings(NamedTuple):
     alpha: float
     beta: float
     weights: np.ndarray
-    leaf: list[float]
+    leaf: list
+
+    @classmethod
+    def of(cls, results: list) -> "Settings":
+        """From the numbers of `read_settings`."""
+        alpha, beta, weights, *leaf = results
+        return cls(float(alpha), float(beta), weights, [v if v.ndim else float(v) for v in leaf])
+
+
+def read_settings(model: pm.Model, forest: Variable) -> list[Variable]:
+    """Alpha, beta, split weights and leaf settings of a forest, as expressions of values."""
+    return model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
 
 
 class Target:
@@ -48,7 +59,7 @@ class Target:
         self.layout, self.leaf = op.layout, op.leaf
         term = recognise(model, forest)
         self.kind, self.slope = term.kind, term.slope
-        settings = model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
+        settings = read_settings(model, forest)
         seen = [term.observed, term.mean, term.sd, term.gradient]
         seen = [expression for expression in seen if expression is not None]
         self._function, self._names = compile_values(model, [*settings, *seen], [term.outputs])
@@ -59,9 +70,8 @@ class Target:
         """Settings, and observed values (with mean and sd for a Normal), at a point."""
         others = [point[name] for name in self._names]
         results = self._function(self._zero, *others)
-        alpha, beta, weights, *leaf = results[: self._n_settings]
+        settings = Settings.of(results[: self._n_settings])
         seen = results[self._n_settings :]
-        settings = Settings(float(alpha), float(beta), weights, [float(v) for v in leaf])
         if self.kind == "normal":
             observed, offset, sd = seen[:3]
             slope = None if self.slope is Slope.ONE else seen[3]
@@ -75,7 +85,12 @@ class Target:
             seen = (observed, offset, sd, slope)
         return settings, tuple(seen)
 
-    def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray):
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        return {"normal": 2, "normal_gamma": 3}.get(self.leaf, self.layout.n_values)
+
+    def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
         """Leaf model over the residual of ``fit``, and the target it was subtracted from.
 
         The target is None where there is no residual, or where it is so far from the trees that

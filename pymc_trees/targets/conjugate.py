@@ -54,6 +54,8 @@ def recognise(model: pm.Model, forest: Variable) -> ConjugateTerm:
     """Likelihood of a forest, or `NotConjugateError` with what to use instead."""
     graph = read_graph(model, forest)
     leaf = forest.owner.op.leaf
+    if leaf == "normal_vector":
+        raise _refusal(graph, "its leaves hold several values")
     if graph.potentials:
         names = [v.name for v in graph.potentials]
         raise _refusal(graph, f"the Potentials {names} depend on it")
@@ -155,6 +157,7 @@ TREATED = {
     "row by row, with any sd that does not see f. Counts or positive values can often be modelled "
     "so after a transformation such as the logarithm or the square root; classes by a DecisionTree "
     "with a DirichletLeaf",
+    "normal_vector": "forests with one output each",
     "normal_gamma": "a NormalGammaLeaf tree in pm.Normal(mu=mu, tau=tau) with both of its outputs; "
     "for another sd use a NormalLeaf",
     "dirichlet": "a DirichletLeaf tree in pm.Categorical(p=p), or for two classes "
@@ -162,9 +165,19 @@ TREATED = {
 }
 
 
+_ANY = "pymc_trees.CGM and pymc_trees.GrowPrune sample a NormalLeaf forest under any likelihood."
+BEYOND = {
+    "normal": _ANY,
+    "normal_vector": _ANY,
+    "normal_gamma": "Under any other likelihood take a NormalLeaf.",
+    "dirichlet": "Under any other likelihood take a NormalLeaf.",
+}
+
+
 def _refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
     leaf = graph.rv.owner.op.leaf
     return NotConjugateError(
-        f"{graph.rv.name} cannot be sampled exactly in this model: {reason}. The samplers of this "
-        f"version integrate the leaf values out; they treat {TREATED[leaf]}."
+        f"{graph.rv.name} cannot be sampled exactly by this step method: {reason}. Where the leaf "
+        f"values must integrate out, the samplers of this version treat {TREATED[leaf]}. "
+        f"{BEYOND[leaf]}"
     )

@@ -8,9 +8,10 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs, toposort
 from pytensor.graph.utils import MissingInputError
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_trees.distributions.evaluation import Evaluate
 
@@ -101,6 +102,15 @@ def open_forest(
             "that BART, DecisionTree or evaluate returns."
         )
     return replaced, outputs
+
+
+def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable]:
+    """Variables of a graph whose numbers depend on ``outputs``; a shape does not."""
+    found = {outputs}
+    for node in toposort(expressions):
+        if not isinstance(node.op, Shape | Shape_i) and any(v in found for v in node.inputs):
+            found.update(node.outputs)
+    return found
 
 
 def compile_values(model: pm.Model, expressions: list[Variable], first: list[Variable]):

@@ -8,22 +8,24 @@ from test_core_trees import assert_conserved
 
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.samplers import conditional_smc as smc
+from pymc_trees.core.samplers.optimal import choose_columns
 from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
 from pymc_trees.core.samplers.particle_sweep import particle_sweep, plant
 from pymc_trees.core.samplers.particles import start_particle
+from pymc_trees.core.samplers.tables import fill_root
 
-OPTIONS = [("prior", None, 100), ("empirical", None, 100), ("optimal", None, 100)]
-OPTIONS += [("optimal", 1, 100), ("optimal", None, 2)]
+OPTIONS = [("prior", 1.0, 100), ("empirical", 1.0, 100), ("optimal", 1.0, 100)]
+OPTIONS += [("optimal", 0.5, 100), ("optimal", 1.0, 2)]
 
 
-def start(name, proposal, n_columns=None, n_bins=100, particles=4, sweeps=20, seed=1):
+def start(name, proposal, share=1.0, n_bins=100, particles=4, sweeps=20, seed=1):
     """A setup with a grown tree in an open residual, tools, and the statistics of all rows."""
     setup = make_setup(PROBLEMS[name], "normal")
     setup = setup._replace(
         design=setup.design._replace(columns=setup.design.columns.astype(np.float64))
     )
     run_chain(seed, setup, CGM, sweeps)
-    tools = make_tools(setup, particles, proposal, "multinomial", n_columns, n_bins)
+    tools = make_tools(setup, particles, proposal, "multinomial", share, n_bins)
     nodes = breadth_first(setup.trees)
     setup.work.nodes[: len(nodes)] = nodes
     setup.leaf.r[:] += setup.trees.values[setup.trees.leaf_of[0], 0]  # the tree taken out
@@ -62,6 +64,10 @@ def grow(rng, setup, tools, c, replay, prior=None):
 def begin(setup, tools, c, root):
     start_particle(tools.particles, c, False, root, log_marginal(setup.leaf, root))
     tools.particles.reference[0] = setup.trees.roots[0]
+    look = tools.look
+    look.root[0] = np.nan
+    rows = tools.particles.rows[c]
+    fill_root(look.tables, tools.bins, setup.leaf, look.columns, look.n_columns[0], rows)
 
 
 def log_prior(name, setup, column, cut, rows, depth):
@@ -85,6 +91,10 @@ def log_proposal(name, setup, column, cut, rows, depth, kind):
     if kind == "prior" or (kind == "empirical" and column < 0):
         return prior
     values = [np.unique(x) for x in cells]
+    leaf = setup.leaf
+    if kind == "optimal" and np.var(leaf.r[rows]) > 1 / leaf.w[0]:
+        leaf = leaf._replace(w=np.array([1 / np.var(leaf.r[rows])]))
+        m = marginal(leaf, rows)
     if kind == "empirical":
         v = values[column]
         at = np.searchsorted(v, cut, side="right")
@@ -92,11 +102,12 @@ def log_proposal(name, setup, column, cut, rows, depth, kind):
         return prior + span - np.log((len(v) - 1) * (v[at] - v[at - 1]))
     p_split = np.exp(log_prior(name, setup, -1, 0, rows, depth))
     total, found = p_split, p_split
+    spread = weights[[len(v) > 1 for v in values]].sum()
     for j, v in enumerate(values):
         for a, b in zip(v, v[1:]):
-            share = (1 - p_split) * weights[j] / weights.sum() * (b - a) / (v[-1] - v[0])
+            share = (1 - p_split) * weights[j] / spread * (b - a) / (v[-1] - v[0])
             left = cells[j] <= a
-            gain = marginal(setup.leaf, rows[left]) + marginal(setup.leaf, rows[~left]) - m
+            gain = marginal(leaf, rows[left]) + marginal(leaf, rows[~left]) - m
             total += share * np.exp(gain)
             if j == column and a <= cut < b:
                 found = share * np.exp(gain) / (b - a)
@@ -106,7 +117,11 @@ def log_proposal(name, setup, column, cut, rows, depth, kind):
 @pytest.mark.parametrize("proposal", ["prior", "empirical", "optimal"])
 @pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
 def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name, proposal):
-    """Nodes, cuts and rows in breadth-first order; factors to 1e-9, by independent code."""
+    """Nodes, cuts and rows in breadth-first order; factors by independent code.
+
+    To 1e-9, and to 1e-6 for the optimal proposal, whose exponentials are polynomials.
+    """
+    tolerance = 1e-6 if proposal == "optimal" else 1e-9
     splits = 0
     for seed in range(15):
         setup, tools, nodes, root = start(name, proposal, seed=seed)
@@ -124,7 +139,7 @@ def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name,
                 left = setup.design.columns[column, rows] <= cut
                 factor -= marginal(setup.leaf, rows)
                 factor += marginal(setup.leaf, rows[left]) + marginal(setup.leaf, rows[~left])
-            assert particles.log_w[0] - before == pytest.approx(factor, abs=1e-9)
+            assert particles.log_w[0] - before == pytest.approx(factor, abs=tolerance)
         assert particles.n_nodes[0] == len(nodes)
         np.testing.assert_array_equal(particles.reference[: len(nodes)], nodes)
         for k, node in enumerate(nodes):
@@ -141,15 +156,16 @@ def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name,
     assert splits > 20
 
 
-@pytest.mark.parametrize("proposal, n_columns, n_bins", OPTIONS)
+@pytest.mark.parametrize("proposal, share, n_bins", OPTIONS)
 @pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
 def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
-    rng, name, proposal, n_columns, n_bins
+    rng, name, proposal, share, n_bins
 ):
-    """So log q of a draw is log q of its replay. One column looked at: the factor is random."""
+    """So log q of a draw is log q of its replay, when the same columns are looked at."""
     for seed in range(30):
-        setup, tools, nodes, root = start(name, proposal, n_columns, n_bins, seed=seed)
+        setup, tools, nodes, root = start(name, proposal, share, n_bins, seed=seed)
         particles, work = tools.particles, setup.work
+        choose_columns(rng, tools.look, setup.trees, 0, work.nodes)
         begin(setup, tools, 1, root)
         while is_waiting(particles, 1):
             assert grow(rng, setup, tools, 1, False) == 0
@@ -169,10 +185,7 @@ def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
         while is_waiting(particles, 0):
             assert grow(rng, setup, tools, 0, True) == 0
         assert particles.n_nodes[0] == size
-        if n_columns is None:
-            assert particles.log_w[0] == pytest.approx(particles.log_w[1], abs=1e-9)
-        else:
-            assert np.isfinite(particles.log_w[0])
+        assert particles.log_w[0] == pytest.approx(particles.log_w[1], abs=1e-9)
 
 
 @pytest.mark.parametrize("proposal", ["prior", "optimal"])
@@ -213,12 +226,13 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
         followed[:] = 0.0
         chosen, ess = smc.conditional_smc.py_func(
             rng, setup.trees, 0, setup.design, tools.bins, setup.prior, setup.leaf,
-            tools.proposal, tools.scheme, particles, tools.look, root, setup.work.spare,
+            tools.proposal, tools.scheme, particles, tools.look, root, setup.work.nodes,
+            setup.work.spare,
         )  # fmt: skip
         assert 0 <= chosen < 6 and 1 - 1e-9 <= ess <= 6 + 1e-9
         assert np.isfinite(particles.log_w[chosen])
         assert (particles.waiting == particles.n_nodes).all()
-    assert seen["resampled"] > 5 and seen["waited"] > 5
+    assert seen["resampled"] > 3 and seen["waited"] > 5
 
 
 def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
@@ -253,7 +267,7 @@ def test_same_seed_same_draws():
     runs = []
     for seed in (1, 1, 2):
         setup = make_setup(PROBLEMS["deep"], "dirichlet")
-        tools = make_tools(setup, 5, "optimal", "systematic", 1)
+        tools = make_tools(setup, 5, "optimal", "systematic", 0.5)
         runs.append(run_particles(seed, setup, tools, 200, True))
     a, b, c = runs
     assert np.array_equal(a.fits, b.fits) and not np.array_equal(a.fits, c.fits)

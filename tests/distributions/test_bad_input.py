@@ -77,7 +77,17 @@ BAD = {
     "max_nodes fraction": ({"max_nodes": 100.5}, r"max_nodes=100.5.*whole number"),
     "response": ({"response": "linear"}, r"response='linear'.*'constant'"),
     "tree_prior": ({"tree_prior": "mondrian"}, r"tree_prior"),
-    "shape": ({"shape": (2, 20)}, r"shape.*one BART per output"),
+    "shape": ({"shape": (2, 19)}, r"shape=\(2, 19\).*\(K, n\)"),
+    "shape of words": ({"shape": "two"}, r"shape='two'.*\(K, n\)"),
+    "leaves of outputs": (
+        {"shape": (2, 20), "leaf": pmt.NormalLeaf(0.0, [1.0, 2.0, 3.0])},
+        r"leaf: 3 settings for 2 outputs",
+    ),
+    "one output": ({"leaf": pmt.NormalLeaf(0.0, [1.0, 2.0])}, r"leaf.*scalar.*shape=\(K, n\)"),
+    "classes of outputs": (
+        {"shape": (2, 20), "leaf": pmt.DirichletLeaf(1.0, 2), "m": 1},
+        r"several outputs.*NormalLeaf",
+    ),
     "split_rules": ({"split_rules": ["continuous", "subset"]}, r"split_rules.*'subset'.*0/1"),
     "split_rules short": ({"split_rules": ["continuous"]}, r"split_rules has 1.*2 columns"),
     "dims unknown": ({"dims": ("a", "b")}, r"Dimension a is not"),

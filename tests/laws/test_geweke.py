@@ -194,21 +194,36 @@ def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
     assert all(value.within(Z, 0.15) for value in found), found
 
 
-def test_pymc_level_joint_chain_keeps_the_prior():
-    """The same through public step objects: `CGM.step` for the forest, `pm.Slice` for sigma.
+STEPS = {
+    "cgm": lambda mu: pmt.CGM([mu], rng=1),
+    "prior": lambda mu: pmt.ParticleGibbs([mu], num_particles=5, rng=1),
+    "empirical": lambda mu: pmt.ParticleGibbs(
+        [mu], num_particles=3, proposal="empirical", resampling="systematic", rng=1
+    ),
+    "optimal": lambda mu: pmt.ParticleGibbs(
+        [mu], num_particles=3, proposal="optimal", resampling="stratified", rng=1
+    ),
+    "half": lambda mu: pmt.ParticleGibbs([mu], num_particles=3, batch=(1.0, 0.5), rng=1),
+}
 
-    3,000 iterations in 30 batches; 4.5 standard errors of a t law with 29 degrees of freedom, 11
-    averages: one chance failure in 1,000.
+
+def step_joint(make_step, draws, alpha=0.8):
+    """Joint chain through public step objects: ``make_step`` for the forest, `pm.Slice` for sigma.
+
+    Returns
+    -------
+    dict
+        What -> `Gap`, over 30 batches.
     """
-    problem, m, draws = PROBLEMS["gaps"], 2, 3000
+    problem, m = PROBLEMS["gaps"], 2
     rng = np.random.default_rng(23)
     with pm.Model() as model:
         y = pm.Data("y_data", np.zeros(problem.n))
         leaf = pmt.NormalLeaf(problem.mean, problem.sd)
-        mu = pmt.BART("mu", problem.X, m=m, leaf=leaf, alpha=0.8, beta=1.0)
+        mu = pmt.BART("mu", problem.X, m=m, leaf=leaf, alpha=alpha, beta=1.0, max_nodes=22)
         sigma = pm.Gamma("sigma", 4.0, 4.0)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
-        forest_step = pmt.CGM([mu], rng=1)
+        forest_step = make_step(mu)
         sigma_step = pm.Slice([sigma], rng=2)
     for step in (forest_step, sigma_step):
         step.stop_tuning()
@@ -240,8 +255,24 @@ def test_pymc_level_joint_chain_keeps_the_prior():
         "y squared": (y0**2, 1.0),
         "f and sigma": (f[:, 0] * sigma, 0.0),
     }
-    found = {key: gap(batch_means(value, 30), exact) for key, (value, exact) in wanted.items()}
+    return {key: gap(batch_means(value, 30), exact) for key, (value, exact) in wanted.items()}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_pymc_level_joint_chain_keeps_the_prior(step):
+    """The same through the `step` of `CGM` and `ParticleGibbs`, given sigma by `pm.Slice`.
+
+    4.5 standard errors of a t law with 29 degrees of freedom, 19 averages for each step: one chance
+    failure in 500.
+    """
+    found = step_joint(STEPS[step], 8000)
     assert all(value.z < 4.5 for value in found.values()), found
+
+
+def test_the_pymc_level_joint_test_rejects_another_tree_prior():
+    """Particle Gibbs with alpha 10% too small."""
+    found = step_joint(STEPS["prior"], 8000, alpha=0.72)
+    assert max(value.z for value in found.values()) > 9, found
 
 
 def test_the_listing_counts_trees_as_the_oracle_does():

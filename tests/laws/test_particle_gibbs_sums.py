@@ -24,26 +24,26 @@ def run(seed, name, draws, *tools, leaf="normal", m=2, data=True, **more):
 
 
 @pytest.mark.parametrize(
-    "name, draws, particles, proposal, scheme, n_columns",
+    "name, draws, particles, proposal, scheme, share",
     [
-        ("gaps", 100_000, 3, "prior", "stratified", None),
-        ("three_columns", 25_000, 10, "optimal", "systematic", 2),
-        ("binary_constant", 40_000, 10, "prior", "multinomial", None),
-        ("grid", 70_000, 2, "empirical", "multinomial", None),
-        ("noisy", 8_000, 50, "optimal", "multinomial", None),
+        ("gaps", 100_000, 3, "prior", "stratified", 1.0),
+        ("three_columns", 25_000, 10, "optimal", "systematic", 0.5),
+        ("binary_constant", 40_000, 10, "prior", "multinomial", 1.0),
+        ("grid", 70_000, 2, "empirical", "multinomial", 1.0),
+        ("noisy", 8_000, 50, "optimal", "multinomial", 1.0),
     ],
 )
-def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal, scheme, n_columns):
+def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal, scheme, share):
     problem = PROBLEMS[name]
     exact = o.two_tree_posterior(
         problem.X, problem.y, problem.sigma, problem.mean, problem.sd, **problem.prior
     )
-    chain = run(1, name, draws, particles, proposal, scheme, n_columns=n_columns)
+    chain = run(1, name, draws, particles, proposal, scheme, share=share)
 
     scaled = (chain.fits[:, :, 0] - exact.mean) / exact.sd
     mean = gap(batch_means(scaled, BATCHES), 0.0)
     assert mean.within(Z, 0.1), mean
-    moments = batch_means(scaled[:, :, None] * scaled[:, None, :], BATCHES)
+    moments = batch_means(scaled[:, :, None] * scaled[:, 1.0, :], BATCHES)
     correlation = exact.covariance / np.outer(exact.sd, exact.sd)
     second = gap(moments.reshape(BATCHES, -1), correlation.reshape(-1))
     assert second.within(Z, 0.15), second
@@ -73,19 +73,19 @@ def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal,
 
 
 @pytest.mark.parametrize(
-    "name, particles, proposal, scheme, n_columns, n_bins",
+    "name, particles, proposal, scheme, share, n_bins",
     [
-        ("deep", 3, "prior", "multinomial", None, 100),
-        ("deep", 3, "empirical", "stratified", None, 100),
-        ("grid", 10, "optimal", "systematic", None, 2),
-        ("three_columns", 3, "optimal", "multinomial", 1, 100),
-        ("repeats", 10, "empirical", "systematic", None, 100),
-        ("binary_constant", 2, "optimal", "multinomial", 2, 100),
+        ("deep", 3, "prior", "multinomial", 1.0, 100),
+        ("deep", 3, "empirical", "stratified", 1.0, 100),
+        ("grid", 10, "optimal", "systematic", 1.0, 2),
+        ("three_columns", 3, "optimal", "multinomial", 0.4, 100),
+        ("repeats", 10, "empirical", "systematic", 1.0, 100),
+        ("binary_constant", 2, "optimal", "multinomial", 0.6, 100),
     ],
 )
-def test_without_data_it_draws_from_the_prior(name, particles, proposal, scheme, n_columns, n_bins):
+def test_without_data_it_draws_from_the_prior(name, particles, proposal, scheme, share, n_bins):
     chain = run(
-        2, name, 30_000, particles, proposal, scheme, m=1, data=False, n_columns=n_columns,
+        2, name, 30_000, particles, proposal, scheme, m=1, data=False, share=share,
         n_bins=n_bins,
     )  # fmt: skip
     check_laws(name, chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])

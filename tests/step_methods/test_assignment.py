@@ -30,11 +30,11 @@ def taken(step):
     return [v.name for v in step.vars]
 
 
-def test_plain_sample_assigns_cgm(two, caplog):
+def test_plain_sample_assigns_hybrid(two, caplog):
     caplog.set_level("INFO")
     with two:
         sample(3, 3)
-    assert "CGM: [one_forest, two_forest]" in caplog.text
+    assert "Hybrid: [one_forest, two_forest]" in caplog.text
     assert "NUTS: [sigma]" in caplog.text
 
 
@@ -46,12 +46,13 @@ def test_registered_once_and_only_the_default_is_ideal(two):
     import pymc_trees.step_methods as ours
 
     importlib.reload(ours)
-    for step in (pmt.CGM, pmt.GrowPrune):
+    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune):
         assert [s.__name__ for s in registry.STEP_METHODS].count(step.__name__) == 1
     forest, sigma = two["one_forest"], two["sigma"]
-    assert pmt.CGM.competence(forest, False) is Competence.IDEAL
+    assert pmt.Hybrid.competence(forest, False) is Competence.IDEAL
+    assert pmt.CGM.competence(forest, False) is Competence.COMPATIBLE
     assert pmt.GrowPrune.competence(forest, False) is Competence.COMPATIBLE
-    for step in (pmt.CGM, pmt.GrowPrune):
+    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune):
         assert step.competence(sigma, True) is Competence.INCOMPATIBLE
 
 
@@ -113,7 +114,7 @@ def test_the_other_forest_gets_the_default_step(two, caplog):
     caplog.set_level("INFO")
     with two:
         sample(3, 3, step=[pmt.GrowPrune(["two"])])
-    assert "GrowPrune: [two_forest]" in caplog.text and "CGM: [one_forest]" in caplog.text
+    assert "GrowPrune: [two_forest]" in caplog.text and "Hybrid: [one_forest]" in caplog.text
 
 
 def test_moves(two):
@@ -146,6 +147,6 @@ def test_bad_moves(two, moves, said):
 
 def test_options_through_sample():
     with bart_model(n=20, m=2) as model:
-        idata = sample(30, 10, cgm={"moves": {"grow": 1, "prune": 1}})
+        idata = sample(30, 10, hybrid={"moves": {"grow": 1, "prune": 1}})
     assert np.isnan(idata.sample_stats["accept_change"]).all()
     assert model["mu_forest"].name in idata.posterior

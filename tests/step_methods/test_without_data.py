@@ -63,7 +63,7 @@ def test_settings_are_sampled_by_nuts_beside_the_trees(caplog):
             max_nodes=147,
         )
         idata = sample(400, 200, var_names=["alpha", "beta", "weights", "sd"])
-    assert "NUTS: [alpha, beta, weights, sd]" in caplog.text
+    assert "NUTS: [alpha, beta, sd]" in caplog.text and "SplitWeights: [weights]" in caplog.text
     post = idata.posterior
     for draws, exact in [
         (post["alpha"].values, 0.6),

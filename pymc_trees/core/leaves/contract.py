@@ -12,25 +12,37 @@ n_nodes, stats)``                          none) of a sum of trees: move the wor
 ``add_rows(leaf, rows, start, stop, out)`` write the statistics of ``rows[start:stop]``
 ``add_sides(leaf, cells, cut, rows, n,     write the statistics of ``rows[:n]`` on both sides of a
 left, right)``                             cut; the number of rows on the left
-``add_cells(leaf, rows, start, stop,       add each of those rows to ``counts`` and ``cells`` at
-codes, counts, cells)``                    its code
+``join_sides(leaf, leaf_of, left, right,   write the statistics of the rows of two leaves
+stats, out)``
 ``log_marginal(leaf, stats)``              log p(rows of the leaf), leaf value integrated out
 ``draw_values(leaf, rng, stats, out)``     leaf value given its rows; the prior when they are 0
+``draw_leaves(leaf, rng, trees, tree,      new values of all leaves of a tree, the leaves among
+nodes, n_nodes, stats)``                   ``nodes[:n_nodes]``
 ``log_likelihood(leaf, trees)``            log p(all rows) given the leaf values, outside any tree
 ========================================== ========================================================
+
+Where leaf values integrate out, statistics are sums over rows, and ``join_sides`` and
+``draw_leaves`` follow from the others. A model whose values do not integrate out (`laplace`) keeps
+drawn values among its statistics, and answers ``log_marginal`` with the log weight of the draw.
 """
 
 from collections.abc import Callable
 
-from numba import types
+from numba import njit, types
 from numba.extending import overload
 
 _MODELS: dict[type, dict[str, Callable]] = {}
 
 
 def register(model: type, **kernels: Callable) -> None:
-    """Give the kernels of a leaf model, by the names of the contract."""
-    _MODELS[model] = kernels
+    """Give kernels of a leaf model, by the names of the contract here or in `cells`."""
+    defaults = {"join_sides": _add_statistics, "draw_leaves": _draw_each}
+    _MODELS.setdefault(model, defaults).update(kernels)
+
+
+def kernel_of(model: type, name: str) -> Callable:
+    """Kernel of a leaf model."""
+    return _MODELS[model][name]
 
 
 def n_stats(leaf):
@@ -53,9 +65,9 @@ def add_sides(leaf, cells, cut, rows, n, left, right):
     return _MODELS[type(leaf)]["add_sides"](leaf, cells, cut, rows, n, left, right)
 
 
-def add_cells(leaf, rows, start, stop, codes, counts, cells):
-    """Statistics of some rows, by code."""
-    return _MODELS[type(leaf)]["add_cells"](leaf, rows, start, stop, codes, counts, cells)
+def join_sides(leaf, leaf_of, left, right, stats, out):
+    """Statistics of the rows of two leaves."""
+    return _MODELS[type(leaf)]["join_sides"](leaf, leaf_of, left, right, stats, out)
 
 
 def log_marginal(leaf, stats):
@@ -68,26 +80,32 @@ def draw_values(leaf, rng, stats, out):
     return _MODELS[type(leaf)]["draw_values"](leaf, rng, stats, out)
 
 
+def draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
+    """Values of all leaves of a tree from their conditional."""
+    return _MODELS[type(leaf)]["draw_leaves"](leaf, rng, trees, tree, nodes, n_nodes, stats)
+
+
 def log_likelihood(leaf, trees):
     """Log likelihood of all rows given the leaf values."""
     return _MODELS[type(leaf)]["log_likelihood"](leaf, trees)
 
 
-def _kernel(leaf, name):
-    if isinstance(leaf, types.NamedTuple) and leaf.instance_class in _MODELS:
+def typed_kernel(leaf, name):
+    """Kernel for a numba type, None when it is no leaf model."""
+    if isinstance(leaf, types.BaseNamedTuple) and leaf.instance_class in _MODELS:
         return _MODELS[leaf.instance_class][name]
     return None
 
 
 @overload(n_stats)
 def _n_stats(leaf):
-    kernel = _kernel(leaf, "n_stats")
+    kernel = typed_kernel(leaf, "n_stats")
     return kernel and (lambda leaf: kernel(leaf))
 
 
 @overload(next_tree)
 def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    kernel = _kernel(leaf, "next_tree")
+    kernel = typed_kernel(leaf, "next_tree")
     return kernel and (
         lambda leaf, trees, old, new, nodes, n_nodes, stats: kernel(
             leaf, trees, old, new, nodes, n_nodes, stats
@@ -97,13 +115,13 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 
 @overload(add_rows)
 def _add_rows(leaf, rows, start, stop, out):
-    kernel = _kernel(leaf, "add_rows")
+    kernel = typed_kernel(leaf, "add_rows")
     return kernel and (lambda leaf, rows, start, stop, out: kernel(leaf, rows, start, stop, out))
 
 
 @overload(add_sides)
 def _add_sides(leaf, cells, cut, rows, n, left, right):
-    kernel = _kernel(leaf, "add_sides")
+    kernel = typed_kernel(leaf, "add_sides")
     return kernel and (
         lambda leaf, cells, cut, rows, n, left, right: kernel(
             leaf, cells, cut, rows, n, left, right
@@ -111,29 +129,56 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
     )
 
 
-@overload(add_cells)
-def _add_cells(leaf, rows, start, stop, codes, counts, cells):
-    kernel = _kernel(leaf, "add_cells")
+@overload(join_sides)
+def _join_sides(leaf, leaf_of, left, right, stats, out):
+    kernel = typed_kernel(leaf, "join_sides")
     return kernel and (
-        lambda leaf, rows, start, stop, codes, counts, cells: kernel(
-            leaf, rows, start, stop, codes, counts, cells
+        lambda leaf, leaf_of, left, right, stats, out: kernel(
+            leaf, leaf_of, left, right, stats, out
         )
     )
 
 
 @overload(log_marginal)
 def _log_marginal(leaf, stats):
-    kernel = _kernel(leaf, "log_marginal")
+    kernel = typed_kernel(leaf, "log_marginal")
     return kernel and (lambda leaf, stats: kernel(leaf, stats))
 
 
 @overload(draw_values)
 def _draw_values(leaf, rng, stats, out):
-    kernel = _kernel(leaf, "draw_values")
+    kernel = typed_kernel(leaf, "draw_values")
     return kernel and (lambda leaf, rng, stats, out: kernel(leaf, rng, stats, out))
+
+
+@overload(draw_leaves)
+def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
+    kernel = typed_kernel(leaf, "draw_leaves")
+    return kernel and (
+        lambda leaf, rng, trees, tree, nodes, n_nodes, stats: kernel(
+            leaf, rng, trees, tree, nodes, n_nodes, stats
+        )
+    )
 
 
 @overload(log_likelihood)
 def _log_likelihood(leaf, trees):
-    kernel = _kernel(leaf, "log_likelihood")
+    kernel = typed_kernel(leaf, "log_likelihood")
     return kernel and (lambda leaf, trees: kernel(leaf, trees))
+
+
+@njit(cache=True)
+def _add_statistics(leaf, leaf_of, left, right, stats, out):
+    """`join_sides` of sums over rows."""
+    for d in range(stats.shape[1]):
+        out[d] = stats[left, d] + stats[right, d]
+
+
+@njit(cache=True)
+def _draw_each(leaf, rng, trees, tree, nodes, n_nodes, stats):
+    """`draw_leaves` where leaves are independent given their statistics."""
+    column, values = trees.column, trees.values
+    for k in range(n_nodes):
+        node = nodes[k]
+        if column[node] < 0:
+            draw_values(leaf, rng, stats[node], values[node])

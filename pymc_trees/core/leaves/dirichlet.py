@@ -24,11 +24,27 @@ class DirichletData(NamedTuple):
     n_classes: int
     y: np.ndarray
     """(n,) int64 classes 0 .. K-1; (0,) without data."""
+    lgamma_class: np.ndarray
+    """(n + 1,) log Gamma(alpha/K + k) / Gamma(alpha/K), for k rows of a class."""
+    lgamma_all: np.ndarray
+    """(n + 1,) log Gamma(alpha + k) / Gamma(alpha)."""
 
 
 def make_dirichlet(alpha, n_classes, y) -> DirichletData:
     """Leaf model of observed classes; an empty ``y`` for no data."""
-    return DirichletData(float(alpha), int(n_classes), np.asarray(y, dtype=np.int64))
+    alpha, n_classes, y = float(alpha), int(n_classes), np.asarray(y, dtype=np.int64)
+    return DirichletData(
+        alpha, n_classes, y, log_rising(alpha / n_classes, y.size), log_rising(alpha, y.size)
+    )
+
+
+@njit(cache=True)
+def log_rising(a, n):
+    """Log of the rising factorials Gamma(a + k) / Gamma(a), for k = 0 .. n."""
+    out = np.empty(n + 1)
+    for k in range(n + 1):
+        out[k] = math.lgamma(a + k) - math.lgamma(a)
+    return out
 
 
 @njit(cache=True)
@@ -71,24 +87,15 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
 
 
 @njit(cache=True)
-def _add_cells(leaf, rows, start, stop, codes, counts, cells):
-    for k in range(start, stop):
-        i = rows[k]
-        counts[codes[i]] += 1
-        if leaf.y.size > 0:
-            cells[codes[i], leaf.y[i]] += 1.0
-
-
-@njit(cache=True)
 def _log_marginal(leaf, stats):
-    each = leaf.alpha / leaf.n_classes
-    n = 0.0
-    total = math.lgamma(leaf.alpha)
+    lgamma_class = leaf.lgamma_class
+    n = 0
+    total = 0.0
     for k in range(leaf.n_classes):
-        if stats[k] > 0.0:
-            total += math.lgamma(each + stats[k]) - math.lgamma(each)
-            n += stats[k]
-    return total - math.lgamma(leaf.alpha + n)
+        count = int(stats[k])
+        total += lgamma_class[count]
+        n += count
+    return total - leaf.lgamma_all[n]
 
 
 @njit(cache=True)
@@ -122,7 +129,6 @@ register(
     next_tree=_next_tree,
     add_rows=_add_rows,
     add_sides=_add_sides,
-    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

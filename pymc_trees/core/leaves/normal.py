@@ -185,26 +185,6 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
 
 
 @njit(cache=True)
-def _add_cells(leaf, rows, start, stop, codes, counts, cells):
-    r, w = leaf.r, leaf.w
-    if w.size == 1:
-        for k in range(start, stop):
-            i = rows[k]
-            counts[codes[i]] += 1
-            cells[codes[i], 1] += r[i]
-        for b in range(counts.size):
-            if counts[b] > 0:
-                cells[b, 0] = w[0] * counts[b]
-                cells[b, 1] *= w[0]
-    else:
-        for k in range(start, stop):
-            i = rows[k]
-            counts[codes[i]] += 1
-            cells[codes[i], 0] += w[i]
-            cells[codes[i], 1] += w[i] * r[i]
-
-
-@njit(cache=True)
 def _log_marginal(leaf, stats):
     t = 1.0 / leaf.sd**2
     b = stats[1] - stats[0] * leaf.mean
@@ -239,7 +219,6 @@ register(
     next_tree=_next_tree,
     add_rows=_add_rows,
     add_sides=_add_sides,
-    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

@@ -89,35 +89,23 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
 
 
 @njit(cache=True)
-def _add_cells(leaf, rows, start, stop, codes, counts, cells):
-    for k in range(start, stop):
-        i = rows[k]
-        counts[codes[i]] += 1
-        if leaf.y.size > 0:
-            cells[codes[i], 0] += 1.0
-            cells[codes[i], 1] += leaf.y[i]
-            cells[codes[i], 2] += leaf.y[i] * leaf.y[i]
-
-
-@njit(cache=True)
-def _mean_and_b(leaf, stats):
-    n = stats[0]
-    mean = leaf.centre
-    ss = 0.0
+def _mean_and_b(a, nu, lam, centre, n, s, ss):
+    mean = centre
+    spread = 0.0
     if n > 0.0:
-        mean += stats[1] / n
-        ss = max(stats[2] - stats[1] * stats[1] / n, 0.0)
-    return mean, leaf.nu * leaf.lam + ss + leaf.a * n * mean * mean / (leaf.a + n)
+        mean += s / n
+        spread = max(ss - s * s / n, 0.0)
+    return mean, nu * lam + spread + a * n * mean * mean / (a + n)
 
 
 @njit(cache=True)
-def _log_marginal(leaf, stats):
-    n, nu = stats[0], leaf.nu
-    _, b = _mean_and_b(leaf, stats)
+def log_marginal_of(a, nu, lam, centre, n, s, ss):
+    """Log p(y) of n rows with sum ``s`` and sum of squares ``ss`` about ``centre``."""
+    _, b = _mean_and_b(a, nu, lam, centre, n, s, ss)
     return (
         -0.5 * n * np.log(2.0 * np.pi)
-        + 0.5 * np.log(leaf.a / (leaf.a + n))
-        + 0.5 * nu * np.log(0.5 * nu * leaf.lam)
+        + 0.5 * np.log(a / (a + n))
+        + 0.5 * nu * np.log(0.5 * nu * lam)
         - math.lgamma(0.5 * nu)
         + math.lgamma(0.5 * (n + nu))
         - 0.5 * (n + nu) * np.log(0.5 * b)
@@ -125,9 +113,16 @@ def _log_marginal(leaf, stats):
 
 
 @njit(cache=True)
+def _log_marginal(leaf, stats):
+    return log_marginal_of(
+        leaf.a, leaf.nu, leaf.lam, leaf.centre, stats[0], stats[1], stats[2]
+    )
+
+
+@njit(cache=True)
 def _draw_values(leaf, rng, stats, out):
     n = stats[0]
-    mean, b = _mean_and_b(leaf, stats)
+    mean, b = _mean_and_b(leaf.a, leaf.nu, leaf.lam, leaf.centre, n, stats[1], stats[2])
     tau = rng.standard_gamma(0.5 * (n + leaf.nu)) / (0.5 * b)
     tau = max(tau, np.finfo(np.float64).tiny)  # a gamma draw may underflow
     out[0] = n * mean / (n + leaf.a) + rng.standard_normal() / np.sqrt((leaf.a + n) * tau)
@@ -151,7 +146,6 @@ register(
     next_tree=_next_tree,
     add_rows=_add_rows,
     add_sides=_add_sides,
-    add_cells=_add_cells,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,

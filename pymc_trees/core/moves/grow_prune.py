@@ -18,7 +18,7 @@ from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.trees import is_twig
-from pymc_trees.core.leaves.contract import add_sides, log_marginal
+from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
 from pymc_trees.core.moves.census import (
     GROW,
     PRUNE,
@@ -141,8 +141,7 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
     smaller = Census(
         census.n_nodes - 2, open_before, census.splits - 1, census.twigs - 1 + sibling_is_leaf
     )
-    for d in range(stats.shape[1]):
-        new_stats[0, d] = stats[left, d] + stats[right, d]
+    join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     log_ratio = (
         log_marginal(leaf, new_stats[0])
         - log_marginal(leaf, stats[left])

@@ -1,13 +1,14 @@
 """One backfitting sweep: every tree once, given the residual of the others.
 
 Chipman 2010, eq. 12-13 (Lakshminarayanan 2015, algorithm 1): the structure of tree t by one move
-with its leaf values integrated out, then its leaf values from their conditional.
+with its leaf values integrated out, then its leaf values from their conditional; where they do not
+integrate out, both steps with weighed draws (`leaves.laplace`).
 """
 
 from numba import njit
 
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_values, next_tree
+from pymc_trees.core.leaves.contract import draw_leaves, next_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import FULL
 from pymc_trees.core.samplers.metropolis import metropolis_move
@@ -24,7 +25,7 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
     proposed, accepted : (4,) int64
         Counters per move, added to.
     """
-    roots, column, values = trees.roots, trees.column, trees.values
+    roots = trees.roots
     nodes, stats = work.nodes, work.stats
     m = roots.size
     for t in range(m):
@@ -36,9 +37,6 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
         if kind >= 0:
             proposed[kind] += 1
             accepted[kind] += outcome
-        for k in range(preorder(trees, roots[t], nodes)):
-            node = nodes[k]
-            if column[node] < 0:
-                draw_values(leaf, rng, stats[node], values[node])
+        draw_leaves(leaf, rng, trees, t, nodes, preorder(trees, roots[t], nodes), stats)
     next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
     return True

@@ -15,11 +15,15 @@ class Bins(NamedTuple):
     """Codes and edges of all columns, in the units of the design's cells."""
 
     codes: np.ndarray
-    """(p, n) uint8."""
+    """(n, p) uint8: the codes of a row lie side by side."""
     edges: np.ndarray
     """Edges of all columns, one after another."""
+    lengths: np.ndarray
+    """As ``edges``: length of the interval from each edge to the next; 0 for a column's last."""
     single: np.ndarray
     """As ``edges``: whether the code of that number stands for one value."""
+    ahead: np.ndarray
+    """As ``edges``: 1/2 when cuts of the interval from this edge part the code above, else 0."""
     offsets: np.ndarray
     """(p + 1,) int64: column j's edges are ``edges[offsets[j]:offsets[j + 1]]``."""
 
@@ -31,8 +35,8 @@ def make_bins(columns: np.ndarray, n_bins: int) -> Bins:
     extremes.
     """
     p, n = columns.shape
-    codes = np.empty((p, n), dtype=np.uint8)
-    edges, singles, offsets = [], [], [0]
+    codes = np.empty((n, p), dtype=np.uint8)
+    edges, lengths, singles, ahead, offsets = [], [], [], [], [0]
     for j in range(p):
         cells = columns[j].astype(np.float64)
         values = np.unique(cells)
@@ -41,9 +45,18 @@ def make_bins(columns: np.ndarray, n_bins: int) -> Bins:
             chosen = np.unique(np.concatenate([values[[0, -1]], at]))
         else:
             chosen = values
-        codes[j] = np.searchsorted(chosen, cells, side="left")
+        codes[:, j] = np.searchsorted(chosen, cells, side="left")
         per_code = np.bincount(np.searchsorted(chosen, values, side="left"), minlength=len(chosen))
         edges.append(chosen)
+        lengths.append(np.append(np.diff(chosen), 0.0))
         singles.append(per_code == 1)
+        ahead.append(np.append(np.where(per_code[1:] == 1, 0.0, 0.5), 0.0))
         offsets.append(offsets[-1] + len(chosen))
-    return Bins(codes, np.concatenate(edges), np.concatenate(singles), np.array(offsets))
+    return Bins(
+        codes,
+        np.concatenate(edges),
+        np.concatenate(lengths),
+        np.concatenate(singles),
+        np.concatenate(ahead),
+        np.array(offsets),
+    )

@@ -10,9 +10,12 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.leaves.contract import log_marginal
+from pymc_trees.core.samplers.optimal import choose_columns
 from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
 from pymc_trees.core.samplers.particles import rearrange, start_particle
+from pymc_trees.core.samplers.proposals import OPTIMAL
 from pymc_trees.core.samplers.resampling import resample_given_first
+from pymc_trees.core.samplers.tables import fill_root, forget_tables
 from pymc_trees.core.samplers.weights import effective_size, forced_move, normalise
 
 
@@ -30,6 +33,7 @@ def conditional_smc(
     particles,
     look,
     root_stats,
+    nodes,
     spare,
 ):
     """Run the particles; the chosen one (0: the tree stays), and their effective number.
@@ -40,6 +44,8 @@ def conditional_smc(
         Indices in `proposals.PROPOSALS` and `resampling.SCHEMES`.
     root_stats : (D,) float64
         Statistics of all rows.
+    nodes, spare : array
+        Room for the nodes of a tree, and for rows.
 
     Returns
     -------
@@ -56,6 +62,12 @@ def conditional_smc(
     for c in range(n_particles):
         start_particle(particles, c, closed, root_stats, log_m)
     particles.reference[0] = trees.roots[tree]
+    if proposal == OPTIMAL:
+        choose_columns(rng, look, trees, tree, nodes)
+        look.root[0] = np.nan
+        fill_root(
+            look.tables, bins, leaf, look.columns, look.n_columns[0], particles.rows[0]
+        )
     while True:
         for c in range(n_particles):
             if is_waiting(particles, c):
@@ -84,5 +96,7 @@ def conditional_smc(
         if effective_size(weights) < 0.5 * n_particles:
             resample_given_first(rng, scheme, weights, ancestors)
             rearrange(particles, ancestors)
+            for c in range(n_particles):
+                forget_tables(look.tables, c)
             for c in range(n_particles):
                 particles.log_w[c] = log_sum - np.log(n_particles)

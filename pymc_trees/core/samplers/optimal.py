@@ -1,20 +1,22 @@
 """The one-step optimal proposal on binned columns (Lakshminarayanan 2013, section 3.3.1).
 
 For a node with rows of marginal likelihood m, and column j with interval k of length l among the
-``span`` that the node's bins cover, the proposal weighs
+``span`` that the node's codes cover, the proposal weighs
 
     stop           p_stop
-    split (j, k)   p_split * s_j * l / span_j * G_k / m,   G_k = m(codes <= k) m(codes > k)
+    split (j, k)   p_split * s_j / sum(s) * l / span_j * G_k / m,   G_k = m(codes <= k) m(codes > k)
 
-and draws the cut uniformly in its interval. Where code k + 1 stands for several values, cuts of
-interval k part them, and the mean of ``G_k`` and ``G_{k+1}`` stands in. With all columns looked
-at, all of them varying, and single-valued codes this is the optimal kernel itself; elsewhere it is
-near it, and the particle's weight corrects with the rows as they fall.
+with the sum over the columns that vary, and draws the cut in its interval (`cut_in_interval`).
+Where code k + 1 stands for several values, cuts of interval k part them, and the mean of ``G_k``
+and ``G_{k+1}`` stands in. With single-valued codes this is the optimal kernel itself; elsewhere it
+is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf, ``G_k``
+takes the precision of the node's rows about their mean where the noise is smaller (`normal_cells`):
+a tree half grown leaves more than the noise unexplained.
 
-A random subset A of ``n_columns`` of the p columns is looked at, drawn anew at each node. The
-reference's split on column j is weighed with j and ``n_columns - 1`` others: on the space of trees
-and subsets the target takes A uniform over the subsets that hold j, the proposal uniform over all,
-so that a split's weight gains ``p / n_columns``.
+With many columns a random subset A is looked at: those the present tree splits on, and each other
+with probability ``share``. On the space of trees and subsets the target is the posterior times
+``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all of them in A. Given A,
+then, a split on a column that is new to the tree weighs ``1 / share`` times as much.
 """
 
 from typing import NamedTuple
@@ -22,9 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import draw_cut
-from pymc_trees.core.leaves.contract import add_cells, log_marginal, n_stats
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.leaves.cells import weigh_cells
+from pymc_trees.core.leaves.normal_cells import PROPOSES
 from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.samplers.bins import Bins
+from pymc_trees.core.samplers.tables import Tables, make_node_tables
 
 STOP = -1
 
@@ -32,164 +37,205 @@ STOP = -1
 class LookAhead(NamedTuple):
     """Arrays the proposal writes to."""
 
-    subset: np.ndarray
-    """(p,) int64: a permutation of the columns; the first ``n_columns`` are looked at."""
-    n_columns: int
+    share: float
+    """Probability to look at a column that the tree does not use."""
+    columns: np.ndarray
+    """(p,) int64: the columns looked at come first."""
+    n_columns: np.ndarray
+    """(1,) int64: how many they are."""
+    used: np.ndarray
+    """(p,) bool: columns a tree splits on."""
     first: np.ndarray
     """(p,) int64: first interval of each column looked at."""
     last: np.ndarray
     """(p,) int64: end of its intervals; equal to ``first`` when it does not vary."""
-    log_weight: np.ndarray
-    """(p, 256) float64: log weight of each interval, by place in ``subset``."""
-    counts: np.ndarray
-    """(256,) int64: rows of each code."""
-    cells: np.ndarray
-    """(256, D) float64: their statistics."""
+    weight: np.ndarray
+    """(p, 256) float64: weights of the intervals of a column, by place in ``columns``."""
+    total: np.ndarray
+    """(p,) float64: their sums."""
+    log_mass: np.ndarray
+    """(p,) float64: log weight of each column."""
+    room: np.ndarray
+    """(3, 257) float64."""
     gain: np.ndarray
-    """(257,) float64: log ``G_k / m``."""
-    sides: np.ndarray
-    """(2, D) float64: statistics left and right of a cut."""
+    """(p, 258) float64: see `cells.weigh_cells`."""
+    log_factor: np.ndarray
+    """(p,) float64: the same."""
+    root: np.ndarray
+    """(1,) float64: log normaliser while the weights are those of the root, else NaN."""
+    tables: Tables
 
 
-def make_look_ahead(p: int, n_columns: int, n_stats: int) -> LookAhead:
-    """Room for a proposal that looks at ``n_columns`` of p columns."""
+def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.0) -> LookAhead:
+    """Room for a proposal that looks at a share of the columns, for any particle of some."""
+    p = bins.codes.shape[1]
     return LookAhead(
+        float(share),
         np.arange(p),
-        n_columns,
+        np.array([p]),
+        np.zeros(p, dtype=np.bool_),
         np.zeros(p, dtype=np.int64),
         np.zeros(p, dtype=np.int64),
         np.zeros((p, 256)),
-        np.zeros(256, dtype=np.int64),
-        np.zeros((256, n_stats)),
-        np.zeros(257),
-        np.zeros((2, n_stats)),
+        np.zeros(p),
+        np.zeros(p),
+        np.zeros((3, 257)),
+        np.zeros((p, 258)),
+        np.zeros(p),
+        np.full(1, np.nan),
+        make_node_tables(leaf, bins, n_particles, max_nodes),
     )
 
 
 @njit(cache=True)
-def choose_columns(rng, look, known):
-    """Draw the subset; it holds column ``known`` unless that is `STOP`."""
-    subset = look.subset
-    p = subset.size
-    if look.n_columns == p:
+def choose_columns(rng, look, trees, tree, nodes):
+    """Draw the columns to look at, given the present tree."""
+    if look.share >= 1.0:
         return
-    begin = 0
-    if known != STOP:
-        for k in range(p):
-            if subset[k] == known:
-                subset[k] = subset[0]
-                subset[0] = known
-        begin = 1
-    for k in range(begin, look.n_columns):
-        other = k + min(int(rng.random() * (p - k)), p - k - 1)
-        subset[k], subset[other] = subset[other], subset[k]
+    columns, used, share = look.columns, look.used, look.share
+    column = trees.column
+    used[:] = False
+    for k in range(preorder(trees, trees.roots[tree], nodes)):
+        if column[nodes[k]] >= 0:
+            used[column[nodes[k]]] = True
+    n = 0
+    for j in range(used.size):
+        if used[j] or rng.random() < share:
+            columns[n] = j
+            n += 1
+    look.n_columns[0] = n
 
 
 @njit(cache=True)
-def weigh_intervals(look, bins, prior, leaf, depth, rows, start, stop, log_m, stats):
-    """Fill the weights of all intervals of the chosen columns; the log of the normaliser."""
-    subset, first, last, log_weight = look.subset, look.first, look.last, look.log_weight
-    counts, cells, gain, sides = look.counts, look.cells, look.gain, look.sides
-    edges, single, offsets, weights = bins.edges, bins.single, bins.offsets, prior.weights
-    p = subset.size
-    d_stats = n_stats(leaf)
-    log_p = log_split(prior, depth)
-    log_share = np.log(p / look.n_columns) - np.log(prior.cumulative[p - 1])
-    largest = log_stop(prior, depth, False)
-    for place in range(look.n_columns):
-        j = subset[place]
-        first[place], last[place] = 0, 0
+def mark_used(look, particles, c):
+    """Mark the columns that a particle splits on."""
+    if look.share >= 1.0:
+        return
+    used, column = look.used, particles.column
+    used[:] = False
+    for k in range(particles.n_nodes[c]):
+        if column[c, k] >= 0:
+            used[column[c, k]] = True
+
+
+@njit(cache=True)
+def log_new_column(look, column):
+    """Log of what a split on a column adds to the target given the columns looked at."""
+    if look.share >= 1.0 or look.used[column]:
+        return 0.0
+    return -np.log(look.share)
+
+
+@njit(cache=True, **PROPOSES)
+def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
+    """Weights of the intervals of a column, and their sum."""
+    total = 0.0
+    for k in range(begin, end):
+        h = ahead[offset + k]
+        w = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
+        weight[a, k] = w
+        total += w
+    return total
+
+
+@njit(cache=True)
+def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
+    """Fill the weights of all intervals of the columns looked at; the log of the normaliser.
+
+    Parameters
+    ----------
+    cells : (D, p, B) array
+        Table of the node.
+    power : float
+        Of the likelihood, from `cells.tempering`.
+    """
+    columns, first, last = look.columns, look.first, look.last
+    weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.gain
+    edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
+    offsets, s = bins.offsets, prior.weights
+    log_factor, used, share = look.log_factor, look.used, look.share
+    n = look.n_columns[0]
+    weigh_cells(leaf, cells, offsets, columns, n, power, unit, look.room, gain, log_factor)
+    spread = 0.0
+    largest = -np.inf
+    for a in range(n):
+        j = columns[a]
+        first[a], last[a] = 0, 0
         offset = offsets[j]
         n_codes = offsets[j + 1] - offset
-        if n_codes < 2 or weights[j] <= 0.0:
+        if n_codes < 2 or s[j] <= 0.0:
             continue
-        for b in range(n_codes):
-            counts[b] = 0
-            for d in range(d_stats):
-                cells[b, d] = 0.0
-        add_cells(leaf, rows, start, stop, bins.codes[j], counts, cells)
-        low = 0
-        while counts[low] == 0:
+        low, high = 0, n_codes - 1
+        while low < high and cells[0, a, low] == 0:
             low += 1
-        high = n_codes - 1
-        while counts[high] == 0:
+        while low < high and cells[0, a, high] == 0:
             high -= 1
         begin = low if single[offset + low] else low - 1
         if begin >= high:
             continue
-        # gain[k + 1] is log G_k / m; G is m where one side is empty
-        gain[begin] = 0.0
-        gain[high + 1] = 0.0
-        for d in range(d_stats):
-            sides[0, d] = 0.0
-            sides[1, d] = stats[d]
-        for k in range(begin, high):
-            if k >= 0 and counts[k] > 0:
-                for d in range(d_stats):
-                    sides[0, d] += cells[k, d]
-                    sides[1, d] = stats[d] - sides[0, d]
-                gain[k + 1] = log_marginal(leaf, sides[0]) + log_marginal(leaf, sides[1]) - log_m
-            else:
-                gain[k + 1] = gain[k] if k > begin else 0.0
-        base = log_p + log_share + np.log(weights[j])
-        base -= np.log(edges[offset + high] - edges[offset + begin])
-        for k in range(begin, high):
-            g = gain[k + 1]
-            if not single[offset + k + 1]:
-                g2 = gain[k + 2]
-                top = max(g, g2)
-                g = top + np.log(0.5 * (np.exp(g - top) + np.exp(g2 - top)))
-            w = base + np.log(edges[offset + k + 1] - edges[offset + k]) + g
-            log_weight[place, k] = w
-            largest = max(largest, w)
-        first[place], last[place] = begin, high
-    total = np.exp(log_stop(prior, depth, False) - largest)
-    for place in range(look.n_columns):
-        for k in range(first[place], last[place]):
-            total += np.exp(log_weight[place, k] - largest)
-    return largest + np.log(total)
+        first[a], last[a] = begin, high
+        sum_a = _blend(a, offset, begin, high, lengths, ahead, gain, weight)
+        total[a] = sum_a
+        s_j = s[j]
+        if share < 1.0 and not used[j]:
+            s_j /= share
+        spread += s_j
+        span = edges[offset + high] - edges[offset + begin]
+        log_mass[a] = log_factor[a] + np.log(s_j * sum_a / span)
+        largest = max(largest, log_mass[a])
+    stop = log_stop(prior, depth, False)
+    if spread == 0.0:
+        return stop
+    log_p = log_split(prior, depth) - np.log(spread)
+    largest = max(largest + log_p, stop)
+    sum_all = np.exp(stop - largest)
+    for a in range(n):
+        if last[a] > first[a]:
+            log_mass[a] += log_p
+            sum_all += np.exp(log_mass[a] - largest)
+    return largest + np.log(sum_all)
 
 
 @njit(cache=True)
-def draw_optimal(rng, look, design, bins, prior, depth, log_total):
-    """Draw from the weights just filled: column (`STOP` for a leaf), cut, log probability.
-
-    The log probability of a split is less the log of the subset's factor ``p / n_columns``.
-    """
-    subset, first, last, log_weight = look.subset, look.first, look.last, look.log_weight
-    edges, offsets = bins.edges, bins.offsets
+def draw_interval(rng, look, prior, depth, log_total):
+    """Draw from the weights just filled: place of the column (`STOP`), interval, log probability."""
+    first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
     stop = log_stop(prior, depth, False)
     u = rng.random() - np.exp(stop - log_total)
-    if u < 0.0:
-        return STOP, 0.0, stop - log_total
-    chosen_place, chosen = -1, -1
-    for place in range(look.n_columns):
-        for k in range(first[place], last[place]):
-            chosen_place, chosen = place, k
-            u -= np.exp(log_weight[place, k] - log_total)
-            if u < 0.0:
-                break
-        if u < 0.0:
+    chosen = STOP
+    if u >= 0.0:
+        for a in range(look.n_columns[0]):
+            if last[a] > first[a]:
+                chosen = a
+                u -= np.exp(log_mass[a] - log_total)
+                if u < 0.0:
+                    break
+    if chosen == STOP:  # or rounding, with nothing to split
+        return STOP, 0, stop - log_total
+    target = rng.random() * look.total[chosen]
+    k = first[chosen]
+    while k < last[chosen] - 1:
+        target -= weight[chosen, k]
+        if target < 0.0:
             break
-    if chosen < 0:  # rounding, with nothing to split
-        return STOP, 0.0, stop - log_total
-    j = subset[chosen_place]
-    low, high = edges[offsets[j] + chosen], edges[offsets[j] + chosen + 1]
-    cut = draw_cut(rng, design, low, high)
-    log_q = log_weight[chosen_place, chosen] - np.log(high - low) - log_total
-    return j, cut, log_q - np.log(subset.size / look.n_columns)
+        k += 1
+    return chosen, k, _log_q(look, chosen, k, log_total)
 
 
 @njit(cache=True)
-def log_q_optimal(look, bins, prior, depth, log_total, column, cut):
-    """Log probability of a known outcome under the weights just filled, as `draw_optimal` gives."""
+def _log_q(look, a, k, log_total):
+    return look.log_mass[a] - log_total + np.log(look.weight[a, k] / look.total[a])
+
+
+@njit(cache=True)
+def find_interval(look, bins, prior, depth, log_total, column, cut):
+    """As `draw_interval`, of an outcome that is known."""
     if column == STOP:
-        return log_stop(prior, depth, False) - log_total
-    subset, offsets = look.subset, bins.offsets
-    for place in range(look.n_columns):
-        if subset[place] == column:
+        return STOP, 0, log_stop(prior, depth, False) - log_total
+    columns, offsets = look.columns, bins.offsets
+    for a in range(look.n_columns[0]):
+        if columns[a] == column:
             edges = bins.edges[offsets[column] : offsets[column + 1]]
             k = np.searchsorted(edges, cut, side="right") - 1
-            log_q = look.log_weight[place, k] - np.log(edges[k + 1] - edges[k]) - log_total
-            return log_q - np.log(subset.size / look.n_columns)
-    return -np.inf
+            return a, k, _log_q(look, a, k, log_total)
+    return STOP, 0, -np.inf

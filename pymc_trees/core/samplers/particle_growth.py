@@ -5,15 +5,18 @@ from numba import njit
 
 from pymc_trees.core.forest.design import any_column_varies, column_range, partition_rows
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.leaves.cells import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.grow_prune import FULL
 from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.samplers.cut_in_interval import cut_in_interval
 from pymc_trees.core.samplers.optimal import (
     STOP,
-    choose_columns,
-    draw_optimal,
-    log_q_optimal,
-    weigh_intervals,
+    draw_interval,
+    find_interval,
+    log_new_column,
+    mark_used,
+    weigh_splits,
 )
 from pymc_trees.core.samplers.proposals import (
     EMPIRICAL,
@@ -21,6 +24,7 @@ from pymc_trees.core.samplers.proposals import (
     draw_from_prior,
     log_q_prior,
 )
+from pymc_trees.core.samplers.tables import divide_table, release_table, table_for
 
 
 @njit(cache=True)
@@ -61,20 +65,51 @@ def grow_particle(
     rows = particles.rows[c]
     start, stop = particles.start[c, node], particles.stop[c, node]
     depth, log_m = particles.depth[c, node], particles.log_m[c, node]
-    column, cut = STOP, 0.0
+    column, cut, log_new = STOP, 0.0, 0.0
     if replay:
         source = particles.reference[node]
         if trees.column[source] >= 0:
             column, cut = int(trees.column[source]), trees.cut[source]
     if proposal == OPTIMAL:
-        choose_columns(rng, look, column if replay else STOP)
-        log_total = weigh_intervals(
-            look, bins, prior, leaf, depth, rows, start, stop, log_m, particles.stats[c, node]
-        )
+        columns, n_columns, tables = look.columns, look.n_columns[0], look.tables
+        unit = tables.unit
+        table = table_for(tables, bins, leaf, columns, n_columns, c, node, rows, start, stop)
+        log_total = look.root[0] if node == 0 else np.nan
+        if np.isnan(log_total):  # the root is weighed once for all particles
+            mark_used(look, particles, c)
+            power = tempering(leaf, rows, start, stop)
+            cells = tables.cells[table]
+            log_total = weigh_splits(look, bins, prior, leaf, cells, unit, depth, power)
+            look.root[0] = log_total if node == 0 else np.nan
+        known = np.nan
         if replay:
-            log_q = log_q_optimal(look, bins, prior, depth, log_total, column, cut)
+            place, k, log_q = find_interval(look, bins, prior, depth, log_total, column, cut)
+            known = cut
         else:
-            column, cut, log_q = draw_optimal(rng, look, design, bins, prior, depth, log_total)
+            place, k, log_q = draw_interval(rng, look, prior, depth, log_total)
+        if place != STOP:
+            column = columns[place]
+            cut, log_density = cut_in_interval(
+                rng,
+                design,
+                bins,
+                leaf,
+                tables.cells[table],
+                unit,
+                place,
+                column,
+                k,
+                rows,
+                start,
+                stop,
+                particles.stats[c, node],
+                spare,
+                known,
+            )
+            log_q += log_density
+            log_new = log_new_column(look, column)
+        else:
+            release_table(tables, c, node)
     elif replay:
         log_q = log_q_prior(
             design, prior, depth, column, cut, rows, start, stop, proposal == EMPIRICAL
@@ -128,5 +163,23 @@ def grow_particle(
         + particles.log_m[c, right]
         - log_m
         - log_q
+        + log_new
     )
+    if proposal == OPTIMAL:
+        closed = particles.closed[c, left] and particles.closed[c, right]
+        divide_table(
+            tables,
+            bins,
+            leaf,
+            columns,
+            n_columns,
+            c,
+            node,
+            left,
+            rows,
+            start,
+            middle,
+            stop,
+            closed,
+        )
     return 0

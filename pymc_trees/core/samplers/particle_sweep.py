@@ -99,6 +99,7 @@ def particle_sweep(
             particles,
             look,
             root_stats,
+            nodes,
             work.spare,
         )
         if chosen == FULL:

@@ -11,7 +11,8 @@ empirical (the same)
     rows, each gap as likely as another.
 optimal (the same, section 3.3.1)
     Stop, or column and interval, in proportion to prior times marginal likelihood one step ahead;
-    the cut is uniform in its interval. Intervals lie between the edges of `Bins`.
+    the cut falls in its interval in the same proportion. Intervals lie between the edges of
+    `Bins`.
 """
 
 import numpy as np

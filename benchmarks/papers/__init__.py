@@ -1,0 +1,1 @@
+"""Published tables, made again with this package and printed beside the printed numbers."""

@@ -1,0 +1,1 @@
+"""Mondrian forests beside chapters 5 and 6 of Lakshminarayanan's thesis (2016)."""

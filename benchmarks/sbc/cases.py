@@ -1,0 +1,88 @@
+"""Models whose posterior is to be calibrated against their own prior.
+
+Each is declared once: the response is model data, set anew for each replicate, so that everything
+is compiled once. ``Y=None`` throughout: a leaf prior read off the response would not be the prior
+that the response was drawn from.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+
+
+class Case(NamedTuple):
+    model: pm.Model
+    functions: list[str]
+    """Deterministics of which some rows are ranked."""
+    settings: list[str]
+    """Other variables that are ranked."""
+
+
+def inputs(n, p=2, seed=5):
+    return np.random.default_rng(seed).random((n, p))
+
+
+def response(n, whole=False):
+    return pm.Data("response", np.zeros(n, dtype="int64" if whole else "float64"))
+
+
+def poisson(n=20, m=5):
+    with pm.Model() as model:
+        y = response(n, whole=True)
+        sd = pm.Gamma("sd", 6, 15)
+        mu = pmt.BART("mu", inputs(n), m=m, leaf=pmt.NormalLeaf(0.1, sd), max_nodes=m * (2 * n - 1))
+        pm.Poisson("y", pm.math.exp(mu), observed=y)
+    return Case(model, ["mu"], ["sd"])
+
+
+def logit(n=30, m=5):
+    with pm.Model() as model:
+        y = response(n, whole=True)
+        alpha = pm.Beta("alpha", 4, 2)
+        shift = pm.Normal("shift", 0, 1)
+        mu = pmt.BART(
+            "mu",
+            inputs(n),
+            m=m,
+            alpha=alpha,
+            leaf=pmt.NormalLeaf(0.0, 0.8),
+            max_nodes=m * (2 * n - 1),
+        )
+        pm.Bernoulli("y", logit_p=mu + shift, observed=y)
+    return Case(model, ["mu"], ["alpha", "shift"])
+
+
+def two_forests(n=25, m=4):
+    with pm.Model() as model:
+        y = response(n)
+        X, room = inputs(n), m * (2 * n - 1)
+        mu = pmt.BART("mu", X, m=m, leaf=pmt.NormalLeaf(0.0, 0.7), max_nodes=room)
+        log_sd = pmt.BART("log_sd", X[:, 1:], m=m, leaf=pmt.NormalLeaf(-0.2, 0.3), max_nodes=room)
+        pm.Normal("y", mu, pm.math.exp(log_sd), observed=y)
+    return Case(model, ["mu", "log_sd"], [])
+
+
+def dart(n=25, m=4, p=6):
+    with pm.Model() as model:
+        y = response(n)
+        X = inputs(n, p)
+        X[:, 3:] = X[:, 3:] > 0.5  # columns that stop varying after a split or two
+        theta = pm.Gamma("theta", 3, 2)
+        weights = pm.Dirichlet("weights", np.ones(p) * theta / p)
+        sigma = pm.Gamma("sigma", 8, 16)
+        mu = pmt.BART(
+            "mu",
+            X,
+            m=m,
+            split_prior=weights,
+            leaf=pmt.NormalLeaf(0.0, 0.6),
+            max_nodes=m * (2 * n - 1),
+        )
+        pm.Normal("y", mu, sigma, observed=y)
+    return Case(model, ["mu"], ["theta", "sigma", "weights"])
+
+
+CASES = {"poisson": poisson, "logit": logit, "two_forests": two_forests, "dart": dart}

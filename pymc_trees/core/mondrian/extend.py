@@ -1,0 +1,189 @@
+"""A Mondrian tree and one more row (thesis, alg. 5.5-5.6, 5.10, 6.3-6.4).
+
+Alg. 6.4 as printed does not pause leaves below ``min_samples_split``, and then the tree does not
+have the law of a batch. Here they are paused like leaves with one label in alg. 5.10: a leaf that
+reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
+"""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.mondrian.budget import shorten
+from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
+from pymc_trees.core.mondrian.labels import (
+    add_to_leaf,
+    fill_leaf,
+    fill_split,
+    knows,
+    pass_through,
+    rise,
+    with_label_nodes,
+)
+from pymc_trees.core.mondrian.tree import (
+    LEAVES,
+    NONE,
+    ROOT,
+    ROWS,
+    USED,
+    start_and_end,
+    take_place,
+    with_nodes,
+    with_rows,
+)
+
+
+@njit(cache=True)
+def excess(box, x, sides):
+    """How far a point lies outside a box along each column; the sum."""
+    low, high = box[0], box[1]
+    total = 0.0
+    for d in range(x.size):
+        sides[d] = max(x[d] - high[d], low[d] - x[d], 0.0)
+        total += sides[d]
+    return total
+
+
+@njit(cache=True)
+def widen(box, x):
+    """Put a point into a box."""
+    low, high = box[0], box[1]
+    for d in range(x.size):
+        low[d] = min(low[d], x[d])
+        high[d] = max(high[d], x[d])
+
+
+@njit(cache=True)
+def put_leaf(tree, labels, y, node, x, row):
+    """A leaf that holds one row: paused, whatever the rules."""
+    tree.count[node] = 1
+    tree.paused[node] = True
+    tree.first_row[node] = row
+    tree.next_row[row] = NONE
+    tree.box[node, 0] = x
+    tree.box[node, 1] = x
+    fill_leaf(labels, node, y, np.array([row]), 0, 1)
+
+
+@njit(cache=True)
+def branch_off(rng, tree, labels, y, j, x, row, sides, total, time):
+    """Put a new split at ``time`` just above j, and a leaf for the row beside j (alg. 5.6, 4-8)."""
+    parent = tree.parent[j]
+    column = draw_column(rng, sides, total)
+    new = take_place(tree, parent)
+    leaf = take_place(tree, new)
+    tree.state[LEAVES] -= 1  # a split is no leaf
+    tree.column[new] = column
+    tree.time[new] = time
+    tree.count[new] = tree.count[j] + 1
+    tree.box[new] = tree.box[j]
+    widen(tree.box[new], x)
+    tree.parent[j] = new
+    if x[column] > tree.box[j, 1, column]:
+        tree.cut[new] = draw_between(rng, tree.box[j, 1, column], x[column])
+        tree.left[new], tree.right[new] = j, leaf
+    else:
+        tree.cut[new] = draw_between(rng, x[column], tree.box[j, 0, column])
+        tree.left[new], tree.right[new] = leaf, j
+    if parent == NONE:
+        tree.state[ROOT] = new
+    elif tree.left[parent] == j:
+        tree.left[parent] = new
+    else:
+        tree.right[parent] = new
+    put_leaf(tree, labels, y, leaf, x, row)
+    known = knows(labels, j, y[row])
+    fill_split(labels, new, tree.left[new], tree.right[new])
+    if not known:
+        rise(labels, tree.parent, new, y[row])
+
+
+@njit(cache=True)
+def join_paused(tree, labels, rules, y, leaf, row):
+    """Put a row into a paused leaf; whether the leaf stays paused."""
+    first = tree.first_row[leaf]
+    few = tree.count[leaf] < rules.min_samples_split
+    stays = few
+    if not few and rules.pause_pure:
+        stays = y[first] == y[row]
+        if tree.count[leaf] == rules.min_samples_split:  # so far it was paused for being small
+            other = first
+            while stays and other != NONE:
+                stays = y[other] == y[row]
+                other = tree.next_row[other]
+    tree.next_row[row] = first
+    tree.first_row[leaf] = row
+    return stays
+
+
+@njit(cache=True)
+def rows_of(tree, leaf):
+    """Rows of a paused leaf, in the order they came."""
+    rows = np.empty(tree.count[leaf], dtype=np.int64)
+    row = tree.first_row[leaf]
+    for k in range(rows.size - 1, -1, -1):
+        rows[k] = row
+        row = tree.next_row[row]
+    return rows
+
+
+@njit(cache=True)
+def extend(rng, tree, labels, rules, X, y, row, sides):
+    """Extend the tree by one row, up to a paused leaf that must be sampled; that leaf, or none."""
+    x = X[row]
+    j = tree.state[ROOT]
+    if j == NONE:
+        j = take_place(tree, NONE)
+        tree.state[ROOT] = j
+        put_leaf(tree, labels, y, j, x, row)
+        return NONE
+    column, cut, box, count, paused = tree.column, tree.cut, tree.box, tree.count, tree.paused
+    left, right = tree.left, tree.right
+    while True:
+        total = excess(box[j], x, sides)
+        if total > 0.0 and not paused[j]:
+            start, end = start_and_end(tree, j)
+            time = start + rng.standard_exponential() / total
+            if time < end:
+                branch_off(rng, tree, labels, y, j, x, row, sides, total, time)
+                return NONE
+        if total > 0.0:
+            widen(box[j], x)
+        count[j] += 1
+        if column[j] == NONE:
+            break
+        pass_through(labels, j, y[row])
+        j = left[j] if x[column[j]] <= cut[j] else right[j]
+    if paused[j] and not join_paused(tree, labels, rules, y, j, row):
+        return j
+    known = knows(labels, j, y[row])
+    add_to_leaf(labels, j, y[row])
+    if not known:
+        rise(labels, tree.parent, j, y[row])
+    return NONE
+
+
+@njit(cache=True, nogil=True)
+def extend_tree(rng, tree, labels, rules, X, y, start, stop):
+    """The tree extended by rows ``start`` to ``stop``; new arrays where the old have no room."""
+    sides = np.empty(X.shape[1])
+    if tree.next_row.size < stop:
+        tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
+    for row in range(start, stop):
+        room = tree.column.size
+        if tree.state[USED] + 2 > room:
+            tree = with_nodes(tree, 2 * room + 2)
+            labels = with_label_nodes(labels, 2 * room + 2)
+        j = extend(rng, tree, labels, rules, X, y, row, sides)
+        if j != NONE:
+            rows = rows_of(tree, j)
+            room = tree.column.size
+            if tree.state[USED] + 2 * rows.size > room:
+                tree = with_nodes(tree, 2 * room + 2 * rows.size)
+                labels = with_label_nodes(labels, 2 * room + 2 * rows.size)
+            known = knows(labels, j, y[row])
+            grow_block(rng, tree, labels, rules, X, y, j, rows)
+            if not known:
+                rise(labels, tree.parent, j, y[row])
+        shorten(tree, labels, rules.max_leaves)
+    tree.state[ROWS] = stop
+    return tree, labels

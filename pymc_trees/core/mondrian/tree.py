@@ -1,0 +1,235 @@
+"""A Mondrian tree as flat arrays: columns, cuts, times and boxes, one entry per node.
+
+A node is split at its time; the split is committed only within the box of the rows it has seen. A
+leaf has no split before the end of the tree's lifetime. A *paused* leaf has not been asked yet: its
+labels are all alike or its rows are too few, so that its rows are kept until it has to be sampled.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+NONE = -1
+"""No node, no row; the column of a leaf."""
+UNUSED = -2
+"""Column of a place that holds no node."""
+
+COUNT_LIMIT = 2**62
+"""More leaves than any tree has."""
+
+ROOT, USED, FREE, LEAVES, ROWS = range(5)
+"""Entries of ``state``: root, places ever used, first place given back, leaves, rows seen."""
+
+
+class MondrianTree(NamedTuple):
+    """One tree; arrays with ``(nodes,)`` have room for more nodes than there are."""
+
+    column: np.ndarray
+    """(nodes,) split column, `NONE` at leaves, `UNUSED`."""
+    cut: np.ndarray
+    """(nodes,) rows with ``x <= cut`` go left."""
+    time: np.ndarray
+    """(nodes,) time of the split; infinite at leaves."""
+    parent: np.ndarray
+    """(nodes,) `NONE` at the root; the next free place at places given back."""
+    left: np.ndarray
+    right: np.ndarray
+    box: np.ndarray
+    """(nodes, 2, columns) least and largest value of the node's rows."""
+    count: np.ndarray
+    """(nodes,) rows seen."""
+    paused: np.ndarray
+    """(nodes,) whether a leaf is paused."""
+    first_row: np.ndarray
+    """(nodes,) a row of a paused leaf, `NONE` elsewhere."""
+    next_row: np.ndarray
+    """(rows,) another row of the same paused leaf, `NONE` after the last."""
+    state: np.ndarray
+    """(5,) `ROOT`, `USED`, `FREE`, `LEAVES`, `ROWS`."""
+    lifetime: np.ndarray
+    """(1,) no split is later; shortened when the tree has more leaves than it may."""
+
+
+class Rules(NamedTuple):
+    """When a block is split no further."""
+
+    min_samples_split: int
+    """Blocks with fewer rows are paused."""
+    pause_pure: bool
+    """Blocks with one distinct label are paused."""
+    max_leaves: int
+    """Leaves a tree may have."""
+
+
+def make_tree(n_columns, lifetime, n_nodes, n_rows):
+    """Empty tree with room for some nodes and rows."""
+    state = np.array([NONE, 0, NONE, 0, 0])
+    return MondrianTree(
+        column=np.full(n_nodes, UNUSED, dtype=np.int32),
+        cut=np.zeros(n_nodes),
+        time=np.full(n_nodes, np.inf),
+        parent=np.full(n_nodes, NONE, dtype=np.int32),
+        left=np.full(n_nodes, NONE, dtype=np.int32),
+        right=np.full(n_nodes, NONE, dtype=np.int32),
+        box=np.empty((n_nodes, 2, n_columns)),
+        count=np.zeros(n_nodes, dtype=np.int64),
+        paused=np.zeros(n_nodes, dtype=np.bool_),
+        first_row=np.full(n_nodes, NONE, dtype=np.int32),
+        next_row=np.full(n_rows, NONE, dtype=np.int32),
+        state=state,
+        lifetime=np.array([float(lifetime)]),
+    )
+
+
+@njit(cache=True)
+def resized(array, n, fill):
+    """A copy with n entries, the new ones filled."""
+    copy = np.full(n, fill, dtype=array.dtype)
+    kept = min(n, array.size)
+    copy[:kept] = array[:kept]
+    return copy
+
+
+@njit(cache=True)
+def resized_boxes(box, used, n):
+    """A copy of the boxes in use with room for n; memory is not touched before it is used."""
+    copy = np.empty((n, box.shape[1], box.shape[2]))
+    copy[:used] = box[:used]
+    return copy
+
+
+@njit(cache=True)
+def with_nodes(tree, n):
+    """The tree with room for n nodes."""
+    return MondrianTree(
+        resized(tree.column, n, UNUSED),
+        resized(tree.cut, n, 0.0),
+        resized(tree.time, n, np.inf),
+        resized(tree.parent, n, NONE),
+        resized(tree.left, n, NONE),
+        resized(tree.right, n, NONE),
+        resized_boxes(tree.box, tree.state[USED], n),
+        resized(tree.count, n, 0),
+        resized(tree.paused, n, False),
+        resized(tree.first_row, n, NONE),
+        tree.next_row,
+        tree.state,
+        tree.lifetime,
+    )
+
+
+@njit(cache=True)
+def with_rows(tree, n):
+    """The tree with room for n rows."""
+    return MondrianTree(
+        tree.column,
+        tree.cut,
+        tree.time,
+        tree.parent,
+        tree.left,
+        tree.right,
+        tree.box,
+        tree.count,
+        tree.paused,
+        tree.first_row,
+        resized(tree.next_row, n, NONE),
+        tree.state,
+        tree.lifetime,
+    )
+
+
+@njit(cache=True)
+def take_place(tree, parent):
+    """A place for a new leaf below ``parent``; the caller has seen to the room."""
+    state = tree.state
+    node = state[FREE]
+    if node == NONE:
+        node = state[USED]
+        state[USED] += 1
+    else:
+        state[FREE] = tree.parent[node]
+    tree.column[node] = NONE
+    tree.time[node] = np.inf
+    tree.parent[node] = parent
+    tree.left[node] = NONE
+    tree.right[node] = NONE
+    tree.paused[node] = False
+    tree.first_row[node] = NONE
+    state[LEAVES] += 1
+    return node
+
+
+@njit(cache=True)
+def give_back(tree, node):
+    """Give the place of a leaf back."""
+    tree.column[node] = UNUSED
+    tree.parent[node] = tree.state[FREE]
+    tree.state[FREE] = node
+    tree.state[LEAVES] -= 1
+
+
+@njit(cache=True)
+def start_and_end(tree, node):
+    """From when to when a node has no split: the time of its parent, and its own."""
+    parent = tree.parent[node]
+    start = 0.0 if parent == NONE else tree.time[parent]
+    return start, min(tree.time[node], tree.lifetime[0])
+
+
+@njit(cache=True)
+def find_leaves(tree, X, out):
+    """Leaf of each row."""
+    column, cut, left, right = tree.column, tree.cut, tree.left, tree.right
+    for i in range(X.shape[0]):
+        node = tree.state[ROOT]
+        while column[node] >= 0:
+            node = left[node] if X[i, column[node]] <= cut[node] else right[node]
+        out[i] = node
+
+
+@njit(cache=True)
+def depths(tree, out):
+    """Number of splits above each node; -1 at places that hold no node."""
+    out[:] = NONE
+    stack = np.empty(tree.state[LEAVES] + 1, dtype=np.int64)
+    stack[0] = tree.state[ROOT]
+    out[stack[0]] = 0
+    height = 1
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        if tree.column[node] >= 0:
+            for child in (tree.left[node], tree.right[node]):
+                out[child] = out[node] + 1
+                stack[height] = child
+                height += 1
+
+
+@njit(cache=True)
+def greatest_depth(tree):
+    """Number of splits above the deepest leaf."""
+    depth = np.empty(tree.column.size, dtype=np.int64)
+    depths(tree, depth)
+    return depth.max()
+
+
+@njit(cache=True)
+def find_paths(tree, X):
+    """Nodes on the way of each row, root first, one row after another; where each row begins."""
+    column, cut, left, right = tree.column, tree.cut, tree.left, tree.right
+    nodes = np.empty(16 * X.shape[0] + 16, dtype=np.int64)
+    starts = np.zeros(X.shape[0] + 1, dtype=np.int64)
+    n = 0
+    for i in range(X.shape[0]):
+        node = tree.state[ROOT]
+        while True:
+            if n == nodes.size:
+                nodes = resized(nodes, 2 * n, NONE)
+            nodes[n] = node
+            n += 1
+            if column[node] < 0:
+                break
+            node = left[node] if X[i, column[node]] <= cut[node] else right[node]
+        starts[i + 1] = n
+    return nodes[:n].copy(), starts

@@ -1,0 +1,139 @@
+"""One backfitting sweep when the likelihood is not a product over rows.
+
+A move of tree t is proposed and accepted as if there were no data: a step that leaves the prior of
+trees invariant and is reversible. The tree it led to and values drawn for all its leaves are then
+accepted or not by the ratio of log weights (`leaves.whole`): what is left of the
+Metropolis-Hastings ratio when a proposal is reversible with respect to the prior (Tierney 1998).
+The values are refreshed once more by the same rule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.trees import Trees, make_trees, preorder
+from pymc_trees.core.leaves.laplace_fit import draw_proposal
+from pymc_trees.core.leaves.whole import fit_tree, log_likelihood_at, log_weight
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.samplers.metropolis import metropolis_move
+
+
+class Spare(NamedTuple):
+    """Where the tree before a move is kept."""
+
+    trees: Trees
+
+
+def make_spare(layout) -> Spare:
+    """Room for one tree of a forest."""
+    return Spare(make_trees(1, layout.max_nodes, layout.n_values, layout.n_rows))
+
+
+@njit(cache=True)
+def copy_nodes(source, target):
+    """Copy the pool of nodes, without the rows' leaves."""
+    target.column[:] = source.column
+    target.cut[:] = source.cut
+    target.left[:] = source.left
+    target.right[:] = source.right
+    target.parent[:] = source.parent
+    target.depth[:] = source.depth
+    target.count[:] = source.count
+    target.closed[:] = source.closed
+    target.log_cut[:] = source.log_cut
+    target.log_column[:] = source.log_column
+    target.values[:] = source.values
+    target.free[:] = source.free
+    target.n_free[:] = source.n_free
+
+
+@njit(cache=True)
+def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, proposed, accepted):
+    """Update all trees once; False when the forest outgrew its pool.
+
+    Parameters
+    ----------
+    leaf : WholeData
+        The likelihood.
+    flat : NormalData
+        A leaf model without data, under which moves are proposed.
+    """
+    offset, nodes, kept = leaf.offset, work.nodes, spare.trees
+    labels = leaf.labels
+    n, n_values = offset.shape
+    work.stats[:] = 0.0
+    for t in range(trees.roots.size):
+        leaf_of = trees.leaf_of[t]
+        for i in range(n):
+            for k in range(n_values):
+                offset[i, k] -= trees.values[leaf_of[i], k]
+        census = take_census(trees, t, nodes)
+        values = _open_tree(trees, t, nodes, census.n_nodes, labels, work.below)
+        fit = fit_tree(leaf, values.size // n_values)
+        total = log_likelihood_at(leaf, values)
+        weight = log_weight(leaf, fit, values, total)
+        copy_nodes(trees, kept)
+        kept.leaf_of[0] = leaf_of
+        kind, outcome = metropolis_move(rng, trees, t, design, prior, flat, weights, census, work)
+        if outcome == FULL:
+            return False
+        if kind >= 0:
+            proposed[kind] += 1
+        if outcome == 1:
+            n_nodes = preorder(trees, trees.roots[t], nodes)
+            new_values = _open_tree(trees, t, nodes, n_nodes, labels, work.below)
+            new_fit = fit_tree(leaf, new_values.size // n_values)
+            draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
+            new_total = log_likelihood_at(leaf, new_values)
+            new_weight = log_weight(leaf, new_fit, new_values, new_total)
+            if np.log(rng.random()) < new_weight - weight:
+                accepted[kind] += 1
+                values, fit, total, weight = new_values, new_fit, new_total, new_weight
+            else:
+                copy_nodes(kept, trees)
+                leaf_of[:] = kept.leaf_of[0]
+        n_nodes = preorder(trees, trees.roots[t], nodes)
+        present = _open_tree(trees, t, nodes, n_nodes, labels, work.below)
+        draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
+        new_total = log_likelihood_at(leaf, present)
+        new_weight = log_weight(leaf, fit, present, new_total)
+        if np.log(rng.random()) < new_weight - weight:
+            values, total = present, new_total
+        _close_tree(trees, nodes, n_nodes, values)
+        leaf.total[0] = total
+        for i in range(n):
+            for k in range(n_values):
+                offset[i, k] += trees.values[leaf_of[i], k]
+    return True
+
+
+@njit(cache=True)
+def _open_tree(trees, tree, nodes, n_nodes, labels, label_of):
+    """Number the leaves in preorder, label the rows; the leaves' values, (L K,)."""
+    n_values = trees.values.shape[1]
+    values = np.empty(((n_nodes + 1) // 2) * n_values)
+    n_leaves = 0
+    for k in range(n_nodes):
+        node = nodes[k]
+        if trees.column[node] < 0:
+            label_of[node] = n_leaves
+            for v in range(n_values):
+                values[n_leaves * n_values + v] = trees.values[node, v]
+            n_leaves += 1
+    for i in range(labels.size):
+        labels[i] = label_of[trees.leaf_of[tree, i]]
+    return values
+
+
+@njit(cache=True)
+def _close_tree(trees, nodes, n_nodes, values):
+    """Write the values of the leaves in preorder."""
+    n_values = trees.values.shape[1]
+    n_leaves = 0
+    for k in range(n_nodes):
+        if trees.column[nodes[k]] < 0:
+            for v in range(n_values):
+                trees.values[nodes[k], v] = values[n_leaves * n_values + v]
+            n_leaves += 1

@@ -1,0 +1,76 @@
+"""Which topologies are known, which are active, and which is visited next (algorithm 1)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pymc_trees.core.soft.topology import check_room, draw_topology, propose
+from pymc_trees.core.soft.utility import exploitation, exploration, utility
+
+
+@dataclass
+class Search:
+    """Discovered topologies with how often each was proposed, and those among them that are active.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Prior of the topologies.
+    threshold : int
+        C_0: a topology that was proposed more often becomes active.
+    max_active : int
+        When so many are active no other becomes so; it stays known, and the search goes on.
+    max_nodes : int
+        Room of the random variable.
+    delta : float
+        Share of exploration in the utility.
+    """
+
+    alpha: float
+    beta: float
+    threshold: int
+    max_active: int
+    max_nodes: int
+    delta: float = 0.0
+    proposed: dict[str, int] = field(default_factory=dict)
+    active: list[str] = field(default_factory=list)
+
+    def start(self, rng: np.random.Generator, initial_trees: int) -> None:
+        """Discover topologies of the prior."""
+        for _ in range(initial_trees):
+            self.count(draw_topology(rng, self.alpha, self.beta, self.max_nodes))
+
+    def count(self, label: str) -> None:
+        """Note that a topology was proposed."""
+        check_room(len(label), self.max_nodes)
+        self.proposed[label] = self.proposed.get(label, 0) + 1
+
+    def activate(self) -> list[str]:
+        """Make active what was proposed more often than the threshold; those that are new.
+
+        Where nothing is active yet, the topology proposed most often is.
+        """
+        often = sorted(self.proposed, key=lambda label: -self.proposed[label])
+        new = [
+            label
+            for label in often
+            if self.proposed[label] > self.threshold and label not in self.active
+        ]
+        if not self.active and not new:
+            new = often[:1]
+        new = new[: self.max_active - len(self.active)]
+        self.active += new
+        return new
+
+    def select(self, visits, log_mass, log_variance, largest, mean, sd) -> str:
+        """Active topology of the highest utility (eq. 10); arrays in the order of ``active``."""
+        seen = visits > 0
+        tau, rho = np.zeros(len(visits)), np.zeros(len(visits))
+        if seen.any():
+            tau[seen] = exploitation(log_mass[seen], log_variance[seen])
+            rho[seen] = exploration(largest[seen].max(), mean[seen], sd[seen])
+        return self.active[int(np.argmax(utility(visits, tau, rho, self.delta)))]
+
+    def step(self, rng: np.random.Generator, label: str) -> None:
+        """Global update: propose a topology from the one just visited."""
+        self.count(propose(rng, label))

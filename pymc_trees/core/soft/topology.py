@@ -1,0 +1,135 @@
+"""Topologies of binary trees: their labels, their prior and how one leads to another.
+
+A topology is named by its nodes in preorder, ``S`` for a split and ``L`` for a leaf: ``"L"`` is the
+stump, ``"SLL"`` one split, ``"SSLLL"`` has its left child split and ``"SLSLL"`` its right one.
+"""
+
+import numpy as np
+from numba import njit
+
+STUMP = "L"
+GROW, PRUNE, STAY = 0.6, 0.3, 0.1
+"""Probabilities of the proposals, those of the authors' program; see `propose`."""
+
+
+def check_topology(label: str) -> str:
+    """The label itself, when it names a topology.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    branches = 1
+    for at, node in enumerate(label if isinstance(label, str) else ""):
+        if branches == 0 or node not in "SL":
+            break
+        branches += 1 if node == "S" else -1
+        if branches == 0 and at + 1 == len(label):
+            return label
+    raise ValueError(
+        f"{label!r} is not a topology: write its nodes in preorder, S for a split and L for a "
+        "leaf, for example 'L', 'SLL', 'SSLLL'."
+    )
+
+
+def n_splits(label: str) -> int:
+    """Number of split nodes."""
+    return len(label) // 2
+
+
+def node_table(label: str) -> np.ndarray:
+    """(nodes, 2) int64: right child (-1 for a leaf), and place among the splits or the leaves.
+
+    The left child of a split is the next node.
+    """
+    table = np.empty((len(label), 2), dtype=np.int64)
+    waiting: list[int] = []  # splits whose left subtree is not finished
+    counts = {"S": 0, "L": 0}
+    for at, node in enumerate(label):
+        table[at] = -1, counts[node]
+        counts[node] += 1
+        if node == "S":
+            waiting.append(at)
+        elif waiting and at + 1 < len(label):
+            table[waiting.pop(), 0] = at + 1
+    return table
+
+
+def node_depths(label: str) -> np.ndarray:
+    """(nodes,) int64 depths, 0 for the root."""
+    depths, waiting = np.empty(len(label), dtype=np.int64), [0]
+    for at, node in enumerate(label):
+        depths[at] = waiting.pop()
+        if node == "S":
+            waiting += [depths[at] + 1] * 2
+    return depths
+
+
+def split_probability(depth, alpha: float, beta: float):
+    """Prior probability that a node splits (below eq. 6)."""
+    return alpha * (1.0 + depth) ** -beta
+
+
+def log_prior(label: str, alpha: float, beta: float) -> float:
+    """Log of p(m), eq. 6; the probabilities of all topologies sum to one.
+
+    There is no factor for valid splits: a soft gate can always be placed.
+    """
+    p = split_probability(node_depths(label), alpha, beta)
+    is_split = np.array([node == "S" for node in label])
+    return float(np.log(np.where(is_split, p, 1.0 - p)).sum())
+
+
+@njit(cache=True)
+def draw_kinds(rng, alpha, beta, max_nodes):
+    """Whether each node splits, in preorder, of a topology drawn from eq. 6."""
+    kinds = np.zeros(max_nodes, dtype=np.bool_)
+    waiting = np.zeros(max_nodes + 1, dtype=np.int64)  # depths of nodes to come
+    nodes, height = 0, 1
+    while height > 0:
+        height -= 1
+        depth = waiting[height]
+        if nodes + height + 1 > max_nodes:
+            raise ValueError(
+                "A soft tree drawn from the prior has more nodes than max_nodes: declare it with "
+                "a larger max_nodes, or with a smaller alpha or larger beta."
+            )
+        if rng.random() < alpha * (1.0 + depth) ** -beta:
+            kinds[nodes] = True
+            waiting[height] = waiting[height + 1] = depth + 1
+            height += 2
+        nodes += 1
+    return kinds[:nodes]
+
+
+def draw_topology(rng: np.random.Generator, alpha: float, beta: float, max_nodes: int) -> str:
+    """Topology from the prior of eq. 6; ValueError when it has more than ``max_nodes`` nodes."""
+    return "".join("S" if split else "L" for split in draw_kinds(rng, alpha, beta, max_nodes))
+
+
+def check_room(nodes: int, max_nodes: int) -> None:
+    """Stop with an error when a topology does not fit the value of the random variable."""
+    if nodes > max_nodes:
+        raise ValueError(
+            f"A topology outgrew max_nodes={max_nodes}: declare the SoftDecisionTree with a larger "
+            f"one, for example max_nodes={2 * max_nodes + 1}."
+        )
+
+
+def propose(rng: np.random.Generator, label: str) -> str:
+    """Topology to look at next (section 3.2): grow a leaf, prune a twig, or stay.
+
+    The stump has nothing to prune, so that it grows where another would prune. This is no
+    Metropolis step: which topologies are looked at does not enter their weights.
+    """
+    move = rng.random()
+    if move < STAY:
+        return label
+    if move < STAY + GROW or label == STUMP:
+        leaves = [at for at, node in enumerate(label) if node == "L"]
+        at = leaves[rng.integers(len(leaves))]
+        return f"{label[:at]}SLL{label[at + 1 :]}"
+    twigs = [at for at in range(len(label)) if label.startswith("SLL", at)]
+    at = twigs[rng.integers(len(twigs))]
+    return f"{label[:at]}L{label[at + 3 :]}"

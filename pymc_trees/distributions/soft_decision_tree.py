@@ -1,0 +1,173 @@
+"""`SoftDecisionTree`: a decision tree with soft gates inside a PyMC model."""
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.forest.seal import fingerprint
+from pymc_trees.core.soft.capacity import default_max_nodes
+from pymc_trees.distributions.data import Data, training_values
+from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
+from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
+from pymc_trees.distributions.soft_evaluation import SoftEvaluate
+from pymc_trees.distributions.soft_tree_rv import SoftTree
+
+
+def SoftDecisionTree(
+    name,
+    X,
+    Y=None,
+    alpha=0.95,
+    beta=1.0,
+    *,
+    leaf=None,
+    h=(0.1, 0.005),
+    dims=None,
+    max_nodes=None,
+):
+    """One Bayesian decision tree whose splits are soft: the model of DCC-Tree.
+
+    At a split a row goes left with probability ``logistic((x . Delta - tau) / h)``: it looks at a
+    weighted mean of the inputs, and the smaller ``h`` the harder it decides. Registers the free
+    random variable ``{name}_forest``, whose value is the encoded tree, and the Deterministic
+    ``name``. Inputs are scaled to [0, 1] by the range of the training rows, at new rows too.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+        Inputs; numeric and finite. Their present range defines the scaling.
+    Y : (n,) array, optional
+        Only sets the kind of the default leaf: classes 0 .. K - 1 of an integer or boolean dtype
+        give a `DirichletLeaf`, floating-point numbers (or None) a `NormalLeaf`.
+    alpha, beta : float
+        A node at depth d splits with prior probability ``alpha * (1 + d)**-beta``; defaults 0.95
+        and 1 (Cochrane 2024, section 4.1). Numbers only: the weight of a topology must not depend
+        on other variables.
+    leaf : NormalLeaf or DirichletLeaf, optional
+        Prior of the leaf values. Default ``NormalLeaf(0, 1)``, which suits a response on that
+        scale, or ``DirichletLeaf(alpha=K, n_classes=K)``, 1 per class (both the authors' program).
+    h : (float, float), default (0.1, 0.005)
+        Sharpness at the start of a warm-up and after it (the authors' program); the model is the
+        one with the second.
+    dims : str or tuple of str, optional
+        Named dimension of the rows.
+    max_nodes : int, optional
+        Room for nodes. Default: for all trees but one in 1e9 of the prior's, 63 nodes at least.
+
+    Returns
+    -------
+    TensorVariable
+        `NormalLeaf`: the mean, shape (n,). `DirichletLeaf`: probabilities, shape (n, n_classes).
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the name of the argument and what to give instead.
+
+    Notes
+    -----
+    ``Delta ~ Dirichlet(1, .., 1)`` over the p inputs (with one input it is 1) and
+    ``tau ~ Beta(1, 1)`` at every split. Noise and whatever else the likelihood needs are priors of
+    the model; Cochrane (2024) has ``pm.InverseGamma("sigma", 1.5, 1.5)``, on the *standard
+    deviation*: eq. 9 squares it.
+
+    With a `DirichletLeaf` the likelihood of DCC-Tree is eq. 8, in which row i counts in leaf k with
+    the probability of its reaching it, ``prod_i prod_k theta[k, y_i] ** phi[i, k]`` with the class
+    probabilities integrated out. That is *not* ``Categorical(p)``, the likelihood whose p is the
+    mean over leaves; they agree where gates are hard. The draws hold probabilities from their
+    conditional under eq. 8, and predictions are means over leaves.
+
+    References
+    ----------
+    Cochrane, Wills and Johnson (2024). Divide, conquer, combine Bayesian decision tree sampling,
+    eq. 4-9.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
+    >>> with pm.Model() as model:
+    ...     mu = pmt.SoftDecisionTree("mu", X, y)
+    ...     sigma = pm.InverseGamma("sigma", 1.5, 1.5)
+    ...     obs = pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    >>> [v.name for v in model.free_RVs]
+    ['mu_forest', 'sigma']
+    """
+    model = pm.modelcontext(None)
+    X_train = training_values(X)
+    n, p = X_train.shape
+    if n == 0:
+        raise ValueError("X has no rows: a tree needs at least one training row.")
+    check_ranges(X_train)
+    for setting, value in (("alpha", alpha), ("beta", beta)):
+        if isinstance(value, Variable):
+            raise TypeError(
+                f"{setting} must be a number for a SoftDecisionTree: topologies are weighed by "
+                "their prior, which must not depend on other random variables."
+            )
+    check_depth_prior(alpha, beta)
+    leaf = check_leaf(_default_leaf(Y, n) if leaf is None else leaf)
+    if leaf.kind not in ("normal", "dirichlet"):
+        raise ValueError(
+            f"leaf={leaf!r}: a SoftDecisionTree takes a NormalLeaf or a DirichletLeaf."
+        )
+    h = _check_sharpness(h)
+    if max_nodes is None:
+        max_nodes = default_max_nodes(float(alpha), float(beta))
+    elif isinstance(max_nodes, bool) or not isinstance(max_nodes, int | np.integer) or max_nodes < 1:
+        raise ValueError(f"max_nodes={max_nodes!r}: must be a whole number of at least 1.")
+    low = X_train.min(axis=0)
+    span = X_train.max(axis=0) - low
+    span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
+    stamp = fingerprint(low, span, h[1], leaf.kind, leaf.n_values)
+    if not isinstance(X, Variable):
+        X = Data(f"{name}_X", X)
+    forest = SoftTree(
+        f"{name}_forest",
+        stamp,
+        leaf,
+        p,
+        int(max_nodes),
+        float(alpha),
+        float(beta),
+        h,
+    )
+    out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], stamp)
+    return pm.Deterministic(name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model)
+
+
+def _default_leaf(Y, n):
+    if Y is None:
+        return NormalLeaf(0.0, 1.0)
+    if isinstance(Y, Variable):
+        Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
+    y = np.asarray(Y)
+    if y.shape != (n,):
+        raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
+    if y.dtype.kind == "f":
+        return NormalLeaf(0.0, 1.0)
+    if y.dtype.kind not in "iub" or y.min() < 0 or y.max() < 1:
+        raise ValueError(
+            "Y must be floating-point numbers, or classes 0 .. K - 1 of at least two kinds as whole "
+            "numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
+        )
+    classes = int(y.max()) + 1
+    return DirichletLeaf(alpha=float(classes), n_classes=classes)
+
+
+def _check_sharpness(h) -> tuple[float, float]:
+    try:
+        first, last = (float(v) for v in h)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"h={h!r}: give two numbers, the sharpness at the start of a warm-up and after it."
+        ) from error
+    if not (np.isfinite(first) and first >= last > 0):
+        raise ValueError(
+            f"h={h!r}: both must be positive, and the second, that of the model, not larger than "
+            "the first."
+        )
+    return first, last

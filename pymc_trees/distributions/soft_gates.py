@@ -1,0 +1,95 @@
+"""Leaf probabilities of a soft tree of any topology as differentiable PyTensor Ops.
+
+The topology is an input (`core.soft.topology.node_table`), so that one compiled function serves all.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_type
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.soft.gates import gate_gradient, leaf_probabilities
+
+_matrix = pt.TensorType("float64", (None, None))
+_vector = pt.TensorType("float64", (None,))
+
+
+class SoftGates(Op):
+    """(n, L) leaf probabilities (eq. 5), and the (n, S) gates (eq. 4) for the gradient."""
+
+    __props__ = ()
+
+    def make_node(self, delta, tau, x, h, table):
+        """Apply to (S, p) weights, (S,) thresholds, scaled rows, sharpness and node table."""
+        inputs = [pt.as_tensor(v) for v in (delta, tau, x, h, table)]
+        return Apply(self, inputs, [_matrix(), _matrix()])
+
+    def perform(self, node, inputs, outputs):
+        """Evaluate."""
+        outputs[0][0], outputs[1][0] = _forward(*inputs[:3], float(inputs[3]), inputs[4])
+
+    def connection_pattern(self, node):
+        """Gradients flow through Delta and tau."""
+        return [[True, True], [True, True], [False] * 2, [False] * 2, [False] * 2]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Gradient with respect to Delta and tau; that of the gates themselves is never asked."""
+        _, _, x, h, table = inputs
+        d_delta, d_tau = SoftGatesGradient()(x, h, table, outputs[1], cotangents[0])
+        return [d_delta, d_tau] + [disconnected_type()] * 3
+
+
+class SoftGatesGradient(Op):
+    """Gradient of ``sum(weight * phi)`` with respect to Delta, (S, p), and tau, (S,)."""
+
+    __props__ = ()
+
+    def make_node(self, x, h, table, gates, weight):
+        """Apply to what `SoftGates` took and gave, and an (n, L) weight."""
+        inputs = [pt.as_tensor(v) for v in (x, h, table, gates, weight)]
+        return Apply(self, inputs, [_matrix(), _vector()])
+
+    def perform(self, node, inputs, outputs):
+        """Evaluate."""
+        x, h, table, gates, weight = inputs
+        outputs[0][0], outputs[1][0] = _backward(x, float(h), table, gates, weight)
+
+
+def _forward(delta, tau, x, h, table):
+    phi = np.empty((x.shape[0], tau.shape[0] + 1))
+    gates = np.empty((x.shape[0], tau.shape[0]))
+    leaf_probabilities(x, delta, tau, h, table, phi, gates)
+    return phi, gates
+
+
+def _backward(x, h, table, gates, weight):
+    d_delta, d_tau = np.zeros((gates.shape[1], x.shape[1])), np.zeros(gates.shape[1])
+    gate_gradient(x, h, table, gates, np.ascontiguousarray(weight), d_delta, d_tau)
+    return d_delta, d_tau
+
+
+@register_funcify_default_op_cache_key(SoftGates)
+def _numba_gates(op, node, **kwargs):
+    forward = numba_njit(_forward)
+
+    @numba_njit
+    def gates(delta, tau, x, h, table):
+        c = np.ascontiguousarray
+        return forward(c(delta), c(tau), c(x), h.item(), c(table))
+
+    return gates, KERNELS_VERSION
+
+
+@register_funcify_default_op_cache_key(SoftGatesGradient)
+def _numba_gradient(op, node, **kwargs):
+    backward = numba_njit(_backward)
+
+    @numba_njit
+    def gradient(x, h, table, gates, weight):
+        c = np.ascontiguousarray
+        return backward(c(x), h.item(), c(table), c(gates), weight)
+
+    return gradient, KERNELS_VERSION

@@ -1,0 +1,290 @@
+"""`MondrianForestClassifier`."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
+from pymc_trees.estimators.checks import finite, positive, whole_number
+from pymc_trees.estimators.draws import predictive_data
+from pymc_trees.estimators.forest import MondrianForest
+
+
+class MondrianForestClassifier(ClassifierMixin, MondrianForest):
+    """Forest of Mondrian trees that learns classes, in a batch or row by row.
+
+    A forest fed row by row, in any order, has the law of a forest fitted at once. Class
+    probabilities are smoothed along the path from the root by a hierarchy of normalized stable
+    processes, and averaged over all ways in which a new point may leave the tree: far from the
+    data all classes are equally likely.
+
+    Splits do not look at the labels, and the wider a feature the more often it is split: bring
+    features to a common scale (`scaling`), and leave out those that say nothing.
+
+    Parameters
+    ----------
+    n_estimators : int, default 100
+        Number of trees (thesis, 5.7).
+    lifetime : float, default inf
+        No split is later (thesis, 5.3.1); in units of 1 over a unit of X.
+    min_samples_split : int, default 2
+        Blocks with fewer rows are paused, as are blocks with one class (thesis, 5.5.1).
+    max_leaf_nodes : int, optional
+        Leaves of a tree at most. A tree with more has its lifetime shortened to the time of the
+        first split too many; the law is still that of a batch.
+    gamma : float, optional
+        The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.
+        Default: 10 times the sum of the ranges of the features seen, which is the ``10 D`` of the
+        thesis (5.7) for D features that fill [0, 1].
+    scaling : None, "first" or (low, high), default None
+        Bring low to 0 and high to 1, each a number or an array of shape (p,); "first" takes the
+        range of the rows of the first call of `fit` or `partial_fit`. Scaling by the range seen
+        so far would move with the data, and is not offered: online and batch would differ.
+    n_jobs : int, optional
+        Threads, as in joblib. The results do not depend on it.
+    random_state : int, RandomState or None
+        Seed of the trees.
+
+    Attributes
+    ----------
+    classes_ : (K,) array
+        Class labels in ascending order.
+    n_samples_seen_ : int
+        Rows learnt.
+    n_features_in_ : int
+        Features.
+    feature_names_in_ : (p,) array
+        Their names, where X had some.
+
+    Raises
+    ------
+    ValueError
+        For settings out of range, labels that are not in `classes_`, and values of X that are
+        missing or infinite: impute them first.
+
+    Notes
+    -----
+    The interpolated Kneser-Ney approximation of the posterior is that of the thesis (5.4.1). All
+    rows are kept, since paused blocks need them; memory is mostly the boxes of the nodes, 16 bytes
+    per node and feature.
+
+    References
+    ----------
+    Lakshminarayanan, B. (2016). Decision Trees and Forests: A Probabilistic Perspective, chapter 5:
+    alg. 5.9 and 5.10, (5.5) to (5.7).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc_trees as pmt
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((200, 2))
+    >>> y = np.where(X[:, 0] > 0.5, "high", "low")
+    >>> forest = pmt.MondrianForestClassifier(n_estimators=20, random_state=1)
+    >>> for part in np.array_split(np.arange(200), 10):
+    ...     forest = forest.partial_fit(X[part], y[part], classes=["high", "low"])
+    >>> forest.predict([[0.9, 0.5], [0.1, 0.5]])
+    array(['high', 'low'], dtype='<U4')
+    >>> forest.predict_proba([[100.0, 100.0]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    _pause_pure = True
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        lifetime=np.inf,
+        min_samples_split=2,
+        max_leaf_nodes=None,
+        gamma=None,
+        scaling=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.min_samples_split = min_samples_split
+        self.max_leaf_nodes = max_leaf_nodes
+        self.gamma = gamma
+        self.scaling = scaling
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Grow all trees anew from the rows of X.
+
+        Parameters
+        ----------
+        X : (n, p) array
+            Finite numbers.
+        y : (n,) array
+            Classes.
+
+        Returns
+        -------
+        MondrianForestClassifier
+            This forest.
+        """
+        return self._fit(X, y, None)
+
+    def partial_fit(self, X, y, classes=None):
+        """Extend the trees by the rows of X; the first call makes them.
+
+        Parameters
+        ----------
+        X : (n, p) array
+            Finite numbers.
+        y : (n,) array
+            Classes.
+        classes : (K,) array
+            All classes there will be; needed at the first call.
+
+        Returns
+        -------
+        MondrianForestClassifier
+            This forest.
+        """
+        if hasattr(self, "n_samples_seen_"):
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes={classes!r} are not those of the first call of partial_fit, "
+                    f"{self.classes_!r}: leave them out, or fit a new forest."
+                )
+            X, codes = self._checked(X, y, reset=False)
+            self._learn(X, codes)
+            return self
+        if classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: all classes there will "
+                "be, since a row of a class never seen before would change every prediction."
+            )
+        return self._fit(X, y, np.unique(classes))
+
+    def _fit(self, X, y, classes):
+        if self.gamma is not None:
+            positive("gamma", finite("gamma", self.gamma, " or None"), " or None")
+        X, codes = self._checked(X, y, reset=True, classes=classes)
+        self._start(X, np.int64)
+        self._learn(X, codes)
+        return self
+
+    def _checked(self, X, y, reset, classes=None):
+        """Rows and class numbers; sets `classes_` where ``reset``."""
+        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
+        check_classification_targets(y)
+        if reset:
+            self.classes_ = np.unique(y) if classes is None else classes
+        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        strange = self.classes_[codes] != y
+        if strange.any():
+            raise ValueError(
+                f"y has classes {np.unique(y[strange])!r} that are not in classes_, "
+                f"{self.classes_!r}: give all of them as classes at the first partial_fit."
+            )
+        return X, codes.astype(np.int64)
+
+    def _empty_labels(self):
+        return make_categories(len(self.classes_), 1)
+
+    def predict_proba(self, X):
+        """Class probabilities, averaged over all extensions of all trees (thesis, (5.6)).
+
+        Parameters
+        ----------
+        X : (n, p) array
+
+        Returns
+        -------
+        (n, K) array
+            Columns in the order of `classes_`.
+        """
+        X = self._inputs(X)
+        gamma = 10 * self._linear_dimension() if self.gamma is None else float(self.gamma)
+        out = np.zeros((len(X), len(self.classes_)))
+
+        def add(rows):
+            for tree, labels in self._trees:
+                add_class_probabilities(tree, labels, gamma, X[rows], out[rows])
+
+        work = len(X) * len(self._trees)
+        self._run(add, [(rows,) for rows in self._pieces(len(X))], work)
+        return out / len(self._trees)
+
+    def predict(self, X):
+        """Most probable class.
+
+        Parameters
+        ----------
+        X : (n, p) array
+
+        Returns
+        -------
+        (n,) array
+        """
+        check_is_fitted(self, "n_samples_seen_")
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def log_predictive_density(self, X, y):
+        """Log probability of each row's class.
+
+        Parameters
+        ----------
+        X : (n, p) array
+        y : (n,) array
+            Classes.
+
+        Returns
+        -------
+        (n,) array
+        """
+        check_is_fitted(self, "n_samples_seen_")
+        _, codes = self._checked(X, y, reset=False)
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X)[np.arange(len(codes)), codes])
+
+    def _sample(self, X, n_samples, random_state):
+        whole_number("n_samples", n_samples, 1)
+        bounds = self.predict_proba(X).cumsum(axis=1)
+        u = check_random_state(random_state).random_sample((len(bounds), n_samples))
+        codes = (u[:, :, None] * bounds[:, -1, None, None] >= bounds[:, None, :]).sum(axis=2)
+        return codes.clip(max=len(self.classes_) - 1)
+
+    def sample_y(self, X, n_samples=1, random_state=None):
+        """Draws of the class of each row, independent of each other.
+
+        Parameters
+        ----------
+        X : (n, p) array
+        n_samples : int, default 1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        (n, n_samples) array
+        """
+        return self.classes_[self._sample(X, n_samples, random_state)]
+
+    def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
+        """Predictive draws, and what was observed, for ArviZ's predictive checks.
+
+        Parameters
+        ----------
+        X : (n, p) array
+            Rows that were held out.
+        y : (n,) array, optional
+            Their classes.
+        n_draws : int, default 1000
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior_predictive`` and ``observed_data``, both with ``y``: positions in
+            `classes_`, dimension ``row``.
+        """
+        draws = self._sample(X, n_draws, random_state)
+        observed = None if y is None else self._checked(X, y, reset=False)[1]
+        return predictive_data(draws, observed, {"classes": [str(c) for c in self.classes_]})

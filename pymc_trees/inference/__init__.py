@@ -1,0 +1,1 @@
+"""How are whole posteriors inferred outside of `pm.sample`?"""

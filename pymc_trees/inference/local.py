@@ -1,0 +1,87 @@
+"""Local inference: the chains of one topology, warmed up once and run on at every visit."""
+
+from typing import Any
+
+import numpy as np
+from pymc.step_methods.state import DataClassState, dataclass_state
+
+from pymc_trees.inference.nuts import run_chain, start_chain
+from pymc_trees.inference.soft_posterior import SoftPosterior
+
+ANNEAL = (0.075, 0.85)
+"""Part of a warm-up in which h falls: iterations 75 to 850 of 1,000 in the authors' program."""
+RESTARTS = 3
+"""Further warm-ups of a chain that still diverges; after that the geometry is to blame."""
+REJECTED = 0.2
+"""One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
+
+
+@dataclass_state
+class LocalChain(DataClassState):
+    """One chain of one topology between visits."""
+
+    nuts: Any
+    """`nuts.NutsChain`"""
+    warm_ups: int
+    gradients: int
+    """Gradient evaluations so far."""
+
+
+@dataclass_state
+class Visit(DataClassState):
+    """What one chain did at one visit."""
+
+    chain: LocalChain
+    draws: np.ndarray
+    """(n, d)"""
+    divergences: int
+
+
+def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
+    """h at iteration i of a warm-up of n: it falls by a constant amount between two levels."""
+    start, stop = ANNEAL[0] * n, ANNEAL[1] * n
+    share = min(max((i - start) / max(stop - start, 1.0), 0.0), 1.0)
+    return h[0] + share * (h[1] - h[0])
+
+
+def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int):
+    """Chain that has adapted to a topology, from a start drawn from the prior.
+
+    Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it adapts
+    anew from where it stands, each time half as long again and with half as many rejections as aim;
+    one that does not move starts from another draw.
+    """
+    h = posterior.op.h
+    gradients, moves, run = 0, False, None
+    for attempt in range(1 + RESTARTS):
+        n = tune + attempt * (tune // 2)
+        falls = not moves  # a chain in place has h where it belongs
+        posterior.bind(label)
+        start = run.chain.position if moves else posterior.draw_start(rng)
+        chain = start_chain(posterior.density, start, rng, 1.0 - REJECTED * 0.5**attempt)
+        run = run_chain(
+            posterior.density,
+            chain,
+            n,
+            tune=True,
+            before_each=(
+                (lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h))) if falls else None
+            ),
+        )
+        gradients += run.gradients
+        run = run_chain(posterior.density, run.chain, max(tune // 20, 1))
+        gradients += run.gradients
+        moves = bool((np.ptp(run.draws, axis=0) > 0).any()) or len(run.draws) == 1
+        if moves and not run.diverging.any():
+            break
+    return LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
+
+
+def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> Visit:
+    """Run a chain on at the model's sharpness."""
+    posterior.bind(label)
+    run = run_chain(posterior.density, chain.nuts, n)
+    after = LocalChain(
+        nuts=run.chain, warm_ups=chain.warm_ups, gradients=chain.gradients + run.gradients
+    )
+    return Visit(chain=after, draws=run.draws, divergences=int(run.diverging.sum()))

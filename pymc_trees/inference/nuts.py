@@ -1,0 +1,115 @@
+"""PyMC's NUTS on a compiled log-density of any dimension: the one file that touches its private
+parts, which `tests/inference/test_nuts_private.py` pins.
+
+PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so that
+a model of one flat vector stands in for its names and shapes, and the density is handed over.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.blocking import RaveledVars
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
+from pymc.step_methods.state import DataClassState, dataclass_state
+
+WEIGHT = 10
+"""Draws that the first guess of the variances counts for, as in `pymc.init_nuts`."""
+
+
+class Density:
+    """What NUTS asks of PyMC's compiled log-density: value and gradient of a vector."""
+
+    _raveled_inputs = True
+    dtype = "float64"
+
+    def __init__(self, function):
+        self._pytensor_function = function
+        self._extra_vars_shared: dict = {}
+
+
+@dataclass_state
+class NutsChain(DataClassState):
+    """One chain of one topology between visits; everything that NUTS adapted is in it."""
+
+    position: np.ndarray
+    """(d,) last draw."""
+    state: Any
+    """`sampling_state` of the step method: step size, variances, generators."""
+
+
+@dataclass
+class Run:
+    """Draws of one chain."""
+
+    chain: NutsChain
+    draws: np.ndarray
+    """(n, d)"""
+    diverging: np.ndarray
+    """(n,) bool"""
+    gradients: int
+    """Gradient evaluations."""
+
+
+@cache
+def _stand_in(d: int) -> pm.Model:
+    with pm.Model(model=None) as model:  # not a part of the model on the stack
+        pm.Flat("q", shape=d)
+    return model
+
+
+def _make_step(density, position, rng, target_accept) -> pm.NUTS:
+    d = len(position)
+    potential = QuadPotentialDiagAdapt(d, position.copy(), np.ones(d), WEIGHT, rng=rng.spawn(1)[0])
+    return pm.NUTS(
+        model=_stand_in(d),
+        logp_dlogp_func=density,
+        potential=potential,
+        initial_point={"q": position},
+        target_accept=target_accept,
+        rng=rng.spawn(1)[0],
+    )
+
+
+def start_chain(
+    density: Density, position: np.ndarray, rng: np.random.Generator, target_accept: float
+) -> NutsChain:
+    """Chain that has not adapted yet."""
+    step = _make_step(density, position, rng, target_accept)
+    return NutsChain(position=position.copy(), state=step.sampling_state)
+
+
+def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_each=None) -> Run:
+    """Run a chain on.
+
+    Parameters
+    ----------
+    density : Density
+        Value and gradient of the topology's log-density.
+    n : int
+        Iterations.
+    tune : bool
+        Whether step size and variances are adapted.
+    before_each : callable, optional
+        Called with the number of each iteration before it.
+    """
+    step = _make_step(density, chain.position, np.random.default_rng(0), 0.8)  # all of the state
+    # The initial guess of the variances is a frozen part of a state.
+    step.potential._initial_mean = chain.state.potential._initial_mean
+    step.sampling_state = chain.state
+    step.tune = tune
+    d = len(chain.position)
+    q = RaveledVars(chain.position, (("q", (d,), d, np.dtype("float64")),))
+    draws, diverging, gradients = np.empty((n, d)), np.empty(n, dtype=bool), 0
+    with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that diverges
+        for i in range(n):
+            if before_each is not None:
+                before_each(i)
+            q, [stats] = step.astep(q)
+            draws[i], diverging[i] = q.data, stats["diverging"]
+            gradients += int(stats["tree_size"])
+    step.step_adapt._tuned_stats.clear()  # a record of acceptances that grows with every draw
+    moved = NutsChain(position=q.data.copy(), state=step.sampling_state)
+    return Run(moved, draws, diverging, gradients)

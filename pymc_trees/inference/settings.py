@@ -1,0 +1,31 @@
+"""Checked settings of a DCC-Tree run."""
+
+import numpy as np
+
+from pymc_trees.inference.dcc import Settings
+
+LEAST = {
+    "chains": 1,
+    "local_draws": 2,
+    "tune": 20,
+    "importance_draws": 1,
+    "initial_trees": 1,
+    "threshold": 0,
+    "max_active": 1,
+}
+
+
+def check_number(name: str, value, least: int) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}: must be a whole number of at least {least}.")
+    return int(value)
+
+
+def check_settings(settings: Settings) -> Settings:
+    """The settings, when all are in range."""
+    numbers = {name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()}
+    share = settings.exploration
+    if not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
+        raise ValueError(f"exploration={share!r}: must be a number from 0 to 1.")
+    return Settings(**numbers, exploration=float(share))

@@ -1,0 +1,243 @@
+"""`DCCTree`: divide, conquer, combine as a step of `pm.sample`."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+from pymc_trees.inference.dcc import DCC, Settings
+from pymc_trees.inference.settings import check_settings
+from pymc_trees.inference.soft_model import read_model
+from pymc_trees.inference.soft_posterior import SoftPosterior
+
+
+@dataclass_state
+class DCCTreeState(StepMethodState):
+    """What the step needs to go on exactly where it was."""
+
+    tune: bool
+    kept: dict[str, Any]
+
+
+class DCCTree(BlockedStep):
+    """Sampler of a model with one `SoftDecisionTree`: it infers every free variable together.
+
+    While `pm.sample` tunes, each iteration is one global iteration of DCC-Tree: new topologies are
+    warmed up by NUTS, the one of the highest utility is visited, its evidence estimated, another
+    topology proposed. After tuning each draw is a topology, by its posterior weight, and its
+    parameters: independent draws, so that agreement between chains speaks of the weights too.
+    ``pm.sample()`` assigns this step by itself. `sample_dcc` runs the same on one set of
+    topologies for all chains, on several cores, and reports the topologies.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        The tree, or all free variables. The step takes all of them in any case: the weights of
+        topologies integrate over everything.
+    chains : int, default 4
+        Local chains per topology.
+    local_draws : int, default 100
+        Draws per local chain and visit (Cochrane 2024, section 4.1).
+    tune : int, default 2000
+        Warm-up of a local chain (Cochrane 2024, section 4.1).
+    importance_draws : int, default 10
+        Pseudo-draws per Gaussian of the evidence (Cochrane 2024, section 4.1).
+    initial_trees, threshold, max_active, exploration
+        See `sample_dcc`.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError, NotImplementedError
+        For settings out of range, a model that is not one soft tree and continuous variables, or
+        another step on a variable of the model.
+
+    Notes
+    -----
+    Statistics per draw: ``n_leaves`` and ``log_evidence`` of its topology, ``weight`` (posterior
+    probability of that topology, NaN while tuning), ``n_topologies`` (visited so far) and
+    ``divergences`` (of all local chains after their warm-up).
+
+    References
+    ----------
+    Cochrane, Wills and Johnson (2024). Divide, conquer, combine Bayesian decision tree sampling,
+    algorithm 1, eq. 14, 28-29, 46.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
+    >>> with pm.Model():
+    ...     mu = pmt.SoftDecisionTree("mu", X, y)
+    ...     obs = pm.Normal("y", mu, 0.5, observed=y, shape=mu.shape)
+    ...     step = pmt.DCCTree(tune=500)
+    >>> step.name
+    'dcctree'
+    """
+
+    name = "dcctree"
+    default_blocked = True
+    default_tune_steps = 500
+    _state_class = DCCTreeState
+    stats_dtypes_shapes = {
+        "n_leaves": (np.int64, []),
+        "log_evidence": (np.float64, []),
+        "weight": (np.float64, []),
+        "n_topologies": (np.int64, []),
+        "divergences": (np.int64, []),
+    }
+
+    def __init__(
+        self,
+        vars=None,
+        chains=4,
+        local_draws=100,
+        tune=2000,
+        *,
+        importance_draws=10,
+        initial_trees=100,
+        threshold=5,
+        max_active=100,
+        exploration=0.0,
+        model=None,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
+    ):
+        model = pm.modelcontext(model)
+        read_model(model)
+        self.settings = check_settings(
+            Settings(
+                chains=chains,
+                local_draws=local_draws,
+                tune=tune,
+                importance_draws=importance_draws,
+                initial_trees=initial_trees,
+                threshold=threshold,
+                max_active=max_active,
+                exploration=exploration,
+            )
+        )
+        self.model = model
+        self.vars = list(model.value_vars)
+        # PyMC hands over value variables. Without a model on the stack it could not be told that
+        # all are wanted, and others may have got steps of their own, which do no harm.
+        given = [] if vars is None else (vars if isinstance(vars, list | tuple) else [vars])
+        assigned = any(v is w for v in given for w in model.value_vars)
+        self.shared = assigned and len(given) < len(self.vars)
+        if self.shared and _model_on_stack() is not None:
+            missing = [v.name for v in self.vars if not any(v is w for w in given)]
+            raise ValueError(
+                f"DCCTree infers every free variable of the model together, and {missing} have "
+                "another step: leave them to DCCTree."
+            )
+        self.rng = get_random_generator(rng)
+        self.tune = True
+        self._forget()
+
+    def _forget(self):
+        self.dcc: DCC | None = None
+        self.combined = None
+        self.pools: dict = {}
+        self.last: dict | None = None
+        self.restored: dict | None = None
+
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before: one instance may serve several."""
+        super().setup_chain(rng, tune, draws)
+        if tune < 1:
+            raise ValueError(
+                "tune=0: DCCTree finds and weighs topologies while pm.sample tunes; give "
+                "pm.sample tune=100 or more."
+            )
+        self.tune = True
+        self._forget()
+
+    def step(self, point):
+        """One global iteration while tuning; then one draw of the combined posterior."""
+        if self.last is not None and not self.shared:
+            moved = [n for n, v in self.last.items() if not np.array_equal(v, point[n])]
+            if moved:
+                raise ValueError(
+                    f"Another step moved {moved}: DCCTree infers every free variable of the model "
+                    "together; leave them to it."
+                )
+        dcc = self._dcc()
+        if self.tune:
+            label = dcc.iterate()
+            q = dcc.topologies[label].draws[-1][0, -1]
+            log_evidence, weight = dcc.topologies[label].estimate[0], np.nan
+        else:
+            if self.combined is None:
+                self.combined = dcc.combine()
+            k = self.rng.choice(len(self.combined.labels), p=self.combined.weight)
+            label = self.combined.labels[k]
+            log_evidence, weight = self.combined.log_evidence[k], self.combined.weight[k]
+            if label not in self.pools:
+                evidence = dcc.evidence(label)
+                self.pools[label] = evidence.points, evidence.probabilities
+            points, probabilities = self.pools[label]
+            q = points[self.rng.choice(len(points), p=probabilities)]
+        dcc.posterior.bind(label)
+        self.last = dcc.posterior.point(q, self.rng)
+        stats = {
+            "n_leaves": label.count("L"),
+            "log_evidence": float(log_evidence),
+            "weight": float(weight),
+            "n_topologies": sum(bool(t.draws) for t in dcc.topologies.values()),
+            "divergences": sum(t.divergences for t in dcc.topologies.values()),
+        }
+        return {**point, **self.last}, [stats]
+
+    def _dcc(self) -> DCC:
+        if self.dcc is None:
+            posterior = SoftPosterior(self.model)
+            if self.restored is None:
+                self.dcc = DCC(posterior, self.settings, int(self.rng.integers(2**31)))
+            else:
+                self.dcc = DCC.resume(posterior, self.settings, self.restored)
+        return self.dcc
+
+    @property
+    def kept(self) -> dict:
+        """The run so far, for the saved state."""
+        if self.dcc is None:
+            return self.restored or {}
+        return self.dcc.state()
+
+    @kept.setter
+    def kept(self, kept):
+        self._forget()
+        self.restored = kept or None
+
+    def __getstate__(self):
+        """Without compiled functions; each process makes its own."""
+        kept = self.kept
+        return {**self.__dict__, "dcc": None, "restored": kept or None, "pools": {}}
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Best for a soft tree, and for everything else in its model."""
+        model = _model_on_stack()
+        if is_soft_tree(var) or (
+            model is not None
+            and any(is_soft_tree(rv) for rv in model.free_RVs)
+            and any(var is rv for rv in model.free_RVs)
+        ):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+def _model_on_stack():
+    return pm.Model.get_context(error_if_none=False)

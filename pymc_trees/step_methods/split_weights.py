@@ -1,0 +1,189 @@
+"""`SplitWeights`: Dirichlet split weights given the trees."""
+
+import numpy as np
+import pymc as pm
+from pymc.logprob.transforms import SimplexTransform
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.random.basic import DirichletRV
+
+from pymc_trees.core.forest.fields import sizes
+from pymc_trees.core.forest.summary import column_choices_of
+from pymc_trees.core.samplers.split_weights import draw_log_weights
+from pymc_trees.distributions.forest_rv import N_DESIGN, is_forest
+from pymc_trees.targets.graph import compile_values
+
+
+@dataclass_state
+class SplitWeightsState(StepMethodState):
+    """Nothing but the generator is kept between steps."""
+
+
+def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
+    """Forests whose split weights are this variable; None when anything else depends on it."""
+
+    def sees(variables):
+        return any(v is rv for v in ancestors(variables, blockers=model.basic_RVs))
+
+    if any(sees([potential]) for potential in model.potentials):
+        return None
+    found = []
+    for other in model.basic_RVs:
+        if other is rv or not sees(other.owner.inputs):
+            continue
+        if not is_forest(other):
+            return None
+        settings = other.owner.inputs[2 + N_DESIGN :]
+        seeing = [k for k, setting in enumerate(settings) if sees([setting])]
+        weights = settings[2]
+        direct = isinstance(weights.owner.op, Elemwise) and rv in weights.owner.inputs
+        if seeing != [2] or not direct:
+            return None
+        found.append(other)
+    return found
+
+
+class SplitWeights(BlockedStep):
+    """Gibbs step for Dirichlet split weights of forests.
+
+    NUTS cannot sample a sparse Dirichlet. Given the trees, this step draws the weights from a
+    conditional made Dirichlet-like by auxiliary variables, which is exact although each split
+    chooses among the columns that vary in its node only. ``pm.sample()`` assigns it by itself to a
+    `pymc.Dirichlet` that is the ``split_prior`` of forests and of nothing else. A concentration of
+    ``theta / p`` for each of p columns gives DART, whose ``theta`` may have a prior.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Dirichlet variables. Default: all that are the split weights of a forest.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError
+        A variable that is not the Dirichlet split prior of a forest, or that something else
+        depends on.
+
+    References
+    ----------
+    Linero (2018). Bayesian regression trees for high-dimensional prediction and variable selection.
+    Journal of the American Statistical Association 113(522), 626-636, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(1).random((30, 10))
+    >>> with pm.Model():
+    ...     weights = pm.Dirichlet("weights", np.full(10, 0.1))
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5, split_prior=weights)
+    ...     step = pmt.SplitWeights([weights])
+    >>> step.name
+    'splitweights'
+    """
+
+    name = "splitweights"
+    default_blocked = True
+    _state_class = SplitWeightsState
+    stats_dtypes_shapes: dict = {}
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        model=None,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
+    ):
+        model = pm.modelcontext(model)
+        if vars is None:
+            vars = [rv for rv in model.free_RVs if _is_split_prior(model, rv)]
+        vars = vars if isinstance(vars, list | tuple) else [vars]
+        rvs = [model.values_to_rvs.get(v, v) for v in vars]
+        unable = [getattr(rv, "name", rv) for rv in rvs if not _is_split_prior(model, rv)]
+        if unable or not rvs:
+            raise ValueError(
+                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is given as split_prior "
+                "to BART or DecisionTree, as it is, and to nothing else. Leave it to pm.sample()."
+            )
+        self.vars = [model.rvs_to_values[rv] for rv in rvs]
+        self.rng = get_random_generator(rng)
+        self._blocks = [_Block(model, rv) for rv in rvs]
+
+    def step(self, point):
+        """Draw every vector of weights once."""
+        point = dict(point)
+        for block in self._blocks:
+            point[block.name] = block.draw(self.rng, point)
+        return point, [{}]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Best for the Dirichlet split weights of forests."""
+        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        if model is not None and _is_split_prior(model, var):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+def _is_split_prior(model, rv):
+    if not (isinstance(rv, Variable) and rv.owner and isinstance(rv.owner.op, DirichletRV)):
+        return False
+    if rv not in model.rvs_to_values or rv.ndim != 1:
+        return False
+    if not isinstance(model.rvs_to_transforms.get(rv), SimplexTransform):
+        return False
+    return bool(forests_split_by(model, rv))
+
+
+class _Block:
+    """One vector of weights and the forests it splits."""
+
+    def __init__(self, model, rv):
+        self.name = model.rvs_to_values[rv].name
+        concentration = rv.owner.op.dist_params(rv.owner)[0]
+        [concentration] = model.replace_rvs_by_values([concentration])
+        self._concentration, self._names = compile_values(model, [concentration], [])
+        self._size = rv.type.shape[0]
+        self._forests = []
+        for forest in forests_split_by(model, rv) or []:
+            design = [np.asarray(v.data) for v in forest.owner.inputs[2 : 2 + N_DESIGN]]
+            self._size = design[0].shape[1]
+            layout = sizes(forest.owner.op.layout)
+            self._forests.append((model.rvs_to_values[forest].name, design, layout))
+
+    def draw(self, rng, point):
+        """New value of the variable."""
+        [concentration] = self._concentration(*(point[name] for name in self._names))
+        splits, sets, counts = np.zeros(self._size), [], []
+        for name, (X, grid, offsets, stamp), layout in self._forests:
+            value = np.ascontiguousarray(point[name])
+            of_this = column_choices_of(value, X, grid, offsets, float(stamp), layout)
+            splits += of_this[0]
+            sets.append(of_this[1])
+            counts.append(of_this[2])
+        value = np.append(point[self.name], -np.sum(point[self.name]))
+        largest = value.max()
+        log_weights = value - (largest + np.log(np.sum(np.exp(value - largest))))
+        log_weights = draw_log_weights(
+            rng,
+            log_weights,
+            np.broadcast_to(np.asarray(concentration, dtype=np.float64), splits.shape).copy(),
+            splits,
+            np.concatenate(sets),
+            np.concatenate(counts),
+        )
+        return log_weights[:-1] - log_weights.mean()
+
+
+__all__ = ["SplitWeights"]

@@ -1,0 +1,42 @@
+"""Which target a forest has: the quickest that treats its likelihood exactly."""
+
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.targets.compiled import Target
+from pymc_trees.targets.graph import NotConjugateError
+from pymc_trees.targets.laplace import LaplaceTarget
+from pymc_trees.targets.rowwise import NotRowwiseError
+from pymc_trees.targets.whole import WholeTarget
+
+NORMAL = ("normal", "normal_vector")
+"""Kinds of leaves that any likelihood can have."""
+
+
+def read_target(model: pm.Model, forest: Variable, any_likelihood: bool):
+    """Target of a forest.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it.
+    any_likelihood : bool
+        Whether the sampler goes beyond likelihoods whose leaf values integrate out.
+
+    Raises
+    ------
+    NotConjugateError
+        When the sampler cannot treat the likelihood, with what to use instead.
+    """
+    try:
+        return Target(model, forest)
+    except NotConjugateError:
+        if not any_likelihood or forest.owner.op.leaf not in NORMAL:
+            raise
+    try:
+        return LaplaceTarget(model, forest)
+    except NotRowwiseError:
+        pass
+    return WholeTarget(model, forest)

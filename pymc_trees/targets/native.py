@@ -1,0 +1,184 @@
+"""PyTensor graphs as native functions that compiled kernels call, one for each model.
+
+A kernel knows such a function by its address alone, so that it need not be compiled for each
+model. The function has the C signature
+
+    int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
+
+and writes ``width`` numbers for each of the u rows asked for; it returns 0, or 1 after an
+exception. ``data`` holds the numbers of everything that does not see the forest, ``table`` says
+where each of them lies (`UnitData`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor
+from numba import carray, cfunc, types
+from pytensor.graph.basic import Variable
+
+SIGNATURE = types.int64(types.int64, *[types.voidptr] * 5)
+
+
+class Group(NamedTuple):
+    """Likelihood of units, as graphs."""
+
+    outputs: Variable
+    rows: Variable
+    units: Variable
+    free: list[Variable]
+    row_of: Variable | None
+    """Row of each unit, an expression; None where units are rows."""
+
+
+class UnitData(NamedTuple):
+    """Numbers of a point, as native functions read them."""
+
+    table: np.ndarray
+    """int64: size of ``data``; start, stop and shape of each free array; then for each group with
+    an index: place of its row pointers and of its units, ended by those."""
+    data: np.ndarray
+    """float64: free arrays, one after another."""
+
+
+def pack(free: list[np.ndarray], units_of: list[tuple[np.ndarray, np.ndarray]]) -> UnitData:
+    """Numbers of a point.
+
+    Parameters
+    ----------
+    free : list of arrays of at least one dimension
+        Free arrays of all groups.
+    units_of : list of (pointers, units)
+        For each group with an index: ``units[pointers[i]:pointers[i + 1]]`` are those of row i.
+    """
+    head = [sum(a.size for a in free)]
+    start = 0
+    for a in free:
+        head += [start, start + a.size, *a.shape]
+        start += a.size
+    place = len(head) + 2 * len(units_of)
+    tail = []
+    for pointers, units in units_of:
+        head += [place, place + pointers.size]
+        place += pointers.size + units.size
+        tail += [pointers, units]
+    table = np.concatenate([np.array(head, dtype=np.int64), *tail]).astype(np.int64)
+    data = np.concatenate([np.ravel(a) for a in free]) if free else np.zeros(1)
+    return UnitData(table, np.ascontiguousarray(data, dtype=np.float64))
+
+
+def read_free(free: list[Variable], at: int) -> tuple[list[str], int]:
+    """Source of the free arrays whose entries of the table begin at ``at``, and where they end."""
+    found = []
+    for variable in free:
+        shape = "".join(f"table[{at + 2 + d}], " for d in range(variable.ndim))
+        found.append(f"data[table[{at}]:table[{at + 1}]].reshape(({shape}))")
+        at += 2 + variable.ndim
+    return found, at
+
+
+@dataclass
+class NativeFunction:
+    """A native function of several groups of units; compiled when its address is first asked for.
+
+    Parameters
+    ----------
+    groups : list of Group
+        Groups of units; the numbers of the units of a row are added up.
+    results : list of (u, width) variables
+        What to compute of each group.
+    n_values, width : int
+        Outputs and results per row.
+    """
+
+    groups: list[Group]
+    results: list[Variable]
+    n_values: int
+    width: int
+    _compiled: Any = None
+
+    @property
+    def address(self) -> int:
+        """Where the compiled function is."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled.address
+
+    def __getstate__(self):
+        """Without the compiled function, which belongs to one process."""
+        return {**self.__dict__, "_compiled": None}
+
+    def _compile(self):
+        names = {"np": np, "carray": carray}
+        for g, (group, result) in enumerate(zip(self.groups, self.results, strict=True)):
+            function = pytensor.function(
+                [group.outputs, group.rows, group.units, *group.free],
+                result,
+                mode="NUMBA",
+                on_unused_input="ignore",
+                trust_input=True,
+            )
+            names[f"group_{g}"] = function.vm.jit_fn
+        source = self._source()
+        exec(compile(source, "<likelihood of a forest>", "exec"), names)
+        return cfunc(SIGNATURE)(names["evaluate"])
+
+    def _source(self) -> str:
+        width, n_values = self.width, self.n_values
+        lines = [
+            "def evaluate(n, rows, outputs, table, data, result):",
+            "    try:",
+            "        rows = carray(rows, (n,), np.int64)",
+            f"        outputs = carray(outputs, (n, {n_values}), np.float64)",
+            f"        result = carray(result, (n, {width}), np.float64)",
+            # carray wants a size; every place read is inside
+            "        table = carray(table, (1 << 40,), np.int64)",
+            "        data = carray(data, (table[0],), np.float64)",
+            "        result[:] = 0.0",
+        ]
+        at, arguments = 1, []
+        for group in self.groups:
+            own, at = read_free(group.free, at)
+            arguments.append(own)
+        for g, (group, own) in enumerate(zip(self.groups, arguments, strict=True)):
+            if group.row_of is None:
+                given = ", ".join(["outputs", "rows", "rows", *own])
+                lines += [
+                    f"        found = group_{g}({given})[0]",
+                    "        for i in range(n):",
+                    f"            for j in range({width}):",
+                    "                result[i, j] += found[i, j]",
+                ]
+                continue
+            given = ", ".join(["their_outputs", "their_rows", "units", *own])
+            lines += [
+                f"        pointers, members = table[{at}], table[{at + 1}]",
+                *_UNITS.format(n_values=n_values).splitlines(),
+                f"        found = group_{g}({given})[0]",
+                "        for u in range(total):",
+                f"            for j in range({width}):",
+                "                result[owner[u], j] += found[u, j]",
+            ]
+            at += 2
+        lines += ["        return 0", "    except Exception:", "        return 1"]
+        return "\n".join(lines)
+
+
+_UNITS = """\
+        total = 0
+        for i in range(n):
+            total += table[pointers + rows[i] + 1] - table[pointers + rows[i]]
+        units = np.empty(total, dtype=np.int64)
+        owner = np.empty(total, dtype=np.int64)
+        their_rows = np.empty(total, dtype=np.int64)
+        their_outputs = np.empty((total, {n_values}))
+        u = 0
+        for i in range(n):
+            for k in range(table[pointers + rows[i]], table[pointers + rows[i] + 1]):
+                units[u] = table[members + k]
+                owner[u] = i
+                their_rows[u] = rows[i]
+                their_outputs[u] = outputs[i]
+                u += 1
+"""

@@ -1,0 +1,189 @@
+"""Likelihood terms of single rows, cut out of a model's graph.
+
+A term is row-wise when entry i of it is a function of row i of the forest's outputs and of
+numbers that do not see the forest. Whether it is follows from the Ops between the two, each of
+which must treat the rows alike and apart (`row_ops`); anything else is `NotRowwiseError`, never a
+guess. The result is a graph over *some* rows: what does not see the forest is cut off, becomes
+data, and is taken at those rows.
+
+Indexing makes a term of one row a term of several: ``mu[group]`` has as many entries as
+``group``, and entry j sees row ``group[j]``. Entries of terms are called units.
+"""
+
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.op import Op
+from pytensor.graph.traversal import graph_inputs
+from pytensor.raise_op import CheckAndRaise
+
+from pymc_trees.targets.affine import passes_through
+from pymc_trees.targets.graph import dependent_on
+
+
+class NotRowwiseError(Exception):
+    """An expression is not known to treat the rows apart; the text says which Op stopped it."""
+
+
+@dataclass
+class Aligned:
+    """An expression over some units, made from one over all of them."""
+
+    var: Variable
+    axis: int
+    """Axis of the rows, or of the units once ``index`` is set."""
+    index: Variable | None = None
+    """Row of each unit; None where units are rows."""
+
+
+@dataclass
+class FreeInput:
+    """An expression that does not see the forest, and the input that stands for it."""
+
+    expression: Variable
+    input: Variable
+    """float64, with the number of dimensions of the expression, but at least one."""
+
+
+@dataclass
+class UnitTerm:
+    """Log-likelihood of single units of a term."""
+
+    value: Variable
+    """(u,) log-likelihood of the units asked for."""
+    outputs: Variable
+    """(u, K) input: the forest's outputs at the row of each."""
+    rows: Variable
+    """(u,) int64 input: row of each unit."""
+    units: Variable
+    """(u,) int64 input: number of each unit; not used where units are rows."""
+    index: Variable | None
+    """Row of each unit, an expression; None where units are rows."""
+    free: list[FreeInput]
+
+
+@dataclass
+class Reader:
+    """State of the reading of one term."""
+
+    outputs: Variable
+    seeing: set[Variable]
+    some_outputs: Variable
+    rows: Variable = field(default_factory=lambda: pt.lvector("rows"))
+    units: Variable = field(default_factory=lambda: pt.lvector("units"))
+    free: list[FreeInput] = field(default_factory=list)
+    conditions: list[Aligned] = field(default_factory=list)
+    """What must hold for a unit to have a positive likelihood."""
+    memo: dict = field(default_factory=dict)
+    indices: list[Variable] = field(default_factory=list)
+    """Indices of rows met so far."""
+
+    def read(self, var: Variable) -> Aligned:
+        """Expression that sees the forest, over some units."""
+        if var is self.outputs:
+            return Aligned(self.some_outputs, 0)
+        if var not in self.memo:
+            inner = passes_through(var)
+            if inner is not None and not isinstance(var.owner.op, CheckAndRaise):
+                self.memo[var] = self.read(inner)
+            else:
+                self.memo[var] = read_op(var.owner.op, self, var)
+        return self.memo[var]
+
+    def take(self, var: Variable, axis: int, index: Variable | None) -> Variable:
+        """Expression that does not see the forest, at the units when it has an entry for each."""
+        known = self.known_now(var)
+        narrow = all(b or k == axis for k, b in enumerate(var.type.broadcastable))
+        if narrow and known is not None and known.size and (known == known.flat[0]).all():
+            # one number for all rows, such as that no count is negative: checks of it fall away
+            return pt.constant(np.full((1,) * var.ndim, known.flat[0], dtype=var.type.dtype))
+        new = self._input(var)
+        if axis >= 0 and not var.type.broadcastable[axis]:
+            at = self.rows if index is None else self.units
+            new = new[(slice(None),) * axis + (at,)]
+        elif var.ndim == 0:
+            new = new[0]
+        return pt.neq(new, 0.0) if var.type.dtype == "bool" else new.astype(var.type.dtype)
+
+    def _input(self, var):
+        for known in self.free:
+            if known.expression is var:
+                return known.input
+        shape = tuple(1 if b else None for b in var.type.broadcastable)
+        new = pt.tensor(f"free_{len(self.free)}", dtype="float64", shape=shape or (1,))
+        self.free.append(FreeInput(var, new))
+        return new
+
+    def same_index(self, index: Variable) -> Variable:
+        """An index met before that certainly holds the same numbers, else this one."""
+        known = self.known_now(index)
+        for other in self.indices:
+            numbers = self.known_now(other)
+            if other is index or (
+                known is not None and numbers is not None and np.array_equal(known, numbers)
+            ):
+                return other
+        self.indices.append(index)
+        return index
+
+    def known_now(self, var: Variable) -> np.ndarray | None:
+        """Numbers of an expression of constants and shapes alone, else None."""
+        roots = graph_inputs([var])  # shared variables too: model data may be set anew
+        if var in self.seeing or not all(
+            v is self.outputs or isinstance(v, Constant) for v in roots
+        ):
+            return None
+        if not isinstance(var.type, pt.TensorType):
+            var = pt.as_tensor(var)
+        if isinstance(var, Constant):
+            return np.asarray(var.data)
+        zero = np.zeros(self.outputs.type.shape)
+        return var.eval({self.outputs: zero}, on_unused_input="ignore", mode="FAST_COMPILE")
+
+
+@singledispatch
+def read_op(op: Op, reader: Reader, var: Variable) -> Aligned:
+    """Result ``var`` of an Op, over some units; `row_ops` gives the rules."""
+    raise NotRowwiseError(str(op))
+
+
+def read_rows(term: Variable, outputs: Variable) -> UnitTerm:
+    """Cut the log-likelihood of single units out of a term.
+
+    Parameters
+    ----------
+    term : variable
+        Log-likelihood whose entries are to be added up.
+    outputs : (n, K) variable
+        The forest's outputs, an input of it.
+
+    Raises
+    ------
+    NotRowwiseError
+        Which Op mixes rows, or is not known.
+    """
+    n, n_values = outputs.type.shape
+    if n == 1:
+        raise NotRowwiseError("a single row")  # broadcasting would look like alignment
+    some = pt.tensor("some_outputs", dtype="float64", shape=(None, n_values))
+    reader = Reader(outputs, dependent_on([term], outputs), some)
+    found = reader.read(term)
+    value = sum_units(found)
+    for condition in reader.conditions:
+        if condition.index is not found.index:
+            raise NotRowwiseError("a condition on other rows")
+        others = [k for k in range(condition.var.ndim) if k != condition.axis]
+        holds = pt.all(condition.var, axis=others) if others else condition.var
+        value = pt.switch(holds, value, -np.inf)
+    return UnitTerm(
+        value.astype("float64"), some, reader.rows, reader.units, found.index, reader.free
+    )
+
+
+def sum_units(found: Aligned) -> Variable:
+    """Sum over every axis but that of the units."""
+    others = [k for k in range(found.var.ndim) if k != found.axis]
+    return found.var.sum(axis=others) if others else found.var

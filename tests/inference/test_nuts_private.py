@@ -1,0 +1,88 @@
+"""What `inference.nuts` uses of PyMC's private parts, pinned; and that the chains are right."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods.hmc.base_hmc import BaseHMC
+from pymc.step_methods.hmc.integration import CpuLeapfrogIntegrator
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState
+
+from pymc_trees.inference.nuts import Density, run_chain, start_chain
+
+SD = np.array([1.0, 3.0, 0.2])
+
+
+def normal(q):
+    """Log-density and gradient of independent normals."""
+    return -0.5 * ((q / SD) ** 2).sum(), -q / SD**2
+
+
+def chain(seed=1):
+    return start_chain(Density(normal), np.zeros(3), np.random.default_rng(seed), 0.8)
+
+
+def test_nuts_takes_a_density_of_ones_own():
+    assert "logp_dlogp_func" in inspect.signature(pm.step_methods.arraystep.GradientSharedStep).parameters
+    source = inspect.getsource(CpuLeapfrogIntegrator.__init__)
+    for used in ("_pytensor_function", "_raveled_inputs", ".dtype"):
+        assert used in source
+    assert "_extra_vars_shared" in inspect.getsource(pm.step_methods.arraystep.GradientSharedStep)
+
+
+def test_a_step_has_what_is_set_on_it():
+    assert "tune" in {f.name for f in fields(BaseHMC._state_class)}
+    assert "_initial_mean" in {f.name for f in fields(QuadPotentialDiagAdaptState)}
+    assert list(inspect.signature(QuadPotentialDiagAdapt).parameters)[:4] == [
+        "n",
+        "initial_mean",
+        "initial_diag",
+        "initial_weight",
+    ]
+    step = pm.NUTS
+    assert {"diverging", "tree_size"} <= set(step.stats_dtypes_shapes)
+    run = run_chain(Density(normal), chain(), 3, tune=True)
+    assert run.chain.state.step_adapt._tuned_stats == []
+
+
+def test_chains_of_any_dimension_are_right():
+    density = Density(normal)
+    warm = run_chain(density, chain(), 500, tune=True)
+    run = run_chain(density, warm.chain, 2000)
+    assert not run.diverging.any() and run.gradients > 2000
+    # Nearly independent draws: 5 standard errors of 2,000
+    np.testing.assert_allclose(run.draws.std(axis=0), SD, rtol=0.12)
+    assert (np.abs(run.draws.mean(axis=0)) < 0.12 * SD).all()
+
+
+def test_a_chain_goes_on_where_it_was():
+    density = Density(normal)
+    warm = run_chain(density, chain(), 50, tune=True).chain
+    whole = run_chain(density, warm, 20).draws
+    first = run_chain(density, warm, 8)
+    second = run_chain(density, first.chain, 12)
+    np.testing.assert_array_equal(np.concatenate([first.draws, second.draws]), whole)
+
+
+def test_what_was_adapted_is_kept():
+    warm = run_chain(Density(normal), chain(), 400, tune=True).chain
+    run = run_chain(Density(normal), warm, 5)
+    for name in ("_log_bar", "_count"):
+        assert getattr(run.chain.state.step_adapt, name) == getattr(warm.state.step_adapt, name)
+    np.testing.assert_array_equal(run.chain.state.potential._var, warm.state.potential._var)
+    assert run.chain.state.potential._var[1] > 3 * run.chain.state.potential._var[0]
+
+
+def test_a_model_on_the_stack_is_left_alone():
+    with pm.Model() as model:
+        pm.Normal("q")
+        start_chain(Density(normal), np.zeros(3), np.random.default_rng(1), 0.8)
+    assert [v.name for v in model.free_RVs] == ["q"]
+
+
+@pytest.mark.parametrize("seeds", [(1, 1), (1, 2)])
+def test_draws_follow_the_seed(seeds):
+    a, b = (run_chain(Density(normal), chain(s), 20, tune=True).draws for s in seeds)
+    assert np.array_equal(a, b) == (seeds[0] == seeds[1])

@@ -1,0 +1,182 @@
+"""`sample_dcc` as a whole: weights, groups, seeds, processes."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from soft_models import classification, posterior_of, regression, scaled
+from soft_quadrature import log_evidence
+
+import pymc_trees as pmt
+from pymc_trees.core.soft.encode import label_of
+from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.inference.dcc import DCC, Settings
+from pymc_trees.inference.local import LocalChain, sharpness, warm_up
+from pymc_trees.inference.runner import Runner
+from pymc_trees.inference.settings import check_settings
+
+SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}
+
+
+@pytest.fixture(scope="module")
+def run():
+    model, X, y = regression()
+    with model:
+        idata = pmt.sample_dcc(14, 250, 8, random_seed=1, **SMALL)
+    return model, X, y, idata
+
+
+def test_weights_are_evidence_times_prior_and_the_evidence_is_right(run):
+    _, X, y, idata = run
+    t = idata["topologies"].to_dataset()
+    np.testing.assert_allclose(t["weight"].sum(), 1.0)
+    mass = np.exp(t["log_evidence"] + t["log_prior"])
+    np.testing.assert_allclose(t["weight"], mass / mass.sum(), rtol=1e-10)
+    assert (np.diff(t["weight"]) <= 0).all()
+    for label in ("L", "SLL", "SSLLL", "SLSLL"):
+        one = t.sel(topology=label)
+        assert one["log_prior"].item() == pytest.approx(log_prior(label, 0.95, 1.0))
+        # Eight chains of a few visits: the jackknife's error is below 0.1 each.
+        truth = log_evidence(label, scaled(X), y, 0.05)
+        assert one["log_evidence"].item() == pytest.approx(truth, abs=0.3)
+
+
+def test_draws_follow_the_weights(run):
+    *_, idata = run
+    labels = idata.sample_stats["topology"].values
+    t = idata["topologies"].to_dataset()
+    n = labels.size
+    for label, weight in zip(t["topology"].values, t["weight"].values, strict=True):
+        share = (labels == label).mean()
+        assert abs(share - weight) < 4.5 * np.sqrt(weight * (1 - weight) / n) + 1 / n
+
+
+def test_every_draw_is_a_tree_of_its_topology_with_the_function_it_stands_for(run):
+    model, X, _, idata = run
+    trees = idata.posterior["mu_forest"].values
+    for at in [(0, 0), (3, 7), (7, 249)]:
+        assert label_of(trees[at]) == idata.sample_stats["topology"].values[at]
+        assert idata.sample_stats["n_leaves"].values[at] == label_of(trees[at]).count("L")
+    pmt.check_draws(idata, model)
+    mu = model.compile_fn(model["mu"], inputs=model.value_vars, on_unused_input="ignore")
+    point = {**model.initial_point(), "mu_forest": trees[0, 0]}
+    np.testing.assert_allclose(idata.posterior["mu"].values[0, 0], mu(point), rtol=1e-12)
+
+
+def test_the_function_is_learnt(run):
+    _, X, y, idata = run
+    mu = idata.posterior["mu"].mean(("chain", "draw")).values
+    truth = np.where(X[:, 0] > 0.4, 1.0, -1.0) - np.where(X[:, 0] > 0.75, 1.0, 0.0)
+    assert np.sqrt(np.mean((mu - truth) ** 2)) < 0.3
+    assert set(idata.observed_data) == {"y"} and set(idata.constant_data) == {"mu_X"}
+
+
+def test_the_result_is_saved_and_read_again(run, tmp_path):
+    *_, idata = run
+    idata.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "run.nc") as again:
+        assert again["topologies"]["topology"].values[0] == idata["topologies"]["topology"].values[0]
+        np.testing.assert_array_equal(
+            again["sample_stats"]["topology"], idata["sample_stats"]["topology"]
+        )
+
+
+def test_visits_and_chains_are_accounted_for(run):
+    *_, idata = run
+    t = idata["topologies"].to_dataset()
+    assert t["visits"].sum() == 14 and (t["visits"] > 0).all()
+    assert (t["warm_ups"] >= 8).all() and (t["gradients"] > 8 * 150).all()
+    assert t["proposals"].sum() <= 100 + 14
+
+
+def test_classes_are_learnt():
+    model, X, y = classification(n=60, classes=2)
+    with model:
+        idata = pmt.sample_dcc(3, 50, 2, random_seed=1, **{**SMALL, "tune": 60})
+    p = idata.posterior["p"].mean(("chain", "draw")).values
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert (p.argmax(axis=1) == y).mean() > 0.75
+
+
+def small_dcc(seed, posterior, **settings):
+    dcc = DCC(posterior, Settings(chains=2, tune=40, local_draws=10, **settings), seed)
+    labels = [dcc.iterate() for _ in range(4)]
+    return dcc, labels
+
+
+def test_same_seed_same_run_other_seed_another(run):
+    posterior = posterior_of(run[0])
+    a, labels = small_dcc(1, posterior)
+    b, again = small_dcc(1, posterior)
+    c, _ = small_dcc(2, posterior)
+    assert labels == again
+    for label, topology in a.topologies.items():
+        for x, y in zip(topology.draws, b.topologies[label].draws, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(a.topologies["SLL"].draws[0], c.topologies["SLL"].draws[0])
+
+
+def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(run):
+    posterior = posterior_of(run[0])
+    whole, labels = small_dcc(3, posterior)
+    half = DCC(posterior, whole.settings, 3)
+    first = [half.iterate() for _ in range(2)]
+    warm = {k: [c.warm_ups for c in t.chains] for k, t in half.topologies.items()}
+    rest = DCC.resume(posterior, whole.settings, half.state())
+    assert first + [rest.iterate() for _ in range(2)] == labels
+    for label, topology in rest.topologies.items():
+        for x, y in zip(topology.draws, whole.topologies[label].draws, strict=True):
+            np.testing.assert_array_equal(x, y)
+        if label in warm:
+            assert [c.warm_ups for c in topology.chains] == warm[label]
+
+
+def test_a_full_active_set_does_not_end_a_run(run):
+    dcc, labels = small_dcc(1, posterior_of(run[0]), max_active=1)
+    assert len(set(labels)) == 1 and len(dcc.topologies) == 1
+
+
+@pytest.mark.slow
+def test_chains_in_other_processes_are_the_same(run):
+    """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
+    posterior = posterior_of(run[0])
+    chain = warm_up(posterior, "SLL", np.random.default_rng(1), 40)
+    assert isinstance(chain, LocalChain)
+    tasks = [("SLL", chain, 2), ("SLL", chain, 2)]
+    here, there = Runner(posterior, 1)(tasks), Runner(posterior, 2)(tasks)
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(a.draws, b.draws, rtol=1e-6)
+
+
+def test_sharpness_falls_between_75_and_850_of_1000():
+    h = (0.5, 0.02)
+    levels = [sharpness(i, 1000, h) for i in range(1000)]
+    assert levels[0] == levels[75] == 0.5
+    assert levels[850] == levels[999] == pytest.approx(0.02)
+    np.testing.assert_allclose(np.diff(levels[75:851]), (0.02 - 0.5) / 775)
+
+
+WRONG = {"chains": 0, "local_draws": 1, "tune": 5, "importance_draws": 0, "threshold": -1,
+         "max_active": 0, "initial_trees": 0, "exploration": 1.5}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_settings_out_of_range_are_named(name):
+    with pytest.raises(ValueError, match=f"{name}="):
+        check_settings(Settings(**{name: WRONG[name]}))
+
+
+@pytest.mark.parametrize("name", ["iterations", "draws", "cores"])
+def test_numbers_of_the_run_are_named(run, name):
+    with run[0], pytest.raises(ValueError, match=f"{name}="):
+        pmt.sample_dcc(**{**SMALL, name: 0})
+
+
+def test_improper_priors_are_refused():
+    with pm.Model() as model:
+        mu = pmt.SoftDecisionTree("mu", np.eye(3))
+        pm.Normal("y", mu + pm.Flat("a"), 1.0, observed=np.zeros(3))
+    posterior = posterior_of(model)
+    posterior.bind("L")
+    with pytest.raises(ValueError, match="proper priors"):
+        posterior.draw_prior(np.random.default_rng(1), 1)

@@ -1,0 +1,47 @@
+"""Simulation-based calibration in short; the long run is `benchmarks.sbc`.
+
+Ranks of 60 replicates in 10 places: the chi-squared test of uniformity at p = 1e-4 for each of nine
+quantities fails by chance in one of 1,000 fresh runs; the seeds are fixed. A likelihood read
+wrongly puts nearly every rank at an end (the test at the bottom).
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+LENGTH = 10
+
+
+@pytest.fixture(scope="module")
+def sbc(quick_compile):
+    """Cases and functions of the benchmark."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2])
+        from benchmarks.sbc import cases, run
+
+        yield cases, run
+
+
+@pytest.mark.parametrize("name", ["poisson", "dart"])
+def test_ranks_are_uniform(sbc, name):
+    cases, run = sbc
+    found = run.ranks(cases.CASES[name](n=16, m=3), 60, length=LENGTH, thin=4, seed=7)
+    for quantity, rank in found.items():
+        assert run.uniformity(rank, LENGTH) > 1e-4, quantity
+
+
+def test_ranks_reject_another_response(sbc):
+    """The response of each replicate is that of the one before."""
+    cases, run = sbc
+    case, simulate = cases.poisson(n=16, m=3), run.simulate
+
+    def shifted(model, replicates, seed):
+        truth = simulate(model, replicates, seed)
+        return truth | {"y": np.roll(truth["y"], 1, axis=0)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "simulate", shifted)
+        found = run.ranks(case, 60, length=LENGTH, thin=4, seed=7)
+    assert run.uniformity(found["mu[0]"], LENGTH) < 1e-6

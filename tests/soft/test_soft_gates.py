@@ -1,0 +1,108 @@
+"""Kernels of the gates against plain numpy, and their gradient against differences."""
+
+import numpy as np
+import pytest
+from soft_models import TOPOLOGIES, leaf_shares
+
+from pymc_trees.core.soft.encode import encode, evaluate, label_of, n_fields, summarise
+from pymc_trees.core.soft.gates import gate_gradient, leaf_probabilities
+from pymc_trees.core.soft.topology import node_table
+
+N, P = 7, 3
+
+
+def parameters(rng, label):
+    splits = len(label) // 2
+    return rng.dirichlet(np.ones(P), splits), rng.random(splits), rng.normal(size=(splits + 1, 2))
+
+
+def shares(label, x, delta, tau, h):
+    phi, gates = np.empty((len(x), len(tau) + 1)), np.empty((len(x), len(tau)))
+    leaf_probabilities(x, delta, tau, h, node_table(label), phi, gates)
+    return phi, gates
+
+
+@pytest.mark.parametrize("label", TOPOLOGIES)
+def test_leaf_probabilities(label, rng):
+    x, (delta, tau, _) = rng.random((N, P)), parameters(rng, label)
+    phi, _ = shares(label, x, delta, tau, 0.1)
+    np.testing.assert_allclose(phi, leaf_shares(label, x, delta, tau, 0.1), rtol=1e-12)
+    np.testing.assert_allclose(phi.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_left_is_where_the_weighted_input_exceeds_the_threshold():
+    x = np.array([[0.1], [0.9]])
+    phi, _ = shares("SLL", x, np.ones((1, 1)), np.array([0.5]), 0.01)
+    np.testing.assert_allclose(phi, [[0, 1], [1, 0]], atol=1e-12)
+
+
+def test_hard_gates_do_not_overflow():
+    phi, _ = shares("SLL", np.array([[0.0], [1.0]]), np.ones((1, 1)), np.array([0.5]), 1e-6)
+    np.testing.assert_array_equal(phi, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("label", TOPOLOGIES[1:])
+def test_gradient(label, rng):
+    x, (delta, tau, _) = rng.random((N, P)), parameters(rng, label)
+    table, h = node_table(label), 0.15
+    phi, gates = shares(label, x, delta, tau, h)
+    weight = rng.normal(size=phi.shape)
+    d_delta, d_tau = np.zeros_like(delta), np.zeros_like(tau)
+    gate_gradient(x, h, table, gates, weight, d_delta, d_tau)
+
+    def total(delta, tau):
+        return (weight * shares(label, x, delta, tau, h)[0]).sum()
+
+    e = 1e-6
+    for at in np.ndindex(*delta.shape):
+        step = np.zeros_like(delta)
+        step[at] = e
+        slope = (total(delta + step, tau) - total(delta - step, tau)) / (2 * e)
+        assert d_delta[at] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+    for k in range(len(tau)):
+        step = np.zeros_like(tau)
+        step[k] = e
+        slope = (total(delta, tau + step) - total(delta, tau - step)) / (2 * e)
+        assert d_tau[k] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("label", TOPOLOGIES)
+def test_an_encoded_tree_evaluates_to_its_function(label, rng):
+    X = 5.0 + 3.0 * rng.random((N, P))
+    delta, tau, values = parameters(rng, label)
+    low, span = X.min(axis=0), np.ptp(X, axis=0)
+    value = encode(label, delta, tau, values, 15, 77.0)
+    assert value.shape == (15, n_fields(P, 2)) and label_of(value) == label
+    out = evaluate(value, X, low, span, 0.1, 2, 77.0)
+    expected = leaf_shares(label, (X - low) / span, delta, tau, 0.1) @ values
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    splits, leaves, read = summarise(value, P, 2, 77.0)
+    assert splits.sum() == len(tau) and leaves.sum() == len(tau) + 1
+    np.testing.assert_array_equal(read, values)
+
+
+BROKEN = {
+    "stamp": (0, -1, 78.0),
+    "kind": (1, 0, 0.5),
+    "two trees": (5, 0, -1.0),
+    "cut short": (4, 0, -2.0),
+    "threshold above 1": (0, 1, 1.2),
+    "threshold nan": (0, 1, np.nan),
+    "weights do not sum to one": (0, 2, 0.9),
+    "weight below 0": (0, 2, -0.1),
+    "leaf not finite": (2, 1, np.inf),
+    "entry of an unused field": (2, 4, 0.1),
+    "entry of an unused row": (9, 1, 0.1),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_whatever_breaks_a_rule_is_no_tree(what, rng):
+    delta, tau, values = parameters(rng, "SSLLL")
+    value = encode("SSLLL", delta, tau, values, 11, 77.0)
+    assert len(summarise(value, P, 2, 77.0)[2]) == 3
+    row, field, entry = BROKEN[what]
+    value[row, field] = entry
+    assert len(summarise(value, P, 2, 77.0)[2]) == 0
+    X = rng.random((N, P))
+    assert np.isnan(evaluate(value, X, np.zeros(P), np.ones(P), 0.1, 2, 77.0)).all()

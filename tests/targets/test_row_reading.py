@@ -1,0 +1,199 @@
+"""Which likelihoods are read row by row, and that the numbers are those of the model."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from small_models import step_data
+
+import pymc_trees as pmt
+from pymc_trees.core.leaves.native import call_native
+from pymc_trees.targets.choose import read_target
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+N = 12
+X, Y = step_data(N)
+CLASSES = np.arange(N) % 3
+LEAF = pmt.NormalLeaf(0.0, 1.0)
+GROUPS = np.arange(20) % 5 * 2
+
+
+def three(mu):
+    return pt.stack([mu, 0.5 * mu, -mu], axis=1)
+
+
+def missing(mu):
+    y = np.where(CLASSES == 1, np.nan, Y)
+    with pytest.warns(Warning, match="mput|missing"):
+        pm.StudentT("y", nu=4, mu=mu, sigma=1.0, observed=y)
+
+
+ROWWISE = {
+    "logit": lambda mu: pm.Bernoulli("y", logit_p=mu, observed=CLASSES > 0),
+    "probit": lambda mu: pm.Bernoulli("y", p=pm.math.invprobit(mu), observed=CLASSES > 0),
+    "cloglog": lambda mu: pm.Bernoulli(
+        "y", p=1 - pm.math.exp(-pm.math.exp(mu)), observed=CLASSES > 0
+    ),
+    "Binomial": lambda mu: pm.Binomial("y", 5, logit_p=mu, observed=CLASSES),
+    "Poisson": lambda mu: pm.Poisson("y", pm.math.exp(mu), observed=CLASSES),
+    "NegativeBinomial": lambda mu: pm.NegativeBinomial(
+        "y", mu=pm.math.exp(mu), alpha=pm.Exponential("a", 1), observed=CLASSES
+    ),
+    "Gamma": lambda mu: pm.Gamma("y", alpha=2, beta=2 / pm.math.exp(mu), observed=CLASSES + 1.0),
+    "StudentT": lambda mu: pm.StudentT("y", nu=3, mu=mu, sigma=1, observed=Y),
+    "AsymmetricLaplace": lambda mu: pm.AsymmetricLaplace("y", mu=mu, b=1, q=0.3, observed=Y),
+    "censored Weibull": lambda mu: pm.Censored(
+        "y", pm.Weibull.dist(1.5, pm.math.exp(mu)), None, np.full(N, 3.0), observed=CLASSES + 1.0
+    ),
+    "OrderedLogistic": lambda mu: pm.OrderedLogistic(
+        "y", eta=mu, cutpoints=np.array([-1.0, 1.0]), observed=CLASSES
+    ),
+    "Categorical": lambda mu: pm.Categorical("y", logit_p=three(mu), observed=CLASSES),
+    "Multinomial": lambda mu: pm.Multinomial(
+        "y", n=5, p=pm.math.softmax(three(mu), axis=1), observed=np.array([[1, 2, 2]] * N)
+    ),
+    "sigma": lambda mu: pm.Normal("y", 0, pm.math.exp(mu), observed=Y),
+    "truncated": lambda mu: pm.Truncated("y", pm.Normal.dist(mu, 1), lower=-9, observed=Y),
+    "zero-inflated": lambda mu: pm.ZeroInflatedPoisson("y", 0.5, pm.math.exp(mu), observed=CLASSES),
+    "share of zeros": lambda mu: pm.ZeroInflatedPoisson(
+        "y", pm.math.invlogit(mu), 2.0, observed=CLASSES
+    ),
+    "mixture": lambda mu: pm.NormalMixture(
+        "y", w=[0.3, 0.7], mu=pt.stack([mu, mu + 1], axis=-1), sigma=1.0, observed=Y
+    ),
+    "groups": lambda mu: pm.Poisson("y", pm.math.exp(mu[GROUPS]), observed=np.arange(20) % 3),
+    "groups and offsets": lambda mu: pm.Poisson(
+        "y", pm.math.exp(mu + np.linspace(0, 1, N))[GROUPS], observed=np.arange(20) % 3
+    ),
+    "some rows": lambda mu: pm.Laplace("y", mu[CLASSES > 0], 1.0, observed=Y[CLASSES > 0]),
+    "two terms": lambda mu: (
+        pm.Normal("z", mu, 2.0, observed=Y),
+        pm.Poisson("y", pm.math.exp(mu[GROUPS]), observed=np.arange(20) % 3),
+    ),
+    "missing": missing,
+    "Potential": lambda mu: pm.Potential("y", -(mu**2).sum()),
+    "Potential of logp": lambda mu: pm.Potential("y", pm.logp(pm.Cauchy.dist(mu, 1.0), Y)),
+    "latent": lambda mu: pm.StudentT("latent", nu=3, mu=mu, sigma=1.0),
+    "several columns": lambda mu: pm.Normal("y", mu[:, None], 1.0, observed=np.ones((N, 2))),
+}
+WHOLE = {
+    "pairs": lambda mu: pm.MvNormal(
+        "y", pt.stack([mu, mu], axis=1), np.array([[1, 0.5], [0.5, 2]]), observed=np.ones((N, 2))
+    ),
+    "cumsum": lambda mu: pm.Normal("y", pt.cumsum(mu), 1, observed=Y),
+    "MvNormal": lambda mu: pm.MvNormal("y", mu, np.eye(N), observed=Y),
+    "diagonal so far": lambda mu: pm.MvNormal(
+        "y", mu, np.eye(N) + pm.Normal("r", 0, 0.1) * (1 - np.eye(N)), observed=Y
+    ),
+    "centred": lambda mu: pm.Normal("y", mu - mu.mean(), 1, observed=Y),
+    "reversed": lambda mu: pm.Normal("y", mu * mu[::-1], 1, observed=Y),
+    "one for all": lambda mu: pm.Normal("y", mu[0], 1, observed=Y),
+    "matrix": lambda mu: pm.StudentT("y", 3, mu=pt.dot(np.eye(N), mu), observed=Y),
+    "two orders": lambda mu: pm.Normal("y", mu + mu[np.arange(N) // 2], 1, observed=Y),
+    "square of sum": lambda mu: pm.Potential("y", -(mu.sum() ** 2)),
+}
+
+
+def target_of(likelihood):
+    with pm.Model() as model:
+        likelihood(pmt.BART("mu", X, m=3, leaf=LEAF))
+    return model, read_target(model, model["mu_forest"], True)
+
+
+def native(target, rows, outputs, seen):
+    """Log-likelihood of rows by the compiled function."""
+    result = np.zeros((len(rows), 1))
+    call_native(target.value.address, len(rows), rows, outputs, seen.table, seen.data, result)
+    return result[:, 0]
+
+
+def interpreted(target, rows, outputs, seen):
+    """The same without compilation, for row-wise terms without an index."""
+    total, at = np.zeros(len(rows)), 1
+    for group, result in zip(target.value.groups, target.value.results, strict=True):
+        free = []
+        for variable in group.free:
+            start, stop, *shape = seen.table[at : at + 2 + variable.ndim]
+            free.append(seen.data[start:stop].reshape(shape))
+            at += 2 + variable.ndim
+        inputs = [group.outputs, group.rows, *group.free]
+        f = pytensor.function(inputs, result, mode="FAST_COMPILE", on_unused_input="ignore")
+        total += f(outputs, rows, *free)[:, 0]
+    return total
+
+
+def differences(model, target, points):
+    """Log-likelihood at some outputs less that at the first, by the target and by the model."""
+    indexed = target.kind == "laplace" and any(g.row_of is not None for g in target.value.groups)
+    value = native if indexed or target.kind == "whole" else interpreted
+    point = model.initial_point()
+    _, seen = target.at(point)
+    rv = model["mu_forest"]
+    layout = rv.owner.op.layout
+    others = [v for v in model.basic_RVs if v is not rv]
+    logp = model.compile_logp(vars=[*others, *model.potentials])
+    ours, theirs = [], []
+    for forest in pm.draw(rv, points, random_seed=4):
+        flat = forest[layout.max_nodes :].reshape(-1)[layout.fit_start :]
+        fit = np.ascontiguousarray(flat[:N].reshape(N, 1))
+        result = value(target, np.arange(N), fit, seen)
+        if target.kind == "laplace":
+            rest = np.arange(5, N)  # any rows can be asked for
+            some = value(target, rest, fit[5:].copy(), seen)
+            np.testing.assert_allclose(some, result[5:], rtol=1e-12)
+        ours.append(result.sum())
+        theirs.append(float(logp({**point, "mu_forest": forest})))
+    return np.array(ours) - ours[0], np.array(theirs) - theirs[0]
+
+
+@pytest.mark.parametrize("case", ROWWISE)
+def test_read_row_by_row(case):
+    model, target = target_of(ROWWISE[case])
+    assert target.kind == "laplace"
+    np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_read_as_a_whole(case):
+    model, target = target_of(WHOLE[case])
+    assert target.kind == "whole"
+    np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["Poisson", "StudentT", "Categorical", "groups and offsets"])
+def test_slopes(case):
+    """Gradient and second derivative by differences."""
+    model, target = target_of(ROWWISE[case])
+    _, seen = target.at(model.initial_point())
+    rows, fit = np.arange(N), np.linspace(-1, 1, N)[:, None].copy()
+
+    def value(outputs):
+        result = np.zeros((N, 1))
+        call_native(target.value.address, N, rows, outputs, seen.table, seen.data, result)
+        return result[:, 0]
+
+    slopes, h = np.zeros((N, 2)), 1e-4
+    call_native(target.slopes.address, N, rows, fit, seen.table, seen.data, slopes)
+    up, here, down = value(fit + h), value(fit), value(fit - h)
+    np.testing.assert_allclose(slopes[:, 0], (up - down) / (2 * h), atol=1e-6)
+    np.testing.assert_allclose(slopes[:, 1], (up - 2 * here + down) / h**2, atol=1e-5)
+
+
+def test_model_data_are_refreshed():
+    """A response that is 0 everywhere when the model is declared, and set afterwards."""
+    with pm.Model() as model:
+        y = pm.Data("counts", np.zeros(N, dtype=int))
+        pm.Poisson("y", pm.math.exp(pmt.BART("mu", X, m=3, leaf=LEAF)), observed=y)
+        target = read_target(model, model["mu_forest"], True)
+        pm.set_data({"counts": CLASSES})
+    np.testing.assert_allclose(*differences(model, target, 3), rtol=1e-9, atol=1e-9)
+
+
+def test_other_values_are_refreshed():
+    model, target = target_of(
+        lambda mu: pm.StudentT("y", nu=3, mu=mu, sigma=pm.HalfNormal("s", 1), observed=Y)
+    )
+    point = model.initial_point()
+    found = [target.at({**point, "s_log__": np.log(s)})[1].data for s in (1.0, 2.0)]
+    assert not np.allclose(*found)
