@@ -29,6 +29,9 @@ _HOMES = {
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "check_draws": "posterior.check_draws",
     "evaluate": "distributions.evaluation",
+    "plot_predictive_densities": "plots.predictive_densities",
+    "plot_soft_tree": "plots.soft_tree",
+    "plot_topologies": "plots.soft_topologies",
     "sample_dcc": "inference.sample_dcc",
     "set_data": "distributions.data",
 }

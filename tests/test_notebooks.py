@@ -11,6 +11,9 @@ import pytest
 PRINTS = {
     "01_regression": "equal, draw by draw: True",
     "02_deep_tree": "columns at the root, chain by chain",
+    "03_counts": "counts inside their 90% intervals",
+    "04_two_forests": "rows whose 90% interval holds the truth",
+    "05_dart": "weight of the five columns that matter",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

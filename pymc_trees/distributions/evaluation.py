@@ -83,9 +83,9 @@ def evaluate(forest: Variable, X):
     Returns
     -------
     TensorVariable or tuple of two
-        Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape (n,), mean and precision, for a
-        `NormalGammaLeaf`; shape (n, n_classes) for a `DirichletLeaf`. NaN when the forest's value
-        is not a valid encoding.
+        Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape
+        (n,), mean and precision, for a `NormalGammaLeaf`; shape (n, n_classes) for a
+        `DirichletLeaf`. NaN when the forest's value is not a valid encoding.
 
     Examples
     --------

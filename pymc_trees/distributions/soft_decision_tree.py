@@ -117,7 +117,9 @@ def SoftDecisionTree(
     h = _check_sharpness(h)
     if max_nodes is None:
         max_nodes = default_max_nodes(float(alpha), float(beta))
-    elif isinstance(max_nodes, bool) or not isinstance(max_nodes, int | np.integer) or max_nodes < 1:
+    elif (
+        isinstance(max_nodes, bool) or not isinstance(max_nodes, int | np.integer) or max_nodes < 1
+    ):
         raise ValueError(f"max_nodes={max_nodes!r}: must be a whole number of at least 1.")
     low = X_train.min(axis=0)
     span = X_train.max(axis=0) - low
@@ -136,7 +138,9 @@ def SoftDecisionTree(
         h,
     )
     out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], stamp)
-    return pm.Deterministic(name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model)
+    return pm.Deterministic(
+        name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model
+    )
 
 
 def _default_leaf(Y, n):
@@ -151,8 +155,8 @@ def _default_leaf(Y, n):
         return NormalLeaf(0.0, 1.0)
     if y.dtype.kind not in "iub" or y.min() < 0 or y.max() < 1:
         raise ValueError(
-            "Y must be floating-point numbers, or classes 0 .. K - 1 of at least two kinds as whole "
-            "numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
+            "Y must be floating-point numbers, or classes 0 .. K - 1 of at least two kinds as "
+            "whole numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
         )
     classes = int(y.max()) + 1
     return DirichletLeaf(alpha=float(classes), n_classes=classes)

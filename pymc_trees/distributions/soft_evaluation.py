@@ -14,8 +14,8 @@ from pymc_trees.distributions.soft_tree_rv import NO_GRADIENT
 class SoftEvaluate(Op):
     """Outputs of an encoded soft tree at the rows of X, shape (rows of X, K).
 
-    It refuses gradients: what a tree is differentiable in depends on its topology, and DCC-Tree puts
-    `soft_gates.SoftGates` in its place.
+    It refuses gradients: what a tree is differentiable in depends on its topology, and DCC-Tree
+    puts `soft_gates.SoftGates` in its place.
     """
 
     __props__ = ("n_values",)

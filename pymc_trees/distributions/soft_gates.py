@@ -1,6 +1,6 @@
 """Leaf probabilities of a soft tree of any topology as differentiable PyTensor Ops.
 
-The topology is an input (`core.soft.topology.node_table`), so that one compiled function serves all.
+The topology is an input (`core.soft.topology.node_table`): one compiled function serves all.
 """
 
 import numpy as np
@@ -29,7 +29,8 @@ class SoftGates(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        outputs[0][0], outputs[1][0] = _forward(*inputs[:3], float(inputs[3]), inputs[4])
+        delta, tau, x, h, table = inputs
+        outputs[0][0], outputs[1][0] = _forward(delta, tau, x, float(h), table)
 
     def connection_pattern(self, node):
         """Gradients flow through Delta and tau."""

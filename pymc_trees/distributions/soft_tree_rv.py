@@ -70,9 +70,7 @@ class SoftTreeRV(RandomVariable):
         """Draw from the prior."""
         *leaf_parameters, size = rest
         if size not in (None, ()):
-            raise NotImplementedError(
-                "A soft tree has no batch dimensions: declare one per model."
-            )
+            raise NotImplementedError("A soft tree has no batch dimensions: declare one per model.")
         leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
         return draw_value(
             rng,

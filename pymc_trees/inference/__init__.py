@@ -1,1 +1,9 @@
-"""How are whole posteriors inferred outside of `pm.sample`?"""
+"""How are whole posteriors inferred outside of `pm.sample`?
+
+DCC-Tree, in reading order: `soft_model` (what is read off a model, and refused), `soft_graph`
+(log-densities of any topology), `soft_posterior` (the same compiled), `nuts` (the one file that
+drives PyMC's NUTS), `local` (chains of a topology), `runner` (in which process), `dcc` (global
+iterations, the combined posterior), `settings`, `sample_dcc` (the public face).
+
+May import: `core`, `distributions`, `targets`, `step_methods`; PyMC, joblib.
+"""

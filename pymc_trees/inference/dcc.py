@@ -1,4 +1,4 @@
-"""DCC-Tree: global iterations over topologies, and the posterior that combines them (algorithm 1)."""
+"""DCC-Tree: global iterations over topologies, and their combined posterior (algorithm 1)."""
 
 import zlib
 from copy import deepcopy

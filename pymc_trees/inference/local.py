@@ -38,7 +38,7 @@ class Visit(DataClassState):
 
 
 def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
-    """h at iteration i of a warm-up of n: it falls by a constant amount between two levels."""
+    """Sharpness at iteration i of n: h falls by a constant amount between two levels."""
     start, stop = ANNEAL[0] * n, ANNEAL[1] * n
     share = min(max((i - start) / max(stop - start, 1.0), 0.0), 1.0)
     return h[0] + share * (h[1] - h[0])
@@ -51,13 +51,12 @@ def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune
     anew from where it stands, each time half as long again and with half as many rejections as aim;
     one that does not move starts from another draw.
     """
+    posterior.bind(label)
     h = posterior.op.h
-    gradients, moves, run = 0, False, None
+    start, in_place, gradients = posterior.draw_start(rng), False, 0
     for attempt in range(1 + RESTARTS):
         n = tune + attempt * (tune // 2)
-        falls = not moves  # a chain in place has h where it belongs
         posterior.bind(label)
-        start = run.chain.position if moves else posterior.draw_start(rng)
         chain = start_chain(posterior.density, start, rng, 1.0 - REJECTED * 0.5**attempt)
         run = run_chain(
             posterior.density,
@@ -65,15 +64,19 @@ def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune
             n,
             tune=True,
             before_each=(
-                (lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h))) if falls else None
+                None  # where it stands, h is what it has to be
+                if in_place
+                else lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h))
             ),
         )
         gradients += run.gradients
         run = run_chain(posterior.density, run.chain, max(tune // 20, 1))
         gradients += run.gradients
-        moves = bool((np.ptp(run.draws, axis=0) > 0).any()) or len(run.draws) == 1
-        if moves and not run.diverging.any():
+        few = len(run.draws) == 1 or run.draws.shape[1] == 0
+        in_place = few or bool(np.ptp(run.draws, axis=0).any())
+        if in_place and not run.diverging.any():
             break
+        start = run.chain.position if in_place else posterior.draw_start(rng)
     return LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
 
 

@@ -1,5 +1,7 @@
-"""PyMC's NUTS on a compiled log-density of any dimension: the one file that touches its private
-parts, which `tests/inference/test_nuts_private.py` pins.
+"""PyMC's NUTS on a compiled log-density of any dimension.
+
+This is the one file that touches PyMC's private parts; `tests/inference/test_nuts_private.py` pins
+them.
 
 PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so that
 a model of one flat vector stands in for its names and shapes, and the density is handed over.
@@ -37,7 +39,7 @@ class NutsChain(DataClassState):
     position: np.ndarray
     """(d,) last draw."""
     state: Any
-    """`sampling_state` of the step method: step size, variances, generators."""
+    """`sampling_state` of the step method: step size, variances, generators. None when d is 0."""
 
 
 @dataclass
@@ -77,6 +79,8 @@ def start_chain(
     density: Density, position: np.ndarray, rng: np.random.Generator, target_accept: float
 ) -> NutsChain:
     """Chain that has not adapted yet."""
+    if len(position) == 0:  # the stump of a Dirichlet leaf has no parameters
+        return NutsChain(position=position, state=None)
     step = _make_step(density, position, rng, target_accept)
     return NutsChain(position=position.copy(), state=step.sampling_state)
 
@@ -95,6 +99,8 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
     before_each : callable, optional
         Called with the number of each iteration before it.
     """
+    if chain.state is None:
+        return Run(chain, np.empty((n, 0)), np.zeros(n, dtype=bool), 0)
     step = _make_step(density, chain.position, np.random.default_rng(0), 0.8)  # all of the state
     # The initial guess of the variances is a frozen part of a state.
     step.potential._initial_mean = chain.state.potential._initial_mean

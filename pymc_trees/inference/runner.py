@@ -54,4 +54,3 @@ class Runner:
         work = joblib.delayed(_work)
         parallel = joblib.Parallel(n_jobs=self.cores, batch_size=1)
         return parallel(work(self.pickled, self.digest, task) for task in tasks)
-

@@ -54,8 +54,8 @@ def sample_dcc(
     local_draws : int, default 100
         N_s, draws per local chain and visit (section 4.1).
     tune : int, default 2000
-        N_INIT, warm-up of a local chain; h falls over it. Of a twentieth of it without adaptation
-        the chain must come without divergence, or it adapts anew, at most three times (section 4.1).
+        N_INIT, warm-up of a local chain, over which h falls (section 4.1). A twentieth more is run
+        without adaptation; a chain that diverges in it adapts anew, at most three times.
     importance_draws : int, default 10
         N_M, pseudo-draws from each Gaussian of the evidence (section 4.1).
     initial_trees : int, default 100

@@ -24,7 +24,9 @@ def check_number(name: str, value, least: int) -> int:
 
 def check_settings(settings: Settings) -> Settings:
     """The settings, when all are in range."""
-    numbers = {name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()}
+    numbers = {
+        name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()
+    }
     share = settings.exploration
     if not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
         raise ValueError(f"exploration={share!r}: must be a number from 0 to 1.")

@@ -80,9 +80,7 @@ class SoftGraph:
         log_taken = -pt.softplus(offset - stick)
         log_rest = -pt.softplus(stick - offset)
         left_over = pt.concatenate([pt.zeros((n_split, 1)), pt.cumsum(log_rest, axis=1)], axis=1)
-        delta = pt.exp(
-            left_over + pt.concatenate([log_taken, pt.zeros((n_split, 1))], axis=1)
-        )
+        delta = pt.exp(left_over + pt.concatenate([log_taken, pt.zeros((n_split, 1))], axis=1))
         log_jacobian = pt.sum(log_taken + log_rest + left_over[:, :-1])
         log_jacobian += pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
         return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
@@ -106,14 +104,16 @@ class SoftGraph:
                 if variable not in replace:
                     # A sum, not a product by BLAS: the same bits in every process.
                     leaves = self.parameters.values.T
-                    replace[variable] = pt.sum(self.routed(variable) * leaves, axis=1, keepdims=True)
+                    replace[variable] = pt.sum(
+                        self.routed(variable) * leaves, axis=1, keepdims=True
+                    )
         if not replace:
             return graphs
         local = graph_replace(graphs, replace, strict=False)
         if any(v is tree for v in ancestors(local)):
             raise NotImplementedError(
-                "A variable of the model uses the encoded tree itself. DCC-Tree can treat only what "
-                "uses the function that SoftDecisionTree returned."
+                "A variable of the model uses the encoded tree itself. DCC-Tree can treat only "
+                "what uses the function that SoftDecisionTree returned."
             )
         return local
 

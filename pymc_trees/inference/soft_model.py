@@ -81,6 +81,7 @@ def _is_categorical_of(rv, tree) -> bool:
 
 def observed_classes(soft: SoftModel) -> np.ndarray:
     """(n, K) indicators of the observed classes."""
+    assert soft.labels is not None
     codes = soft.model.rvs_to_values[soft.labels].eval()
     classes = soft.tree.owner.op.n_values
     if codes.ndim != 1 or not np.isin(codes, np.arange(classes)).all():

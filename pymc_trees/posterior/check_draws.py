@@ -80,7 +80,7 @@ def _check_soft_tree(rv, draws) -> None:
     shape = (op.max_nodes, n_fields(op.p, op.n_values))
     if draws.shape[2:] != shape or not (draws[..., 0, -1] == stamp_of(rv)).all():
         raise ValueError(
-            f"{rv.name}: the draws are not soft trees of this model: they were altered (for example "
-            "saved as float32), or the model was declared with other training inputs, h or leaf. "
-            "Declare it with the training X, then pm.set_data the new one."
+            f"{rv.name}: the draws are not soft trees of this model: they were altered (for "
+            "example saved as float32), or the model was declared with other training inputs, h or "
+            "leaf. Declare it with the training X, then pm.set_data the new one."
         )

@@ -1,6 +1,6 @@
 """`DCCTree`: divide, conquer, combine as a step of `pm.sample`."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -89,7 +89,7 @@ class DCCTree(BlockedStep):
     default_blocked = True
     default_tune_steps = 500
     _state_class = DCCTreeState
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: ClassVar[dict] = {
         "n_leaves": (np.int64, []),
         "log_evidence": (np.float64, []),
         "weight": (np.float64, []),

@@ -46,7 +46,7 @@ def judge_soft_trees() -> None:
         posterior = getattr(idata, "posterior", None)
         trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
         trees = [rv for rv in trees if posterior is not None and rv.name in posterior]
-        if not trees:
+        if posterior is None or not trees:
             return original(idata, model)
         shown, faults = {}, []
         for tree in trees:

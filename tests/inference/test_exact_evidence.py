@@ -23,7 +23,9 @@ def one_input():
 def infer(posterior, label, chains, tune=300, draws=DRAWS, seed=1):
     """A run whose only topology has had one visit."""
     dcc = DCC(posterior, Settings(chains=chains, tune=tune, local_draws=draws), seed)
-    warm = [warm_up(posterior, label, np.random.default_rng([seed, c]), tune) for c in range(chains)]
+    warm = [
+        warm_up(posterior, label, np.random.default_rng([seed, c]), tune) for c in range(chains)
+    ]
     visits = [visit(posterior, label, chain, draws) for chain in warm]
     dcc.topologies[label] = Topology(
         chains=[v.chain for v in visits],

@@ -25,7 +25,10 @@ def chain(seed=1):
 
 
 def test_nuts_takes_a_density_of_ones_own():
-    assert "logp_dlogp_func" in inspect.signature(pm.step_methods.arraystep.GradientSharedStep).parameters
+    assert (
+        "logp_dlogp_func"
+        in inspect.signature(pm.step_methods.arraystep.GradientSharedStep).parameters
+    )
     source = inspect.getsource(CpuLeapfrogIntegrator.__init__)
     for used in ("_pytensor_function", "_raveled_inputs", ".dtype"):
         assert used in source

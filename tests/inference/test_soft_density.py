@@ -123,9 +123,7 @@ def eq_8(shares, y, classes, alpha):
     total = 0.0
     for k in range(shares.shape[1]):
         counts = np.array([shares[y == c, k].sum() for c in range(classes)])
-        total += special.gammaln(classes * alpha) - special.gammaln(
-            counts.sum() + classes * alpha
-        )
+        total += special.gammaln(classes * alpha) - special.gammaln(counts.sum() + classes * alpha)
         total += (special.gammaln(counts + alpha) - special.gammaln(alpha)).sum()
     return total
 
@@ -196,7 +194,7 @@ def test_prior_draws_follow_the_prior(rng, quick_compile):
 
 
 def test_prior_density_integrates_to_one(rng, quick_compile):
-    """With one input and one split q is (leaf, leaf, tau): importance weights from a wide normal."""
+    """With two inputs and one split q is (tau, Delta): importance weights from a wide normal."""
     model, *_ = classification(p=2, classes=2)
     posterior = posterior_of(model)
     posterior.bind("SLL")

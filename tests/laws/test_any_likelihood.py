@@ -206,3 +206,16 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     assert first.within(Z, 0.08), first
     second = gap(batch_means(scaled**2, BATCHES), 1.0)
     assert second.within(Z, 0.12), second
+
+
+@pytest.mark.parametrize("wrong", [{"sd": 1.4}, {"prior": {"alpha": 0.7, "beta": 1.0}}])
+def test_the_comparison_rejects_another_prior(wrong):
+    """The same chain against the posterior under a leaf sd 17% too large, or another alpha."""
+    problem = problem_of("gaps", "poisson")
+    _, mean, sd = exact_law(replace(problem, **wrong), "poisson")
+    setup, _ = laplace_setup(problem, model_of(problem, "poisson"), 2)
+    chain = run_chain(1, setup, CGM, 60_000, keep_fits=True)
+    scaled = (chain.fits[:, :, 0] - mean) / sd
+    first = gap(batch_means(scaled, BATCHES), 0.0)
+    second = gap(batch_means(scaled**2, BATCHES), 1.0)
+    assert max(first.z, second.z) > 2 * Z, (first, second)

@@ -94,7 +94,9 @@ def test_outgrowing_the_room_is_an_error_that_says_what_to_do(rng):
 def test_selection_prefers_mass_and_falls_with_visits():
     one = search()
     one.active = ["L", "SLL"]
-    arrays = [np.array(v) for v in ([-2.0, 0.0], [-9.0, -9.0], [0.0, 0.0], [-1.0, -1.0], [1.0, 1.0])]
+    arrays = [
+        np.array(v) for v in ([-2.0, 0.0], [-9.0, -9.0], [0.0, 0.0], [-1.0, -1.0], [1.0, 1.0])
+    ]
     assert one.select(np.array([1, 1]), *arrays) == "SLL"
     assert one.select(np.array([1, 9]), *arrays) == "L"
     assert one.select(np.array([0, 9]), *arrays) == "L"

@@ -20,7 +20,7 @@ from benchmarks.peers.data import MissingData
 from . import chain, judge, pictures, tables
 from .samplers import SAMPLERS
 
-MAIN = ("CGM", "GrowPrune", "PG", "PG optimal", "50 CGM, PG")
+MAIN = ("CGM", "GrowPrune", "PG", "PG optimal", "Hybrid", "Hybrid 50")
 PICTURED = 4  # D of figure 3
 
 

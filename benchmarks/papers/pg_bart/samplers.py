@@ -27,6 +27,8 @@ SAMPLERS = {
     "PG 100": Sampler((_pg(num_particles=100),)),
     "PG optimal": Sampler((_pg(num_particles=10, proposal="optimal"),)),
     "PG optimal 2": Sampler((_pg(num_particles=2, proposal="optimal"),)),
+    "Hybrid": Sampler(((pmt.Hybrid, {}, 1),)),
+    "Hybrid 50": Sampler(((pmt.Hybrid, {"local_sweeps": 50}, 1),)),
     "50 CGM": Sampler((_cgm(50),)),
     "50 CGM, PG": Sampler((_cgm(50), _pg(num_particles=10))),
     "50 CGM, PG optimal 2": Sampler((_cgm(50), _pg(num_particles=2, proposal="optimal"))),

@@ -10,8 +10,8 @@ what is proposed, since the weight of a proposal is computed from its rows.
 ``add_cells(leaf, packed, rows, start,     add ``rows[start:stop]`` to the (D, p, B) table of the
 stop, codes, columns, n, table)``          first n of ``columns``
 ``tempering(leaf, rows, start, stop)``     power in (0, 1] of the likelihood to look ahead with
-``weigh_cells(leaf, table, offsets,        write ``gain[a, k + 1]``, p(codes <= k) p(codes > k) / p(all)
-columns, n, power, unit, room, gain,       over a factor, for the first n of ``columns`` and
+``weigh_cells(leaf, table, offsets,        write ``gain[a, k + 1]``, p(codes <= k) p(codes > k) over
+columns, n, power, unit, room, gain,       p(all) and a factor, for n ``columns`` and
 log_factor)``                              k = -1 .. codes - 1, and the logs of these factors
 ``prefix_stats(leaf, table, place, k,      write the statistics of the rows with codes up to k
 unit, out)``

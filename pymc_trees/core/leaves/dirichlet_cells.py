@@ -37,8 +37,7 @@ def _tempering(leaf, rows, start, stop):
 
 @njit(cache=True)
 def _weigh_column(leaf, table, place, n_codes, gain):
-    alpha, n_classes = leaf.alpha, leaf.n_classes
-    each = alpha / n_classes
+    n_classes = leaf.n_classes
     lgamma, lgamma_all = leaf.lgamma_class, leaf.lgamma_all
     seen = leaf.y.size > 0
     left = np.zeros(n_classes, dtype=np.int64)

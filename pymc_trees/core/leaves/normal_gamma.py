@@ -114,9 +114,7 @@ def log_marginal_of(a, nu, lam, centre, n, s, ss):
 
 @njit(cache=True)
 def _log_marginal(leaf, stats):
-    return log_marginal_of(
-        leaf.a, leaf.nu, leaf.lam, leaf.centre, stats[0], stats[1], stats[2]
-    )
+    return log_marginal_of(leaf.a, leaf.nu, leaf.lam, leaf.centre, stats[0], stats[1], stats[2])
 
 
 @njit(cache=True)

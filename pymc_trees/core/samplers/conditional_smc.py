@@ -65,9 +65,7 @@ def conditional_smc(
     if proposal == OPTIMAL:
         choose_columns(rng, look, trees, tree, nodes)
         look.root[0] = np.nan
-        fill_root(
-            look.tables, bins, leaf, look.columns, look.n_columns[0], particles.rows[0]
-        )
+        fill_root(look.tables, bins, leaf, look.columns, look.n_columns[0], particles.rows[0])
     while True:
         for c in range(n_particles):
             if is_waiting(particles, c):

@@ -9,14 +9,14 @@ For a node with rows of marginal likelihood m, and column j with interval k of l
 with the sum over the columns that vary, and draws the cut in its interval (`cut_in_interval`).
 Where code k + 1 stands for several values, cuts of interval k part them, and the mean of ``G_k``
 and ``G_{k+1}`` stands in. With single-valued codes this is the optimal kernel itself; elsewhere it
-is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf, ``G_k``
-takes the precision of the node's rows about their mean where the noise is smaller (`normal_cells`):
-a tree half grown leaves more than the noise unexplained.
+is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf,
+``G_k`` takes the precision of the node's rows about their mean where the noise is smaller
+(`normal_cells`): a tree half grown leaves more than the noise unexplained.
 
 With many columns a random subset A is looked at: those the present tree splits on, and each other
 with probability ``share``. On the space of trees and subsets the target is the posterior times
-``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all of them in A. Given A,
-then, a split on a column that is new to the tree weighs ``1 / share`` times as much.
+``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all of them in A. Given
+A, then, a split on a column that is new to the tree weighs ``1 / share`` times as much.
 """
 
 from typing import NamedTuple
@@ -198,7 +198,7 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
 
 @njit(cache=True)
 def draw_interval(rng, look, prior, depth, log_total):
-    """Draw from the weights just filled: place of the column (`STOP`), interval, log probability."""
+    """Draw from the weights just filled: place of the column or `STOP`, interval, log q."""
     first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
     stop = log_stop(prior, depth, False)
     u = rng.random() - np.exp(stop - log_total)

@@ -60,9 +60,7 @@ def fill_root(tables, bins, leaf, columns, n, rows):
     table_of, taken = tables.table_of, tables.taken
     pack_rows(leaf, tables.packed, tables.unit)
     _clear(tables.cells, ROOT, n)
-    add_cells(
-        leaf, tables.packed, rows, 0, rows.size, bins.codes, columns, n, tables.cells[ROOT]
-    )
+    add_cells(leaf, tables.packed, rows, 0, rows.size, bins.codes, columns, n, tables.cells[ROOT])
     for c in range(taken.shape[0]):
         taken[c] = False
         table_of[c, 0] = ROOT
@@ -108,9 +106,7 @@ def release_table(tables, c, node):
 
 
 @njit(cache=True)
-def divide_table(
-    tables, bins, leaf, columns, n, c, node, left, rows, start, middle, stop, closed
-):
+def divide_table(tables, bins, leaf, columns, n, c, node, left, rows, start, middle, stop, closed):
     """Tables of the children of a node that was split, as far as there is room for them.
 
     Parameters

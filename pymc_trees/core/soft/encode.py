@@ -164,5 +164,3 @@ def evaluate(value, X, low, span, h, n_values, stamp):
     phi, gates = np.empty((n, n_split + 1)), np.empty((n, n_split))
     leaf_probabilities((X - low) / span, delta, tau, h, table[:nodes], phi, gates)
     return phi @ values
-
-

@@ -95,6 +95,10 @@ def estimate_evidence(
     max_centres : int
         Gaussians at most.
     """
+    if draws.shape[2] == 0:  # no parameters: the density is the evidence
+        points = np.empty((1, 0))
+        [[joint, _]] = log_density(points)
+        return Evidence(float(joint), 0.0, points, np.array([joint]))
     mixture = make_mixture(draws, PARTS, max_centres)
     points, block = draw_points(rng, mixture, importance_draws)
     n_prior = max(1, round(len(points) * DEFENSIVE / (1.0 - DEFENSIVE)))

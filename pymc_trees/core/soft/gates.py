@@ -37,15 +37,17 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
     for i in range(n):
         reach[0] = 1.0
         for node in range(nodes):
-            right, number = table[node]
+            right, number = table[node, 0], table[node, 1]
             if right < 0:
                 phi[i, number] = reach[node]
                 continue
             z = -tau[number]
             for j in range(p):
                 z += delta[number, j] * x[i, j]
-            # The exponential is of a negative number, so that nothing overflows.
-            tail = math.exp(-abs(z) / h)
+            # The exponential is of a negative number, so that nothing overflows; beyond 700 it is
+            # below 1e-304, and numbers of reduced precision would take ten times as long.
+            steep = abs(z) / h
+            tail = math.exp(-steep) if steep < 700.0 else 0.0
             near, far = 1.0 / (1.0 + tail), tail / (1.0 + tail)
             left = near if z >= 0.0 else far
             gates[i, number] = left
@@ -74,13 +76,13 @@ def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
     for i in range(n):
         reach[0] = 1.0
         for node in range(nodes):
-            right, number = table[node]
+            right, number = table[node, 0], table[node, 1]
             if right >= 0:
                 left = gates[i, number]
                 reach[node + 1] = reach[node] * left
                 reach[right] = reach[node] * (1.0 - left)
         for node in range(nodes - 1, -1, -1):
-            right, number = table[node]
+            right, number = table[node, 0], table[node, 1]
             if right < 0:
                 below[node] = weight[i, number]
                 continue

@@ -52,7 +52,9 @@ def draw_points(rng: np.random.Generator, mixture: Mixture, each: int):
     points, blocks = [], []
     for b, centres in enumerate(mixture.centres):
         noise = rng.standard_normal((len(centres) * each, centres.shape[1]))
-        points.append(np.repeat(centres, each, axis=0) + noise @ mixture.factors[mixture.chain[b]].T)
+        points.append(
+            np.repeat(centres, each, axis=0) + noise @ mixture.factors[mixture.chain[b]].T
+        )
         blocks.append(np.full(len(noise), b))
     return np.concatenate(points), np.concatenate(blocks)
 

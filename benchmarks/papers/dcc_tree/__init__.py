@@ -1,0 +1,1 @@
+"""Tables 1, 2 and 6 of Cochrane, Wills and Johnson (2024), and speed, beside its numbers."""

@@ -1,0 +1,108 @@
+"""One run of one sampler on one data set: scores, seconds, what was found."""
+
+import time
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+
+
+def dcc(data, seed, iterations, chains, tune, cores):
+    """DCC-Tree with the hyperparameters of tables 3 to 5 and the authors' defaults."""
+    with pm.Model() as model:
+        soft_tree(data)
+        start = time.perf_counter()
+        idata = pmt.sample_dcc(
+            iterations,
+            250,
+            chains,
+            tune=tune,
+            cores=cores,
+            random_seed=seed,
+            progressbar=False,
+        )
+        seconds = time.perf_counter() - start
+    found = idata["topologies"].to_dataset()
+    proposals = iterations * chains * idata.attrs["local_draws"]
+    return {
+        **scores(model, idata, data),
+        "seconds": seconds,
+        "seconds_per_proposal": seconds / proposals,
+        "gradients": int(found["gradients"].sum()),
+        "divergences": int(found["divergences"].sum()),
+        "warm_ups_per_chain": float(found["warm_ups"].sum() / (chains * found.sizes["topology"])),
+        "topologies": {
+            str(label): [float(w), float(z), float(e)]
+            for label, w, z, e in zip(
+                found["topology"].values[:8],
+                found["weight"].values,
+                found["log_evidence"].values,
+                found["log_evidence_error"].values,
+                strict=False,
+            )
+        },
+    }
+
+
+def soft_tree(data):
+    """Eq. 4-9: y as it is, noise ~ InverseGamma(3/2, 3/2) as a standard deviation."""
+    f = pmt.SoftDecisionTree("f", data.X, data.y, h=data.h)
+    if data.classes:
+        return pm.Categorical("y", p=f, observed=data.y, shape=f.shape[:1])
+    sigma = pm.InverseGamma("sigma", 1.5, 1.5)
+    return pm.Normal("y", f, sigma, observed=data.y, shape=f.shape)
+
+
+def cgm(data, seed, draws=1000, tune=1000, chains=4):
+    """Hard trees by grow, prune, change and swap, from chains of their own."""
+    with pm.Model() as model:
+        if data.classes:
+            leaf = pmt.DirichletLeaf(alpha=float(data.classes), n_classes=data.classes)
+            f = pmt.DecisionTree("f", data.X, leaf=leaf)
+            pm.Categorical("y", p=f, observed=data.y, shape=f.shape[:1])
+        else:
+            f = pmt.DecisionTree("f", data.X, data.y)
+            sigma = pm.InverseGamma("sigma", 1.5, 1.5)
+            pm.Normal("y", f, sigma, observed=data.y, shape=f.shape)
+        start = time.perf_counter()
+        idata = pm.sample(
+            draws,
+            tune=tune,
+            chains=chains,
+            cores=1,
+            random_seed=seed,
+            progressbar=False,
+            quiet=True,
+        )
+        seconds = time.perf_counter() - start
+    return {**scores(model, idata, data), "seconds": seconds}
+
+
+def smc(data, seed):
+    """Trees grown from the root by sequential Monte Carlo."""
+    with pm.Model() as model:
+        leaf = pmt.DirichletLeaf(alpha=float(data.classes), n_classes=data.classes)
+        f = pmt.DecisionTree("f", data.X, leaf=leaf)
+        pm.Categorical("y", p=f, observed=data.y, shape=f.shape[:1])
+        start = time.perf_counter()
+        idata = pmt.sample_tree_smc(random_seed=seed, progressbar=False)
+        seconds = time.perf_counter() - start
+    return {**scores(model, idata, data), "seconds": seconds}
+
+
+def scores(model, idata, data):
+    """MSE or accuracy of the posterior mean, at the training and the test rows."""
+    out = {}
+    with model:
+        for part, X, y in (("train", data.X, data.y), ("test", data.X_test, data.y_test)):
+            pm.set_data({"f_X": X})
+            f = pm.sample_posterior_predictive(
+                idata, predictions=True, var_names=["f"], progressbar=False, random_seed=1
+            ).predictions["f"]
+            mean = f.mean(("chain", "draw")).values
+            if data.classes:
+                out[part] = float(np.mean(mean.argmax(axis=1) == y))
+            else:
+                out[part] = float(np.mean((mean - y) ** 2))
+    return out

@@ -1,0 +1,73 @@
+"""Gradient evaluations per second, beside PyMC's own on the hand-written model of one topology."""
+
+import time
+
+import numpy as np
+import pymc as pm
+
+from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.inference.soft_posterior import SoftPosterior
+
+from . import runs
+
+LABEL = "SSLLL"
+
+
+def measure(data, repeats=5, calls=2000):
+    """Evaluations per second: the function of all topologies, and one topology written out."""
+    with pm.Model() as model:
+        runs.soft_tree(data)
+    posterior = SoftPosterior(model)
+    posterior.bind(LABEL)
+    ours = posterior.density._pytensor_function
+    q = posterior.draw_start(np.random.default_rng(1))
+    with written_out(data) as plain:
+        function = plain.logp_dlogp_function(ravel_inputs=True)
+    function.set_extra_values({})
+    theirs = function._pytensor_function
+    theirs.trust_input = True
+    point = np.concatenate([np.ravel(v) for v in plain.initial_point().values()])
+    return {
+        "dimension": posterior.dimension,
+        "ours": rate(ours, q, repeats, calls),
+        "written_out": rate(theirs, point, repeats, calls),
+    }
+
+
+def rate(function, q, repeats, calls):
+    """Median over repeats of the calls per second."""
+    function(q)
+    rates = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(calls):
+            function(q)
+        rates.append(calls / (time.perf_counter() - start))
+    return float(np.median(rates))
+
+
+def written_out(data):
+    """`LABEL` in plain PyMC: the left child of the root is split."""
+    x = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)
+    splits, p = n_splits(LABEL), x.shape[1]
+    with pm.Model() as model:
+        delta = pm.Dirichlet("delta", np.ones(p), shape=(splits, p))
+        tau = pm.Beta("tau", 1, 1, shape=splits)
+        left = pm.math.sigmoid((pm.math.dot(x, delta.T) - tau) / data.h[1])
+        share = pm.math.stack(
+            [left[:, 0] * left[:, 1], left[:, 0] * (1 - left[:, 1]), 1 - left[:, 0]], axis=1
+        )
+        if data.classes:
+            shown = np.eye(data.classes)[data.y]
+            counts = pm.math.dot(share.T, shown)
+            total = pm.math.sum(counts, axis=1)
+            pm.Potential(
+                "eq_8",
+                pm.math.sum(pm.math.gammaln(counts + 1))
+                - pm.math.sum(pm.math.gammaln(total + data.classes)),
+            )
+        else:
+            value = pm.Normal("value", 0, 1, shape=splits + 1)
+            sigma = pm.InverseGamma("sigma", 1.5, 1.5)
+            pm.Normal("y", pm.math.dot(share, value), sigma, observed=data.y)
+    return model

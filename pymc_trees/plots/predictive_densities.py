@@ -1,0 +1,78 @@
+"""`plot_predictive_densities`: what is predicted at single rows (Cochrane 2024, figure 2)."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from arviz_stats.base import array_stats
+
+
+def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=None, axes=None):
+    """Densities of the posterior predictive at some rows, one panel a row.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree or a mapping of str to xarray.DataTree
+        With a group ``predictions`` or ``posterior_predictive``; several, by name, are drawn over
+        each other.
+    rows : sequence of int
+        Rows to show.
+    var_name : str, default "y"
+        Variable of that group; its last dimension is the rows.
+    truth : (n,) array, optional
+        Observed outputs of all rows, drawn as solid lines.
+    others : mapping of str to (n,) array, optional
+        Point predictions of all rows, drawn as dashed lines.
+    axes : sequence of matplotlib.axes.Axes, optional
+        One a row. Default: a new figure.
+
+    Returns
+    -------
+    numpy.ndarray of matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        When the group or the variable is missing.
+
+    References
+    ----------
+    Cochrane, Wills and Johnson (2024). Divide, conquer, combine Bayesian decision tree sampling,
+    figure 2.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr, pymc_trees as pmt
+    >>> y = np.random.default_rng(1).normal(size=(2, 100, 3))
+    >>> draws = xr.Dataset({"y": (("chain", "draw", "row"), y)})
+    >>> axes = pmt.plot_predictive_densities(xr.DataTree.from_dict({"predictions": draws}), [0, 2])
+    >>> len(axes)
+    2
+    """
+    several = idata if isinstance(idata, dict) else {"predictive": idata}
+    rows = list(rows)
+    if axes is None:
+        axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 2.8), squeeze=False)[1][0]
+    for name, tree in several.items():
+        values = _drawn(tree, var_name)
+        for ax, row in zip(axes, rows, strict=True):
+            grid, density, _ = array_stats.kde(values[:, row])
+            ax.plot(grid, density, label=name)
+            ax.fill_between(grid, density, alpha=0.2)
+    for ax, row in zip(axes, rows, strict=True):
+        if truth is not None:
+            ax.axvline(truth[row], color="k", label="truth")
+        for k, (name, point) in enumerate((others or {}).items()):
+            ax.axvline(point[row], color=f"C{len(several) + k}", ls="--", label=name)
+        ax.set(title=f"row {row}", xlabel=var_name, yticks=[])
+    axes[0].legend(frameon=False)
+    return np.asarray(axes)
+
+
+def _drawn(tree, var_name):
+    for group in ("predictions", "posterior_predictive"):
+        if group in tree.children and var_name in tree[group]:
+            values = tree[group][var_name].values
+            return values.reshape(-1, values.shape[-1])
+    raise ValueError(
+        f"idata has no {var_name!r} in a group predictions or posterior_predictive: pass the "
+        "result of pm.sample_posterior_predictive."
+    )

@@ -1,0 +1,96 @@
+"""`plot_soft_tree`: one drawn soft tree."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pymc as pm
+
+from pymc_trees.core.soft.encode import label_of
+from pymc_trees.core.soft.topology import node_depths, node_table
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+
+MENTIONED = 0.05
+"""Inputs of a smaller weight are left out of a split's text."""
+
+
+def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
+    """Draw one tree of the posterior: what each split looks at, and the leaf values.
+
+    A split is written as its weights and threshold in scaled inputs, such as
+    ``0.96 x0 + 0.04 x2 > 0.43``; rows for which it holds go left, softly.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `sample_dcc` or `pymc.sample`.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    chain, draw : int, default 0
+        Which draw.
+    names : sequence of p str, optional
+        Names of the inputs; default x0, x1, ...
+    ax : matplotlib.axes.Axes, optional
+        Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        When the model has no soft tree, or ``names`` does not fit its inputs.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, xarray as xr, pymc_trees as pmt
+    >>> with pm.Model() as model:
+    ...     mu = pmt.SoftDecisionTree("mu", np.eye(3))
+    ...     prior = pm.sample_prior_predictive(1, random_seed=1)
+    >>> draws = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+    >>> ax = pmt.plot_soft_tree(draws, model)
+    >>> len(ax.texts) > 0
+    True
+    """
+    model = pm.modelcontext(model)
+    trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
+    if not trees:
+        raise ValueError("The model has no SoftDecisionTree.")
+    op = trees[0].owner.op
+    names = [f"x{j}" for j in range(op.p)] if names is None else list(names)
+    if len(names) != op.p:
+        raise ValueError(f"names has {len(names)} entries, but the tree has {op.p} inputs.")
+    value = idata["posterior"][trees[0].name].values[chain, draw]
+    label = label_of(value)
+    x, depth = _places(label)
+    if ax is None:
+        ax = plt.subplots(figsize=(2.0 + 1.6 * label.count("L"), 1.5 + 1.2 * depth.max()))[1]
+    table = node_table(label)
+    for node, kind in enumerate(label):
+        if kind == "S":
+            for child, style in ((node + 1, "-"), (table[node, 0], "--")):
+                ax.plot(x[[node, child]], -depth[[node, child]], "0.6", ls=style, zorder=0)
+            text = _split(value[node, 2 : 2 + op.p], value[node, 1], names)
+        else:
+            text = ", ".join(f"{v:.3g}" for v in value[node, 1 : 1 + op.n_values])
+        box = {"boxstyle": "round", "fc": "w", "ec": "C0" if kind == "S" else "C2"}
+        ax.text(x[node], -depth[node], text, ha="center", va="center", bbox=box, fontsize=9)
+    ax.set(xlim=(-0.7, label.count("L") - 0.3), ylim=(-depth.max() - 0.5, 0.5))
+    ax.set_title("solid: the split holds, dashed: it does not", fontsize=9)
+    ax.axis("off")
+    return ax
+
+
+def _places(label):
+    """Leaves side by side, every split in the middle of its children."""
+    table, depth = node_table(label), node_depths(label)
+    x = np.where([kind == "L" for kind in label], table[:, 1], 0.0).astype(float)
+    for node in range(len(label) - 1, -1, -1):
+        if label[node] == "S":
+            x[node] = 0.5 * (x[node + 1] + x[table[node, 0]])
+    return x, depth
+
+
+def _split(weights, threshold, names):
+    order = np.argsort(-weights, kind="stable")
+    shown = [f"{weights[j]:.2f} {names[j]}" for j in order if weights[j] >= MENTIONED]
+    return f"{' + '.join(shown)}\n> {threshold:.2f}"

@@ -1,0 +1,72 @@
+"""`Hybrid` in PyMC: arguments, statistics, saved states, and what it does beyond conjugacy."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytest
+from small_models import bart_model, step_data
+from test_sampling_state import assert_same, go
+
+import pymc_trees as pmt
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
+
+@pytest.fixture(scope="module")
+def model(quick_compile):
+    return bart_model(sigma=None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"local_sweeps": 0},
+        {"local_sweeps": True},
+        {"local_sweeps": 2.0},
+        {"moves": {"grow": 1.0}},
+        {"num_particles": 1},
+        {"batch": (0.0, 1.0)},
+    ],
+)
+def test_wrong_arguments_are_named(model, wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        pmt.Hybrid(model=model, **wrong)
+
+
+def test_a_step_makes_both_kinds_of_updates(model):
+    step = pmt.Hybrid(model=model, local_sweeps=3)
+    step.setup_chain(np.random.default_rng(1), 0, 40)
+    _, stats = go(step, model.initial_point(), 40)
+    changed = np.array([one["trees_changed"] for one in stats])
+    np.testing.assert_allclose(changed * 5, np.round(changed * 5))
+    assert 0 < changed.mean() < 1
+    assert all(1 <= one["particle_ess"] <= 2 for one in stats)
+    grown = np.array([one["accept_grow"] for one in stats])
+    assert np.nanmax(grown) > 0  # a share of the proposals of three sweeps
+
+
+def test_a_restored_state_goes_on_exactly(model):
+    def make(seed):
+        step = pmt.Hybrid(model=model, local_sweeps=2, num_particles=3, batch=(0.5, 0.5))
+        step.setup_chain(np.random.default_rng(seed), 5, 50)
+        return step
+
+    step = make(4)
+    points, _ = go(step, model.initial_point(), 10)
+    state = pickle.loads(pickle.dumps(step.sampling_state))
+    on = go(step, points[-1], 8)
+    for again in (step, make(99)):
+        again.sampling_state = state
+        assert_same(go(again, points[-1], 8), on)
+
+
+def test_where_leaf_values_do_not_integrate_out_it_makes_local_moves():
+    X, y = step_data()
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0, 1))
+        pm.Poisson("y", pm.math.exp(mu), observed=np.abs(np.round(y)), shape=mu.shape)
+        step = pmt.Hybrid()
+    step.setup_chain(np.random.default_rng(1), 0, 5)
+    _, stats = go(step, model.initial_point(), 5)
+    assert all(np.isnan(one["trees_changed"]) for one in stats)
