@@ -20,37 +20,8 @@ from numba import njit
 
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.laplace_fit import draw_proposal, fit_groups, log_prior, log_proposal
+from pymc_trees.core.leaves.laplace_room import Room, make_room
 from pymc_trees.core.leaves.native import call_native
-
-
-class Room(NamedTuple):
-    """Arrays that kernels write to; n rows, at most G groups (leaves), K values."""
-
-    rows: np.ndarray
-    """(n,) int64: rows at hand."""
-    labels: np.ndarray
-    """(n,) int64: group of each."""
-    outputs: np.ndarray
-    """(n, K) their outputs."""
-    values: np.ndarray
-    """(n, 1) log-likelihoods."""
-    log_rows: np.ndarray
-    """(n,) log-likelihood of every row under proposed values."""
-    open_rows: np.ndarray
-    """(n,) int64: those of groups whose mode is not found yet."""
-    open_labels: np.ndarray
-    slopes: np.ndarray
-    """(n, K + K^2) gradient and second derivatives."""
-    label_of: np.ndarray
-    """(N,) int64: group of each leaf."""
-    mode: np.ndarray
-    """(G, K)"""
-    factor: np.ndarray
-    """(G, K, K) lower Cholesky factor of the precision at the mode."""
-    drawn: np.ndarray
-    """(G, K)"""
-    total: np.ndarray
-    """(G,) log-likelihood of each group."""
 
 
 class LaplaceData(NamedTuple):
@@ -77,22 +48,6 @@ class LaplaceData(NamedTuple):
 def make_laplace(mean, sd, rng, value_at, slopes_at, table, data, offset, max_nodes):
     """Leaf model of a native likelihood; ``offset``, the sum of all trees, is used in place."""
     n, k = offset.shape
-    most = min(max_nodes, n) + 1
-    room = Room(
-        rows=np.arange(n),
-        labels=np.zeros(n, dtype=np.int64),
-        outputs=np.zeros((n, k)),
-        values=np.zeros((n, 1)),
-        log_rows=np.zeros(n),
-        open_rows=np.zeros(n, dtype=np.int64),
-        open_labels=np.zeros(n, dtype=np.int64),
-        slopes=np.zeros((n, k + k * k)),
-        label_of=np.zeros(max_nodes, dtype=np.int64),
-        mode=np.zeros((most, k)),
-        factor=np.zeros((most, k, k)),
-        drawn=np.zeros((most, k)),
-        total=np.zeros(most),
-    )
     mean = np.broadcast_to(np.asarray(mean, dtype=np.float64), (k,)).copy()
     sd = np.broadcast_to(np.asarray(sd, dtype=np.float64), (k,)).copy()
     return LaplaceData(mean, sd, rng, value_at, slopes_at, table, data, offset, np.zeros(n), room)
