@@ -50,6 +50,7 @@ def make_laplace(mean, sd, rng, value_at, slopes_at, table, data, offset, max_no
     n, k = offset.shape
     mean = np.broadcast_to(np.asarray(mean, dtype=np.float64), (k,)).copy()
     sd = np.broadcast_to(np.asarray(sd, dtype=np.float64), (k,)).copy()
+    room = make_room(n, k, max_nodes)
     return LaplaceData(mean, sd, rng, value_at, slopes_at, table, data, offset, np.zeros(n), room)
 
 
