@@ -70,7 +70,8 @@ def dart(n=25, m=4, p=6):
         y = response(n)
         X = inputs(n, p)
         X[:, 3:] = X[:, 3:] > 0.5  # columns that stop varying after a split or two
-        theta = pm.Gamma("theta", 3, 2)
+        # away from 0: a Dirichlet of tiny concentration draws weights that underflow to 0
+        theta = pm.Gamma("theta", 12, 4)
         weights = pm.Dirichlet("weights", np.ones(p) * theta / p)
         sigma = pm.Gamma("sigma", 8, 16)
         mu = pmt.BART(

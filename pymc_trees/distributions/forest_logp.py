@@ -26,7 +26,7 @@ from pymc_trees.distributions.leaves import LEAF_KINDS
 
 NO_GRADIENT = (
     "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
-    "pymc_trees.Hybrid, CGM or GrowPrune (pm.sample() assigns one by itself); find_MAP, fit and "
+    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one by itself); find_MAP, fit and "
     "other methods that need gradients of every variable cannot treat a forest."
 )
 

@@ -54,7 +54,8 @@ def _sparing(original, name, remark):
         if forests:
             raise NotImplementedError(
                 f"{name} cannot move {forests}. {remark}; or sample with pm.sample(), which "
-                "assigns pymc_trees.Hybrid to forests and pymc_trees.DCCTree to soft trees."
+                "assigns pymc_trees.Hybrid (or give it step=pymc_trees.CGM()) to forests and "
+                "pymc_trees.DCCTree to soft trees."
             )
         return original(*args, **kwargs)
 

@@ -43,7 +43,7 @@ def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal,
     scaled = (chain.fits[:, :, 0] - exact.mean) / exact.sd
     mean = gap(batch_means(scaled, BATCHES), 0.0)
     assert mean.within(Z, 0.1), mean
-    moments = batch_means(scaled[:, :, None] * scaled[:, 1.0, :], BATCHES)
+    moments = batch_means(scaled[:, :, None] * scaled[:, None, :], BATCHES)
     correlation = exact.covariance / np.outer(exact.sd, exact.sd)
     second = gap(moments.reshape(BATCHES, -1), correlation.reshape(-1))
     assert second.within(Z, 0.15), second

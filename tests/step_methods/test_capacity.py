@@ -5,12 +5,18 @@ import pickle
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import bart_model, forest_of, sample
+import small_models
+from small_models import bart_model, forest_of
 
 import pymc_trees as pmt
 from pymc_trees.step_methods.too_large import ForestTooLargeError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
+
+
+def sample(*counts, **arguments):
+    """By local moves, whose trees are slow to change size."""
+    return small_models.sample(*counts, **{"step": pmt.CGM(), **arguments})
 
 
 def small(room, **settings):
