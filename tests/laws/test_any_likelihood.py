@@ -203,9 +203,9 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
 
     scaled = (chain.fits[:, :, 0] - mean) / sd
     first = gap(batch_means(scaled, BATCHES), 0.0)
-    assert first.within(Z, 0.08), first
+    assert first.within(Z, 0.2), first
     second = gap(batch_means(scaled**2, BATCHES), 1.0)
-    assert second.within(Z, 0.12), second
+    assert second.within(Z, 0.4), second
 
 
 @pytest.mark.parametrize("wrong", [{"sd": 1.4}, {"prior": {"alpha": 0.7, "beta": 1.0}}])
