@@ -33,6 +33,7 @@ _HOMES = {
     "plot_soft_tree": "plots.soft_tree",
     "plot_topologies": "plots.soft_topologies",
     "sample_dcc": "inference.sample_dcc",
+    "sample_tree_smc": "inference.sample_tree_smc",
     "set_data": "distributions.data",
 }
 

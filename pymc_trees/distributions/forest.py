@@ -20,8 +20,8 @@ from pymc_trees.distributions.declaration import (
 )
 from pymc_trees.distributions.forest_rv import ForestRV
 
-CACHE_FIT_ROWS = 20_000
-"""Training rows up to which the value carries the fitted function by default."""
+CACHE_FIT = 20_000
+"""Numbers, rows times outputs, up to which the value carries the fitted function by default."""
 
 
 class Forest(Continuous):
@@ -58,7 +58,7 @@ class Forest(Continuous):
         prior mean plus 200. A forest that does not fit stops the run with an error.
     cache_fit : bool, optional
         Whether the value carries the function at the training rows, so that nothing walks the
-        trees there. Default: up to 20,000 rows.
+        trees there. Default: up to 20,000 numbers, rows times outputs.
 
     Returns
     -------
@@ -131,7 +131,7 @@ class Forest(Continuous):
                 "tree."
             )
         if cache_fit is None:
-            cache_fit = n <= CACHE_FIT_ROWS
+            cache_fit = n * leaf.n_values <= CACHE_FIT
         layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit))
         grid = make_grid(X_train, n_cuts)
         flat = np.concatenate(grid) if grid else np.empty(0)

@@ -16,6 +16,7 @@ from rich.progress import track
 
 from pymc_trees._version import __version__
 from pymc_trees.inference.dcc import DCC, Combined, Settings
+from pymc_trees.inference.recorded import recorded
 from pymc_trees.inference.settings import check_number, check_settings
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
@@ -177,19 +178,6 @@ def draw_points(dcc: DCC, combined: Combined, rng, chains: int, draws: int):
         for (chain, draw), q in zip(where, parameters, strict=True):
             points[chain, draw] = dcc.posterior.point(q, rng)
     return np.array(combined.labels)[chosen], points
-
-
-def recorded(model: pm.Model, points: np.ndarray) -> dict[str, np.ndarray]:
-    """What `pymc.sample` records of points: free variables and Deterministics, by name."""
-    wanted = [v for v in model.unobserved_value_vars if v.name in model.named_vars]
-    function = model.compile_fn(wanted, inputs=model.value_vars, on_unused_input="ignore")
-    out: dict[str, np.ndarray] = {}
-    for at in np.ndindex(points.shape):
-        for variable, value in zip(wanted, function(points[at]), strict=True):
-            if variable.name not in out:
-                out[variable.name] = np.empty((*points.shape, *np.shape(value)))
-            out[variable.name][at] = value
-    return out
 
 
 def describe(dcc: DCC, combined: Combined) -> xr.Dataset:

@@ -1,4 +1,4 @@
-"""Checked settings of a DCC-Tree run."""
+"""Checked settings of whole runs."""
 
 import numpy as np
 
@@ -22,12 +22,24 @@ def check_number(name: str, value, least: int) -> int:
     return int(value)
 
 
+def check_choice(name: str, value, choices) -> str:
+    """One of some words."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
+    return value
+
+
+def check_share(name: str, value) -> float:
+    """A number from 0 to 1."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r}: must be a number from 0 to 1.")
+    return float(value)
+
+
 def check_settings(settings: Settings) -> Settings:
     """The settings, when all are in range."""
     numbers = {
         name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()
     }
-    share = settings.exploration
-    if not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
-        raise ValueError(f"exploration={share!r}: must be a number from 0 to 1.")
-    return Settings(**numbers, exploration=float(share))
+    return Settings(**numbers, exploration=check_share("exploration", settings.exploration))

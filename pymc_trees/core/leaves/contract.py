@@ -19,6 +19,8 @@ stats, out)``
 ``draw_leaves(leaf, rng, trees, tree,      new values of all leaves of a tree, the leaves among
 nodes, n_nodes, stats)``                   ``nodes[:n_nodes]``
 ``log_likelihood(leaf, trees)``            log p(all rows) given the leaf values, outside any tree
+``log_constant(leaf)``                     what the marginals of the leaves of any tree lack of
+                                           log p(all rows); called from Python only
 ========================================== ========================================================
 
 Where leaf values integrate out, statistics are sums over rows, and ``join_sides`` and
@@ -36,7 +38,11 @@ _MODELS: dict[type, dict[str, Callable]] = {}
 
 def register(model: type, **kernels: Callable) -> None:
     """Give kernels of a leaf model, by the names of the contract here or in `cells`."""
-    defaults = {"join_sides": _add_statistics, "draw_leaves": _draw_each}
+    defaults = {
+        "join_sides": _add_statistics,
+        "draw_leaves": _draw_each,
+        "log_constant": lambda leaf: 0.0,
+    }
     _MODELS.setdefault(model, defaults).update(kernels)
 
 
@@ -88,6 +94,11 @@ def draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
 def log_likelihood(leaf, trees):
     """Log likelihood of all rows given the leaf values."""
     return _MODELS[type(leaf)]["log_likelihood"](leaf, trees)
+
+
+def log_constant(leaf):
+    """Log of the factor of p(all rows) that does not depend on the tree."""
+    return _MODELS[type(leaf)]["log_constant"](leaf)
 
 
 def typed_kernel(leaf, name):

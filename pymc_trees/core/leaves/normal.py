@@ -213,6 +213,14 @@ def _log_likelihood(leaf, trees):
     return total
 
 
+def _log_constant(leaf):
+    # the constant of p(r) above: the rows about the prior mean, each by itself
+    w = np.broadcast_to(leaf.w, leaf.r.shape)
+    seen = w > 0.0
+    z2 = w[seen] * (leaf.r[seen] - leaf.mean) ** 2
+    return float(0.5 * np.sum(np.log(w[seen] / (2.0 * np.pi)) - z2))
+
+
 register(
     NormalData,
     n_stats=_n_stats,
@@ -222,4 +230,5 @@ register(
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,
+    log_constant=_log_constant,
 )

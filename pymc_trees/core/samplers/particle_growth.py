@@ -30,12 +30,12 @@ from pymc_trees.core.samplers.tables import divide_table, release_table, table_f
 @njit(cache=True)
 def is_waiting(particles, c):
     """Whether a particle has a node to expand; nodes whose rows are all alike are passed over."""
-    node, closed = particles.waiting[c], particles.closed
+    place, closed, queue = particles.waiting[c], particles.closed, particles.queue
     n_nodes = particles.n_nodes[c]
-    while node < n_nodes and closed[c, node]:
-        node += 1
-    particles.waiting[c] = node
-    return node < n_nodes
+    while place < n_nodes and closed[c, queue[c, place]]:
+        place += 1
+    particles.waiting[c] = place
+    return place < n_nodes
 
 
 @njit(cache=True)
@@ -60,8 +60,8 @@ def grow_particle(
     status : int
         0, or `FULL`.
     """
-    node = particles.waiting[c]
-    particles.waiting[c] = node + 1
+    node = int(particles.queue[c, particles.waiting[c]])
+    particles.waiting[c] += 1
     rows = particles.rows[c]
     start, stop = particles.start[c, node], particles.stop[c, node]
     depth, log_m = particles.depth[c, node], particles.log_m[c, node]
@@ -143,6 +143,7 @@ def grow_particle(
     add_rows(leaf, rows, middle, stop, stats[right])
     for side in range(2):
         child = left + side
+        particles.queue[c, child] = child
         particles.column[c, child] = STOP
         particles.depth[c, child] = depth + 1
         particles.start[c, child] = start if side == 0 else middle

@@ -1,8 +1,8 @@
 """Partial trees grown side by side, one per particle.
 
-A particle's nodes are numbered in the order they are made, which is breadth first: ``waiting``
-points to the next node to expand, and a particle is finished when it has passed them all. The
-right child of a node follows its left child.
+A particle's nodes are numbered in the order they are made and queue up in it: ``waiting`` points
+to the place in the queue whose node is expanded next, and a particle is finished when it has
+passed them all. The right child of a node follows its left child.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,9 @@ class Particles(NamedTuple):
     n_nodes: np.ndarray
     """(C,) int64."""
     waiting: np.ndarray
-    """(C,) int64: next node to expand."""
+    """(C,) int64: next place of the queue."""
+    queue: np.ndarray
+    """(C, M) int32: nodes in the order they are expanded: breadth first, unless reordered."""
     log_w: np.ndarray
     """(C,) float64: log weights since the last resampling."""
     reference: np.ndarray
@@ -66,6 +68,7 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
         rows=np.empty((n_particles, n_rows), dtype=np.uint32),
         n_nodes=np.zeros(n_particles, dtype=np.int64),
         waiting=np.zeros(n_particles, dtype=np.int64),
+        queue=np.empty(shape, dtype=np.int32),
         log_w=np.zeros(n_particles),
         reference=np.empty(shape[1], dtype=np.int32),
     )
@@ -88,6 +91,7 @@ def start_particle(particles, c, closed, stats, log_m):
     particles.log_m[c, 0] = log_m
     particles.n_nodes[c] = 1
     particles.waiting[c] = 0
+    particles.queue[c, 0] = 0
     particles.log_w[c] = 0.0
 
 
@@ -107,6 +111,7 @@ def copy_particle(particles, source, target):
         particles.log_column[target, k] = particles.log_column[source, k]
         particles.stats[target, k] = particles.stats[source, k]
         particles.log_m[target, k] = particles.log_m[source, k]
+        particles.queue[target, k] = particles.queue[source, k]
     particles.rows[target] = particles.rows[source]
     particles.n_nodes[target] = n_nodes
     particles.waiting[target] = particles.waiting[source]
@@ -114,11 +119,10 @@ def copy_particle(particles, source, target):
 
 @njit(cache=True)
 def rearrange(particles, ancestors):
-    """Replace the particles by their children, in place; child 0 is particle 0 itself.
+    """Replace the particles by their children, in place.
 
-    Resampling puts the particles in a random order of its own, so that the place of a child other
-    than 0 means nothing: an ancestor with children keeps its place, and only the places of
-    childless particles are written.
+    The place of a child means nothing (but that of a reference, which is its own ancestor): an
+    ancestor with children keeps its place, and only the places of childless particles are written.
     """
     n = ancestors.size
     spare = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed

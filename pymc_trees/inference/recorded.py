@@ -1,0 +1,45 @@
+"""What `pymc.sample` would have recorded of points that were found another way."""
+
+import numpy as np
+import pymc as pm
+
+
+def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
+    """Free variables and Deterministics at points, by name.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    points : (chains, draws) array of dict
+        Values by the names of value variables.
+    var_names : sequence of str, optional
+        Default all.
+
+    Returns
+    -------
+    dict of (chains, draws, ...) arrays
+    """
+    wanted = [v for v in model.unobserved_value_vars if v.name in model.named_vars]
+    if var_names is not None:
+        wanted = [v for v in wanted if v.name in var_names]
+    function = model.compile_fn(wanted, inputs=model.value_vars, on_unused_input="ignore")
+    out: dict[str, np.ndarray] = {}
+    for at in np.ndindex(points.shape):
+        for variable, value in zip(wanted, function(points[at]), strict=True):
+            if variable.name not in out:
+                out[variable.name] = np.empty((*points.shape, *np.shape(value)), value.dtype)
+            out[variable.name][at] = value
+    return out
+
+
+def check_var_names(model: pm.Model, var_names) -> list[str] | None:
+    """Names of variables to record, or an error."""
+    if var_names is None:
+        return None
+    known = [v.name for v in model.unobserved_value_vars if v.name in model.named_vars]
+    names = [var_names] if isinstance(var_names, str) else list(var_names)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise ValueError(f"var_names={var_names!r}: choose from {known}.")
+    return names
