@@ -62,6 +62,7 @@ def main(arguments=None):
         if not options.only or options.only in ("design", "islands"):
             for proposal in ("prior", "optimal"):  # compiles
                 fits.smc(data, tree, 2, 1, proposal, "node", 0)
+        fits.cgm(data, tree, 0.001, 0, 1)
         for run in plan.runs(name, options.only):
             for seed in range(options.seeds if run.is_random else 1):
                 key = plan.key(name, run, seed, options.budget)

@@ -17,7 +17,8 @@ from pymc_trees.core.moves.census import MOVES
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.inference.tree_model import read_tree
 from pymc_trees.inference.tree_smc import Settings, run_island
-from pymc_trees.step_methods.cgm import DEFAULT_MOVES, check_moves
+from pymc_trees.step_methods.cgm import DEFAULT_MOVES
+from pymc_trees.step_methods.metropolis import check_moves
 
 ALPHA, ALPHA_S, BETA_S = 5.0, 0.95, 0.5
 MAX_NODES = 2_000
