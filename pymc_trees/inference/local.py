@@ -12,6 +12,8 @@ ANNEAL = (0.075, 0.85)
 """Part of a warm-up in which h falls: iterations 75 to 850 of 1,000 in the authors' program."""
 RESTARTS = 3
 """Further warm-ups of a chain that still diverges; after that the geometry is to blame."""
+WINDOW = 25
+"""Draws that variances are estimated from, at least: fewer might be all the same."""
 REJECTED = 0.2
 """One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
 
@@ -47,36 +49,42 @@ def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
 def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int):
     """Chain that has adapted to a topology, from a start drawn from the prior.
 
-    Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it adapts
-    anew from where it stands, each time half as long again and with half as many rejections as aim;
-    one that does not move starts from another draw.
+    Steps and variances are adapted anew once h has fallen: those of softer gates are too long and
+    too wide. Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it
+    adapts anew from where it stands, each time half as long again and with half as many rejections
+    as aim; one that does not move starts from another draw.
     """
     posterior.bind(label)
-    h = posterior.op.h
-    start, in_place, gradients = posterior.draw_start(rng), False, 0
+    density, h = posterior.density, posterior.op.h
+    chain, gradients = None, 0
     for attempt in range(1 + RESTARTS):
-        n = tune + attempt * (tune // 2)
-        posterior.bind(label)
-        chain = start_chain(posterior.density, start, rng, 1.0 - REJECTED * 0.5**attempt)
-        run = run_chain(
-            posterior.density,
-            chain,
-            n,
-            tune=True,
-            before_each=(
-                None  # where it stands, h is what it has to be
-                if in_place
-                else lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h))
-            ),
-        )
+        n, target = tune + attempt * (tune // 2), 1.0 - REJECTED * 0.5**attempt
+        falling = 0
+        if chain is None:
+            falling = round(ANNEAL[1] * n)
+            window = max(n // 20, WINDOW)
+            chain = start_chain(density, posterior.draw_start(rng), rng, target, window)
+            run = run_chain(
+                density,
+                chain,
+                falling,
+                tune=True,
+                before_each=lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h)),
+            )
+            posterior.bind(label)
+            chain, gradients = run.chain, gradients + run.gradients
+        rest = n - falling
+        window = max(rest // 2, WINDOW)
+        chain = start_chain(density, chain.position, rng, target, window, chain.variances)
+        run = run_chain(density, chain, rest, tune=True)
         gradients += run.gradients
-        run = run_chain(posterior.density, run.chain, max(tune // 20, 1))
+        run = run_chain(density, run.chain, max(tune // 20, 1))
         gradients += run.gradients
         few = len(run.draws) == 1 or run.draws.shape[1] == 0
         in_place = few or bool(np.ptp(run.draws, axis=0).any())
         if in_place and not run.diverging.any():
             break
-        start = run.chain.position if in_place else posterior.draw_start(rng)
+        chain = run.chain if in_place else None
     return LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
 
 

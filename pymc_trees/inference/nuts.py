@@ -19,6 +19,8 @@ from pymc.step_methods.state import DataClassState, dataclass_state
 
 WEIGHT = 10
 """Draws that the first guess of the variances counts for, as in `pymc.init_nuts`."""
+DISCARD = 10
+"""Draws at the start that no variance is estimated from; variances follow from then on."""
 
 
 class Density:
@@ -41,6 +43,11 @@ class NutsChain(DataClassState):
     state: Any
     """`sampling_state` of the step method: step size, variances, generators. None when d is 0."""
 
+    @property
+    def variances(self) -> np.ndarray | None:
+        """(d,) what it takes for the variances of the density."""
+        return None if self.state is None else self.state.potential._var.copy()
+
 
 @dataclass
 class Run:
@@ -62,9 +69,18 @@ def _stand_in(d: int) -> pm.Model:
     return model
 
 
-def _make_step(density, position, rng, target_accept) -> pm.NUTS:
+def _make_step(density, position, variances, rng, target_accept, window) -> pm.NUTS:
     d = len(position)
-    potential = QuadPotentialDiagAdapt(d, position.copy(), np.ones(d), WEIGHT, rng=rng.spawn(1)[0])
+    potential = QuadPotentialDiagAdapt(
+        d,
+        position.copy(),
+        variances.copy(),
+        WEIGHT,
+        adaptation_window=window,
+        discard_window=DISCARD,
+        early_update=True,
+        rng=rng.spawn(1)[0],
+    )
     return pm.NUTS(
         model=_stand_in(d),
         logp_dlogp_func=density,
@@ -76,12 +92,26 @@ def _make_step(density, position, rng, target_accept) -> pm.NUTS:
 
 
 def start_chain(
-    density: Density, position: np.ndarray, rng: np.random.Generator, target_accept: float
+    density: Density,
+    position: np.ndarray,
+    rng: np.random.Generator,
+    target_accept: float,
+    window: int,
+    variances: np.ndarray | None = None,
 ) -> NutsChain:
-    """Chain that has not adapted yet."""
+    """Chain that has yet to adapt.
+
+    Parameters
+    ----------
+    window : int
+        Variances are those of the last ``window`` to ``2 * window`` draws of the adaptation.
+    variances : (d,) array, optional
+        First guess of them; default 1.
+    """
     if len(position) == 0:  # the stump of a Dirichlet leaf has no parameters
         return NutsChain(position=position, state=None)
-    step = _make_step(density, position, rng, target_accept)
+    variances = np.ones(len(position)) if variances is None else variances
+    step = _make_step(density, position, variances, rng, target_accept, window)
     return NutsChain(position=position.copy(), state=step.sampling_state)
 
 
@@ -101,9 +131,10 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
     """
     if chain.state is None:
         return Run(chain, np.empty((n, 0)), np.zeros(n, dtype=bool), 0)
-    step = _make_step(density, chain.position, np.random.default_rng(0), 0.8)  # all of the state
-    # The initial guess of the variances is a frozen part of a state.
-    step.potential._initial_mean = chain.state.potential._initial_mean
+    potential, rng = chain.state.potential, np.random.default_rng(0)
+    # The first guess of mean and variances is a frozen part of a state; all else comes with it.
+    step = _make_step(density, chain.position, potential._initial_diag, rng, 0.8, 1)
+    step.potential._initial_mean = potential._initial_mean
     step.sampling_state = chain.state
     step.tune = tune
     d = len(chain.position)

@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 
 import arviz_base
 import numpy as np
@@ -94,6 +95,9 @@ def sample_dcc(
 
     Notes
     -----
+    An interrupt (ctrl-C) ends the run with what is there after the last finished iteration, and a
+    warning.
+
     The error of the evidence is a jackknife over local chains (and over visits, whichever is
     larger). It is large where one chain alone has found the best mode.
 
@@ -135,8 +139,7 @@ def sample_dcc(
     rng = np.random.default_rng(random_seed)
     started = time.perf_counter()
     dcc = DCC(SoftPosterior(model), settings, int(rng.integers(2**31)), cores)
-    for _ in track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True):
-        dcc.iterate()
+    made = iterate(dcc, iterations, progressbar)
     combined = dcc.combine()
     labels, points = draw_points(dcc, combined, rng, settings.chains, draws)
     posterior = recorded(model, points)
@@ -160,10 +163,25 @@ def sample_dcc(
         inference_library="pymc_trees",
         inference_library_version=__version__,
         sampling_time=time.perf_counter() - started,
-        iterations=iterations,
+        iterations=made,
         local_draws=settings.local_draws,
     )
     return idata
+
+
+def iterate(dcc: DCC, iterations: int, progressbar: bool) -> int:
+    """Make global iterations until there are enough or an interrupt; how many were finished."""
+    made = 0
+    try:
+        for _ in track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True):
+            dcc.iterate()
+            made += 1
+    except KeyboardInterrupt:
+        if made == 0:
+            raise
+        message = f"Interrupted: the result is of {made} global iterations instead of {iterations}."
+        warnings.warn(message, stacklevel=3)
+    return made
 
 
 def draw_points(dcc: DCC, combined: Combined, rng, chains: int, draws: int):

@@ -144,6 +144,7 @@ class DCCTree(BlockedStep):
             )
         self.rng = get_random_generator(rng)
         self.tune = True
+        self.posterior: SoftPosterior | None = None  # compiled once for all chains of a process
         self._forget()
 
     def _forget(self):
@@ -202,11 +203,12 @@ class DCCTree(BlockedStep):
 
     def _dcc(self) -> DCC:
         if self.dcc is None:
-            posterior = SoftPosterior(self.model)
+            if self.posterior is None:
+                self.posterior = SoftPosterior(self.model)
             if self.restored is None:
-                self.dcc = DCC(posterior, self.settings, int(self.rng.integers(2**31)))
+                self.dcc = DCC(self.posterior, self.settings, int(self.rng.integers(2**31)))
             else:
-                self.dcc = DCC.resume(posterior, self.settings, self.restored)
+                self.dcc = DCC.resume(self.posterior, self.settings, self.restored)
         return self.dcc
 
     @property
@@ -224,7 +226,8 @@ class DCCTree(BlockedStep):
     def __getstate__(self):
         """Without compiled functions; each process makes its own."""
         kept = self.kept
-        return {**self.__dict__, "dcc": None, "restored": kept or None, "pools": {}}
+        state = {**self.__dict__, "dcc": None, "posterior": None, "pools": {}}
+        return {**state, "restored": kept or None}
 
     @staticmethod
     def competence(var, has_grad):

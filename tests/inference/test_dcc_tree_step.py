@@ -8,6 +8,7 @@ from pymc.step_methods.state import equal_dataclass_values
 from soft_models import regression
 
 import pymc_trees as pmt
+from pymc_trees.core.soft.encode import label_of
 
 OPTIONS = {"chains": 2, "tune": 60, "local_draws": 20}
 
@@ -15,6 +16,12 @@ OPTIONS = {"chains": 2, "tune": 60, "local_draws": 20}
 @pytest.fixture(scope="module")
 def model():
     return regression()[0]
+
+
+@pytest.fixture(scope="module")
+def step(model):
+    """One for all tests: its functions are compiled once, and every chain starts afresh."""
+    return pmt.DCCTree(model=model, **OPTIONS)
 
 
 def test_plain_sample_assigns_it_to_every_variable(model):
@@ -34,9 +41,37 @@ def test_plain_sample_assigns_it_to_every_variable(model):
     trees = idata.posterior["mu_forest"].values
     assert len(np.unique(trees[0], axis=0)) > 30  # draws, not a state that stands still
     assert len(np.unique(idata.posterior["sigma"].values[0])) > 30
-    assert ((stats["weight"] > 0) & (stats["weight"] <= 1)).all()
+    # Each draw is a topology, by its weight: 60 independent draws a chain, 4.5 standard errors.
+    for chain in range(2):
+        labels = np.array([label_of(tree) for tree in trees[chain]])
+        weights = stats["weight"].values[chain]
+        assert len(set(labels)) > 1 and (labels[1:] != labels[:-1]).any()
+        for label in set(labels):
+            [weight] = set(weights[labels == label])
+            error = np.sqrt(weight * (1 - weight) / 60) + 1 / 60
+            assert abs((labels == label).mean() - weight) < 4.5 * error
     pmt.check_draws(idata, model)
     assert not np.array_equal(trees[0], trees[1])
+
+
+def test_an_interrupt_keeps_the_draws_so_far(model, step):
+    def stop(trace, draw):
+        if draw.draw_idx == 5 + 20:
+            raise KeyboardInterrupt
+
+    with model:
+        idata = pm.sample(
+            60,
+            tune=5,
+            chains=1,
+            step=step,
+            callback=stop,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+        )
+    assert 19 <= idata.posterior.sizes["draw"] <= 21
+    pmt.check_draws(idata, model)
 
 
 def test_assignment(model):
@@ -72,8 +107,8 @@ def test_without_a_model_on_the_stack_it_still_infers_them_all(model):
     assert not np.array_equal(new["mu_forest"], point["mu_forest"])
 
 
-def test_another_step_between_is_noticed(model):
-    step = make(model)
+def test_another_step_between_is_noticed(model, step):
+    begin(step)
     point, _ = step.step(model.initial_point())
     point["sigma_log__"] = point["sigma_log__"] + 0.1
     with pytest.raises(ValueError, match="Another step moved"):
@@ -85,10 +120,9 @@ def test_without_tuning_there_is_nothing_to_draw_from(model):
         pmt.DCCTree(model=model).setup_chain(np.random.default_rng(1), 0, 10)
 
 
-def make(model, seed=4):
-    step = pmt.DCCTree(model=model, **OPTIONS)
-    step.setup_chain(np.random.default_rng(seed), 3, 5)
-    return step
+def begin(step):
+    """Put a step at the start of a chain."""
+    step.setup_chain(np.random.default_rng(4), 3, 5)
 
 
 def go(step, point, times):
@@ -100,9 +134,9 @@ def go(step, point, times):
 
 
 @pytest.mark.parametrize("at", [2, 4])
-def test_a_saved_state_goes_on_where_it_was(model, at):
+def test_a_saved_state_goes_on_where_it_was(model, step, at):
     """While tuning, and among the draws."""
-    step = make(model)
+    begin(step)
     first = go(step, model.initial_point(), min(at, 3))
     if at > 3:
         step.stop_tuning()
@@ -110,6 +144,7 @@ def test_a_saved_state_goes_on_where_it_was(model, at):
     state = cloudpickle.loads(cloudpickle.dumps(step.sampling_state))
     assert equal_dataclass_values(state, step.sampling_state)
     other = pmt.DCCTree(model=model, **OPTIONS)
+    other.posterior = step.posterior  # spares a compilation; the pickled one has its own
     other.sampling_state = state
     pickled = cloudpickle.loads(cloudpickle.dumps(step))
     expected = go(step, first[-1], 3)

@@ -21,7 +21,7 @@ def normal(q):
 
 
 def chain(seed=1):
-    return start_chain(Density(normal), np.zeros(3), np.random.default_rng(seed), 0.8)
+    return start_chain(Density(normal), np.zeros(3), np.random.default_rng(seed), 0.8, 50)
 
 
 def test_nuts_takes_a_density_of_ones_own():
@@ -37,7 +37,8 @@ def test_nuts_takes_a_density_of_ones_own():
 
 def test_a_step_has_what_is_set_on_it():
     assert "tune" in {f.name for f in fields(BaseHMC._state_class)}
-    assert "_initial_mean" in {f.name for f in fields(QuadPotentialDiagAdaptState)}
+    kept = {f.name for f in fields(QuadPotentialDiagAdaptState)}
+    assert {"_initial_mean", "_initial_diag", "_var", "adaptation_window"} <= kept
     assert list(inspect.signature(QuadPotentialDiagAdapt).parameters)[:4] == [
         "n",
         "initial_mean",
@@ -78,10 +79,21 @@ def test_what_was_adapted_is_kept():
     assert run.chain.state.potential._var[1] > 3 * run.chain.state.potential._var[0]
 
 
+def test_variances_are_those_of_the_last_draws_of_the_adaptation():
+    """A first guess that is far off is forgotten within two windows."""
+    start = start_chain(
+        Density(normal), np.zeros(3), np.random.default_rng(1), 0.8, 100, np.full(3, 100.0)
+    )
+    np.testing.assert_array_equal(start.variances, 100.0)
+    warm = run_chain(Density(normal), start, 320, tune=True).chain
+    # Of 100 to 200 draws whose squares are correlated a little: an sd has an error of some 10%.
+    np.testing.assert_allclose(np.sqrt(warm.variances), SD, rtol=0.4)
+
+
 def test_a_model_on_the_stack_is_left_alone():
     with pm.Model() as model:
         pm.Normal("q")
-        start_chain(Density(normal), np.zeros(3), np.random.default_rng(1), 0.8)
+        start_chain(Density(normal), np.zeros(3), np.random.default_rng(1), 0.8, 50)
     assert [v.name for v in model.free_RVs] == ["q"]
 
 

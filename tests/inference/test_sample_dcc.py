@@ -146,6 +146,33 @@ def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(run):
             assert [c.warm_ups for c in topology.chains] == warm[label]
 
 
+@pytest.mark.parametrize("at", [2, 5])
+def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch, at):
+    """At a warm-up and at a visit: the topologies known till then are the result."""
+    calls, original = [], Runner.__call__
+
+    def interrupted(self, tasks):
+        calls.append(tasks)
+        if len(calls) == 2 * at:  # an iteration calls it twice
+            raise KeyboardInterrupt
+        return original(self, tasks)
+
+    monkeypatch.setattr(Runner, "__call__", interrupted)
+    with run[0], pytest.warns(UserWarning, match=f"of {at - 1} global iterations instead of 9"):
+        idata = pmt.sample_dcc(9, 20, 2, random_seed=1, **{**SMALL, "tune": 40})
+    assert idata["topologies"]["visits"].sum() == at - 1 == idata.attrs["iterations"]
+    assert idata.posterior["mu"].sizes["draw"] == 20
+
+
+def test_a_run_interrupted_before_anything_was_found_has_no_result(run, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DCC, "iterate", interrupted)
+    with run[0], pytest.raises(KeyboardInterrupt):
+        pmt.sample_dcc(9, 20, 2, **SMALL)
+
+
 def test_a_full_active_set_does_not_end_a_run(run):
     dcc, labels = small_dcc(1, posterior_of(run[0]), max_active=1)
     assert len(set(labels)) == 1 and len(dcc.topologies) == 1

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 @pytest.fixture(scope="module")
-def two_inputs(quick_compile):
-    model, X, y = regression(p=2)
+def three_inputs(quick_compile):
+    """With two, the density of a uniform Delta is 1 and its stick-breaking has no offset."""
+    model, X, y = regression(p=3)
     return posterior_of(model), scaled(X), y
 
 
@@ -75,8 +76,8 @@ def split_up(posterior, q):
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES)
-def test_density_is_that_of_the_hand_written_model(label, two_inputs, rng):
-    posterior, x, y = two_inputs
+def test_density_is_that_of_the_hand_written_model(label, three_inputs, rng):
+    posterior, x, y = three_inputs
     posterior.bind(label)
     model = hand_written(label, x, y)
     logp = model.compile_logp(jacobian=False)
@@ -92,8 +93,8 @@ def test_density_is_that_of_the_hand_written_model(label, two_inputs, rng):
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES)
-def test_gradient_of_every_topology_comes_from_one_function(label, two_inputs, rng):
-    posterior, *_ = two_inputs
+def test_gradient_of_every_topology_comes_from_one_function(label, three_inputs, rng):
+    posterior, *_ = three_inputs
     function = posterior.density._pytensor_function
     posterior.bind(label)
     q = rng.normal(size=posterior.dimension)
@@ -107,8 +108,8 @@ def test_gradient_of_every_topology_comes_from_one_function(label, two_inputs, r
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES)
-def test_density_of_the_model_is_the_local_one_and_the_topology(label, two_inputs, rng):
-    posterior, *_ = two_inputs
+def test_density_of_the_model_is_the_local_one_and_the_topology(label, three_inputs, rng):
+    posterior, *_ = three_inputs
     model = posterior.soft.model
     posterior.bind(label)
     q = rng.normal(size=posterior.dimension)

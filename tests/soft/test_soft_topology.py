@@ -8,7 +8,6 @@ from soft_models import TOPOLOGIES, paths
 
 from pymc_trees.core.soft.capacity import default_max_nodes, leaf_count_law
 from pymc_trees.core.soft.topology import (
-    check_topology,
     draw_topology,
     log_prior,
     node_depths,
@@ -27,17 +26,6 @@ def all_topologies(leaves):
         for left in all_topologies(k)
         for right in all_topologies(leaves - k)
     ]
-
-
-@pytest.mark.parametrize("label", TOPOLOGIES)
-def test_labels_are_topologies(label):
-    assert check_topology(label) == label
-
-
-@pytest.mark.parametrize("wrong", ["", "S", "SL", "SLLL", "LL", "SXL", 3, None])
-def test_other_things_are_not(wrong):
-    with pytest.raises(ValueError, match="is not a topology"):
-        check_topology(wrong)
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])

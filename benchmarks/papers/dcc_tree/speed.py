@@ -1,4 +1,4 @@
-"""Gradient evaluations per second, beside PyMC's own on the hand-written model of one topology."""
+"""Gradients per second, beside PyMC's NUTS on the hand-written model of one topology."""
 
 import time
 
@@ -6,6 +6,8 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.inference.local import warm_up
+from pymc_trees.inference.nuts import run_chain
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
 from . import runs
@@ -13,8 +15,8 @@ from . import runs
 LABEL = "SSLLL"
 
 
-def measure(data, repeats=5, calls=2000):
-    """Evaluations per second: the function of all topologies, and one topology written out."""
+def measure(data, repeats=5, calls=2000, draws=400):
+    """Per second of the processor: calls of the compiled gradients, and gradients within NUTS."""
     with pm.Model() as model:
         runs.soft_tree(data)
     posterior = SoftPosterior(model)
@@ -27,11 +29,30 @@ def measure(data, repeats=5, calls=2000):
     theirs = function._pytensor_function
     theirs.trust_input = True
     point = np.concatenate([np.ravel(v) for v in plain.initial_point().values()])
+    chain = warm_up(posterior, LABEL, np.random.default_rng(2), draws).nuts
+    start = time.process_time()
+    gradients = run_chain(posterior.density, chain, draws).gradients
+    in_nuts = gradients / (time.process_time() - start)
     return {
         "dimension": posterior.dimension,
         "ours": rate(ours, q, repeats, calls),
         "written_out": rate(theirs, point, repeats, calls),
+        "ours_in_nuts": in_nuts,
+        "written_out_in_nuts": plain_nuts(plain, draws),
     }
+
+
+def plain_nuts(model, draws):
+    """Gradients per second of PyMC's NUTS on a model, after as many iterations of tuning."""
+    step, point = pm.NUTS(model=model), model.initial_point()
+    for _ in range(draws):
+        point, _ = step.step(point)
+    step.stop_tuning()
+    start, gradients = time.process_time(), 0
+    for _ in range(draws):
+        point, [stats] = step.step(point)
+        gradients += int(stats["tree_size"])
+    return gradients / (time.process_time() - start)
 
 
 def rate(function, q, repeats, calls):
@@ -39,10 +60,10 @@ def rate(function, q, repeats, calls):
     function(q)
     rates = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(calls):
             function(q)
-        rates.append(calls / (time.perf_counter() - start))
+        rates.append(calls / (time.process_time() - start))
     return float(np.median(rates))
 
 

@@ -12,27 +12,6 @@ GROW, PRUNE, STAY = 0.6, 0.3, 0.1
 """Probabilities of the proposals, those of the authors' program; see `propose`."""
 
 
-def check_topology(label: str) -> str:
-    """The label itself, when it names a topology.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
-    branches = 1
-    for at, node in enumerate(label if isinstance(label, str) else ""):
-        if branches == 0 or node not in "SL":
-            break
-        branches += 1 if node == "S" else -1
-        if branches == 0 and at + 1 == len(label):
-            return label
-    raise ValueError(
-        f"{label!r} is not a topology: write its nodes in preorder, S for a split and L for a "
-        "leaf, for example 'L', 'SLL', 'SSLLL'."
-    )
-
-
 def n_splits(label: str) -> int:
     """Number of split nodes."""
     return len(label) // 2

@@ -1,0 +1,84 @@
+"""When a chain warms up anew, and where from; the sampler itself is replaced by a script."""
+
+import numpy as np
+
+from pymc_trees.inference import local
+from pymc_trees.inference.nuts import NutsChain, Run
+
+
+class Posterior:
+    """What `warm_up` asks of a posterior; every prior draw is another number."""
+
+    density = None
+
+    class op:
+        h = (0.5, 0.1)
+
+    def __init__(self):
+        self.drawn, self.levels = 0, []
+
+    def bind(self, label):
+        self.set_sharpness(self.op.h[1])
+
+    def set_sharpness(self, h):
+        self.levels.append(h)
+
+    def draw_start(self, rng):
+        self.drawn += 1
+        return np.array([float(self.drawn)])
+
+
+def play(monkeypatch, diverges, moves, tune=100):
+    """Warm-ups, and the length, start and acceptance target of each adaptation; h at each trial.
+
+    ``diverges`` and ``moves`` say what each trial after a warm-up does; the last goes on.
+    """
+    posterior, adaptations, trials = Posterior(), [], []
+
+    def start_chain(density, start, rng, target, window, variances=None):
+        adaptations.append([None, start[0], target])
+        return NutsChain(position=start, state=None)
+
+    def run_chain(density, chain, n, *, tune=False, before_each=None):
+        if tune:
+            adaptations[-1][0] = n
+            for i in range(n if before_each else 0):
+                before_each(i)
+            return Run(chain, np.zeros((n, 1)), np.zeros(n, dtype=bool), n)
+        at = len(trials)
+        trials.append(posterior.levels[-1])
+        draws = np.arange(n)[:, None] * float(moves[min(at, len(moves) - 1)])
+        diverging = np.full(n, diverges[min(at, len(diverges) - 1)])
+        moved = NutsChain(position=chain.position + 0.25, state=None)
+        return Run(moved, draws, diverging, n)
+
+    monkeypatch.setattr(local, "start_chain", start_chain)
+    monkeypatch.setattr(local, "run_chain", run_chain)
+    chain = local.warm_up(posterior, "SLL", np.random.default_rng(1), tune)
+    assert chain.gradients == sum(a[0] for a in adaptations) + len(trials) * (tune // 20)
+    assert trials == [0.1] * len(trials)  # h has fallen
+    return chain.warm_ups, adaptations
+
+
+FIRST = [[85, 1.0, 0.8], [15, 1.0, 0.8]]
+"""While h falls, and after it."""
+
+
+def test_a_chain_that_is_well_warms_up_once(monkeypatch):
+    assert play(monkeypatch, [False], [True]) == (1, FIRST)
+
+
+def test_a_divergence_has_it_adapt_anew_longer_and_with_smaller_steps(monkeypatch):
+    again = [[150, 1.25, 0.9]]  # from where it stands
+    assert play(monkeypatch, [True, False], [True]) == (2, FIRST + again)
+
+
+def test_after_three_more_warm_ups_the_geometry_is_to_blame(monkeypatch):
+    again = [[150, 1.25, 0.9], [200, 1.5, 0.95], [250, 1.75, 0.975]]
+    assert play(monkeypatch, [True], [True]) == (4, FIRST + again)
+
+
+def test_a_chain_that_does_not_move_starts_elsewhere(monkeypatch):
+    warm_ups, adaptations = play(monkeypatch, [False], [False, True])
+    assert warm_ups == 2
+    assert [a[:2] for a in adaptations[2:]] == [[128, 2.0], [22, 2.0]]
