@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 
 import pandas as pd
 
-__all__ = ["load_bikes"]
+__all__ = ["load_abalone", "load_bikes", "load_cytology"]
 
 
 def load_bikes() -> pd.DataFrame:
@@ -48,5 +48,74 @@ def load_bikes() -> pd.DataFrame:
     >>> list(bikes.columns)
     ['hour', 'temperature', 'humidity', 'workingday', 'count']
     """
-    with as_file(files("pymc_trees") / "data" / "bikes.csv") as path:
+    return _read("bikes.csv")
+
+
+def load_abalone() -> pd.DataFrame:
+    """Read sizes, weights, sex and rings of abalone.
+
+    Parameters
+    ----------
+    None
+
+    Returns
+    -------
+    pandas.DataFrame
+        523 rows, no missing values, with columns
+
+        ``sex``
+            text: M, F, or I for infants;
+        ``length``, ``diameter``, ``height``
+            in units of 200 mm;
+        ``whole_weight``, ``shucked_weight``, ``viscera_weight``, ``shell_weight``
+            in units of 200 g;
+        ``rings``
+            rings of the shell, 1.5 less than the age in years: what is to be predicted.
+
+    Notes
+    -----
+    Every eighth row of Nash, W., Sellers, T., Talbot, S., Cawthorn, A. and Ford, W. (1994),
+    *Abalone* [dataset], UCI Machine Learning Repository, dataset 1,
+    https://doi.org/10.24432/C55C7W, licensed under
+    `CC BY 4.0 <https://creativecommons.org/licenses/by/4.0/>`__.
+
+    Examples
+    --------
+    >>> from pymc_trees.datasets import load_abalone
+    >>> int(load_abalone()["sex"].value_counts().sum())
+    523
+    """
+    return _read("abalone.csv")
+
+
+def load_cytology() -> pd.DataFrame:
+    """Read the cytology of breast masses, with missing cells.
+
+    Parameters
+    ----------
+    None
+
+    Returns
+    -------
+    pandas.DataFrame
+        699 rows: nine scores from 1 to 10, of which ``bare_nuclei`` is missing in 16 rows, and
+        ``malignant``, 1 or 0: what is to be predicted.
+
+    Notes
+    -----
+    Wolberg, W. (1990), *Breast Cancer Wisconsin (Original)* [dataset], UCI Machine Learning
+    Repository, dataset 15, https://doi.org/10.24432/C5HP4Z, licensed under
+    `CC BY 4.0 <https://creativecommons.org/licenses/by/4.0/>`__; without the sample numbers.
+
+    Examples
+    --------
+    >>> from pymc_trees.datasets import load_cytology
+    >>> int(load_cytology().isna().sum().sum())
+    16
+    """
+    return _read("cytology.csv")
+
+
+def _read(name: str) -> pd.DataFrame:
+    with as_file(files("pymc_trees") / "data" / name) as path:
         return pd.read_csv(path)

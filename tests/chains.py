@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.design import make_design
+from pymc_trees.core.forest.mixed import MISSING, from_prior
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
@@ -42,14 +43,33 @@ def weights_of(problem, p):
     return np.full(p, 1 / p) if given is None else np.asarray(given, dtype=float)
 
 
+def design_of(problem):
+    """Design of an oracle problem."""
+    names = problem.prior.get("kinds")
+    cuts = problem.prior.get("cuts")
+    if names is None:
+        return make_design(problem.X, cuts)
+    signs = {"number": 0, "subset": 1, "onehot": -1}
+    sizes = [0 if name == "number" else 1 + np.nanmax(x) for name, x in zip(names, problem.X.T)]
+    kinds = np.array([signs[name] * int(size) for name, size in zip(names, sizes)])
+    return make_design(np.where(np.isnan(problem.X), MISSING, problem.X), cuts, kinds)
+
+
+def float_cells(design):
+    """The same design with float64 cells."""
+    if hasattr(design, "room"):
+        design = design._replace(room=design.room.astype(np.float64))
+    return design._replace(columns=design.columns.astype(np.float64))
+
+
 def make_setup(problem, leaf_name, m=1, data=True):
     """Sampler arrays for an oracle problem; ``data=False`` for a flat likelihood."""
     n, p = problem.X.shape
     weights = weights_of(problem, p)
-    design = make_design(problem.X, problem.prior.get("cuts"))
+    design = design_of(problem)
     design = design._replace(varies=design.varies & (weights > 0))
     if leaf_name != "normal":  # codes as floats: the same numbers, one compilation less
-        design = design._replace(columns=design.columns.astype(np.float64))
+        design = float_cells(design)
     max_nodes = m * (2 * n - 1)
     if leaf_name == "normal":
         precision = np.asarray(problem.sigma, dtype=float) ** -2.0 if data else 0.0
@@ -172,7 +192,7 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100):
     """Particles and a proposal; ``share`` of the columns looked at by the optimal one."""
     p, n = setup.design.columns.shape
     n_stats = setup.work.stats.shape[1]
-    bins = make_bins(setup.design.columns, n_bins)
+    bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
     return Tools(
         bins,
         PROPOSALS.index(proposal),
@@ -184,8 +204,7 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100):
 
 def with_float_cells(setup):
     """The same setup with float64 cells: one compilation less."""
-    columns = setup.design.columns.astype(np.float64)
-    return setup._replace(design=setup.design._replace(columns=columns))
+    return setup._replace(design=float_cells(setup.design))
 
 
 @njit(cache=True)

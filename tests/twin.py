@@ -43,13 +43,22 @@ def n_leaves(trees):
     return sum(len(leaf_values(tree)) for tree in trees)
 
 
-def f(trees, X):
-    """(rows, K) sum of the trees at the rows of X."""
+def f(trees, X, mixed=False):
+    """(rows, K) sum of the trees at the rows of X; ``mixed``: with levels or missing cells."""
 
     def at(tree, x):
         while len(tree) == 4:
-            tree = tree[2] if x[tree[0]] <= tree[1] else tree[3]
+            tree = tree[2] if (mixed_left if mixed else plain_left)(tree, x) else tree[3]
         return np.array(tree[0])
+
+    def plain_left(tree, x):
+        return x[tree[0]] <= tree[1]
+
+    def mixed_left(tree, x):
+        way, column = divmod(tree[0], len(x))
+        if math.isnan(x[column]) or x[column] == -1.7976931348623157e308:
+            return way in (1, 3)
+        return x[column] <= tree[1] if way < 2 else int(tree[1]) >> int(x[column]) & 1 == 1
 
     return np.array([sum(at(tree, x) for tree in trees) for x in np.asarray(X)])
 

@@ -4,13 +4,12 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.data import Data, training_values
+from pymc_trees.distributions.data import register_data, training_inputs
 from pymc_trees.distributions.declaration import (
     check_fixed_choices,
     check_m,
     check_outputs,
     check_shape,
-    check_split_rules,
     default_leaf,
 )
 from pymc_trees.distributions.evaluation import evaluate
@@ -21,12 +20,13 @@ from pymc_trees.distributions.leaves import NormalVectorLeaf
 def declare(name, X, Y, leaf, dims, shape=None, separate_trees=True, *, m, **settings):
     """Register the forests of a front-end and the function they stand for."""
     model = pm.modelcontext(None)
-    n = training_values(X).shape[0]
+    values, schema = training_inputs(X, settings["split_rules"])
+    n = values.shape[0]
     n_outputs = check_shape(shape, n)
     if leaf is None:
         leaf = default_leaf(Y, n, check_m(m))
     if not isinstance(X, Variable):
-        X = Data(f"{name}_X", X)
+        X = register_data(f"{name}_X", values, schema)
     if n_outputs is None:
         forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
     else:
@@ -82,7 +82,8 @@ def BART(
     name : str
         Name of the function.
     X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
-        Inputs; numeric and finite. Their present values define the prior.
+        Inputs: numbers, and in frames also text, categories and bools; see `Data`. NaN, None and NA
+        are missing cells. Their present values define the prior.
     Y : (n,) array, optional
         Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
@@ -96,10 +97,13 @@ def BART(
         Prior of the leaf values; needed when Y is None.
     tree_prior : None
         Reserved for priors other than that of alpha and beta.
-    split_prior : (p,) array or vector random variable, optional
-        Weights of the columns; 0 excludes a column. Default: equal.
-    split_rules : None, "continuous" or a sequence of it
-        How columns are split.
+    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+        Weights of the columns; 0 excludes a column. Default: equal, and 1 for a column that a dict
+        does not name.
+    split_rules : str, sequence of p str, or dict of column name and str, optional
+        How columns are split: "continuous" by cuts, "subset" by sets of levels, "onehot" by one
+        level against the rest; at most 50 levels. Default: "subset" for text and categories,
+        "continuous" for all else. `Forest` states the law of each, and of missing cells.
     n_cuts : int, optional
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     shape : tuple (K, n), optional
@@ -144,7 +148,6 @@ def BART(
     ['mu_forest', 'sigma']
     """
     check_fixed_choices(response, tree_prior)
-    check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
         name,
         X,
@@ -157,6 +160,7 @@ def BART(
         alpha=alpha,
         beta=beta,
         split_prior=split_prior,
+        split_rules=split_rules,
         n_cuts=n_cuts,
         max_nodes=max_nodes,
         cache_fit=cache_fit,

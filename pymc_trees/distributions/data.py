@@ -1,4 +1,4 @@
-"""Inputs of a forest: arrays and frames in, finite float64 matrices out."""
+"""Inputs of a forest as model data, with what is known of their columns."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -11,46 +11,75 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
+from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.distributions.encoding import as_matrix, encode_new, encode_training
+from pymc_trees.distributions.schema import CONTINUOUS, Schema
+
 _TAG = "pymc_trees_columns"
 
 
-def Data(name: str, X: Any, dims: Sequence[str] | None = None) -> SharedVariable:
+def Data(
+    name: str,
+    X: Any,
+    dims: Sequence[str] | None = None,
+    *,
+    split_rules: str | Sequence[str] | Mapping[str, str] | None = None,
+) -> SharedVariable:
     """Register the inputs of a forest as model data.
 
-    Like `pymc.Data`, but the values are checked, always float64, and the column names of a frame
-    are remembered: `set_data` then puts the columns of a new frame in the same order.
+    Like `pymc.Data`, but columns may hold text, categories and missing cells, and what the columns
+    of a frame are is remembered: `set_data` puts those of a new frame in the same order and gives
+    its levels the same codes. Text and unordered categories are split by subsets of their levels.
+    Ordered categories are numbers in their order, bools are 0 and 1, and both are split by cuts.
 
     Parameters
     ----------
     name : str
         Name of the data variable.
     X : (n, p) array, pandas or polars frame
-        Numeric and finite.
+        Numbers, text, categories or bools; missing cells as NaN, None or NA.
     dims : sequence of str, optional
-        Names of the two dimensions.
+        Names of the two dimensions. Default for a frame: ``{name}_row``, and ``{name}_column`` with
+        the names of the columns as coordinates.
+    split_rules : str, sequence of p str, or dict of column name and str, optional
+        "continuous", "subset" or "onehot" for columns whose rule is not the one above. Numbers
+        that are split by levels may be any, up to 50 different ones.
 
     Returns
     -------
     SharedVariable
-        A model data variable, shape (n, p), dtype float64.
+        A model data variable, shape (n, p), dtype float64: levels as codes in sorted order,
+        missing cells as the smallest finite float.
 
     Raises
     ------
     ValueError
-        "X ..." when the values are not numeric, not finite or not two-dimensional.
+        "X ..." when the values are infinite or not two-dimensional, or a column is of another
+        type, has over 50 levels, or levels but no present cell.
 
     Examples
     --------
-    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> import numpy as np, pandas as pd, pymc as pm, pymc_trees as pmt
+    >>> frame = pd.DataFrame({"city": ["Oslo", None, "Rome"], "wind": [1.0, 2.0, np.nan]})
     >>> with pm.Model() as model:
-    ...     X = pmt.Data("X", np.arange(6.0).reshape(3, 2))
+    ...     X = pmt.Data("X", frame)
     ...     mu = pmt.BART("mu", X, leaf=pmt.NormalLeaf(0, 1), m=5)
-    >>> X.get_value().dtype
-    dtype('float64')
+    >>> X.get_value()[:, 0].tolist()
+    [0.0, -1.7976931348623157e+308, 1.0]
     """
-    values = as_matrix(X, name)
-    variable = pm.Data(name, values, dims=dims)
-    setattr(variable.tag, _TAG, column_names(X))
+    return register_data(name, *encode_training(X, name, split_rules), dims)
+
+
+def register_data(
+    name: str, values: np.ndarray, schema: Schema | None, dims=None
+) -> SharedVariable:
+    """Model data variable of encoded inputs."""
+    coords = None
+    if dims is None and schema is not None and schema.names is not None:
+        dims = (f"{name}_row", f"{name}_column")
+        coords = {dims[1]: schema.names}
+    variable = pm.Data(name, values, dims=dims, coords=coords)
+    setattr(variable.tag, _TAG, schema)
     return variable
 
 
@@ -61,6 +90,9 @@ def set_data(
     coords: Mapping[str, Sequence] | None = None,
 ) -> None:
     """Replace model data, as `pymc.set_data` does, with frames allowed for a forest's inputs.
+
+    A missing cell goes where the rules of the trees send missing cells. So does a level that no
+    training row had.
 
     Parameters
     ----------
@@ -86,9 +118,12 @@ def set_data(
     >>> X.get_value().shape
     (5, 2)
     """
-    model = pm.modelcontext(model)
-    encoded = {name: _encoded(model, name, value) for name, value in new_data.items()}
-    pm.set_data(encoded, model=model, coords=coords)
+    pm.set_data(dict(new_data), model=pm.modelcontext(model), coords=coords)  # it encodes
+
+
+def schema_of(X: Any) -> Schema | None:
+    """What is known of the columns of a model data variable."""
+    return getattr(getattr(X, "tag", None), _TAG, None)
 
 
 def _encoded(model, name, value):
@@ -96,18 +131,22 @@ def _encoded(model, name, value):
     variable = model.named_vars.get(name)
     if variable is None or not hasattr(variable.tag, _TAG):
         return value
-    value = as_matrix(_in_order(value, getattr(variable.tag, _TAG), name), name)
-    known = variable.get_value(borrow=True).shape[1]
-    if value.shape[1] != known:
+    schema = schema_of(variable)
+    new = encode_new(value, schema, name, variable.get_value(borrow=True).shape[1])
+    if schema is not None and schema.complete and (new == MISSING).any():
+        raise ValueError(f"{name} holds NaN or infinite values: remove or impute those rows.")
+    if variable.dtype == "float64":
+        return new
+    if (new == MISSING).any():
         raise ValueError(
-            f"{name} has {value.shape[1]} columns, but the model was declared with {known}: give "
-            "it the same columns in the same order."
+            f"{name} holds NaN, but is {variable.dtype} model data: make it with pymc_trees.Data."
         )
-    return value
+    cast = new.astype(variable.dtype)
+    return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
 
 
 def check_new_data() -> None:
-    """Make `pymc.set_data` refuse what a forest cannot be evaluated at, once.
+    """Make `pymc.set_data` encode the inputs of forests, once.
 
     PyMC masks NaN in data, and a compiled function then fails with an error about array types.
     """
@@ -117,20 +156,16 @@ def check_new_data() -> None:
 
     @functools.wraps(original)
     def set_data(self, name, values, coords=None):
-        checked = _encoded(self, name, values)
-        variable = self.named_vars.get(name)
-        if variable is not None and getattr(variable.tag, _TAG, None) is not None:
-            values = checked  # the columns of a frame in the order of the first one
-        return original(self, name, values, coords=coords)
+        return original(self, name, _encoded(self, name, values), coords=coords)
 
     set_data.checks_forests = True  # type: ignore[attr-defined]
     pm.Model.set_data = set_data
 
 
-def training_values(X: Any) -> np.ndarray:
-    """Values that X has now, as a matrix."""
+def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None]:
+    """Values that X has now, as a matrix, and what is known of its columns."""
     if not isinstance(X, Variable):
-        return as_matrix(X, "X")
+        return encode_training(X, "X", split_rules)
     if any(v.owner and isinstance(v.owner.op, RNGConsumerOp) for v in ancestors([X])):
         raise TypeError(
             "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
@@ -143,70 +178,22 @@ def training_values(X: Any) -> np.ndarray:
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     usable = values.dtype == np.float64 and values.flags.c_contiguous
-    return values if usable else checked
+    return values if usable and not np.isnan(values).any() else checked, schema_of(X)
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a frame; None for an array."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(str(c) for c in columns)
-
-
-def _in_order(X, columns, name):
-    given = column_names(X)
-    if columns is None or given is None or given == columns:
-        return X
-    missing = [c for c in columns if c not in given]
-    unknown = [c for c in given if c not in columns]
-    if missing or unknown:
+def finite_inputs(X: Any) -> np.ndarray:
+    """Values that X has now, for a model that takes numbers without missing cells only."""
+    values, schema = training_inputs(X)
+    if schema is not None and any(levels is not None for levels in schema.levels):
+        named = [schema.label(j) for j, levels in enumerate(schema.levels) if levels is not None]
         raise ValueError(
-            f"{name}: the new frame lacks the columns {missing} and has the unknown columns "
-            f"{unknown}. Give it the columns of the training frame."
+            f"X has columns that are not numeric: {named}. Encode them as numbers first, for "
+            "example one 0/1 column per level."
         )
-    order = [given.index(c) for c in columns]
-    return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
-
-
-def as_matrix(X: Any, name: str) -> np.ndarray:
-    """Finite float64 (n, p) matrix of an array or frame, or an error that names it."""
-    columns = column_names(X)
-    if columns is not None and len(set(columns)) < len(columns):
-        raise ValueError(f"{name} has repeated column names: rename them.")
-    if columns is not None and hasattr(X, "dtypes"):
-        dtypes = [str(d) for d in X.dtypes]
-        wrong = [
-            c
-            for c, d in zip(columns, dtypes, strict=True)
-            if not any(kind in d.lower() for kind in ("int", "float", "bool", "decimal"))
-        ]
-        if wrong:
-            raise ValueError(
-                f"{name} has columns that are not numeric: {wrong}. Encode them as numbers first, "
-                "for example one 0/1 column per level."
-            )
-    try:
-        values = np.array(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if values.dtype.kind in "USMm":
-            raise TypeError(f"its entries are of type {values.dtype}")
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers have no order")
-        values = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold numbers only, but could not be read as floats ({error}). Encode "
-            "text and dates as numbers first."
-        ) from error
-    if values.ndim != 2:
-        raise ValueError(
-            f"{name} must be two-dimensional (rows, columns), but has shape {values.shape}. "
-            "For a single column use X.reshape(-1, 1)."
-        )
-    if values.shape[1] == 0:
-        raise ValueError(f"{name} has no columns: give at least one.")
-    if not np.isfinite(values).all():
-        bad = np.flatnonzero(~np.isfinite(values).all(axis=0))
-        named = [columns[j] if columns else int(j) for j in bad]
-        raise ValueError(
-            f"{name} holds NaN or infinite values in columns {named}: remove or impute those rows."
-        )
+    if (values == MISSING).any():
+        raise ValueError("X holds NaN or infinite values: remove or impute those rows.")
+    if isinstance(X, SharedVariable):
+        p = values.shape[1]
+        known = schema or Schema(None, (CONTINUOUS,) * p, (None,) * p)
+        setattr(X.tag, _TAG, known._replace(complete=True))
     return values

@@ -1,8 +1,7 @@
 """`DecisionTree`: a single Bayesian decision tree inside a PyMC model."""
 
 from pymc_trees.distributions.bart import declare
-from pymc_trees.distributions.data import training_values
-from pymc_trees.distributions.declaration import check_fixed_choices, check_split_rules
+from pymc_trees.distributions.declaration import check_fixed_choices
 
 
 def DecisionTree(
@@ -30,7 +29,7 @@ def DecisionTree(
     name : str
         Name of the function; the trees are ``{name}_forest``.
     X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
-        Inputs; numeric and finite.
+        Inputs, as for `BART`.
     Y : (n,) array, optional
         Only sets the default leaf prior, a `NormalLeaf`, as in `BART` with m = 1.
     alpha, beta : float or scalar random variable
@@ -70,7 +69,6 @@ def DecisionTree(
     2
     """
     check_fixed_choices(response, tree_prior)
-    check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
         name,
         X,
@@ -83,6 +81,7 @@ def DecisionTree(
         alpha=alpha,
         beta=beta,
         split_prior=split_prior,
+        split_rules=split_rules,
         n_cuts=n_cuts,
         max_nodes=max_nodes,
         cache_fit=cache_fit,

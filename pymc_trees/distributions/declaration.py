@@ -1,9 +1,12 @@
 """Settings of a forest, checked before anything is built: one function a setting."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.forest.mixed import MISSING
 from pymc_trees.distributions.leaves import (
     DirichletLeaf,
     NormalGammaLeaf,
@@ -36,8 +39,16 @@ def check_depth_prior(alpha, beta):
     return alpha, beta
 
 
-def check_weights(split_prior, p: int):
+def check_weights(split_prior, p: int, names=None):
     """Split weights of the p columns, an array or a tensor."""
+    if isinstance(split_prior, Mapping):
+        unknown = [key for key in split_prior if key not in (names or ())]
+        if unknown:
+            raise ValueError(
+                f"split_prior names the columns {unknown}, which X does not have: "
+                + (f"they are {list(names)}." if names else "X is no frame, give one weight each.")
+            )
+        split_prior = [split_prior.get(name, 1.0) for name in names]
     if split_prior is None:
         return np.full(p, 1.0 / p)
     if isinstance(split_prior, Variable):
@@ -67,7 +78,8 @@ def check_weights(split_prior, p: int):
 def check_ranges(X: np.ndarray) -> None:
     """The cut of a column has a density, so that its range must be a number."""
     with np.errstate(over="ignore"):
-        wide = np.flatnonzero(~np.isfinite(X.max(axis=0) - X.min(axis=0)))
+        lows = X.min(axis=0, where=X != MISSING, initial=np.inf)
+        wide = np.flatnonzero(np.isposinf(X.max(axis=0) - lows))
     if wide.size:
         raise ValueError(
             f"X spans more than floating-point numbers can hold in columns {wide.tolist()}: "
@@ -75,8 +87,11 @@ def check_ranges(X: np.ndarray) -> None:
         )
 
 
-def make_grid(X: np.ndarray, n_cuts) -> list[np.ndarray] | None:
-    """At most ``n_cuts`` cuts per column between its distinct values, at even quantiles."""
+def make_grid(X: np.ndarray, n_cuts, kinds: np.ndarray | None = None) -> list[np.ndarray] | None:
+    """At most ``n_cuts`` cuts per column between its distinct values, at even quantiles.
+
+    A column with levels has none; missing cells are left out.
+    """
     if n_cuts is None:
         return None
     if isinstance(n_cuts, bool) or not isinstance(n_cuts, int | np.integer) or n_cuts < 1:
@@ -85,30 +100,19 @@ def make_grid(X: np.ndarray, n_cuts) -> list[np.ndarray] | None:
         raise ValueError(f"n_cuts={n_cuts}: at most 65,535 cuts fit a 16-bit code.")
     grid = []
     for j in range(X.shape[1]):
-        values = np.unique(X[:, j])
+        x = X[:, j][X[:, j] != MISSING]
+        if kinds is not None and len(kinds) and kinds[j] != 0:
+            x = x[:0]
+        values = np.unique(x)
         cuts = (values[:-1] + values[1:]) / 2
         if len(cuts) > n_cuts:
-            at = np.quantile(X[:, j], np.arange(1, n_cuts + 1) / (n_cuts + 1), method="lower")
+            at = np.quantile(x, np.arange(1, n_cuts + 1) / (n_cuts + 1), method="lower")
             # a cut at the largest value would leave its right side empty
             cuts = np.unique(at[at < values[-1]])
             if len(cuts) == 0:
                 cuts = values[:1]
         grid.append(cuts)
     return grid
-
-
-def check_split_rules(split_rules, p: int) -> None:
-    """Only continuous splits so far."""
-    rules = [] if split_rules is None else split_rules
-    rules = [rules] * p if isinstance(rules, str) else list(rules)
-    if rules and len(rules) != p:
-        raise ValueError(f"split_rules has {len(rules)} entries, but X has {p} columns.")
-    unknown = sorted({str(r) for r in rules if r != "continuous"})
-    if unknown:
-        raise NotImplementedError(
-            f"split_rules={unknown}: this version splits columns as 'continuous' only. Encode a "
-            "categorical column as one 0/1 column per level."
-        )
 
 
 def check_shape(shape, n: int) -> int | None:

@@ -9,6 +9,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.forest.evaluate import evaluate as evaluate_kernel
 from pymc_trees.core.forest.fields import Layout, sizes
+from pymc_trees.distributions.encoding import inputs_at
 from pymc_trees.distributions.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.forest_rv import ForestRV
 
@@ -78,7 +79,9 @@ def evaluate(forest: Variable, X):
     forest : TensorVariable
         Made by `Forest`.
     X : (n, p) array or tensor
-        Inputs with the columns of the training inputs, in the same order. Finite.
+        Inputs with the columns of the training inputs, in the same order. NaN is a missing cell: it
+        goes where each split sends missing rows. Where no training cell was missing, that is left
+        or right by a fair coin of each split of each draw.
 
     Returns
     -------
@@ -105,6 +108,8 @@ def evaluate(forest: Variable, X):
             "'<name>_forest')."
         )
     op = forest.owner.op
+    if not isinstance(X, Variable):
+        X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
     _, _, X_train, _, _, fingerprint, *_ = forest.owner.inputs
     out = Evaluate(op.layout)(forest, X, X_train, fingerprint)
     if op.leaf == "normal":

@@ -8,7 +8,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
 from pymc_trees.distributions.capacity import default_max_nodes
-from pymc_trees.distributions.data import training_values
+from pymc_trees.distributions.data import training_inputs
 from pymc_trees.distributions.declaration import (
     as_tensor,
     check_depth_prior,
@@ -19,6 +19,7 @@ from pymc_trees.distributions.declaration import (
     make_grid,
 )
 from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.distributions.schema import check_rules, kinds_of
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""
@@ -40,7 +41,7 @@ class Forest(Continuous):
     name : str
         Name of the variable.
     X : (n, p) array, frame or model data
-        Training inputs, finite. Their present values define the prior.
+        Training inputs. Their present values define the prior.
     m : int, default 50
         Number of trees.
     alpha : float or scalar random variable in (0, 1), default 0.95
@@ -49,8 +50,11 @@ class Forest(Continuous):
         How fast split probabilities fall with depth (Chipman 2010).
     leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf
         Prior of the leaf values.
-    split_prior : (p,) array or vector random variable, optional
-        Weights of the columns; 0 excludes a column. Default: equal.
+    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+        Weights of the columns; 0 excludes a column. Default: equal, and 1 for a column that a dict
+        does not name.
+    split_rules : str, sequence of p str, or dict of column name and str, optional
+        "continuous", "subset" or "onehot" for each column, see Notes. Default: as `Data` says.
     n_cuts : int, optional
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     max_nodes : int, optional
@@ -69,6 +73,16 @@ class Forest(Continuous):
     ------
     ValueError
         With the name of the argument and what to give instead.
+
+    Notes
+    -----
+    A column varies in a node when its rows have two different values there, or both missing and
+    present ones. A column of levels is split by a set of levels that go left: "subset" draws it
+    uniformly among those that part the d levels present in the node, and each level absent from it
+    goes to either side by a fair coin; "onehot" sends one of the d levels left and all others
+    right. Rows whose cell is missing go to either side by a fair coin of the rule, drawn whether
+    there are any or not. Where there are some, beside d distinct present values, the split is
+    missing against present with probability ``1 / (1 + d)``, or 1 when d = 1.
 
     References
     ----------
@@ -99,6 +113,7 @@ class Forest(Continuous):
         *,
         leaf=None,
         split_prior=None,
+        split_rules=None,
         n_cuts=None,
         max_nodes=None,
         cache_fit=None,
@@ -109,15 +124,17 @@ class Forest(Continuous):
             raise ValueError("shape: a forest has the shape of its encoding; do not give one.")
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
-        X_train = training_values(X)
+        X_train, schema = training_inputs(X, split_rules)
         n, p = X_train.shape
+        names = None if schema is None else schema.names
+        kinds = kinds_of(X_train, schema, check_rules(split_rules, names, p))
         if n == 0:
             raise ValueError("X has no rows: a forest needs at least one training row.")
         check_ranges(X_train)
         m = check_m(m)
         alpha, beta = check_depth_prior(alpha, beta)
         leaf = check_leaf(leaf)
-        weights = check_weights(split_prior, p)
+        weights = check_weights(split_prior, p, names)
         if leaf.kind not in ("normal", "normal_vector") and m > 1:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
@@ -132,17 +149,18 @@ class Forest(Continuous):
             )
         if cache_fit is None:
             cache_fit = n * leaf.n_values <= CACHE_FIT
-        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit))
-        grid = make_grid(X_train, n_cuts)
+        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit), bool(len(kinds)))
+        grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
         known = "unknown" if isinstance(weights, Variable) else weights
-        stamp = fingerprint(X_train, flat, offsets, known, leaf.kind, tuple(layout))
+        stamp = fingerprint(X_train, kinds, flat, offsets, known, leaf.kind, tuple(layout))
         _, forest = ForestRV(layout=layout, leaf=leaf.kind)(
             pt.constant(X_train),
             pt.constant(flat),
             pt.constant(offsets.astype("int64")),
             pt.constant(stamp, dtype="float64"),
+            pt.constant(kinds),
             as_tensor(alpha),
             as_tensor(beta),
             # a weight that underflowed to 0 must not close nodes that the prior can split
@@ -151,4 +169,5 @@ class Forest(Continuous):
             rng=pt.random.shared_rng(seed=None),
             return_next_rng=True,
         )
+        forest.tag.pymc_trees_columns = schema
         return forest

@@ -21,7 +21,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.forest.fields import Layout, sizes
 from pymc_trees.core.forest.summary import column_choices_of, summarise
-from pymc_trees.distributions.forest_rv import N_DESIGN, ForestRV
+from pymc_trees.distributions.forest_rv import N_DESIGN, ForestRV, kinds_reader
 from pymc_trees.distributions.leaves import LEAF_KINDS
 
 NO_GRADIENT = (
@@ -80,15 +80,15 @@ class ColumnChoices(Op):
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
 
-    def make_node(self, value, X, grid, offsets, fingerprint):
+    def make_node(self, value, X, grid, offsets, fingerprint, kinds):
         """Apply to an encoded value and its design."""
-        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint)]
+        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint, kinds)]
         vector, matrix = pt.TensorType("float64", (None,)), pt.TensorType("float64", (None, None))
         return Apply(self, inputs, [vector(), matrix(), vector()])
 
     def perform(self, node, inputs, outputs):
         """List the choices."""
-        value, X, grid, offsets, fingerprint = inputs
+        value, X, grid, offsets, fingerprint, kinds = inputs
         results = column_choices_of(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
@@ -96,6 +96,7 @@ class ColumnChoices(Op):
             offsets,
             float(fingerprint),
             sizes(self.layout),
+            kinds if self.layout.mixed else None,
         )
         for storage, result in zip(outputs, results, strict=True):
             storage[0] = result
@@ -108,9 +109,10 @@ class ColumnChoices(Op):
 @register_funcify_default_op_cache_key(ColumnChoices)
 def _numba_choices(op, node, **kwargs):
     layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
 
     @numba_njit
-    def choices(value, X, grid, offsets, fingerprint):
+    def choices(value, X, grid, offsets, fingerprint, kinds):
         return column_choices_of(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
@@ -118,6 +120,7 @@ def _numba_choices(op, node, **kwargs):
             np.ascontiguousarray(offsets),
             fingerprint.item(),
             layout,
+            as_kinds(kinds),
         )
 
     return choices, KERNELS_VERSION
@@ -126,7 +129,7 @@ def _numba_choices(op, node, **kwargs):
 @_logprob.register(ForestRV)
 def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
-    X, grid, offsets, fingerprint = inputs[:N_DESIGN]
+    X, grid, offsets, fingerprint, kinds = inputs[:N_DESIGN]
     alpha, beta, weights, *leaf_parameters = inputs[N_DESIGN:]
     splits, open_leaves, leaf_values, log_cuts, log_columns = ForestSummary(op.layout)(
         value, fingerprint
@@ -137,7 +140,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     if isinstance(weights, Constant):
         logp += log_columns
     else:
-        chosen, sets, counts = ColumnChoices(op.layout)(value, X, grid, offsets, fingerprint)
+        chosen, sets, counts = ColumnChoices(op.layout)(value, X, grid, offsets, fingerprint, kinds)
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))

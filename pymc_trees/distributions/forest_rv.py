@@ -6,6 +6,7 @@ Inputs after the generator and the size:
 ``X``                    (n, p) training inputs, a constant
 ``grid``, ``offsets``    grid cuts of `core.forest.design`; empty for continuous cuts
 ``fingerprint``          of the design, the split weights and the layout
+``kinds``                (p,) kinds of the columns (`core.forest.mixed`); empty unless mixed
 ``alpha``, ``beta``      depth prior
 ``weights``              (p,) split weights
 leaf parameters          those of the leaf's kind
@@ -28,7 +29,7 @@ from pymc_trees.core.forest.fields import Layout, sizes
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.distributions.leaves import LEAF_KINDS
 
-N_DESIGN = 4
+N_DESIGN = 5
 """Inputs before ``alpha``."""
 
 
@@ -45,7 +46,7 @@ class ForestRV(RandomVariable):
         self.leaf = leaf
         rows, fields = self.layout.shape
         settings = f",{LEAF_KINDS[leaf].signature}" * LEAF_KINDS[leaf].n_parameters
-        kwargs["signature"] = f"(n,p),(g),(q),(),(),(),(p){settings}->({rows},{fields})"
+        kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p){settings}->({rows},{fields})"
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
@@ -55,7 +56,7 @@ class ForestRV(RandomVariable):
         self.__dict__.update(state)
         import_module("pymc_trees.step_methods")
 
-    def rng_fn(self, rng, X, grid, offsets, fingerprint, alpha, beta, weights, *rest):
+    def rng_fn(self, rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *rest):
         """Draw from the prior."""
         *leaf_parameters, size = rest
         if size not in (None, ()):
@@ -69,6 +70,7 @@ class ForestRV(RandomVariable):
             grid,
             offsets,
             float(fingerprint),
+            kinds if self.layout.mixed else None,
             float(alpha),
             float(beta),
             np.ascontiguousarray(weights),
@@ -86,15 +88,17 @@ def is_forest(rv) -> bool:
 def _numba_draw(op, node):
     make_leaf = LEAF_KINDS[op.leaf].prior
     layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
 
     @numba_njit
-    def draw(rng, X, grid, offsets, fingerprint, alpha, beta, weights, *leaf_parameters):
+    def draw(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf_parameters):
         return draw_value(
             rng,
             np.ascontiguousarray(X),
             np.ascontiguousarray(grid),
             np.ascontiguousarray(offsets),
             fingerprint,
+            as_kinds(kinds),
             alpha,
             beta,
             np.ascontiguousarray(weights),
@@ -105,6 +109,21 @@ def _numba_draw(op, node):
     return draw, KERNELS_VERSION
 
 
+@numba_njit
+def _given(kinds):
+    return np.ascontiguousarray(kinds)
+
+
+@numba_njit
+def _none(kinds):
+    return None
+
+
+def kinds_reader(layout: Layout):
+    """Compiled function of ``kinds``: itself, or None for a design of plain numbers."""
+    return _given if layout.mixed else _none
+
+
 class Stumps(Op):
     """Encoded forest of stumps that all have the same leaf value: where chains start."""
 
@@ -113,9 +132,9 @@ class Stumps(Op):
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
 
-    def make_node(self, X, grid, offsets, fingerprint, weights, centre):
+    def make_node(self, X, grid, offsets, fingerprint, kinds, weights, centre):
         """Apply to the design inputs of a `ForestRV` and a (K,) leaf value."""
-        inputs = [pt.as_tensor(v) for v in (X, grid, offsets, fingerprint, weights, centre)]
+        inputs = [pt.as_tensor(v) for v in (X, grid, offsets, fingerprint, kinds, weights, centre)]
         return Apply(self, inputs, [pt.matrix(shape=self.layout.shape, dtype="float64")])
 
     def infer_shape(self, node, input_shapes):
@@ -124,12 +143,13 @@ class Stumps(Op):
 
     def perform(self, node, inputs, outputs):
         """Encode."""
-        X, grid, offsets, fingerprint, weights, centre = inputs
+        X, grid, offsets, fingerprint, kinds, weights, centre = inputs
         outputs[0][0] = stumps_value(
             np.ascontiguousarray(X),
             grid,
             offsets,
             float(fingerprint),
+            kinds if self.layout.mixed else None,
             weights,
             centre,
             sizes(self.layout),
@@ -139,14 +159,16 @@ class Stumps(Op):
 @register_funcify_default_op_cache_key(Stumps)
 def _numba_stumps(op, node, **kwargs):
     layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
 
     @numba_njit
-    def stumps(X, grid, offsets, fingerprint, weights, centre):
+    def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
         return stumps_value(
             np.ascontiguousarray(X),
             np.ascontiguousarray(grid),
             np.ascontiguousarray(offsets),
             fingerprint.item(),
+            as_kinds(kinds),
             weights,
             centre,
             layout,

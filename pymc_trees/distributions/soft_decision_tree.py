@@ -6,7 +6,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.seal import fingerprint
 from pymc_trees.core.soft.capacity import default_max_nodes
-from pymc_trees.distributions.data import Data, training_values
+from pymc_trees.distributions.data import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
 from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
 from pymc_trees.distributions.soft_evaluation import SoftEvaluate
@@ -97,7 +97,7 @@ def SoftDecisionTree(
     ['mu_forest', 'sigma']
     """
     model = pm.modelcontext(None)
-    X_train = training_values(X)
+    X_train = finite_inputs(X)
     n, p = X_train.shape
     if n == 0:
         raise ValueError("X has no rows: a tree needs at least one training row.")
@@ -127,6 +127,7 @@ def SoftDecisionTree(
     stamp = fingerprint(low, span, h[1], leaf.kind, leaf.n_values)
     if not isinstance(X, Variable):
         X = Data(f"{name}_X", X)
+        finite_inputs(X)  # new data are held to the same
     forest = SoftTree(
         f"{name}_forest",
         stamp,

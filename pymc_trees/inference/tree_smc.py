@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.forest.design import Design
 from pymc_trees.core.forest.fields import Sizes
+from pymc_trees.core.forest.mixed import MixedDesign, from_prior
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.workspace import make_workspace
@@ -26,7 +27,7 @@ BINS = 255
 class Problem(NamedTuple):
     """Tree, prior and data of a model, as the kernels see them."""
 
-    design: Design
+    design: Design | MixedDesign
     prior: CGMPrior
     leaf: tuple
     sizes: Sizes
@@ -77,7 +78,7 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, room, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
-    bins = make_bins(design.columns, BINS if optimal else 1)
+    bins = make_bins(design.columns, BINS if optimal else 1, from_prior(design))
     look = make_look_ahead(leaf, bins, n_particles if optimal else 1, room if optimal else 1)
     rows = np.arange(n, dtype=np.uint32)
     root_stats = np.empty(n_stats(leaf))

@@ -22,7 +22,8 @@ class ParticleGibbs(SweepStep):
     proposal : {"prior", "empirical", "optimal"}, default "prior"
         How particles grow: by the tree prior; with cuts uniform in a random gap between adjacent
         distinct values; or in proportion to prior times likelihood one split ahead, which moves
-        most per sweep and costs most.
+        most per sweep and costs most. Columns with levels or missing cells always get their rules
+        from the prior: exact, but with many of them local moves (`Hybrid`, `CGM`) do most work.
     resampling : {"multinomial", "systematic", "stratified"}, default "multinomial"
         Scheme, in its conditional form; particles are resampled when their effective number falls
         below half.

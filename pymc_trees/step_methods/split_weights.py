@@ -166,9 +166,11 @@ class _Block:
         """New value of the variable."""
         [concentration] = self._concentration(*(point[name] for name in self._names))
         splits, sets, counts = np.zeros(self._size), [], []
-        for name, (X, grid, offsets, stamp), layout in self._forests:
+        for name, (X, grid, offsets, stamp, kinds), layout in self._forests:
             value = np.ascontiguousarray(point[name])
-            of_this = column_choices_of(value, X, grid, offsets, float(stamp), layout)
+            of_this = column_choices_of(
+                value, X, grid, offsets, float(stamp), layout, kinds if layout.mixed else None
+            )
             splits += of_this[0]
             sets.append(of_this[1])
             counts.append(of_this[2])

@@ -1,6 +1,7 @@
 """A sweep over a forest as a PyMC step: what every sampler of this package shares."""
 
 import numpy as np
+import pymc as pm
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
@@ -18,6 +19,7 @@ class SweepStep(ForestStep):
 
     def __init__(self, vars=None, **options):
         super().__init__(vars, **options)
+        model = pm.modelcontext(options.get("model"))
         self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
             p = forest.design.columns.shape[0]
@@ -28,6 +30,10 @@ class SweepStep(ForestStep):
             self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
             self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (object, [p])
             self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
+            # PyMC gives statistics no dims of their own, but a coordinate by the name they get.
+            dim = f"variable_inclusion{ending}_dim_0"
+            if forest.columns is not None and dim not in model.coords:
+                model.add_coord(dim, forest.columns)
         self.stats_dtypes = [{k: v[0] for k, v in self.stats_dtypes_shapes.items()}]
 
     def _ending(self, forest):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_trees.core.forest.mixed import from_prior
 from pymc_trees.core.leaves.cells import n_planes
 from pymc_trees.core.samplers.bins import make_bins
 from pymc_trees.core.samplers.optimal import make_look_ahead
@@ -39,7 +40,7 @@ class WholeTrees:
         n, n_stats = forest.design.columns.shape[1], forest.work.stats.shape[1]
         room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
         self.particles = make_particles(int(num_particles), room, n, n_stats)
-        self.bins = make_bins(forest.design.columns, BINS)
+        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
         self._look = None
 
     def redraw(self, rng, trees, prior, leaf, share):

@@ -11,6 +11,7 @@ from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.distributions.data import schema_of
 from pymc_trees.distributions.forest_rv import N_DESIGN
 from pymc_trees.targets.choose import read_target
 
@@ -34,11 +35,14 @@ class WorkingForest:
         self.name = forest.name
         self.value_name = model.rvs_to_values[forest].name
         self.layout = forest.owner.op.layout
+        schema = schema_of(forest)
+        self.columns = None if schema is None else schema.names
         self.sizes = sizes(self.layout)
         self.target = read_target(model, forest, any_likelihood)
-        X, grid, offsets, fingerprint = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
+        design_inputs = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
+        X, grid, offsets, fingerprint, kinds = design_inputs
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
-        design = make_design(X, cuts)
+        design = make_design(X, cuts, kinds)
         weights = forest.owner.inputs[2 + N_DESIGN + 2]
         if hasattr(weights, "data"):
             design = design._replace(varies=design.varies & (weights.data > 0))

@@ -165,7 +165,7 @@ def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
     for seed in range(30):
         setup, tools, nodes, root = start(name, proposal, share, n_bins, seed=seed)
         particles, work = tools.particles, setup.work
-        choose_columns(rng, tools.look, setup.trees, 0, work.nodes)
+        choose_columns(rng, tools.look, setup.design, setup.trees, 0, work.nodes)
         begin(setup, tools, 1, root)
         while is_waiting(particles, 1):
             assert grow(rng, setup, tools, 1, False) == 0

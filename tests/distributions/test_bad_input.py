@@ -21,18 +21,27 @@ def with_entry(values, entry):
 
 
 TEXT = pd.DataFrame({"a": X[:, 0], "b": ["u", "v"] * 10})
+LEVELS = pd.DataFrame({"a": [f"level {k}" for k in range(51)]})
+BLANK = pd.DataFrame({"a": X[:, 0], "b": pd.Series([None] * 20, dtype="string")})
 DATES = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020-01-01", periods=20)})
-MISSING = pd.DataFrame({"a": X[:, 0], "b": with_entry(X, np.nan)[:, 1]})
 
 # arguments of BART beside the name -> what the error says, in this order
 BAD = {
-    "X NaN": ({"X": with_entry(X, np.nan)}, r"X .*NaN.*columns \[1\].*remove or impute"),
     "X infinite": ({"X": with_entry(X, np.inf)}, r"X .*infinite.*columns \[1\].*remove"),
-    "X missing in a frame": ({"X": MISSING}, r"X .*NaN.*'b'.*remove or impute"),
-    "X text": ({"X": TEXT}, r"X .*not numeric.*'b'.*Encode"),
+    "X infinite in a frame": (
+        {"X": pd.DataFrame(with_entry(X, -np.inf), columns=["a", "b"])},
+        r"X .*infinite.*'b'.*remove",
+    ),
     "X dates": ({"X": DATES}, r"X .*not numeric.*'b'.*Encode"),
-    "X text array": ({"X": np.array([["a", "b"]] * 20)}, r"X .*numbers.*Encode"),
-    "X objects": ({"X": np.array([[1, "b"]] * 20, dtype=object)}, r"X .*numbers.*Encode"),
+    "X text array": ({"X": np.array([["a", "b"]] * 20)}, r"X .*numbers.*frame"),
+    "X objects": ({"X": np.array([[1, "b"]] * 20, dtype=object)}, r"X .*numbers.*frame"),
+    "X mixed column": ({"X": TEXT.astype({"b": object}).replace("u", 1.5)}, r"X .*'b'.*Encode"),
+    "X levels": ({"X": LEVELS, "Y": None, "leaf": LEAF}, r"X.*'a'.*51 levels.*50.*merge"),
+    "X levels by rule": (
+        {"X": np.arange(51.0)[:, None], "Y": None, "leaf": LEAF, "split_rules": "subset"},
+        r"X.*column 0.*51 levels.*50.*merge",
+    ),
+    "X nothing but missing": ({"X": BLANK}, r"X.*'b'.*missing in every row.*leave"),
     "X complex": ({"X": X + 1j}, r"X .*numbers"),
     "X vector": ({"X": X[:, 0]}, r"X .*two-dimensional.*reshape\(-1, 1\)"),
     "X three dimensions": ({"X": X[None]}, r"X .*two-dimensional"),
@@ -88,7 +97,13 @@ BAD = {
         {"shape": (2, 20), "leaf": pmt.DirichletLeaf(1.0, 2), "m": 1},
         r"several outputs.*NormalLeaf",
     ),
-    "split_rules": ({"split_rules": ["continuous", "subset"]}, r"split_rules.*'subset'.*0/1"),
+    "split_rules": ({"split_rules": ["continuous", "set"]}, r"split_rules.*'set'.*'subset'"),
+    "split_rules of no frame": ({"split_rules": {"a": "subset"}}, r"split_rules .*'a'.*per column"),
+    "split_rules unknown": (
+        {"X": TEXT, "split_rules": {"c": "subset"}},
+        r"split_rules .*'c'.*'a', 'b'",
+    ),
+    "split_prior unknown": ({"X": TEXT, "split_prior": {"c": 2.0}}, r"split_prior .*'c'.*'a', 'b'"),
     "split_rules short": ({"split_rules": ["continuous"]}, r"split_rules has 1.*2 columns"),
     "dims unknown": ({"dims": ("a", "b")}, r"Dimension a is not"),
 }
@@ -155,14 +170,21 @@ def test_outside_a_model():
         pmt.BART("mu", X, Y)
 
 
-@pytest.mark.parametrize("entry", [np.nan, np.inf])
-def test_prediction_at_numbers_that_are_none(entry):
+def test_prediction_at_numbers_that_are_none():
     with pm.Model():
         data = pm.Data("X", X)
         mu = pmt.BART("mu", data, Y, m=3)
-        with pytest.raises(ValueError, match="X .*(NaN|infinite).*remove or impute"):
-            pm.set_data({"X": with_entry(X, entry)})
+        with pytest.raises(ValueError, match="X .*infinite.*remove or impute"):
+            pm.set_data({"X": with_entry(X, np.inf)})
             pm.draw(mu)
+
+
+def test_levels_of_model_data_are_codes():
+    """PyMC's own data are not encoded: levels there are 0, 1, .. already."""
+    with pm.Model():
+        data = pm.Data("X", X * 3)
+        with pytest.raises(ValueError, match="split_rules: column 0.*pymc_trees.Data"):
+            pmt.BART("mu", data, Y, m=3, split_rules="subset")
 
 
 LEGAL = {

@@ -16,6 +16,7 @@ import pytest
 from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
 from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from naive.laws import (
+    EVERY,
     MISTAKES,
     PROBLEMS,
     law,
@@ -43,7 +44,7 @@ CASES = [
 def chain_of(name, leaf, moves):
     weights, draws = MOVES[moves]
     seed = zlib.crc32(f"{name} {leaf} {moves}".encode())
-    return run_chain(seed, make_setup(PROBLEMS[name], leaf), weights, draws, keep_fits=True)
+    return run_chain(seed, make_setup(EVERY[name], leaf), weights, draws, keep_fits=True)
 
 
 def partition_shares(chain, n):
@@ -54,7 +55,7 @@ def partition_shares(chain, n):
 @pytest.mark.parametrize("moves", MOVES)
 @pytest.mark.parametrize("name, leaf", CASES)
 def test_chain_agrees_with_the_enumeration(name, leaf, moves):
-    exact, n = law(name, leaf), PROBLEMS[name].n
+    exact, n = law(name, leaf), EVERY[name].n
     chain = chain_of(name, leaf, moves)
     draws = len(chain.codes)
     states, shares = partition_shares(chain, n)

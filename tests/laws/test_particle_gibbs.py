@@ -19,7 +19,7 @@ import oracle as o
 import pytest
 from chains import make_setup, make_tools, run_particles, with_float_cells
 from naive.batches import gap, independent_se, law_gap
-from naive.laws import PROBLEMS, law
+from naive.laws import EVERY, law
 from test_exact_posterior import _check_values, _depths, partition_shares
 
 Z = 6.0
@@ -28,9 +28,9 @@ DRAWS = {2: 60_000, 3: 40_000, 10: 20_000, 50: 9_000}
 
 def check(name, leaf, particles, proposal, scheme, share=1.0, n_bins=100, draws=None):
     """Compare one chain with the list, as `test_exact_posterior` does."""
-    exact, n = law(name, leaf), PROBLEMS[name].n
+    exact, n = law(name, leaf), EVERY[name].n
     draws = draws or DRAWS[particles]
-    setup = with_float_cells(make_setup(PROBLEMS[name], leaf))
+    setup = with_float_cells(make_setup(EVERY[name], leaf))
     tools = make_tools(setup, particles, proposal, scheme, share, n_bins)
     key = f"{name} {leaf} {particles} {proposal} {scheme} {share} {n_bins}"
     chain = run_particles(zlib.crc32(key.encode()), setup, tools, draws, keep_fits=True)

@@ -13,7 +13,7 @@ import oracle as o
 import pytest
 from chains import CGM, make_setup, weights_of
 from naive import slow
-from naive.laws import PROBLEMS
+from naive.laws import EVERY, PROBLEMS
 
 from pymc_trees.core.forest.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -32,14 +32,14 @@ from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.backfitting import sweep
 
-NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid"]
+NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
 MOVES = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
 ATOL = 1e-9
 
 
 @pytest.fixture(params=NAMES)
 def problem(request):
-    return PROBLEMS[request.param]
+    return EVERY[request.param]
 
 
 class Bench:
@@ -50,7 +50,7 @@ class Bench:
         self.n = problem.n
         self.alpha, self.beta = problem.prior["alpha"], problem.prior["beta"]
         self.weights = weights_of(problem, problem.X.shape[1])
-        self.cells = self.setup.design.columns.T.astype(float)
+        self.cells = slow.cells_of(self.setup.design)
         self.likelihood = problem.normal()
         trees = make_trees(1, self.setup.work.nodes.size, 1, self.n)
         work = self.setup.work
@@ -101,6 +101,9 @@ def test_the_census_counts_the_whole_tree(problem, rng):
 def rules(bench, rows, rng):
     """A rule of every column that varies in a node, drawn apart from the kernels."""
     for j in slow.varying(bench.cells, rows, bench.weights):
+        if slow.kinds_of(bench.cells) is not None:
+            yield slow.draw_rule(rng, bench.cells, rows, j)
+            continue
         values = bench.cells[list(rows), j]
         cut = rng.uniform(values.min(), values.max())
         yield j, float(math.floor(cut) if bench.setup.design.is_grid else cut)
@@ -124,7 +127,7 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                 ) + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
                 log_back = math.log(slow.move_probabilities(reverse, MOVES)[1] / len(reverse.twigs))
                 exact = bench.log_prior(after) - bench.log_prior(before) + log_back - log_there
-                left = [i for i in rows if bench.cells[i, column] <= cut]
+                left = [i for i in rows if slow.goes_left(bench.cells, i, column, cut)]
                 right = [i for i in rows if i not in left]
                 closed = []
                 for side in (left, right):

@@ -19,7 +19,7 @@ import oracle as o
 import pytest
 from chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
 from naive.batches import batch_means, gap
-from naive.laws import PROBLEMS, law, leaf_of
+from naive.laws import EVERY, law, leaf_of
 from numba import njit
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
@@ -93,9 +93,9 @@ def run_many(
 
 def run(name, leaf, proposal, expansion, scheme, threshold, n_bins=100, max_stages=100):
     """Log evidence, weights, partition codes and number of resampling steps of many runs."""
-    setup = with_float_cells(make_setup(PROBLEMS[name], leaf))
+    setup = with_float_cells(make_setup(EVERY[name], leaf))
     if leaf == "normal":  # no tree is open: the rows are the target itself
-        setup = setup._replace(leaf=setup.leaf._replace(r=PROBLEMS[name].y.copy()))
+        setup = setup._replace(leaf=setup.leaf._replace(r=EVERY[name].y.copy()))
     tools = make_tools(setup, PARTICLES, proposal, "multinomial", 1.0, n_bins)
     n = setup.design.columns.shape[1]
     root_stats = np.empty(setup.work.stats.shape[1])
@@ -130,7 +130,7 @@ def run(name, leaf, proposal, expansion, scheme, threshold, n_bins=100, max_stag
 
 def check(name, leaf, *settings, **options):
     """Compare many runs with the list."""
-    problem = PROBLEMS[name]
+    problem = EVERY[name]
     n = problem.n
     exact = o.dynamic_posterior(problem.X, leaf_of(problem, leaf), **problem.prior)
     status, log_z, weights, codes, resampled = run(name, leaf, *settings, **options)
@@ -170,6 +170,19 @@ def test_evidence_and_weighted_trees(k):
 def test_coarse_bins(leaf):
     """The optimal proposal where an interval holds several values."""
     check("deep", leaf, "optimal", "node", "systematic", 0.9, n_bins=2)
+
+
+@pytest.mark.parametrize(
+    "name, proposal, expansion",
+    [
+        ("levels", "optimal", "node"),
+        ("missing", "prior", "lowest"),
+        ("missing", "empirical", "node"),
+        ("onehot", "prior", "layer"),
+    ],
+)
+def test_levels_and_missing_cells(name, proposal, expansion):
+    check(name, "normal", proposal, expansion, "stratified", 1.0)
 
 
 def test_without_resampling_it_is_importance_sampling():

@@ -8,6 +8,8 @@ import numpy as np
 import oracle as o
 
 PROBLEMS = o.datasets()
+MIXED = o.mixed_datasets()
+EVERY = PROBLEMS | MIXED
 
 
 class Law(NamedTuple):
@@ -48,7 +50,7 @@ def partition_posterior(problem, leaf_name, prior=None):
 @cache
 def law(name, leaf_name):
     """`Law` of a problem of the oracle, by its name."""
-    problem = PROBLEMS[name]
+    problem = EVERY[name]
     leaf = leaf_of(problem, leaf_name)
     moments = getattr(leaf, "moments", None)
     exact = o.dynamic_posterior(problem.X, leaf, leaf_moments=moments, **problem.prior)
@@ -61,7 +63,7 @@ def law(name, leaf_name):
 @cache
 def precision_moments(name):
     """Posterior mean and sd of tau at each row, normal-gamma leaf."""
-    problem = PROBLEMS[name]
+    problem = EVERY[name]
     leaf = problem.normal_gamma()
     exact = o.dynamic_posterior(
         problem.X, leaf, leaf_moments=leaf.precision_moments, **problem.prior

@@ -2,12 +2,96 @@
 
 Cells are an (n, p) array: the values of X, or for a grid the number of grid cuts below each, so
 that in both cases ``cell <= cut`` goes left and a column varies when two cells differ.
+Columns with levels or missing cells (`Cells`) have the rules of the docs' data model.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+
+MISSING = -1.7976931348623157e308
+
+
+class Cells(np.ndarray):
+    """(n, p) cells that know the kinds of their columns."""
+
+    kinds = None
+
+
+def cells_of(design):
+    """Cells of a design, a missing one as `MISSING`."""
+    cells = design.columns.T.astype(float).view(Cells)
+    if hasattr(design, "kinds"):
+        cells[cells == design.missing] = MISSING
+        cells.kinds = design.kinds.tolist()
+    return cells
+
+
+def kinds_of(cells):
+    """Kinds of the columns; None when all are plain numbers."""
+    return getattr(cells, "kinds", None)
+
+
+def goes_left(cells, i, code, cut):
+    """Whether row i goes to the left child."""
+    if kinds_of(cells) is None:
+        return cells[i, code] <= cut
+    way, column = divmod(int(code), cells.shape[1])
+    if cells[i, column] == MISSING:
+        return way in (1, 3)
+    if way >= 2:
+        return int(cut) >> int(cells[i, column]) & 1 == 1
+    return cells[i, column] <= cut
+
+
+def log_mixed_rule(cells, rows, code, cut):
+    """Log density of a rule given its column, from the text of the prior; -inf when impossible."""
+    way, column = divmod(int(code), cells.shape[1])
+    kind, side = cells.kinds[column], way % 2
+    if (way >= 2) != (kind != 0):
+        return -math.inf
+    present = [float(cells[i, column]) for i in rows if cells[i, column] != MISSING]
+    distinct, any_missing = len(set(present)), len(present) < len(rows)
+    every = 2.0 ** abs(kind) - 1 if kind else -MISSING
+    apart_cut = (0.0 if kind else MISSING) if side else every
+    chance = 0.5
+    if any_missing:
+        apart = 1.0 if distinct == 1 else 1.0 / (1 + distinct)
+        if cut == apart_cut:
+            return math.log(chance * apart)
+        chance *= 1 - apart
+    if chance == 0:
+        return -math.inf
+    if kind == 0:
+        if not min(present) <= cut < max(present):
+            return -math.inf
+        return math.log(chance / (max(present) - min(present)))
+    inside = [level for level in set(present) if int(cut) >> int(level) & 1]
+    if not 0 < len(inside) < distinct:
+        return -math.inf
+    if kind < 0:
+        return math.log(chance / distinct) if bin(int(cut)).count("1") == 1 else -math.inf
+    return math.log(chance / (2**distinct - 2) / 2 ** (kind - distinct))
+
+
+def draw_rule(rng, cells, rows, column):
+    """A rule of a column that varies, not by the prior: code and cut."""
+    p, kind, side = cells.shape[1], cells.kinds[column], int(rng.integers(2))
+    present = [float(cells[i, column]) for i in rows if cells[i, column] != MISSING]
+    levels = sorted(set(present))
+    if len(present) < len(rows) and (len(levels) == 1 or rng.random() < 0.3):
+        if kind:
+            return column + p * (2 + side), 0.0 if side else 2.0 ** abs(kind) - 1
+        return column + p * side, MISSING if side else -MISSING
+    if kind == 0:
+        return column + p * side, float(rng.choice(levels[:-1]))
+    if kind < 0:
+        return column + p * (2 + side), 2.0 ** rng.choice(levels)
+    while True:
+        cut = int(rng.integers(2**kind))
+        if 0 < sum(cut >> int(level) & 1 for level in levels) < len(levels):
+            return column + p * (2 + side), float(cut)
 
 
 class Leaf(NamedTuple):
@@ -62,8 +146,8 @@ def visits(root, cells):
     def walk(node, depth, rows, parent):
         out.append(Visit(node, depth, rows, parent))
         if isinstance(node, Split):
-            left = tuple(i for i in rows if cells[i, node.column] <= node.cut)
-            right = tuple(i for i in rows if not cells[i, node.column] <= node.cut)
+            left = tuple(i for i in rows if goes_left(cells, i, node.column, node.cut))
+            right = tuple(i for i in rows if i not in left)
             walk(node.left, depth + 1, left, node)
             walk(node.right, depth + 1, right, node)
 
@@ -81,8 +165,12 @@ def varying(cells, rows, weights):
 def log_rule(cells, rows, weights, column, cut):
     """Log probability of a column times log density of a cut in a node; -inf when impossible."""
     able = varying(cells, rows, weights)
+    code, column = column, column % cells.shape[1]
     if column not in able:
         return -math.inf
+    if kinds_of(cells) is not None:
+        share = weights[column] / sum(weights[j] for j in able)
+        return math.log(share) + log_mixed_rule(cells, rows, code, cut)
     values = [float(cells[i, column]) for i in rows]
     if not min(values) <= cut < max(values):
         return -math.inf

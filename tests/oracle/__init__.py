@@ -6,7 +6,7 @@ the list, `dynamic` finds the same numbers without the list, `sums` adds trees u
 `simulate` draws from the prior, `leaves` and `quadrature` hold the leaf models.
 """
 
-from .datasets import Problem, datasets
+from .datasets import Problem, datasets, mixed_datasets
 from .dynamic import DynamicPosterior, dynamic_posterior
 from .leaves import DirichletLeaf, NormalGammaLeaf, NormalLeaf
 from .partitions import collapse_trees, partition_prior, same_leaf
@@ -48,6 +48,7 @@ __all__ = [
     "leaf_count_distribution",
     "log_leaf_and_split",
     "mask_of",
+    "mixed_datasets",
     "normal_log_density",
     "pair_probabilities",
     "partition_prior",

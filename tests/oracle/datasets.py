@@ -115,3 +115,51 @@ def datasets():
         ),
         "noisy": _problem(**gaps, sigma=np.array([0.3, 0.9, 0.6, 1.2, 0.5, 0.8])),
     }
+
+
+def mixed_datasets():
+    """Dictionary name -> `Problem` with levels and missing cells (NaN in X).
+
+    levels : subsets of four levels, one of them absent from part of the tree, and a column with
+        ties
+    missing : a column with missing cells and ties, and one whose only value is missing or present
+    onehot : one level against the rest, with missing cells, and column weights
+    mixed_grid : the grid prior with missing cells, beside subsets with missing cells
+    """
+    nan = np.nan
+    return {
+        "levels": _problem(
+            X=[[0, 0.0], [1, 0.0], [2, 0.0], [0, 1.0], [1, 1.0], [3, 1.0], [3, 2.5]],
+            y=[-0.9, 0.8, -0.3, -1.1, 1.3, 0.2, 0.9],
+            labels=[0, 1, 0, 0, 1, 2, 2],
+            prior=dict(alpha=0.9, beta=0.8, kinds=["subset", "number"]),
+        ),
+        "missing": _problem(
+            X=[[0.0, nan], [0.7, 1], [0.7, nan], [2.0, nan], [nan, 1], [nan, nan], [3.0, 1]],
+            y=[-0.8, 0.3, 0.9, 1.4, -1.2, -0.2, 0.6],
+            labels=[0, 1, 1, 2, 0, 0, 2],
+            prior=dict(alpha=0.9, beta=0.7, kinds=["number", "number"]),
+        ),
+        "onehot": _problem(
+            X=[[0, 0.0], [1, 0.4], [2, 1.0], [nan, 1.9], [0, 2.2], [2, 2.2]],
+            y=[0.9, -0.8, 0.5, -1.2, 1.6, 0.1],
+            labels=[2, 0, 1, 0, 2, 1],
+            prior=dict(
+                alpha=0.9,
+                beta=1.0,
+                kinds=["onehot", "number"],
+                split_prior=np.array([0.7, 0.3]),
+            ),
+        ),
+        "mixed_grid": _problem(
+            X=[[0, 0], [1, 1], [2, nan], [nan, 2], [4, 0], [nan, nan], [6, 2]],
+            y=[-0.8, -0.3, 0.9, 1.1, 0.2, -1.0, 0.4],
+            labels=[0, 0, 1, 1, 2, 0, 2],
+            prior=dict(
+                alpha=0.9,
+                beta=0.8,
+                kinds=["number", "subset"],
+                cuts=[np.array([-1.0, 0.5, 1.2, 1.7, 3.0, 6.0]), np.array([])],
+            ),
+        ),
+    }

@@ -53,6 +53,7 @@ def dynamic_posterior(
     cuts=None,
     max_depth=None,
     leaf_moments=None,
+    kinds=None,
 ):
     """Exact posterior summaries of one tree without enumerating trees.
 
@@ -63,7 +64,7 @@ def dynamic_posterior(
     -------
     DynamicPosterior
     """
-    splits = Splits(X, split_prior, cuts)
+    splits = Splits(X, split_prior, cuts, kinds)
     n = splits.n
     moments = leaf_moments or (lambda rows: (0.0, 0.0))
     shape = np.shape(moments(frozenset([0]))[0])

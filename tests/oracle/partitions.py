@@ -7,7 +7,7 @@ import numpy as np
 from .splits import Splits, log_leaf_and_split, rows_of
 
 
-def partition_prior(X, alpha, beta, split_prior=None, cuts=None, max_depth=None):
+def partition_prior(X, alpha, beta, split_prior=None, cuts=None, max_depth=None, kinds=None):
     """Prior probability of every partition of the rows into leaves.
 
     Does not list the trees: the law of the leaves below a node is
@@ -21,7 +21,7 @@ def partition_prior(X, alpha, beta, split_prior=None, cuts=None, max_depth=None)
     -------
     dict : partition (frozenset of frozensets of rows) -> probability
     """
-    splits = Splits(X, split_prior, cuts)
+    splits = Splits(X, split_prior, cuts, kinds)
     memo = {}
 
     def law(mask, depth):

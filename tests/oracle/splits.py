@@ -31,7 +31,11 @@ def log_leaf_and_split(alpha, beta, depth):
 
 
 class Split(NamedTuple):
-    """One split of one node: ``column``, ``gap = (a, b)``, child masks, log prior."""
+    """One split of one node: ``column``, ``gap = (a, b)``, child masks, log prior.
+
+    The gap is None for levels and for columns with missing cells in the node: then both masks
+    name the split, and the left one holds the smallest row.
+    """
 
     column: int
     gap: tuple
@@ -51,6 +55,9 @@ class Splits:
     cuts : list of p arrays, optional
         Grid prior: the distinct cut values each column may use.  Without it the
         cut is uniform on ``[min, max]`` of the column among the node's rows.
+    kinds : list of p str, optional
+        "number", "subset" or "onehot" for each column; without it all are numbers. NaN in X is a
+        missing cell.
 
     Notes
     -----
@@ -66,9 +73,15 @@ class Splits:
     A column is available iff it varies in the node (on a grid: iff some grid cut
     leaves both children non-empty) and its weight is positive.  A node with no
     available column has no valid split.
+
+    With ``kinds``, splits that part the rows alike are one. Levels: each of the ``2**(d-1) - 1``
+    ways to part the d levels present is as likely as another, or each level against the rest. With
+    missing rows in the node they go to one side or the other with probability 1/2 each, and are
+    parted from all present rows with probability 1 / (1 + d), d the distinct present values; d = 1
+    leaves nothing else.
     """
 
-    def __init__(self, X, split_prior=None, cuts=None):
+    def __init__(self, X, split_prior=None, cuts=None, kinds=None):
         self.X = np.asarray(X, dtype=float)
         self.n, self.p = self.X.shape
         weights = np.ones(self.p) if split_prior is None else np.asarray(split_prior, float)
@@ -80,6 +93,7 @@ class Splits:
             if len(cuts) != self.p or any(len(np.unique(c)) != len(c) for c in cuts):
                 raise ValueError("cuts must hold one array of distinct values per column")
         self.cuts = cuts
+        self.kinds = kinds
         self.root = (1 << self.n) - 1
         self._memo = {}
 
@@ -90,6 +104,8 @@ class Splits:
         return self._memo[mask]
 
     def _find(self, mask):
+        if self.kinds is not None:
+            return self._find_mixed(mask)
         rows = rows_of(mask)
         by_column = {}
         for j in range(self.p):
@@ -114,3 +130,69 @@ class Splits:
             sizes = [int(sum(a <= c < b for c in self.cuts[j])) for a, b in zip(levels, levels[1:])]
         total = sum(sizes)
         return [(a, b, size / total) for a, b, size in zip(levels, levels[1:], sizes) if size > 0]
+
+    def _find_mixed(self, mask):
+        rows = rows_of(mask)
+        by_column = {}
+        for j in range(self.p):
+            sides = self._sides(j, rows) if self.weights[j] > 0 else {}
+            if sides:
+                by_column[j] = sides
+        total = sum(self.weights[j] for j in by_column)
+        found = []
+        for j, sides in by_column.items():
+            for left, prob in sides.items():
+                log_prob = math.log(self.weights[j] / total) + math.log(prob)
+                found.append(Split(j, None, left, mask & ~left, log_prob))
+        return found
+
+    def _sides(self, j, rows):
+        """dict of the side with the smallest row -> probability; empty for a constant column."""
+        missing = [i for i in rows if math.isnan(self.X[i, j])]
+        present = [i for i in rows if i not in missing]
+        parts = self._parts(j, present)
+        distinct = len({self._cell(j, i) for i in present})
+        out = {}
+
+        def add(side, prob):
+            side = set(side)
+            side = side if rows[0] in side else set(rows) - side
+            key = mask_of(side)
+            out[key] = out.get(key, 0.0) + prob
+
+        if not missing:
+            for part, prob in parts:
+                add(part, prob)
+            return out
+        if not present:
+            return out
+        apart = 1.0 if distinct == 1 else 1.0 / (1 + distinct)
+        add(missing, apart)
+        for part, prob in parts:
+            add(part, prob * (1 - apart) / 2)
+            add([*part, *missing], prob * (1 - apart) / 2)
+        return out
+
+    def _cell(self, j, i):
+        """What tells present cells of a column apart."""
+        if self.cuts is None or self.kinds[j] != "number":
+            return self.X[i, j]
+        return sum(c < self.X[i, j] for c in self.cuts[j])
+
+    def _parts(self, j, present):
+        """One side and its probability, of each way to part the present rows."""
+        if self.kinds[j] == "number":
+            gaps = self._gaps(j, [self.X[i, j] for i in present])
+            return [([i for i in present if self.X[i, j] <= a], prob) for a, _, prob in gaps]
+        levels = sorted({self.X[i, j] for i in present})
+        if len(levels) < 2:
+            return []
+        if self.kinds[j] == "onehot":
+            sides = [{level} for level in levels]
+        else:  # those with the first level on the left, so that each way comes once
+            rest = levels[1:]
+            sides = [
+                {levels[0]} | {rest[k] for k in range(len(rest)) if code >> k & 1}
+                for code in range(2 ** len(rest) - 1)
+            ]
+        return [([i for i in present if self.X[i, j] in side], 1 / len(sides)) for side in sides]

@@ -19,9 +19,10 @@ from pymc_trees.core.forest.fields import (
     UNUSED,
     Layout,
 )
+from pymc_trees.core.forest.mixed import EVERY, MISSING
 from pymc_trees.core.forest.seal import compute_seal
 from pymc_trees.core.forest.text import tree_starts
-from pymc_trees.core.forest.walk import Encoded, Node, expect, walk
+from pymc_trees.core.forest.walk import Encoded, Node, expect, sent_left, walk
 
 FORM_CHECKS: list[Callable[[Encoded], str | None]] = []
 """Whether the value can be walked at all."""
@@ -36,6 +37,7 @@ def check_value(
     fingerprint: float,
     grid: list[np.ndarray] | None = None,
     weights: np.ndarray | None = None,
+    kinds: np.ndarray | None = None,
 ) -> list[str]:
     """Everything that is wrong with an encoded forest; empty for a valid one.
 
@@ -53,10 +55,13 @@ def check_value(
         Cut values of each column; None when cuts may lie anywhere.
     weights : (p,) array, optional
         Split weights that the value was made with; default equal.
+    kinds : (p,) array of int, optional
+        Kinds of the columns of a mixed layout, as in `mixed`; default numbers.
     """
     X = np.asarray(X_train, dtype=np.float64)
     weights = np.ones(X.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)
-    encoded = Encoded(value, X, Layout(*layout), fingerprint, grid, weights)
+    kinds = np.zeros(X.shape[1], dtype=int) if kinds is None or not len(kinds) else kinds
+    encoded = Encoded(value, X, Layout(*layout), fingerprint, grid, weights, kinds)
     for check in FORM_CHECKS:  # each presupposes those before it
         sentence = check(encoded)
         if sentence is not None:
@@ -109,9 +114,9 @@ def check_structure(encoded):
 
 @form_check
 def check_columns(encoded):
-    """Field 0 of a split: a whole number below p."""
+    """Field 0 of a split: a whole number below p, or 4 p where there are levels or sides."""
     stop = tree_starts(encoded.value, encoded.layout)[-1]
-    p = encoded.X.shape[1]
+    p = encoded.X.shape[1] * (4 if encoded.layout.mixed else 1)
     for row, kind in enumerate(encoded.value[:stop, 0]):
         if kind != LEAF and not (kind < p and kind == np.floor(kind)):
             return f"Row {row}: split column {kind:g} is not a whole number from 0 to {p - 1}."
@@ -128,19 +133,39 @@ def check_unused(encoded, nodes):
     return None
 
 
+def parts_rows(encoded, node):
+    """Whether both children have rows, and the cut is one the prior can draw."""
+    x = encoded.X[node.rows, node.column]
+    left = sent_left(x, node)
+    present = x[x != MISSING]
+    if not (left.any() and not left.all() and present.size):
+        return False
+    apart = len(set(sent_left(present, node))) == 1
+    if node.way >= 2:
+        every = 2.0 ** abs(encoded.kinds[node.column]) - 1
+        return 0 <= node.cut <= every and (not apart or node.cut in (0.0, every))
+    return not apart or abs(node.cut) == EVERY
+
+
 @value_check
 def check_cuts(encoded, nodes):
     """Both children of every split have training rows; a grid's cuts are on it."""
     for node in nodes:
         if node.column < 0:
             continue
-        x = encoded.X[node.rows, node.column]
-        if not ((x <= node.cut).any() and (x > node.cut).any()):
+        if not parts_rows(encoded, node):
             return (
                 f"Row {node.row}: cut {node.cut:g} of column {node.column} is not within [min, max)"
                 " of the training rows in the node."
             )
-        if encoded.grid is not None and node.cut not in encoded.grid[node.column]:
+        if (node.way >= 2) != (encoded.kinds[node.column] != 0):
+            return f"Row {node.row}: column {node.column} is split by the rule of another kind."
+        if (
+            encoded.grid is not None
+            and node.way < 2
+            and abs(node.cut) != EVERY
+            and node.cut not in encoded.grid[node.column]
+        ):
             return f"Row {node.row}: cut {node.cut:g} is not a grid cut of column {node.column}."
         if encoded.weights[node.column] <= 0:
             return f"Row {node.row}: column {node.column} has split weight 0."
@@ -167,7 +192,7 @@ def check_closed_bits(encoded, nodes):
     for k, node in enumerate(leaves):
         if len(node.rows) == 0:
             return None  # check_cuts reports the split above
-        if expect(encoded, node.rows, LEAF).closed:
+        if expect(encoded, node.rows, None).closed:
             expected[k // BITS] += 2.0 ** (k % BITS)
     stored = certificate[CLOSED : CLOSED + layout.closed_words]
     if not np.array_equal(stored, expected):
@@ -182,10 +207,9 @@ def check_sums(encoded, nodes):
     for node in nodes:
         if node.column < 0:
             continue
-        x = encoded.X[node.rows, node.column]
-        if not ((x <= node.cut).any() and (x > node.cut).any()):
+        if not parts_rows(encoded, node):
             return None  # check_cuts reports it
-        terms = expect(encoded, node.rows, node.column)
+        terms = expect(encoded, node.rows, node)
         log_cuts += terms.log_cut
         log_columns += terms.log_column
     for name, entry, expected in (

@@ -10,7 +10,9 @@ import numpy as np
 
 from pymc_trees.core.forest.check import sentences
 from pymc_trees.core.forest.design import Design
+from pymc_trees.core.forest.mixed import MISSING
 from pymc_trees.core.forest.trees import NONE, Trees
+from pymc_trees.core.forest.walk import Node, chance_of, sent_left
 
 Rows = dict[int, np.ndarray]
 """Training rows by node, in the order nodes are met."""
@@ -74,12 +76,20 @@ def send_rows(trees: Trees, design: Design, root) -> Rows:
     while waiting:
         node, rows = waiting.pop()
         found[node] = rows
-        column = trees.column[node]
-        if column >= 0:
-            goes_left = design.columns[column, rows] <= trees.cut[node]
+        code = trees.column[node]
+        if code >= 0:
+            goes_left = lefts(design, code, trees.cut[node], rows)
             waiting.append((int(trees.left[node]), rows[goes_left]))
             waiting.append((int(trees.right[node]), rows[~goes_left]))
     return found
+
+
+def lefts(design: Design, code: int, cut: float, rows: np.ndarray) -> np.ndarray:
+    """Which rows a rule sends left."""
+    way, column = divmod(int(code), len(design.columns))
+    x = design.columns[column, rows].astype(float)
+    x[x == getattr(design, "missing", MISSING)] = MISSING
+    return sent_left(x, Node(0, 0, column, way, cut, np.empty(0), rows))
 
 
 def varying(design: Design, rows: np.ndarray) -> np.ndarray:
@@ -125,14 +135,19 @@ def check_tree_terms(trees, design, weights, rows):
     """``log_cut`` and ``log_column``: those of the node's rows; 0 in leaves."""
     for of_tree in rows:
         for node, reached in of_tree.items():
-            column, expected = trees.column[node], (0.0, 0.0)
-            if column >= 0:
+            code, expected = trees.column[node], (0.0, 0.0)
+            if code >= 0:
+                way, column = divmod(int(code), len(design.columns))
                 varies = varying(design, reached)
                 if not varies[column]:
                     return f"Node {node}: its column {column} does not vary among its rows."
-                cells = design.columns[column, reached].astype(float)
+                x = design.columns[column, reached].astype(float)
+                x[x == getattr(design, "missing", MISSING)] = MISSING
+                split = Node(0, 0, column, way, trees.cut[node], np.empty(0), reached)
+                kinds = getattr(design, "kinds", None)
+                chance = chance_of(x, split, 0 if kinds is None else kinds[column])
                 share = weights[column] / weights[varies].sum()
-                expected = (-np.log(cells.max() - cells.min()), np.log(share))
+                expected = (np.log(chance * (1.0 if kinds is None else 0.5)), np.log(share))
             if not np.allclose((trees.log_cut[node], trees.log_column[node]), expected):
                 return f"Node {node}: log_cut, log_column are not {expected}."
     return None

@@ -27,7 +27,7 @@ def count_forest(trees, nodes, inclusion):
         for k in range(preorder(trees, trees.roots[t], nodes)):
             node = nodes[k]
             if trees.column[node] >= 0:
-                inclusion[trees.column[node]] += 1
+                inclusion[trees.column[node] % inclusion.size] += 1  # with `way` left out
             else:
                 leaves += 1
                 depth = max(depth, trees.depth[node])

@@ -10,7 +10,10 @@ share one rule: a column varies in a node when its extremes differ, and a cut ha
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
+
+from pymc_trees.core.forest.mixed import MISSING, MixedDesign, fill_mixed, make_mixed, side_cells
 
 
 class Design(NamedTuple):
@@ -32,7 +35,9 @@ class Design(NamedTuple):
     """Whether cells are grid codes."""
 
 
-def make_design(X: np.ndarray, grid: list[np.ndarray] | None = None) -> Design:
+def make_design(
+    X: np.ndarray, grid: list[np.ndarray] | None = None, kinds: np.ndarray | None = None
+) -> Design | MixedDesign:
     """Design of a finite (n, p) float array.
 
     Parameters
@@ -41,7 +46,11 @@ def make_design(X: np.ndarray, grid: list[np.ndarray] | None = None) -> Design:
         Training inputs.
     grid : list of p increasing float arrays, optional
         Cut values of each column; None for cuts anywhere between the extremes.
+    kinds : (p,) array of int, optional
+        As in `MixedDesign`, for an X with levels or missing cells; None where there are none.
     """
+    if kinds is not None and len(kinds):
+        return make_mixed(X, kinds, grid)
     X = np.asarray(X, dtype=np.float64)
     n, p = X.shape
     if grid is None:
@@ -75,6 +84,23 @@ def float_design(X, grid, offsets, weights):
         low[j], high[j] = columns[j].min(), columns[j].max()
         varies[j] = weights[j] > 0.0 and low[j] != high[j]
     return Design(columns, varies, low, high, grid, offsets, is_grid)
+
+
+def design_of(X, grid, offsets, kinds, weights):
+    """`float_design`, or a `MixedDesign` with float cells unless ``kinds`` is None."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+@overload(design_of)
+def _design_of(X, grid, offsets, kinds, weights):
+    def plain(X, grid, offsets, kinds, weights):
+        return float_design(X, grid, offsets, weights)
+
+    def mixed(X, grid, offsets, kinds, weights):
+        columns = np.empty((X.shape[1], X.shape[0]))
+        return fill_mixed(X, grid, offsets, kinds, weights, columns, MISSING)
+
+    return plain if isinstance(kinds, types.NoneType | types.Omitted) else mixed
 
 
 @njit(cache=True)
@@ -145,12 +171,19 @@ def sides_vary(design, column, cut, rows, n):
     left, right : bool
         `any_column_varies` of the rows that a cut would send there.
     """
+    cells, threshold = side_cells(design, column, cut, rows, 0, n)
+    return parts_vary(design, cells, threshold, rows, n)
+
+
+@njit(cache=True)
+def parts_vary(design, cells, threshold, rows, n):
+    """`sides_vary`, of the rows with ``cells[i] <= threshold`` and of the others."""
     columns, varies = design.columns, design.varies
     first_left, first_right = -1, -1
     left, right = False, False
     for k in range(n):
         i = rows[k]
-        if columns[column, i] <= cut:
+        if cells[i] <= threshold:
             if left:
                 continue
             if first_left < 0:
@@ -166,7 +199,7 @@ def sides_vary(design, column, cut, rows, n):
             first = first_right
         for j in range(columns.shape[0]):
             if varies[j] and columns[j, i] != columns[j, first]:
-                if columns[column, i] <= cut:
+                if cells[i] <= threshold:
                     left = True
                 else:
                     right = True
@@ -202,12 +235,12 @@ def column_range(design, column, rows, start, stop):
 
 @njit(cache=True)
 def partition_rows(design, column, cut, rows, start, stop, spare):
-    """Put the rows with ``x <= cut`` first, keeping order; the place where the others start."""
-    cells = design.columns[column]
+    """Put the rows that a rule sends left first, in order; the place where the others start."""
+    cells, threshold = side_cells(design, column, cut, rows, start, stop)
     left, right = start, 0
     for k in range(start, stop):
         i = rows[k]
-        goes_left = cells[i] <= cut
+        goes_left = cells[i] <= threshold
         rows[left] = i
         spare[right] = i
         left += goes_left

@@ -3,16 +3,11 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import (
-    any_column_varies,
-    column_range,
-    column_varies,
-    cut_code,
-    cut_value,
-    partition_rows,
-)
+from pymc_trees.core.forest.design import any_column_varies, partition_rows
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.fields import BITS, CLOSED, LEAF, LOG_COLUMNS, LOG_CUTS, SEAL, UNUSED
+from pymc_trees.core.forest.mixed import column_of, n_codes
+from pymc_trees.core.forest.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.forest.seal import compute_seal
 from pymc_trees.core.forest.trees import preorder
 
@@ -39,7 +34,7 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
             column = trees.column[node]
             if column >= 0:
                 value[row, 0] = column
-                value[row, 1] = cut_value(design, column, trees.cut[node])
+                value[row, 1] = rule_value(design, column, trees.cut[node])
                 log_cuts += trees.log_cut[node]
                 log_columns += trees.log_column[node]
             else:
@@ -91,7 +86,7 @@ def decode(value, design, weights, sizes, trees, rows, spare):
     rows, spare : (n,) uint32
         Room for row numbers.
     """
-    n, p = sizes.n_rows, design.columns.shape[0]
+    n, most = sizes.n_rows, n_codes(design)
     starts = np.empty(sizes.max_nodes, dtype=np.int64)
     stops = np.empty(sizes.max_nodes, dtype=np.int64)
     stack = np.empty(sizes.max_nodes, dtype=np.int32)
@@ -120,18 +115,16 @@ def decode(value, design, weights, sizes, trees, rows, spare):
                 for k in range(start, stop):
                     trees.leaf_of[t, rows[k]] = node
             else:
-                if not (kind >= 0 and kind < p and kind == np.floor(kind)):
+                if not (kind >= 0 and kind < most and kind == np.floor(kind)):
                     return False
                 column = int(kind)
-                if not column_varies(design, column, rows, start, stop):
+                cut = rule_code(design, column, value[at, 1])
+                log_cut = log_rule(design, column, cut, rows, start, stop)
+                if log_cut == -np.inf or not split_leaf(trees, node, column, cut):
                     return False
-                low, high = column_range(design, column, rows, start, stop)
-                cut = cut_code(design, column, value[at, 1])
-                if not (cut >= low and cut < high) or not split_leaf(trees, node, column, cut):
-                    return False
-                trees.log_cut[node] = -np.log(high - low)
+                trees.log_cut[node] = log_cut
                 trees.log_column[node] = log_column_probability(
-                    design, weights, column, rows, start, stop
+                    design, weights, column_of(design, column), rows, start, stop
                 )
                 middle = partition_rows(design, column, cut, rows, start, stop, spare)
                 left, right = trees.left[node], trees.right[node]

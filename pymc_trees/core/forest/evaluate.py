@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.mixed import LEFT, MISSING, SET
 from pymc_trees.core.forest.seal import is_sealed
 
 
@@ -47,13 +48,19 @@ def evaluate(value, X, X_train, sizes, fingerprint):
         stop = sizes.fit_start + sizes.n_rows * sizes.n_values
         out.reshape(-1)[:] = certificate[sizes.fit_start : stop]
         return out
+    any_missing = False
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
-            if not np.isfinite(X[i, j]):
+            any_missing |= is_missing(X[i, j])
+            if np.isinf(X[i, j]):
                 raise ValueError(
-                    "X holds NaN or infinite values: remove or impute those rows before predicting."
+                    "X holds infinite values: remove those rows before predicting, or put NaN for "
+                    "a missing cell."
                 )
     column, right, roots = _links(value, sizes)
+    if sizes.mixed or any_missing:
+        _add_mixed(value, X, X_train, sizes, column, right, roots, out)
+        return out
     for t in range(sizes.m):
         for i in range(X.shape[0]):
             k = roots[t]
@@ -65,9 +72,70 @@ def evaluate(value, X, X_train, sizes, fingerprint):
 
 
 @njit(cache=True)
+def is_missing(x):
+    """Whether a cell of X is missing."""
+    return x == MISSING or x != x
+
+
+@njit(cache=True)
+def _coin(value, sizes, row):
+    """Fair coin of a node for missing cells that its rule says nothing of."""
+    state = np.uint64(value[sizes.max_nodes, 0]) + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (state >> np.uint64(63)) == np.uint64(1)
+
+
+@njit(cache=True)
+def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
+    """Add the trees where cells may be levels or missing.
+
+    A level that no training row had counts as missing. A forest without missing training cells
+    has no sides in its rules: a coin of each node decides.
+    """
+    p = X.shape[1]
+    n_levels = np.zeros(p)
+    missing_left = np.zeros(sizes.max_nodes, dtype=np.bool_)
+    levels = np.full(sizes.max_nodes, np.int64(-1))
+    for k in range(sizes.max_nodes):
+        if column[k] < 0:
+            continue
+        way = column[k] // p
+        column[k] %= p
+        missing_left[k] = (way & LEFT) != 0 if sizes.mixed else _coin(value, sizes, k)
+        if way >= SET:
+            levels[k] = np.int64(value[k, 1])
+            if n_levels[column[k]] == 0.0:
+                n_levels[column[k]] = 1.0 + X_train[:, column[k]].max()
+    for j in range(p):
+        if n_levels[j] > 0.0:
+            for i in range(X.shape[0]):
+                x = X[i, j]
+                if not is_missing(x) and not (x >= 0.0 and x == np.floor(x)):
+                    raise ValueError(
+                        "X holds something other than level numbers 0, 1, .. in a column that is "
+                        "split by levels: set new data with pymc_trees.set_data."
+                    )
+    for t in range(sizes.m):
+        for i in range(X.shape[0]):
+            k = roots[t]
+            while column[k] >= 0:
+                x = X[i, column[k]]
+                if is_missing(x) or (levels[k] >= 0 and x >= n_levels[column[k]]):
+                    goes_left = missing_left[k]
+                elif levels[k] >= 0:
+                    goes_left = (levels[k] >> np.int64(x)) & 1 == 1
+                else:
+                    goes_left = x <= value[k, 1]
+                k = k + 1 if goes_left else right[k]
+            for v in range(sizes.n_values):
+                out[i, v] += value[k, 1 + v]
+
+
+@njit(cache=True)
 def _links(value, sizes):
     """Columns as integers, right children and roots of the preorder rows."""
-    column = np.empty(sizes.max_nodes, dtype=np.int32)
+    column = np.full(sizes.max_nodes, np.int32(-1))
     right = np.empty(sizes.max_nodes, dtype=np.int32)
     roots = np.empty(sizes.m, dtype=np.int32)
     waiting = np.empty(sizes.max_nodes, dtype=np.int32)  # splits whose right child is not met yet

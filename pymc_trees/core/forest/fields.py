@@ -8,15 +8,19 @@ after another; then unused rows.
 ========= ======================= ============================ ==================
 field     split node              leaf                         unused row
 ========= ======================= ============================ ==================
-0         split column, 0 .. p-1  ``LEAF`` = -1                ``UNUSED`` = -2
+0         split column, 0 .. p-1, ``LEAF`` = -1                ``UNUSED`` = -2
+          plus p times the way
 1         cut: ``x <= cut`` left  first leaf value             0
 2 .. K    0                       further leaf values          0
 ========= ======================= ============================ ==================
 
 ``K`` is the number of values of a leaf (1: mean; 2: mean and precision; K classes:
 probabilities), and ``fields = 1 + max(K, 1)``. Fields past ``K`` are where later splits keep more
-(the side of missing rows, a split time): a node reads only the fields of its kind of split. A set
-of categories fits field 1, as an integer below 2**53.
+(a split time): a node reads only the fields of its kind of split.
+
+The way is 0 unless the layout is ``mixed``: the training columns have levels or missing cells. Then
+`mixed` says what 0 to 3 mean: to which side missing rows go, and whether field 1 is a cut or a set
+of levels, as an integer below 2**50.
 
 Certificate, the rows after ``max_nodes``, read as one flat vector and padded with 0:
 
@@ -63,6 +67,8 @@ class Layout(NamedTuple):
     """Training rows n."""
     cache_fit: bool
     """Whether the certificate holds the function at the training rows."""
+    mixed: bool = False
+    """Whether the training columns have levels or missing cells."""
 
     @property
     def fields(self) -> int:
@@ -96,6 +102,7 @@ class Sizes(NamedTuple):
     fit_start: int
     rows: int
     cache_fit: bool
+    mixed: bool
 
 
 def sizes(layout: Layout) -> Sizes:
@@ -108,4 +115,5 @@ def sizes(layout: Layout) -> Sizes:
         layout.fit_start,
         layout.shape[0],
         layout.cache_fit,
+        layout.mixed,
     )

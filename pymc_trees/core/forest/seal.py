@@ -18,7 +18,7 @@ def fingerprint(*parts) -> float:
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype}{part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).tobytes())
+            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
         else:
             digest.update(repr(part).encode())
     return float(int.from_bytes(digest.digest()[:8], "little") >> 12)

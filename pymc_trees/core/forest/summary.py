@@ -3,9 +3,10 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import float_design
+from pymc_trees.core.forest.design import design_of
 from pymc_trees.core.forest.encode import decode
 from pymc_trees.core.forest.fields import BITS, CLOSED, LOG_COLUMNS, LOG_CUTS
+from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.core.forest.trees import make_trees, preorder
 
@@ -88,7 +89,7 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
             top = nodes[k]
             if trees.column[top] < 0:
                 continue
-            chosen[trees.column[top]] += 1
+            chosen[column_of(design, trees.column[top])] += 1
             _columns_that_vary(trees, design, t, top, rows, spare, varies)
             same = 0
             while same < n_sets and not np.array_equal(sets[same], varies):
@@ -123,10 +124,10 @@ def _columns_that_vary(trees, design, tree, top, rows, spare, varies):
 
 
 @njit(cache=True)
-def column_choices_of(value, X, grid, offsets, fingerprint, sizes):
+def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
     """`column_choices` from the raw design."""
     p = X.shape[1]
-    design = float_design(X, grid, offsets, np.ones(p))
+    design = design_of(X, grid, offsets, kinds, np.ones(p))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)

@@ -1,7 +1,8 @@
 """Trees for people: indented text, read off the encoded value.
 
 A split is a line ``column <= cut``; below it, indented, come the side that satisfies it and then
-the side that does not. A leaf is a line with its values.
+the side that does not. A leaf is a line with its values. Columns with levels or missing cells read
+``column in {a, c} or missing``.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pymc_trees.core.forest.fields import LEAF, UNUSED, Layout
+from pymc_trees.core.forest.mixed import EVERY, LEFT, MOST_LEVELS, SET
 
 INDENT = "    "
 
@@ -38,7 +40,11 @@ def tree_starts(value: np.ndarray, layout: Layout) -> list[int]:
 
 
 def tree_text(
-    value: np.ndarray, layout: Layout, tree: int, names: Sequence[str] | None = None
+    value: np.ndarray,
+    layout: Layout,
+    tree: int,
+    names: Sequence[str] | None = None,
+    levels: Sequence[Sequence | None] | None = None,
 ) -> str:
     """Text of one tree of an encoded forest.
 
@@ -51,7 +57,9 @@ def tree_text(
     tree : int
         Number of the tree, 0 to m - 1.
     names : sequence of p str, optional
-        Names of the columns; default x0, x1, ...
+        Names of the columns; default x0, x1, ... Needed where columns have levels or missing cells.
+    levels : sequence of p sequences or None, optional
+        Levels of each column by their code; default the codes.
 
     Raises
     ------
@@ -60,14 +68,21 @@ def tree_text(
     """
     if not 0 <= tree < layout.m:
         raise ValueError(f"tree={tree}: the forest has the trees 0 to {layout.m - 1}.")
+    if layout.mixed and names is None:
+        raise ValueError("names: a forest with levels or missing cells needs the column names.")
     starts = tree_starts(value, layout)
     lines, depths = [], [0]
     for row in range(starts[tree], starts[tree + 1]):
         depth = depths.pop()
         column = int(value[row, 0])
         if column >= 0:
-            name = f"x{column}" if names is None else names[column]
-            lines.append(f"{INDENT * depth}{name} <= {value[row, 1]:.4g}")
+            if names is None:
+                line = f"x{column} <= {value[row, 1]:.4g}"
+            elif not layout.mixed:
+                line = f"{names[column]} <= {value[row, 1]:.4g}"
+            else:
+                line = rule_text(column, value[row, 1], names, levels)
+            lines.append(f"{INDENT * depth}{line}")
             depths += [depth + 1, depth + 1]
         else:
             leaf = ", ".join(f"{v:.4g}" for v in value[row, 1 : 1 + layout.n_values])
@@ -75,8 +90,31 @@ def tree_text(
     return "\n".join(lines)
 
 
-def forest_text(value: np.ndarray, layout: Layout, names: Sequence[str] | None = None) -> str:
+def rule_text(code: int, cut: float, names: Sequence[str], levels=None) -> str:
+    """Condition of the rows that a rule of `mixed` sends left."""
+    way, column = divmod(code, len(names))
+    name, missing_left = names[column], bool(way & LEFT)
+    known = None if levels is None else levels[column]
+    if way < SET:
+        if abs(cut) == EVERY:
+            return f"{name} is {'missing' if missing_left else 'present'}"
+        return f"{name} <= {cut:.4g}" + " or missing" * missing_left
+    inside = [k for k in range(MOST_LEVELS) if int(cut) >> k & 1]
+    if missing_left and not inside:
+        return f"{name} is missing"
+    if known is not None and len(inside) == len(known) and not missing_left:
+        return f"{name} is present"
+    shown = ", ".join(str(k if known is None else known[k]) for k in inside)
+    return f"{name} in {{{shown}}}" + " or missing" * missing_left
+
+
+def forest_text(
+    value: np.ndarray,
+    layout: Layout,
+    names: Sequence[str] | None = None,
+    levels: Sequence[Sequence | None] | None = None,
+) -> str:
     """Text of all trees, each under a line with its number; see `tree_text`."""
     return "\n".join(
-        f"tree {tree}\n{tree_text(value, layout, tree, names)}" for tree in range(layout.m)
+        f"tree {tree}\n{tree_text(value, layout, tree, names, levels)}" for tree in range(layout.m)
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.forest.fields import Layout
+from pymc_trees.core.forest.mixed import EVERY, MISSING
 from pymc_trees.core.forest.text import tree_starts
 
 
@@ -19,6 +20,8 @@ class Encoded(NamedTuple):
     grid: list[np.ndarray] | None
     weights: np.ndarray
     """(p,) split weights."""
+    kinds: np.ndarray
+    """(p,) kinds of the columns, as in `mixed`."""
 
     @property
     def certificate(self) -> np.ndarray:
@@ -32,6 +35,9 @@ class Node(NamedTuple):
     row: int
     tree: int
     column: int
+    """Split column; -1 in a leaf."""
+    way: int
+    """What it adds to field 0, in units of p."""
     cut: float
     leaf_values: np.ndarray
     rows: np.ndarray
@@ -55,27 +61,59 @@ def walk(encoded: Encoded) -> list[Node]:
         waiting = [np.arange(len(X))]
         for row in range(starts[tree], starts[tree + 1]):
             rows = waiting.pop()
-            column, cut = int(value[row, 0]), value[row, 1]
-            nodes.append(Node(row, tree, column, cut, value[row, 1:], rows))
+            way, column = divmod(int(value[row, 0]), X.shape[1])
+            column = -1 if value[row, 0] < 0 else column
+            node = Node(row, tree, column, way, value[row, 1], value[row, 1:], rows)
+            nodes.append(node)
             if column >= 0:
-                goes_left = X[rows, column] <= cut
+                goes_left = sent_left(X[rows, column], node)
                 waiting += [rows[~goes_left], rows[goes_left]]
     return nodes
 
 
 def cells_of(X: np.ndarray, grid: list[np.ndarray] | None) -> np.ndarray:
-    """What tells rows apart: the inputs, or the number of grid cuts below each."""
+    """What tells rows apart: the inputs, or the number of grid cuts below each.
+
+    Columns without a grid cut, levels among them, are as they are; so are missing cells.
+    """
     if grid is None:
         return X
-    return np.column_stack([(cuts < x[:, None]).sum(axis=1) for cuts, x in zip(grid, X.T)])
+    cells = [(cuts < x[:, None]).sum(axis=1) if len(cuts) else x for cuts, x in zip(grid, X.T)]
+    return np.where(X == MISSING, X, np.column_stack(cells))
 
 
-def expect(encoded: Encoded, rows: np.ndarray, column: int) -> Expected:
-    """Prior terms of a node with these rows, and this split column (negative for a leaf)."""
+def sent_left(x: np.ndarray, node: Node) -> np.ndarray:
+    """Which cells of a split's column go left."""
+    if node.way < 2:
+        left = x <= node.cut
+    else:
+        left = np.array([int(node.cut) >> int(max(v, 0)) & 1 == 1 for v in x], dtype=bool)
+    return np.where(x == MISSING, node.way % 2 == 1, left)
+
+
+def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
+    """Prior terms of a node with these rows, and this split (None for a leaf)."""
     cells = cells_of(encoded.X[rows], encoded.grid)
-    low, high = cells.min(axis=0), cells.max(axis=0)
-    usable = (low < high) & (encoded.weights > 0)
-    if column < 0:
+    usable = (cells.min(axis=0) < cells.max(axis=0)) & (encoded.weights > 0)
+    if node is None:
         return Expected(not usable.any(), 0.0, 0.0)
-    share = encoded.weights[column] / encoded.weights[usable].sum()
-    return Expected(False, -np.log(high[column] - low[column]), np.log(share))
+    share = encoded.weights[node.column] / encoded.weights[usable].sum()
+    chance = chance_of(cells[:, node.column], node, encoded.kinds[node.column])
+    return Expected(False, np.log(chance * (0.5 if encoded.layout.mixed else 1.0)), np.log(share))
+
+
+def chance_of(x: np.ndarray, node: Node, kind: int) -> float:
+    """Density of a split given its column, whose cells are ``x``, and the side of missing rows."""
+    present = np.unique(x[x != MISSING])
+    chance = 1.0
+    if (x == MISSING).any():
+        apart = 1.0 if len(present) == 1 else 1.0 / (1 + len(present))
+        levels_apart = node.way >= 2 and len(set(sent_left(x[x != MISSING], node))) == 1
+        if levels_apart or (node.way < 2 and abs(node.cut) == EVERY):
+            return apart
+        chance -= apart
+    if kind == 0:
+        return chance / float(present[-1] - present[0])
+    if kind < 0:
+        return chance / len(present)
+    return chance / (2.0 ** len(present) - 2) / 2.0 ** (kind - len(present))

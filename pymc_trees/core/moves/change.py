@@ -12,8 +12,10 @@ choosing this kind of move.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import column_range, draw_cut, sides_vary
+from pymc_trees.core.forest.design import parts_vary
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.mixed import side_cells
+from pymc_trees.core.forest.rules import draw_rule
 from pymc_trees.core.leaves.contract import add_sides, log_marginal
 from pymc_trees.core.moves.census import accepts, available_weight, pick
 from pymc_trees.core.moves.subtree import (
@@ -40,18 +42,17 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
             target -= 1
     n_below, n = gather(trees, tree, top, work)
     column = draw_column(rng, prior, design, work.rows, 0, n)
-    low, high = column_range(design, column, work.rows, 0, n)
-    cut = draw_cut(rng, design, low, high)
+    code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, n)
     if n_below == 3:
         changed = change_twig(
-            rng, trees, tree, design, prior, leaf, weights, census, work, top, n, column, cut
+            rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut
         )
     else:
         changed = change_inside(
-            rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, column, cut
+            rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, code, cut
         )
     if changed == 1:
-        trees.log_cut[top] = -np.log(high - low)
+        trees.log_cut[top] = log_cut
         trees.log_column[top] = log_column_probability(
             design, prior.weights, column, work.rows, 0, n
         )
@@ -59,13 +60,13 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
 
 
 @njit(cache=True, inline="always")
-def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, column, cut):
+def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut):
     """`change` at a node whose children are leaves: no row needs to move before acceptance."""
     rows, stats, new_stats, closed = work.rows, work.stats, work.new_stats, trees.closed
-    cells = design.columns[column]
+    cells, threshold = side_cells(design, code, cut, rows, 0, n)
     left, right = trees.left[top], trees.right[top]
-    n_left = add_sides(leaf, cells, cut, rows, n, new_stats[left], new_stats[right])
-    left_open, right_open = sides_vary(design, column, cut, rows, n)
+    n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[left], new_stats[right])
+    left_open, right_open = parts_vary(design, cells, threshold, rows, n)
     open_after = census.open_leaves + left_open + right_open
     open_after += int(closed[left]) + int(closed[right]) - 2
     depth = trees.depth[left]
@@ -85,7 +86,7 @@ def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, to
     )
     if not accepts(rng, log_ratio):
         return 0
-    trees.column[top], trees.cut[top] = column, cut
+    trees.column[top], trees.cut[top] = code, cut
     trees.count[left], trees.count[right] = n_left, n - n_left
     closed[left], closed[right] = not left_open, not right_open
     for d in range(stats.shape[1]):
@@ -93,18 +94,18 @@ def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, to
         stats[right, d] = new_stats[right, d]
     leaf_of = trees.leaf_of[tree]
     for k in range(n):
-        leaf_of[rows[k]] = left if cells[rows[k]] <= cut else right
+        leaf_of[rows[k]] = left if cells[rows[k]] <= threshold else right
     return 1
 
 
 @njit(cache=True, inline="always")
 def change_inside(
-    rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, column, cut
+    rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, code, cut
 ):
     """`change` at a node with splits below: the rows of its subtree go down again."""
     top = work.below[0]
-    old_column, old_cut = trees.column[top], trees.cut[top]
-    trees.column[top], trees.cut[top] = column, cut
+    old_code, old_cut = trees.column[top], trees.cut[top]
+    trees.column[top], trees.cut[top] = code, cut
     log_new = log_replaced(trees, design, prior, leaf, n_below, n, work, False)
     if log_new > -1e300:
         log_old = log_current(trees, prior, leaf, n_below, work)
@@ -116,5 +117,5 @@ def change_inside(
         if accepts(rng, log_ratio):
             commit(trees, tree, n_below, work)
             return 1
-    trees.column[top], trees.cut[top] = old_column, old_cut
+    trees.column[top], trees.cut[top] = old_code, old_cut
     return 0

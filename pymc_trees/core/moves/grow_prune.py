@@ -13,10 +13,12 @@ leaves with a valid split and ``twigs`` the prunable nodes of the whole tree.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import column_range, draw_cut, sides_vary
+from pymc_trees.core.forest.design import parts_vary
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
+from pymc_trees.core.forest.rules import draw_rule
 from pymc_trees.core.forest.trees import is_twig
 from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
 from pymc_trees.core.moves.census import (
@@ -77,11 +79,10 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     else:
         n = rows_of_leaf(leaf_of, node, rows)
     column = draw_column(rng, prior, design, rows, 0, n)
-    low, high = column_range(design, column, rows, 0, n)
-    cut = draw_cut(rng, design, low, high)
-    cells = design.columns[column]
-    n_left = add_sides(leaf, cells, cut, rows, n, new_stats[0], new_stats[1])
-    left_open, right_open = sides_vary(design, column, cut, rows, n)
+    code, cut, log_cut = draw_rule(rng, design, column, rows, 0, n)
+    cells, threshold = side_cells(design, code, cut, rows, 0, n)
+    n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[0], new_stats[1])
+    left_open, right_open = parts_vary(design, cells, threshold, rows, n)
     left_closed, right_closed = not left_open, not right_open
     parent = trees.parent[node]
     log_ratio = (
@@ -101,9 +102,9 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     if not accepts(rng, log_ratio):
         return 0
     log_column = log_column_probability(design, prior.weights, column, rows, 0, n)
-    if not split_leaf(trees, node, column, cut):
+    if not split_leaf(trees, node, code, cut):
         return FULL
-    trees.log_cut[node] = -np.log(high - low)
+    trees.log_cut[node] = log_cut
     trees.log_column[node] = log_column
     left, right = trees.left[node], trees.right[node]
     trees.count[left], trees.count[right] = n_left, n - n_left
@@ -112,7 +113,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
         stats[left, d] = new_stats[0, d]
         stats[right, d] = new_stats[1, d]
     for k in range(n):
-        leaf_of[rows[k]] = left if cells[rows[k]] <= cut else right
+        leaf_of[rows[k]] = left if cells[rows[k]] <= threshold else right
     return 1
 
 

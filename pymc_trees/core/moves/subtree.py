@@ -8,14 +8,11 @@ likelihood. A node whose cut leaves its new ``[min, max)`` has prior 0.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import (
-    any_column_varies,
-    column_range,
-    column_varies,
-    partition_rows,
-)
+from pymc_trees.core.forest.design import any_column_varies, partition_rows
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rows import all_rows, rows_below
+from pymc_trees.core.forest.rules import log_rule
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import available_weight
@@ -68,14 +65,11 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
         if column >= 0:
             cut = cuts[node]
             if k > 0 or with_top:
-                if stop - start < 2 or not column_varies(design, column, rows, start, stop):
+                log_cut[node] = log_rule(design, column, cut, rows, start, stop)
+                if log_cut[node] == -np.inf:
                     return -np.inf
-                low, high = column_range(design, column, rows, start, stop)
-                if not (cut >= low and cut < high):
-                    return -np.inf
-                log_cut[node] = -np.log(high - low)
                 log_column[node] = log_column_probability(
-                    design, weights, column, rows, start, stop
+                    design, weights, column_of(design, column), rows, start, stop
                 )
                 total += log_cut[node] + log_column[node]
             middle = partition_rows(design, column, cut, rows, start, stop, spare)

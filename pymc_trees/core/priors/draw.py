@@ -3,14 +3,10 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import (
-    any_column_varies,
-    column_range,
-    draw_cut,
-    partition_rows,
-)
+from pymc_trees.core.forest.design import any_column_varies, partition_rows
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.rules import draw_rule
 from pymc_trees.core.priors.cgm import draw_column, log_split
 
 
@@ -41,15 +37,14 @@ def draw_tree(rng, trees, tree, design, prior, rows, spare):
                 trees.leaf_of[tree, rows[k]] = node
             continue
         column = draw_column(rng, prior, design, rows, start, stop)
-        low, high = column_range(design, column, rows, start, stop)
-        cut = draw_cut(rng, design, low, high)
-        if not split_leaf(trees, node, column, cut):
+        code, cut, log_cut = draw_rule(rng, design, column, rows, start, stop)
+        if not split_leaf(trees, node, code, cut):
             return False
-        trees.log_cut[node] = -np.log(high - low)
+        trees.log_cut[node] = log_cut
         trees.log_column[node] = log_column_probability(
             design, prior.weights, column, rows, start, stop
         )
-        middle = partition_rows(design, column, cut, rows, start, stop, spare)
+        middle = partition_rows(design, code, cut, rows, start, stop, spare)
         left, right = trees.left[node], trees.right[node]
         starts[left], stops[left] = start, middle
         starts[right], stops[right] = middle, stop

@@ -28,17 +28,19 @@ class Bins(NamedTuple):
     """(p + 1,) int64: column j's edges are ``edges[offsets[j]:offsets[j + 1]]``."""
 
 
-def make_bins(columns: np.ndarray, n_bins: int) -> Bins:
+def make_bins(columns: np.ndarray, n_bins: int, left_out: np.ndarray | None = None) -> Bins:
     """Bin (p, n) design columns at up to ``n_bins`` + 1 edges, at most 256.
 
     Edges are the distinct values when they are that few, else evenly spaced quantiles with both
-    extremes.
+    extremes. A column ``left_out``, (p,) bool, has the code 0 alone.
     """
     p, n = columns.shape
     codes = np.empty((n, p), dtype=np.uint8)
     edges, lengths, singles, ahead, offsets = [], [], [], [], [0]
     for j in range(p):
         cells = columns[j].astype(np.float64)
+        if left_out is not None and left_out[j]:
+            cells[:] = 0.0
         values = np.unique(cells)
         if len(values) > n_bins + 1:
             at = np.quantile(cells, np.linspace(0, 1, n_bins + 1), method="lower")

@@ -63,7 +63,7 @@ def conditional_smc(
         start_particle(particles, c, closed, root_stats, log_m)
     particles.reference[0] = trees.roots[tree]
     if proposal == OPTIMAL:
-        choose_columns(rng, look, trees, tree, nodes)
+        choose_columns(rng, look, design, trees, tree, nodes)
         look.root[0] = np.nan
         fill_root(look.tables, bins, leaf, look.columns, look.n_columns[0], particles.rows[0])
     while True:

@@ -23,7 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
+from pymc_trees.core.forest.design import column_varies
+from pymc_trees.core.forest.mixed import column_of, is_mixed
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.cells import weigh_cells
 from pymc_trees.core.leaves.normal_cells import PROPOSES
@@ -45,6 +48,8 @@ class LookAhead(NamedTuple):
     """(1,) int64: how many they are."""
     used: np.ndarray
     """(p,) bool: columns a tree splits on."""
+    by_prior: np.ndarray
+    """(p,) bool: the column varies in the node, and its rule is drawn from the prior."""
     first: np.ndarray
     """(p,) int64: first interval of each column looked at."""
     last: np.ndarray
@@ -74,6 +79,7 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
         np.arange(p),
         np.array([p]),
         np.zeros(p, dtype=np.bool_),
+        np.zeros(p, dtype=np.bool_),
         np.zeros(p, dtype=np.int64),
         np.zeros(p, dtype=np.int64),
         np.zeros((p, 256)),
@@ -88,7 +94,7 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
 
 
 @njit(cache=True)
-def choose_columns(rng, look, trees, tree, nodes):
+def choose_columns(rng, look, design, trees, tree, nodes):
     """Draw the columns to look at, given the present tree."""
     if look.share >= 1.0:
         return
@@ -97,7 +103,7 @@ def choose_columns(rng, look, trees, tree, nodes):
     used[:] = False
     for k in range(preorder(trees, trees.roots[tree], nodes)):
         if column[nodes[k]] >= 0:
-            used[column[nodes[k]]] = True
+            used[column_of(design, column[nodes[k]])] = True
     n = 0
     for j in range(used.size):
         if used[j] or rng.random() < share:
@@ -107,7 +113,7 @@ def choose_columns(rng, look, trees, tree, nodes):
 
 
 @njit(cache=True)
-def mark_used(look, particles, c):
+def mark_used(look, design, particles, c):
     """Mark the columns that a particle splits on."""
     if look.share >= 1.0:
         return
@@ -115,7 +121,7 @@ def mark_used(look, particles, c):
     used[:] = False
     for k in range(particles.n_nodes[c]):
         if column[c, k] >= 0:
-            used[column[c, k]] = True
+            used[column_of(design, column[c, k])] = True
 
 
 @njit(cache=True)
@@ -124,6 +130,37 @@ def log_new_column(look, column):
     if look.share >= 1.0 or look.used[column]:
         return 0.0
     return -np.log(look.share)
+
+
+def rule_from_prior(design, column):
+    """Whether a column has levels or missing cells: rules of these are not looked ahead at."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def find_by_prior(look, design, rows, start, stop):
+    """Mark the columns looked at that vary in a node and whose rule the prior draws."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+@overload(rule_from_prior)
+def _rule_from_prior(design, column):
+    if is_mixed(design):
+        return lambda design, column: design.kinds[column] != 0 or design.gaps[column]
+    return lambda design, column: False
+
+
+@overload(find_by_prior)
+def _find_by_prior(look, design, rows, start, stop):
+    def mixed(look, design, rows, start, stop):
+        columns, by_prior = look.columns, look.by_prior
+        for a in range(look.n_columns[0]):
+            j = columns[a]
+            by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
+
+    def plain(look, design, rows, start, stop):
+        pass
+
+    return mixed if is_mixed(design) else plain
 
 
 @njit(cache=True, **PROPOSES)
@@ -153,7 +190,7 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
     weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.gain
     edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
     offsets, s = bins.offsets, prior.weights
-    log_factor, used, share = look.log_factor, look.used, look.share
+    log_factor, used, share, by_prior = look.log_factor, look.used, look.share, look.by_prior
     n = look.n_columns[0]
     weigh_cells(leaf, cells, offsets, columns, n, power, unit, look.room, gain, log_factor)
     spread = 0.0
@@ -161,6 +198,15 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
     for a in range(n):
         j = columns[a]
         first[a], last[a] = 0, 0
+        s_j = s[j]
+        if share < 1.0 and not used[j]:
+            s_j /= share
+        if by_prior[a] and s_j > 0.0:  # one interval, with the marginal likelihood as it is
+            last[a] = 1
+            weight[a, 0], total[a], log_mass[a] = 1.0, 1.0, np.log(s_j)
+            spread += s_j
+            largest = max(largest, log_mass[a])
+            continue
         offset = offsets[j]
         n_codes = offsets[j + 1] - offset
         if n_codes < 2 or s[j] <= 0.0:
@@ -176,9 +222,6 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
         first[a], last[a] = begin, high
         sum_a = _blend(a, offset, begin, high, lengths, ahead, gain, weight)
         total[a] = sum_a
-        s_j = s[j]
-        if share < 1.0 and not used[j]:
-            s_j /= share
         spread += s_j
         span = edges[offset + high] - edges[offset + begin]
         log_mass[a] = log_factor[a] + np.log(s_j * sum_a / span)
@@ -234,6 +277,8 @@ def find_interval(look, bins, prior, depth, log_total, column, cut):
         return STOP, 0, log_stop(prior, depth, False) - log_total
     columns, offsets = look.columns, bins.offsets
     for a in range(look.n_columns[0]):
+        if columns[a] == column and look.by_prior[a]:
+            return a, 0, _log_q(look, a, 0, log_total)
         if columns[a] == column:
             edges = bins.edges[offsets[column] : offsets[column + 1]]
             k = np.searchsorted(edges, cut, side="right") - 1

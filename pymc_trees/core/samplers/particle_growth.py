@@ -3,8 +3,10 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, column_range, partition_rows
+from pymc_trees.core.forest.design import any_column_varies, partition_rows
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.mixed import column_of
+from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.leaves.cells import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.grow_prune import FULL
@@ -13,6 +15,7 @@ from pymc_trees.core.samplers.cut_in_interval import cut_in_interval
 from pymc_trees.core.samplers.optimal import (
     STOP,
     draw_interval,
+    find_by_prior,
     find_interval,
     log_new_column,
     mark_used,
@@ -65,29 +68,41 @@ def grow_particle(
     rows = particles.rows[c]
     start, stop = particles.start[c, node], particles.stop[c, node]
     depth, log_m = particles.depth[c, node], particles.log_m[c, node]
-    column, cut, log_new = STOP, 0.0, 0.0
+    code, cut, log_new = STOP, 0.0, 0.0
     if replay:
         source = particles.reference[node]
         if trees.column[source] >= 0:
-            column, cut = int(trees.column[source]), trees.cut[source]
+            code, cut = int(trees.column[source]), trees.cut[source]
     if proposal == OPTIMAL:
         columns, n_columns, tables = look.columns, look.n_columns[0], look.tables
         unit = tables.unit
         table = table_for(tables, bins, leaf, columns, n_columns, c, node, rows, start, stop)
         log_total = look.root[0] if node == 0 else np.nan
         if np.isnan(log_total):  # the root is weighed once for all particles
-            mark_used(look, particles, c)
+            mark_used(look, design, particles, c)
+            find_by_prior(look, design, rows, start, stop)
             power = tempering(leaf, rows, start, stop)
             cells = tables.cells[table]
             log_total = weigh_splits(look, bins, prior, leaf, cells, unit, depth, power)
             look.root[0] = log_total if node == 0 else np.nan
         known = np.nan
         if replay:
+            column = STOP if code == STOP else column_of(design, code)
             place, k, log_q = find_interval(look, bins, prior, depth, log_total, column, cut)
             known = cut
         else:
             place, k, log_q = draw_interval(rng, look, prior, depth, log_total)
-        if place != STOP:
+        if place == STOP:
+            release_table(tables, c, node)
+        elif look.by_prior[place]:
+            column = columns[place]
+            if replay:
+                log_q += log_rule(design, code, cut, rows, start, stop)
+            else:
+                code, cut, log_density = draw_rule(rng, design, column, rows, start, stop)
+                log_q += log_density
+            log_new = log_new_column(look, column)
+        else:
             column = columns[place]
             cut, log_density = cut_in_interval(
                 rng,
@@ -106,34 +121,35 @@ def grow_particle(
                 spare,
                 known,
             )
-            log_q += log_density
+            log_q += log_density + log_side(design)
             log_new = log_new_column(look, column)
-        else:
-            release_table(tables, c, node)
+            if not replay:
+                code = draw_side(rng, design, column)
     elif replay:
         log_q = log_q_prior(
-            design, prior, depth, column, cut, rows, start, stop, proposal == EMPIRICAL
+            design, prior, depth, code, cut, rows, start, stop, proposal == EMPIRICAL
         )
     else:
-        column, cut, log_q = draw_from_prior(
+        code, cut, log_q = draw_from_prior(
             rng, design, prior, depth, rows, start, stop, proposal == EMPIRICAL
         )
-    if column == STOP:
+    if code == STOP:
         particles.log_w[c] += log_stop(prior, depth, False) - log_q
         return 0
     left = particles.n_nodes[c]
     right = left + 1
     if right >= particles.column.shape[1]:
         return FULL
-    low, high = column_range(design, column, rows, start, stop)
-    if not (cut >= low and cut < high):  # a cut of the optimal proposal that parts nothing
+    log_cut = log_rule(design, code, cut, rows, start, stop)
+    if log_cut == -np.inf:  # a cut of the optimal proposal that parts nothing
         particles.log_w[c] = -np.inf
         particles.waiting[c] = particles.n_nodes[c]
         return 0
-    log_cut = -np.log(high - low)
-    log_column = log_column_probability(design, prior.weights, column, rows, start, stop)
-    middle = partition_rows(design, column, cut, rows, start, stop, spare)
-    particles.column[c, node] = column
+    log_column = log_column_probability(
+        design, prior.weights, column_of(design, code), rows, start, stop
+    )
+    middle = partition_rows(design, code, cut, rows, start, stop, spare)
+    particles.column[c, node] = code
     particles.cut[c, node] = cut
     particles.left[c, node] = left
     particles.log_cut[c, node] = log_cut

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, float_design
+from pymc_trees.core.forest.design import any_column_varies, design_of
 from pymc_trees.core.forest.encode import encode, fit_of
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
@@ -25,9 +25,9 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
 
 
 @njit(cache=True)
-def draw_value(rng, X, grid, offsets, fingerprint, alpha, beta, weights, leaf, sizes):
+def draw_value(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, leaf, sizes):
     """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``."""
-    design = float_design(X, grid, offsets, weights)
+    design = design_of(X, grid, offsets, kinds, weights)
     prior = make_prior(alpha, beta, weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
@@ -44,9 +44,9 @@ def draw_value(rng, X, grid, offsets, fingerprint, alpha, beta, weights, leaf, s
 
 
 @njit(cache=True)
-def stumps_value(X, grid, offsets, fingerprint, weights, centre, sizes):
+def stumps_value(X, grid, offsets, fingerprint, kinds, weights, centre, sizes):
     """Encoded forest of stumps whose leaves all have the (K,) value ``centre``."""
-    design = float_design(X, grid, offsets, weights)
+    design = design_of(X, grid, offsets, kinds, weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows).astype(np.uint32)
     closed = not any_column_varies(design, rows, 0, sizes.n_rows)

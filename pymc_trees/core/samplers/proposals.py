@@ -13,15 +13,19 @@ optimal (the same, section 3.3.1)
     Stop, or column and interval, in proportion to prior times marginal likelihood one step ahead;
     the cut falls in its interval in the same proportion. Intervals lie between the edges of
     `Bins`.
+
+Where a column has levels or missing cells, its rule always comes from the prior.
 """
 
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import column_range, draw_cut
+from pymc_trees.core.forest.design import draw_cut
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.mixed import column_of
+from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
-from pymc_trees.core.samplers.optimal import STOP
+from pymc_trees.core.samplers.optimal import STOP, rule_from_prior
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 PROPOSALS = ("prior", "empirical", "optimal")
@@ -41,8 +45,8 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
 
     Returns
     -------
-    column : int
-        `STOP` or the split column.
+    code : int
+        `STOP` or the first number of the rule (`mixed`).
     cut, log_q : float
         Cut, and log probability of the outcome.
     """
@@ -50,24 +54,25 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
     if np.log(rng.random()) >= log_p:
         return STOP, 0.0, log_stop(prior, depth, False)
     column = draw_column(rng, prior, design, rows, start, stop)
-    if empirical:
+    if empirical and not rule_from_prior(design, column):
         values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
         gap = min(int(rng.random() * (values.size - 1)), values.size - 2)
         cut = draw_cut(rng, design, values[gap], values[gap + 1])
+        code = draw_side(rng, design, column)
     else:
-        low, high = column_range(design, column, rows, start, stop)
-        cut = draw_cut(rng, design, low, high)
-    return column, cut, log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical)
+        code, cut, _ = draw_rule(rng, design, column, rows, start, stop)
+    return code, cut, log_q_prior(design, prior, depth, code, cut, rows, start, stop, empirical)
 
 
 @njit(cache=True)
-def log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical):
+def log_q_prior(design, prior, depth, code, cut, rows, start, stop, empirical):
     """Log probability of an outcome under `draw_from_prior`."""
-    if column == STOP:
+    if code == STOP:
         return log_stop(prior, depth, False)
     log_q = log_split(prior, depth)
+    column = column_of(design, code)
     log_q += log_column_probability(design, prior.weights, column, rows, start, stop)
-    if empirical:
+    if empirical and not rule_from_prior(design, column):
+        log_q += log_side(design)
         return log_q + log_gap_probability(design, column, cut, rows, start, stop)
-    low, high = column_range(design, column, rows, start, stop)
-    return log_q - np.log(high - low)
+    return log_q + log_rule(design, code, cut, rows, start, stop)
