@@ -30,12 +30,12 @@ class Arrays(NamedTuple):
 class WorkingForest:
     """One forest of a step method: its target, design and, while a chain runs, its arrays."""
 
-    def __init__(self, model, forest, any_likelihood):
+    def __init__(self, model, forest):
         self.name = forest.name
         self.value_name = model.rvs_to_values[forest].name
         self.layout = forest.owner.op.layout
         self.sizes = sizes(self.layout)
-        self.target = read_target(model, forest, any_likelihood)
+        self.target = read_target(model, forest)
         X, grid, offsets, fingerprint = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
         design = make_design(X, cuts)
