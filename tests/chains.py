@@ -15,6 +15,7 @@ from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.samplers.bins import make_bins
+from pymc_trees.core.samplers.guided_sweep import guided_sweep
 from pymc_trees.core.samplers.optimal import make_look_ahead
 from pymc_trees.core.samplers.particle_sweep import particle_sweep
 from pymc_trees.core.samplers.particles import make_particles
@@ -188,17 +189,18 @@ class Tools(NamedTuple):
     look: tuple
 
 
-def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100):
+def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=None):
     """Particles and a proposal; ``share`` of the columns looked at by the optimal one."""
     p, n = setup.design.columns.shape
     n_stats = setup.work.stats.shape[1]
+    tabled = setup.leaf if guide is None else guide
     bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
     return Tools(
         bins,
         PROPOSALS.index(proposal),
         SCHEMES.index(scheme),
         make_particles(particles, 2 * n - 1, n, n_stats),
-        make_look_ahead(setup.leaf, bins, particles, 2 * n - 1, share),
+        make_look_ahead(tabled, bins, particles, 2 * n - 1, share),
     )
 
 
@@ -258,4 +260,62 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
     run_particle_sweeps(rng, *setup, *tools, draws, codes, depths, roots, fits, outcome)
+    return Chain(codes, depths, roots, fits, draws * m, outcome)
+
+
+@njit(cache=True)
+def run_guided_sweeps(
+    rng,
+    trees,
+    design,
+    prior,
+    leaf,
+    work,
+    guide,
+    bins,
+    proposal,
+    scheme,
+    particles,
+    look,
+    draws,
+    codes,
+    depths,
+    roots,
+    fits,
+    outcome,
+):
+    """As `run_particle_sweeps`, where leaf values do not integrate out."""
+    m = trees.roots.size
+    for s in range(draws):
+        if not guided_sweep(
+            rng,
+            trees,
+            design,
+            bins,
+            prior,
+            leaf,
+            guide,
+            proposal,
+            scheme,
+            particles,
+            look,
+            work,
+            0,
+            m,
+            outcome,
+        ):
+            raise ValueError("full")
+        record(trees, work.nodes, s, codes, depths, roots, fits)
+
+
+def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_bins=100):
+    """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
+    m, n = setup.trees.leaf_of.shape
+    guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+    tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    fits = np.empty((draws, n, setup.trees.values.shape[1]))
+    outcome = np.zeros(2)
+    rng = np.random.default_rng(seed)
+    run_guided_sweeps(rng, *setup, guide, *tools, draws, codes, depths, roots, fits, outcome)
     return Chain(codes, depths, roots, fits, draws * m, outcome)

@@ -3,10 +3,11 @@
 A parameter is drawn from the prior, a response from the model given it; under an exact sampler the
 rank of the parameter among independent posterior draws is uniform (Talts et al. 2018). Here the
 chain starts at the very parameter that the response was drawn from, a draw from the posterior, at
-a random place of the chain: it runs forwards from there and, since each step is one of several
-reversible or Gibbs updates in a fixed order, backwards in the reversed order (Gandy and Scott
-2020). So the draws are exchangeable in law whatever the autocorrelation, no warm-up is needed, and
-a wrong kernel drifts away from the parameter and shows.
+a random place of the chain: it runs forwards from there and backwards with the steps in reversed
+order (Gandy and Scott 2020). No warm-up is needed, and a wrong kernel drifts away from the
+parameter and shows. Were the backward chain the exact reversal, ranks would be uniform whatever the
+autocorrelation; within a step the trees are still visited in their own order, so that `thin` sweeps
+must part the draws well enough for that order not to matter.
 """
 
 import numpy as np

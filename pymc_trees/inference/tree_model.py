@@ -9,6 +9,8 @@ from pymc_trees.distributions.forest_rv import is_forest
 from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc import Problem
 from pymc_trees.step_methods.working import WorkingForest
+from pymc_trees.targets.conjugate import recognise
+from pymc_trees.targets.graph import NotConjugateError
 
 
 def read_tree(model: pm.Model) -> tuple[WorkingForest, Problem, float]:
@@ -49,7 +51,14 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, Problem, float]:
             "log_marginal_likelihood of a run with each), or sample the model by pm.sample() with "
             "pymc_trees.ParticleGibbs."
         )
-    forest = WorkingForest(model, tree, any_likelihood=False)
+    try:
+        recognise(model, tree)
+    except NotConjugateError as error:
+        raise NotConjugateError(
+            f"sample_tree_smc needs leaf values that integrate out. {error} pm.sample() samples a "
+            "NormalLeaf tree under any likelihood."
+        ) from None
+    forest = WorkingForest(model, tree)
     point = model.initial_point()
     settings, seen = forest.target.at(point)
     no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_values))

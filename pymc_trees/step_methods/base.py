@@ -61,8 +61,6 @@ class ForestStep(BlockedStep):
     """Base of the steps that move forests; one blocked step loops over its forests."""
 
     default_blocked = True
-    any_likelihood = False
-    """Whether the sampler goes beyond likelihoods whose leaf values integrate out."""
     _state_class = ForestStepState
 
     def __init__(
@@ -77,7 +75,7 @@ class ForestStep(BlockedStep):
     ):
         model = pm.modelcontext(model)
         forests = forests_of(model, vars)
-        self.forests = [WorkingForest(model, rv, self.any_likelihood) for rv in forests]
+        self.forests = [WorkingForest(model, rv) for rv in forests]
         self.several = sum(is_forest(rv) for rv in model.free_RVs) > 1
         self.vars = [model.rvs_to_values[rv] for rv in forests]
         self.rng = get_random_generator(rng)

@@ -24,7 +24,7 @@ class GrowPrune(MetropolisStep):
     ValueError
         ``vars`` that are not forests.
     NotConjugateError
-        A likelihood whose leaf values cannot be integrated out, with what to use instead.
+        As for `CGM`.
 
     Notes
     -----

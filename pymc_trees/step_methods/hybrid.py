@@ -7,7 +7,6 @@ from pymc_trees.step_methods.cgm import DEFAULT_MOVES
 from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
 from pymc_trees.step_methods.whole_trees import (
     WholeTrees,
-    can_redraw,
     check_batch,
     check_num_particles,
 )
@@ -21,7 +20,7 @@ class Hybrid(MetropolisStep):
     trees leave the modes that local moves do not. Each part leaves the posterior invariant, and so
     does the cycle (Tierney 1994). This is the step that ``pm.sample()`` assigns to a forest: at
     equal time its effective samples of f were several times those of either part alone
-    (benchmarks). Where leaf values do not integrate out, its steps are those of `CGM`.
+    (benchmarks). Both parts serve any likelihood of a `NormalLeaf` forest.
 
     Parameters
     ----------
@@ -52,8 +51,7 @@ class Hybrid(MetropolisStep):
 
     Notes
     -----
-    Statistics per draw: those of `CGM` and of `ParticleGibbs`; ``trees_changed`` and
-    ``particle_ess`` are NaN where no tree is redrawn.
+    Statistics per draw: those of `CGM` and of `ParticleGibbs`.
 
     References
     ----------
@@ -100,23 +98,17 @@ class Hybrid(MetropolisStep):
         self.whole_trees = {
             forest.name: WholeTrees(forest, num_particles, "optimal", "multinomial")
             for forest in self.forests
-            if can_redraw(forest)
         }
 
     def sweep(self, forest, trees, prior, leaf):
         """Local sweeps, then a batch of whole trees."""
-        whole = self.whole_trees.get(forest.name)
-        stats = self.local_moves(
-            forest, trees, prior, leaf, self.local_sweeps if whole is not None else 1
-        )
+        stats = self.local_moves(forest, trees, prior, leaf, self.local_sweeps)
         if stats is None:
             return None
-        outcome = (np.nan, np.nan)
-        if whole is not None:
-            share = self.batch[0 if self.tune else 1]
-            outcome = whole.redraw(self.rng, trees, prior, leaf, share)
-            if outcome is None:
-                return None
+        share = self.batch[0 if self.tune else 1]
+        outcome = self.whole_trees[forest.name].redraw(self.rng, trees, prior, leaf, share)
+        if outcome is None:
+            return None
         return stats | {"trees_changed": outcome[0], "particle_ess": outcome[1]}
 
     @staticmethod

@@ -14,7 +14,6 @@ from pymc_trees.step_methods.sweep import SweepStep
 class MetropolisStep(SweepStep):
     """One sweep of one Metropolis-Hastings move per tree, then new leaf values."""
 
-    any_likelihood = True
     sweep_stats = tuple(f"accept_{move}" for move in MOVES)
     move_weights: np.ndarray
 

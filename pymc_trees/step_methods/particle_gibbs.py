@@ -12,6 +12,10 @@ class ParticleGibbs(SweepStep):
     One step visits each tree of each forest: particles grow from the root beside the present tree,
     which replays its own growth, and one of them becomes the tree; then new leaf values are drawn.
     The posterior does not depend on the number of particles, the proposal or the resampling scheme.
+    Where leaf values do not integrate out, particles of a `NormalLeaf` forest grow under Gaussian
+    rows near the likelihood, then draw leaf values from an approximation to their conditional, and
+    their final weights correct for both exactly; a likelihood that mixes rows is evaluated as a
+    whole for each particle.
 
     Parameters
     ----------
@@ -41,7 +45,8 @@ class ParticleGibbs(SweepStep):
     ValueError
         Arguments that are not what they should be.
     NotConjugateError
-        A likelihood whose leaf values cannot be integrated out, with what to use instead.
+        A forest that is not used through its function at the training inputs, or a leaf other than
+        a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
 
     Notes
     -----
@@ -57,6 +62,8 @@ class ParticleGibbs(SweepStep):
     Lakshminarayanan, Roy and Teh (2013). Top-down particle filtering for Bayesian decision trees.
     ICML, section 3.
     Chopin and Singh (2015). On particle Gibbs sampling. Bernoulli 21(3), section 4.
+    Andrieu, Doucet and Holenstein (2010). Particle Markov chain Monte Carlo methods. Journal of the
+    Royal Statistical Society B 72(3), theorem 5.
 
     Examples
     --------

@@ -4,13 +4,14 @@ import numpy as np
 
 from pymc_trees.core.forest.mixed import from_prior
 from pymc_trees.core.leaves.cells import n_planes
+from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.samplers.bins import make_bins
+from pymc_trees.core.samplers.guided_sweep import guided_sweep
 from pymc_trees.core.samplers.optimal import make_look_ahead
 from pymc_trees.core.samplers.particle_sweep import particle_sweep
 from pymc_trees.core.samplers.particles import make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.resampling import SCHEMES
-from pymc_trees.targets.compiled import Target
 
 BINS = 50
 """Intervals per column among which the optimal proposal chooses before it looks inside one."""
@@ -18,7 +19,8 @@ BINS = 50
 COLUMNS = 10
 """Columns it looks at on average, beside those of the present tree, when there are more."""
 
-_TABLED = ("normal", "normal_gamma", "dirichlet")
+GUIDED = ("laplace", "whole")
+"""Kinds of targets whose trees grow under a guide."""
 
 
 class WholeTrees:
@@ -42,6 +44,9 @@ class WholeTrees:
         self.particles = make_particles(int(num_particles), room, n, n_stats)
         self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
         self._look = None
+        self._guide = None
+        if forest.target.kind in GUIDED:
+            self._guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
 
     def redraw(self, rng, trees, prior, leaf, share):
         """Redraw a share of the trees.
@@ -52,21 +57,25 @@ class WholeTrees:
             Share of them that another particle replaced, and their mean effective number of
             particles; None when the forest outgrew its pool.
         """
-        if self._look is None or self._look.tables.cells.shape[1] != n_planes(leaf):
+        sweep, leaves = particle_sweep, [leaf]
+        if self._guide is not None:
+            sweep, leaves = guided_sweep, [leaf, self._guide]
+        tabled = leaves[-1]
+        if self._look is None or self._look.tables.cells.shape[1] != n_planes(tabled):
             n_particles, room = self.particles.column.shape
             columns = min(1.0, COLUMNS / self.bins.codes.shape[1])
-            self._look = make_look_ahead(leaf, self.bins, n_particles, room, columns)
+            self._look = make_look_ahead(tabled, self.bins, n_particles, room, columns)
         m = self.forest.layout.m
         n_updated = int(np.ceil(share * m))
         first = 0 if n_updated == m else int(rng.integers(m))
         outcome = np.zeros(2)
-        fits = particle_sweep(
+        fits = sweep(
             rng,
             trees,
             self.forest.design,
             self.bins,
             prior,
-            leaf,
+            *leaves,
             self.proposal,
             self.scheme,
             self.particles,
@@ -77,11 +86,6 @@ class WholeTrees:
             outcome,
         )
         return tuple(outcome / n_updated) if fits else None
-
-
-def can_redraw(forest) -> bool:
-    """Whether the leaf values of a forest integrate out, with tables to look one split ahead."""
-    return isinstance(forest.target, Target) and forest.target.leaf in _TABLED
 
 
 def check_num_particles(num_particles) -> int:

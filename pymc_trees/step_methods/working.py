@@ -31,14 +31,14 @@ class Arrays(NamedTuple):
 class WorkingForest:
     """One forest of a step method: its target, design and, while a chain runs, its arrays."""
 
-    def __init__(self, model, forest, any_likelihood):
+    def __init__(self, model, forest):
         self.name = forest.name
         self.value_name = model.rvs_to_values[forest].name
         self.layout = forest.owner.op.layout
         schema = schema_of(forest)
         self.columns = None if schema is None else schema.names
         self.sizes = sizes(self.layout)
-        self.target = read_target(model, forest, any_likelihood)
+        self.target = read_target(model, forest)
         design_inputs = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
         X, grid, offsets, fingerprint, kinds = design_inputs
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])

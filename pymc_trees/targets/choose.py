@@ -13,7 +13,7 @@ NORMAL = ("normal", "normal_vector")
 """Kinds of leaves that any likelihood can have."""
 
 
-def read_target(model: pm.Model, forest: Variable, any_likelihood: bool):
+def read_target(model: pm.Model, forest: Variable):
     """Target of a forest.
 
     Parameters
@@ -22,18 +22,16 @@ def read_target(model: pm.Model, forest: Variable, any_likelihood: bool):
         The model.
     forest : TensorVariable
         A forest of it.
-    any_likelihood : bool
-        Whether the sampler goes beyond likelihoods whose leaf values integrate out.
 
     Raises
     ------
     NotConjugateError
-        When the sampler cannot treat the likelihood, with what to use instead.
+        When no sampler can treat the likelihood, with what to use instead.
     """
     try:
         return Target(model, forest)
     except NotConjugateError:
-        if not any_likelihood or forest.owner.op.leaf not in NORMAL:
+        if forest.owner.op.leaf not in NORMAL:
             raise
     try:
         return LaplaceTarget(model, forest)

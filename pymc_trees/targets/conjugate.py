@@ -51,7 +51,7 @@ class ConjugateTerm:
 
 
 def recognise(model: pm.Model, forest: Variable) -> ConjugateTerm:
-    """Likelihood of a forest, or `NotConjugateError` with what to use instead."""
+    """Likelihood of a forest, or `NotConjugateError` with what stands in the way."""
     graph = read_graph(model, forest)
     leaf = forest.owner.op.leaf
     if leaf == "normal_vector":
@@ -154,9 +154,7 @@ def _name(term):
 
 TREATED = {
     "normal": "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, "
-    "row by row, with any sd that does not see f. Counts or positive values can often be modelled "
-    "so after a transformation such as the logarithm or the square root; classes by a DecisionTree "
-    "with a DirichletLeaf",
+    "row by row, with any sd that does not see f",
     "normal_vector": "forests with one output each",
     "normal_gamma": "a NormalGammaLeaf tree in pm.Normal(mu=mu, tau=tau) with both of its outputs; "
     "for another sd use a NormalLeaf",
@@ -165,19 +163,9 @@ TREATED = {
 }
 
 
-_ANY = "pymc_trees.CGM and pymc_trees.GrowPrune sample a NormalLeaf forest under any likelihood."
-BEYOND = {
-    "normal": _ANY,
-    "normal_vector": _ANY,
-    "normal_gamma": "Under any other likelihood take a NormalLeaf.",
-    "dirichlet": "Under any other likelihood take a NormalLeaf.",
-}
-
-
 def _refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
     leaf = graph.rv.owner.op.leaf
     return NotConjugateError(
-        f"{graph.rv.name} cannot be sampled exactly by this step method: {reason}. Where the leaf "
-        f"values must integrate out, the samplers of this version treat {TREATED[leaf]}. "
-        f"{BEYOND[leaf]}"
+        f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "
+        f"{TREATED[leaf]}. Under any other likelihood take a NormalLeaf."
     )

@@ -17,7 +17,7 @@ from pymc_trees.distributions.evaluation import Evaluate
 
 
 class NotConjugateError(NotImplementedError):
-    """A model whose leaf values this version cannot integrate out."""
+    """A forest whose leaf values do not integrate out, or that is not used through its function."""
 
 
 class ForestGraph(NamedTuple):

@@ -90,7 +90,6 @@ class WholeTarget:
     """
 
     kind = "whole"
-    n_stats = 2
 
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op
@@ -109,6 +108,11 @@ class WholeTarget:
         self._function, self._names = compile_values(model, [*settings, *expressions], [outputs])
         self._n_settings = len(settings)
         self._zero = np.zeros(fixed)
+
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        return 1 + self.layout.n_values
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""

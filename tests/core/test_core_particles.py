@@ -224,11 +224,13 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
     monkeypatch.setattr(smc, "resample_given_first", spy_resample)
     for _ in range(60):
         followed[:] = 0.0
-        chosen, ess = smc.conditional_smc.py_func(
+        status = smc.grow_particles.py_func(
             rng, setup.trees, 0, setup.design, tools.bins, setup.prior, setup.leaf,
             tools.proposal, tools.scheme, particles, tools.look, root, setup.work.nodes,
             setup.work.spare,
         )  # fmt: skip
+        assert status == 0
+        chosen, ess = smc.choose.py_func(rng, particles.log_w)
         assert 0 <= chosen < 6 and 1 - 1e-9 <= ess <= 6 + 1e-9
         assert np.isfinite(particles.log_w[chosen])
         assert (particles.waiting == particles.n_nodes).all()

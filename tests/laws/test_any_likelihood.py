@@ -129,7 +129,7 @@ def model_of(problem, name, m=1):
 def laplace_setup(problem, model, seed, m=1):
     """Arrays of a chain whose leaf model is the one that the step method would use."""
     setup = make_setup(problem, "normal", m=m)
-    target = read_target(model, model["mu_forest"], True)
+    target = read_target(model, model["mu_forest"])
     assert target.kind == "laplace"
     settings, seen = target.at(model.initial_point())
     fit = np.full((problem.n, 1), m * problem.mean)

@@ -14,7 +14,7 @@ import oracle as o
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, record
+from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, record, run_guided
 from naive.batches import batch_means, frequencies, gap, law_gap
 from naive.laws import PROBLEMS
 from numba import njit
@@ -96,6 +96,8 @@ def run_whole(
         ("correlated", "repeats", "grow_prune", 1),
         ("cumulated", "four rows", "cgm", 2),
         ("correlated", "four rows", "cgm", 2),
+        ("cumulated", "gaps", "two particles", 1),
+        ("correlated", "four rows", "three particles", 2),
     ],
 )
 def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
@@ -113,13 +115,45 @@ def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
     with pm.Model() as model:
         mu = pmt.BART("mu", problem.X, m=m, leaf=pmt.NormalLeaf(MEAN, SD), max_nodes=max_nodes)
         {"cumulated": cumulated, "correlated": correlated}[likelihood](mu, y)
-    target = read_target(model, model["mu_forest"], True)
+    target = read_target(model, model["mu_forest"])
     assert target.kind == "whole"
     setup = make_setup(problem, "normal", m=m)
     setup.trees.values[:m] = MEAN
     leaf, _ = target.leaf_data(*target.at(model.initial_point()), np.full((n, 1), m * MEAN))
-    flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
-    draws = 60_000
+    if moves.endswith("particles"):
+        draws = 30_000
+        particles = 2 if moves.startswith("two") else 3
+        chain = run_guided(11, setup._replace(leaf=leaf), particles, "optimal", draws)
+        codes, fits = chain.codes, chain.fits
+        assert chain.accepted[0] > draws * m / 50
+    else:
+        draws = 60_000
+        codes, fits = local_moves(setup, target, leaf, moves, draws)
+
+    base = int(codes.max()) + 1
+    found, shares = frequencies(codes @ base ** np.arange(m), BATCHES)
+    states = []
+    for code in found:
+        parts = []
+        for _ in range(m):
+            code, one = divmod(int(code), base)
+            parts.append(partition_of(one, n))
+        states.append(tuple(parts))
+    partitions = law_gap(states, shares, law, draws)
+    assert partitions.within(Z, 0.03), partitions
+    scaled = (fits[:, :, 0] - mean) / np.sqrt(np.diag(spread))
+    first = gap(batch_means(scaled, BATCHES), 0.0)
+    assert first.within(Z, 0.08), first
+    correlation = spread / np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
+    moments = batch_means(scaled[:, :, None] * scaled[:, None, :], BATCHES)
+    second = gap(moments.reshape(BATCHES, -1), correlation.reshape(-1))
+    assert second.within(Z, 0.12), second
+
+
+def local_moves(setup, target, leaf, moves, draws):
+    """Partition codes and outputs of a chain of Metropolis moves."""
+    m, n = setup.trees.leaf_of.shape
+    flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, setup.work.nodes.size)
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, n, 1))
     weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
@@ -140,22 +174,4 @@ def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
         fits,
     )
     assert accepted[:2].min() > draws / 100
-
-    base = int(codes.max()) + 1
-    found, shares = frequencies(codes @ base ** np.arange(m), BATCHES)
-    states = []
-    for code in found:
-        parts = []
-        for _ in range(m):
-            code, one = divmod(int(code), base)
-            parts.append(partition_of(one, n))
-        states.append(tuple(parts))
-    partitions = law_gap(states, shares, law, draws)
-    assert partitions.within(Z, 0.03), partitions
-    scaled = (fits[:, :, 0] - mean) / np.sqrt(np.diag(spread))
-    first = gap(batch_means(scaled, BATCHES), 0.0)
-    assert first.within(Z, 0.08), first
-    correlation = spread / np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
-    moments = batch_means(scaled[:, :, None] * scaled[:, None, :], BATCHES)
-    second = gap(moments.reshape(BATCHES, -1), correlation.reshape(-1))
-    assert second.within(Z, 0.12), second
+    return codes, fits

@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from small_models import bart_model, step_data
 from test_sampling_state import assert_same, go
 
 import pymc_trees as pmt
+from pymc_trees.core.forest.encode import fit_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -61,12 +63,31 @@ def test_a_restored_state_goes_on_exactly(model):
         assert_same(go(again, points[-1], 8), on)
 
 
-def test_where_leaf_values_do_not_integrate_out_it_makes_local_moves():
+LIKELIHOODS = {
+    "rows": lambda f, y: pm.Poisson("y", pm.math.exp(f), observed=np.abs(np.round(y))),
+    "whole": lambda f, y: pm.Normal("y", pt.cumsum(f), 1.0, observed=np.cumsum(y)),
+    "shared": lambda f, y: pm.Normal("y", f[0], pm.math.exp(f[1]), observed=y),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_where_leaf_values_do_not_integrate_out(name):
+    """Both kinds of updates, and a fit that is the sum of the trees."""
     X, y = step_data()
+    several = {"shape": (2, len(y)), "separate_trees": False} if name == "shared" else {}
     with pm.Model() as model:
-        mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0, 1))
-        pm.Poisson("y", pm.math.exp(mu), observed=np.abs(np.round(y)), shape=mu.shape)
-        step = pmt.Hybrid()
-    step.setup_chain(np.random.default_rng(1), 0, 5)
-    _, stats = go(step, model.initial_point(), 5)
-    assert all(np.isnan(one["trees_changed"]) for one in stats)
+        f = pmt.BART("f", X, m=3, leaf=pmt.NormalLeaf(0, 0.5), **several)
+        LIKELIHOODS[name](f, y)
+        step = pmt.Hybrid(local_sweeps=2)
+    step.setup_chain(np.random.default_rng(1), 0, 25)
+    points, stats = go(step, model.initial_point(), 25)
+    changed = [one["trees_changed"] for one in stats]
+    assert 0 < np.mean(changed) <= 1
+    assert all(1 <= one["particle_ess"] <= 2 for one in stats)
+    arrays = step.forests[0].arrays
+    fit = np.empty_like(arrays.fit)
+    fit_of(arrays.trees, fit)
+    np.testing.assert_allclose(arrays.fit, fit, atol=1e-9)
+    density = model.compile_logp(vars=[model["y"]])(points[-1])
+    if name != "shared":
+        assert stats[-1]["log_likelihood"] == pytest.approx(density)

@@ -137,7 +137,7 @@ def test_the_step_is_found(name):
 
 @pytest.mark.parametrize("separate", [True, False])
 def test_classes(separate):
-    """Two free logits; the third class is the base."""
+    """Three logits, by trees of their own under a Multinomial or shared under a Categorical."""
     logits = np.stack([2 * F, -F, np.zeros(N)], axis=1)
     p = special.softmax(logits, axis=1)
     classes = (p.cumsum(axis=1) < U[:, None]).sum(axis=1)
@@ -151,7 +151,10 @@ def test_classes(separate):
             leaf=pmt.NormalLeaf(0.0, 0.5),
             max_nodes=1200,
         )
-        pm.Multinomial("y", n=1, p=pm.math.softmax(f.T, axis=1), observed=np.eye(3)[classes])
+        if separate:
+            pm.Multinomial("y", n=1, p=pm.math.softmax(f.T, axis=1), observed=np.eye(3)[classes])
+        else:
+            pm.Categorical("y", logit_p=f.T, observed=classes)
         step = pmt.CGM(rng=3)
     point, total = model.initial_point(), 0.0
     for k in range(200):

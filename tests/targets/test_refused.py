@@ -1,7 +1,7 @@
-"""What a sampler cannot treat exactly it refuses, and the error says what to use instead.
+"""Where leaf values do not integrate out, and what is refused, with what to use instead.
 
-`ParticleGibbs` integrates leaf values out and refuses every other likelihood; `CGM` and `GrowPrune`
-take any likelihood of a `NormalLeaf` forest, and refuse what is not a function of its outputs.
+A `NormalLeaf` forest goes on beyond conjugacy, if it is used through its function; other leaves do
+not.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from pymc.exceptions import SamplingError
 from small_models import sample, step_data
 
 import pymc_trees as pmt
+from pymc_trees.targets.conjugate import recognise
 from pymc_trees.targets.graph import NotConjugateError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -74,23 +75,21 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_with_a_remedy(case):
+def test_not_taken_for_conjugate(case):
     likelihood, said = REFUSED[case]
-    with pm.Model():
+    with pm.Model() as model:
         likelihood(pmt.BART("mu", X, Y, m=3))
-        with pytest.raises(
-            NotConjugateError, match=f"(?s)mu_forest.*{said}.*treat.*pymc_trees.CGM"
-        ):
-            pmt.ParticleGibbs()
+    with pytest.raises(NotConjugateError, match=f"(?s)mu_forest.*{said}"):
+        recognise(model, model["mu_forest"])
 
 
 def test_missing_responses():
-    with pm.Model():
+    with pm.Model() as model:
         mu = pmt.BART("mu", X, Y, m=3)
         with pytest.warns(Warning, match="[Ii]mput|missing|nan"):
             pm.Normal("y", mu, 1.0, observed=np.where(np.arange(20) == 3, np.nan, Y))
-        with pytest.raises(NotConjugateError, match="several variables.*y_unobserved|y_observed"):
-            pmt.ParticleGibbs()
+    with pytest.raises(NotConjugateError, match="several variables.*y_unobserved|y_observed"):
+        recognise(model, model["mu_forest"])
 
 
 def test_infinite_response():
@@ -114,11 +113,11 @@ def test_new_inputs_before_sampling():
 
 
 def test_a_response_with_other_rows():
-    with pm.Model():
+    with pm.Model() as model:
         mu = pmt.BART("mu", X, Y, m=3)
         pm.Normal("y", mu[:1], 1.0, observed=Y)
-        with pytest.raises(NotConjugateError, match="not an affine"):
-            pmt.ParticleGibbs()
+    with pytest.raises(NotConjugateError, match="not an affine"):
+        recognise(model, model["mu_forest"])
 
 
 def test_the_encoding_itself():
@@ -157,7 +156,7 @@ def precision_of_another(out):
 def test_other_leaves(leaf, likelihood):
     with pm.Model():
         likelihood(pmt.DecisionTree("t", X, leaf=leaf))
-        with pytest.raises(NotConjugateError, match="(?s)t_forest.*treat"):
+        with pytest.raises(NotConjugateError, match="(?s)t_forest.*NormalLeaf"):
             pmt.CGM()
 
 

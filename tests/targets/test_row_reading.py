@@ -76,6 +76,28 @@ ROWWISE = {
     "Potential of logp": lambda mu: pm.Potential("y", pm.logp(pm.Cauchy.dist(mu, 1.0), Y)),
     "latent": lambda mu: pm.StudentT("latent", nu=3, mu=mu, sigma=1.0),
     "several columns": lambda mu: pm.Normal("y", mu[:, None], 1.0, observed=np.ones((N, 2))),
+    "used twice": lambda mu: pm.Normal("y", mu + mu**2, pm.math.exp(0.3 * mu), observed=Y),
+    "three terms": lambda mu: (
+        pm.Poisson("z", pm.math.exp(mu), observed=CLASSES),
+        pm.StudentT("y", nu=3, mu=mu, sigma=1, observed=Y),
+        pm.Potential("p", -pt.log1p(mu**2)),
+    ),
+    "rows last": lambda mu: pm.Laplace(
+        "y", mu + np.arange(2.0 * N).reshape(2, N), 1.0, observed=np.ones((2, N))
+    ),
+    "groups that are data": lambda mu: pm.Poisson(
+        "y", pm.math.exp(mu[pm.Data("g", GROUPS)]), observed=np.arange(20) % 3
+    ),
+    "above another variable": lambda mu: pm.Normal(
+        "y", pt.maximum(mu, pm.Normal("floor")), 1.0, observed=Y
+    ),
+    "shares of a mixture": lambda mu: pm.NormalMixture(
+        "y",
+        w=pm.math.softmax(pt.stack([mu, 0 * mu], axis=1), axis=1),
+        mu=[0.0, 1.0],
+        sigma=1.0,
+        observed=Y,
+    ),
 }
 WHOLE = {
     "pairs": lambda mu: pm.MvNormal(
@@ -92,13 +114,15 @@ WHOLE = {
     "matrix": lambda mu: pm.StudentT("y", 3, mu=pt.dot(np.eye(N), mu), observed=Y),
     "two orders": lambda mu: pm.Normal("y", mu + mu[np.arange(N) // 2], 1, observed=Y),
     "square of sum": lambda mu: pm.Potential("y", -(mu.sum() ** 2)),
+    "all pairs": lambda mu: pm.Potential("y", -pt.log1p((mu[:, None] - mu[None, :]) ** 2)),
+    "choice among rows": lambda mu: pm.Categorical("y", logit_p=mu, observed=np.array([1, 2])),
 }
 
 
 def target_of(likelihood):
     with pm.Model() as model:
         likelihood(pmt.BART("mu", X, m=3, leaf=LEAF))
-    return model, read_target(model, model["mu_forest"], True)
+    return model, read_target(model, model["mu_forest"])
 
 
 def native(target, rows, outputs, seen):
@@ -185,7 +209,7 @@ def test_model_data_are_refreshed():
     with pm.Model() as model:
         y = pm.Data("counts", np.zeros(N, dtype=int))
         pm.Poisson("y", pm.math.exp(pmt.BART("mu", X, m=3, leaf=LEAF)), observed=y)
-        target = read_target(model, model["mu_forest"], True)
+        target = read_target(model, model["mu_forest"])
         pm.set_data({"counts": CLASSES})
     np.testing.assert_allclose(*differences(model, target, 3), rtol=1e-9, atol=1e-9)
 

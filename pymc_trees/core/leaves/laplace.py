@@ -82,7 +82,7 @@ def _add_up(leaf, n, n_groups, values):
 
 
 @njit(cache=True)
-def _weigh(leaf, g, value, out):
+def weigh(leaf, g, value, out):
     """Write the statistics of group ``g`` at a value, its log-likelihood in ``room.total``."""
     room = leaf.room
     k = value.size
@@ -99,8 +99,8 @@ def _weigh(leaf, g, value, out):
 
 
 @njit(cache=True)
-def _draw_and_weigh(leaf, n, n_groups):
-    """Fit the groups of the rows at hand and draw a value for each; `_weigh` writes them."""
+def draw_and_weigh(leaf, n, n_groups):
+    """Fit the groups of the rows at hand and draw a value for each; `weigh` writes them."""
     room = leaf.room
     fit_groups(leaf, n, n_groups)
     for g in range(n_groups):
@@ -117,9 +117,9 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
         room.rows[i] = rows[i]
         room.labels[i] = 0 if is_left else 1
         n_left += is_left
-    _draw_and_weigh(leaf, n, 2)
-    _weigh(leaf, 0, room.drawn[0], left)
-    _weigh(leaf, 1, room.drawn[1], right)
+    draw_and_weigh(leaf, n, 2)
+    weigh(leaf, 0, room.drawn[0], left)
+    weigh(leaf, 1, room.drawn[1], right)
     return n_left
 
 
@@ -129,8 +129,8 @@ def _add_rows(leaf, rows, start, stop, out):
     for i in range(stop - start):
         room.rows[i] = rows[start + i]
         room.labels[i] = 0
-    _draw_and_weigh(leaf, stop - start, 1)
-    _weigh(leaf, 0, room.drawn[0], out)
+    draw_and_weigh(leaf, stop - start, 1)
+    weigh(leaf, 0, room.drawn[0], out)
 
 
 @njit(cache=True)
@@ -142,8 +142,8 @@ def _join_sides(leaf, leaf_of, left, right, stats, out):
             room.rows[n] = i
             room.labels[n] = 0
             n += 1
-    _draw_and_weigh(leaf, n, 1)
-    _weigh(leaf, 0, room.drawn[0], out)
+    draw_and_weigh(leaf, n, 1)
+    weigh(leaf, 0, room.drawn[0], out)
 
 
 @njit(cache=True)
@@ -190,7 +190,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     for k in range(n_nodes):
         node = nodes[k]
         if trees.column[node] < 0:
-            _weigh(leaf, room.label_of[node], values[node], stats[node])
+            weigh(leaf, room.label_of[node], values[node], stats[node])
 
 
 @njit(cache=True)
@@ -226,7 +226,7 @@ def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
         if column[node] >= 0:
             continue
         g = room.label_of[node]
-        _weigh(leaf, g, room.drawn[g], proposed)
+        weigh(leaf, g, room.drawn[g], proposed)
         # the ratio of weights: the proposal does not depend on the present value
         if np.log(rng.random()) < proposed[0] - stats[node, 0]:
             stats[node] = proposed

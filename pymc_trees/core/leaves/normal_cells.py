@@ -34,7 +34,7 @@ def _pack_rows(leaf, packed, unit):
         largest = x if x > largest else largest
     for i in range(w.size):
         largest_w = w[i] if w[i] > largest_w else largest_w
-    most = (one >> 1) // n
+    most = (one >> 2) // n  # half of what fits: rounding of equal rows must not carry
     unit[0] = largest / most if largest > 0.0 else 1.0
     unit[1] = largest_w / most if largest_w > 0.0 else 1.0
     unit[2] = shift

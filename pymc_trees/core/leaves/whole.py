@@ -183,7 +183,7 @@ def _sum_by_leaf(result, labels, factor, out):
 
 @njit(cache=True)
 def _n_stats(leaf):
-    return 2  # of the flat leaf that moves are proposed with
+    return 1 + leaf.mean.size  # at least the 2 of the flat leaf that moves are proposed with
 
 
 @njit(cache=True)

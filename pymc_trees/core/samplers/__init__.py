@@ -6,7 +6,7 @@ product over rows), `outcome` (what a sweep leaves behind); `split_weights` (Dir
 given the trees); for particles
 `particles` (partial trees), `bins`, `proposals` and `optimal` (how a node is expanded),
 `particle_growth` (one particle by one node), `weights`, `resampling`, `conditional_smc` (one tree),
-`particle_sweep` (all trees).
+`particle_sweep` (all trees), `guided_sweep` (the same where leaf values do not integrate out).
 
 May import: all of `core` but `soft` and `mondrian`.
 """

@@ -3,7 +3,8 @@
 Particle 0 replays the current tree, the reference, node by node in the same breadth-first order;
 the others grow from the root. Between stages, when the weights have become uneven, all are
 resampled with the reference among the possible ancestors and kept as child 0, and every weight
-becomes the mean W / C. The new tree is chosen by the final weights.
+becomes the mean W / C. The new tree is chosen by the final weights (`choose`); `guided_sweep`
+corrects these before.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ from pymc_trees.core.samplers.weights import effective_size, forced_move, normal
 
 
 @njit(cache=True)
-def conditional_smc(
+def grow_particles(
     rng,
     trees,
     tree,
@@ -36,7 +37,7 @@ def conditional_smc(
     nodes,
     spare,
 ):
-    """Run the particles; the chosen one (0: the tree stays), and their effective number.
+    """Grow the particles to the end; 0, or `FULL`. Their weights are left in ``log_w``.
 
     Parameters
     ----------
@@ -46,13 +47,6 @@ def conditional_smc(
         Statistics of all rows.
     nodes, spare : array
         Room for the nodes of a tree, and for rows.
-
-    Returns
-    -------
-    chosen : int
-        Particle, or `FULL`.
-    ess : float
-        Effective number of particles of the final weights.
     """
     n_particles = particles.log_w.size
     weights = np.empty(n_particles)
@@ -84,13 +78,13 @@ def conditional_smc(
                     c == 0,
                 )
                 if status == FULL:
-                    return FULL, 0.0
+                    return FULL
         log_sum = normalise(particles.log_w, weights)
         finished = True
         for c in range(n_particles):
             finished &= not is_waiting(particles, c)
         if finished:
-            return forced_move(rng, weights), effective_size(weights)
+            return 0
         if effective_size(weights) < 0.5 * n_particles:
             resample_given_first(rng, scheme, weights, ancestors)
             rearrange(particles, ancestors)
@@ -98,3 +92,11 @@ def conditional_smc(
                 forget_tables(look.tables, c)
             for c in range(n_particles):
                 particles.log_w[c] = log_sum - np.log(n_particles)
+
+
+@njit(cache=True)
+def choose(rng, log_w):
+    """Particle chosen by its weight (0: the tree stays), and the effective number of particles."""
+    weights = np.empty(log_w.size)
+    normalise(log_w, weights)
+    return forced_move(rng, weights), effective_size(weights)

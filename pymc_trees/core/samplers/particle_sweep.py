@@ -6,7 +6,7 @@ from numba import njit
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import NONE, preorder
 from pymc_trees.core.leaves.contract import draw_values, next_tree
-from pymc_trees.core.samplers.conditional_smc import conditional_smc
+from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_growth import FULL
 
 
@@ -86,7 +86,7 @@ def particle_sweep(
             if column[nodes[k]] < 0:
                 for d in range(root_stats.size):
                     root_stats[d] += stats[nodes[k], d]
-        chosen, ess = conditional_smc(
+        status = grow_particles(
             rng,
             trees,
             t,
@@ -102,8 +102,9 @@ def particle_sweep(
             nodes,
             work.spare,
         )
-        if chosen == FULL:
+        if status == FULL:
             return False
+        chosen, ess = choose(rng, particles.log_w)
         outcome[1] += ess
         if chosen > 0:
             outcome[0] += 1.0

@@ -1,0 +1,126 @@
+"""One sweep of particle Gibbs where leaf values do not integrate out.
+
+The state is a tree T with its leaf values mu, given the other trees. Particles grow as in
+`conditional_smc` under a guide, Gaussian rows near the likelihood (`leaves.guided`), whose leaf
+values do integrate out: partial trees have the weights of
+
+    p(T) prod_leaves m(rows),    m(rows) = int prod_rows N(r_i; mu, 1 / w_i) dN(mu; mean, sd^2).
+
+One more step takes finished particles to the target itself: each draws leaf values from q, the
+Laplace approximation given its leaves, the reference keeps its own, and all weights are multiplied
+by
+
+    prod_rows p(y_i | mu) prod_leaves p(mu) / (q(mu | T) m(rows)).
+
+With it this is conditional SMC on (T, mu) whose last target is the posterior: it leaves that
+invariant for any guide and any q which do not look at the present tree (Andrieu, Doucet and
+Holenstein 2010, theorem 5). Leaving out any factor of it would sample the guide's posterior or a
+mixture of the two. A refresh of the leaf values follows whatever particle was chosen, since a
+refresh for the reference alone would depend on the choice.
+"""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.leaves.contract import add_rows, draw_leaves, next_tree
+from pymc_trees.core.leaves.guided import fill_guide, finish_tree
+from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.moves.census import pick
+from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
+from pymc_trees.core.samplers.particle_growth import FULL
+from pymc_trees.core.samplers.particle_sweep import plant
+
+
+@njit(cache=True)
+def correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats):
+    """Draw leaf values for the particles, and multiply the weights by what the guide left out."""
+    log_w, column, log_m = particles.log_w, particles.column, particles.log_m
+    for c in range(log_w.size):
+        if log_w[c] == -np.inf:
+            continue
+        if c == 0:
+            for k in range(n_nodes):
+                if trees.column[nodes[k]] < 0:
+                    log_w[0] += stats[nodes[k], 0]
+        else:
+            log_w[c] += finish_tree(leaf, rng, particles, c)
+        for k in range(particles.n_nodes[c]):
+            if column[c, k] < 0:
+                log_w[c] -= log_m[c, k]
+
+
+@njit(cache=True)
+def guided_sweep(
+    rng,
+    trees,
+    design,
+    bins,
+    prior,
+    leaf,
+    guide,
+    proposal,
+    scheme,
+    particles,
+    look,
+    work,
+    first,
+    n_updated,
+    outcome,
+):
+    """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
+
+    Parameters
+    ----------
+    leaf : LaplaceData or WholeData
+        The likelihood.
+    guide : NormalData
+        Room for a guide, with a precision for each row.
+    outcome : (2,) float64
+        Number of trees replaced, and sum of the effective numbers of particles; added to.
+    """
+    roots, nodes, stats = trees.roots, work.nodes, work.stats
+    m, n_values = roots.size, leaf.mean.size
+    rows = np.arange(guide.r.size)
+    root_stats = np.zeros(particles.stats.shape[2])
+    old = -1
+    for step in range(n_updated):
+        t = (first + step) % m
+        n_nodes = preorder(trees, roots[t], nodes)
+        next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
+        # with several outputs one of them, chosen anew for each tree, guides
+        k = pick(rng, n_values)
+        fill_guide(leaf, k, guide.r, guide.w)
+        near = NormalData(leaf.mean[k], leaf.sd[k], guide.r, guide.w, guide.lanes)
+        add_rows(near, rows, 0, rows.size, root_stats)
+        status = grow_particles(
+            rng,
+            trees,
+            t,
+            design,
+            bins,
+            prior,
+            near,
+            proposal,
+            scheme,
+            particles,
+            look,
+            root_stats,
+            nodes,
+            work.spare,
+        )
+        if status == FULL:
+            return False
+        n_nodes = preorder(trees, roots[t], nodes)
+        correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats)
+        chosen, ess = choose(rng, particles.log_w)
+        outcome[1] += ess
+        if chosen > 0:
+            outcome[0] += 1.0
+            if not plant(trees, t, particles, chosen, stats, nodes):
+                return False
+        draw_leaves(leaf, rng, trees, t, nodes, preorder(trees, roots[t], nodes), stats)
+        old = t
+    if old >= 0:
+        next_tree(leaf, trees, old, -1, nodes, 0, stats)
+    return True
