@@ -24,7 +24,7 @@ def _curves(methods, islands):
 
 
 def _axes(plt, title, n_columns=2):
-    figure, axes = plt.subplots(2, n_columns, figsize=(4.2 * n_columns, 6), squeeze=False)
+    figure, axes = plt.subplots(2, n_columns, figsize=(1.6 + 3.6 * n_columns, 6), squeeze=False)
     figure.suptitle(title)
     for line, label in zip(axes, FIELDS.values()):
         line[0].set_ylabel(label)
