@@ -56,7 +56,7 @@ def f(trees, X, mixed=False):
 
     def mixed_left(tree, x):
         way, column = divmod(tree[0], len(x))
-        if math.isnan(x[column]) or x[column] == -1.7976931348623157e308:
+        if math.isnan(x[column]) or x[column] == -(2.0**900):
             return way in (1, 3)
         return x[column] <= tree[1] if way < 2 else int(tree[1]) >> int(x[column]) & 1 == 1
 

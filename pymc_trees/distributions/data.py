@@ -49,7 +49,7 @@ def Data(
     -------
     SharedVariable
         A model data variable, shape (n, p), dtype float64: levels as codes in sorted order,
-        missing cells as the smallest finite float.
+        missing cells as ``-2.0**900``.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def Data(
     ...     X = pmt.Data("X", frame)
     ...     mu = pmt.BART("mu", X, leaf=pmt.NormalLeaf(0, 1), m=5)
     >>> X.get_value()[:, 0].tolist()
-    [0.0, -1.7976931348623157e+308, 1.0]
+    [0.0, -8.452712498170644e+270, 1.0]
     """
     return register_data(name, *encode_training(X, name, split_rules), dims)
 

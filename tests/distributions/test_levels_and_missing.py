@@ -11,7 +11,7 @@ from small_models import FAST, forest_of
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.check import check_value
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.forest.mixed import EVERY, MISSING
 from pymc_trees.core.forest.text import tree_text
 from pymc_trees.distributions.data import schema_of
 
@@ -226,6 +226,24 @@ def test_names_reach_coordinates_and_weights():
     assert "city in {" in text or text.startswith("leaf")
 
 
+def test_unknown_split_weights_of_columns_of_levels():
+    """Their step and the log-probability read the columns off the rules."""
+    with pm.Model() as model:
+        weights = pm.Dirichlet("weights", np.ones(2))
+        mu = pmt.BART(
+            "mu", frame(), Y, m=4, alpha=0.9, beta=0.7, max_nodes=188, split_prior=weights
+        )
+        pm.Normal("y", mu, 0.4, observed=Y, shape=mu.shape)
+    idata = sample(model)
+    logp = model.compile_logp(vars=[model["mu_forest"]])
+    value = idata.posterior["mu_forest"].values[0, -1]
+    log_odds = model.initial_point()["weights_simplex__"]
+    found = [logp({"mu_forest": value, "weights_simplex__": log_odds + d}) for d in (0.0, 1.5)]
+    splits = value[: forest_of(model)[1].max_nodes, 0]
+    assert np.isfinite(found).all() and (found[0] != found[1]) == (splits >= 0).any()
+    assert idata.posterior["weights"].values.std() > 0
+
+
 def test_text_of_rules():
     from pymc_trees.core.forest.text import rule_text
 
@@ -237,8 +255,8 @@ def test_text_of_rules():
         (6, 0.0, "city is missing"),
         (1, 0.25, "wind <= 0.25"),
         (3, 0.25, "wind <= 0.25 or missing"),
-        (1, -MISSING, "wind is present"),
-        (3, MISSING, "wind is missing"),
+        (1, EVERY, "wind is present"),
+        (3, -EVERY, "wind is missing"),
     ]
     for code, cut, text in shown:
         assert rule_text(code, cut, names, levels) == text

@@ -20,6 +20,7 @@ from numba import njit
 from oracle import partition_prior
 from scipy import stats
 
+from pymc_trees.core.forest.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.forest.mixed import MISSING
 from pymc_trees.core.forest.rules import draw_rule, log_rule
 
@@ -149,7 +150,7 @@ def test_the_density_of_cuts_beside_missing_cells(name, rng):
         )
         left = codes >= p
         assert stats.binomtest(int(left.sum()), len(left)).pvalue > 1e-5
-        apart = cuts == np.where(left, MISSING, -MISSING)
+        apart = cuts == np.where(left, -EVERY_CELL, EVERY_CELL)
         chance = 0.0 if not any_missing else 1 / (1 + len(present)) if len(present) > 1 else 1.0
         assert stats.binomtest(int(apart.sum()), len(apart), chance).pvalue > 1e-5
         if len(present) > 1:

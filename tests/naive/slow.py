@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MISSING = -1.7976931348623157e308
+MISSING, EVERY = -(2.0**900), 1.7976931348623157e308
 
 
 class Cells(np.ndarray):
@@ -53,8 +53,8 @@ def log_mixed_rule(cells, rows, code, cut):
         return -math.inf
     present = [float(cells[i, column]) for i in rows if cells[i, column] != MISSING]
     distinct, any_missing = len(set(present)), len(present) < len(rows)
-    every = 2.0 ** abs(kind) - 1 if kind else -MISSING
-    apart_cut = (0.0 if kind else MISSING) if side else every
+    every = 2.0 ** abs(kind) - 1 if kind else EVERY
+    apart_cut = (0.0 if kind else -EVERY) if side else every
     chance = 0.5
     if any_missing:
         apart = 1.0 if distinct == 1 else 1.0 / (1 + distinct)
@@ -83,7 +83,7 @@ def draw_rule(rng, cells, rows, column):
     if len(present) < len(rows) and (len(levels) == 1 or rng.random() < 0.3):
         if kind:
             return column + p * (2 + side), 0.0 if side else 2.0 ** abs(kind) - 1
-        return column + p * side, MISSING if side else -MISSING
+        return column + p * side, -EVERY if side else EVERY
     if kind == 0:
         return column + p * side, float(rng.choice(levels[:-1]))
     if kind < 0:

@@ -13,8 +13,8 @@ way rule                     a row whose cell is missing goes
 
 Levels are the whole numbers 0, 1, .. and a set of them a whole number: bit l stands for level l.
 The split of missing against present rows sends every present cell to the other side: cut
-`EVERY` with missing rows right, `MISSING` with missing rows left, and the sets of all levels and
-of none. In a `Design` (`design`), without categories and missing cells, a rule is column and cut.
+`EVERY` with missing rows right, its negative with missing rows left, and the sets of all levels
+and of none. In a `Design` (`design`), without levels and missing cells, a rule is column and cut.
 
 Functions here and in `rules` take either type of design; numba resolves them at compile time.
 """
@@ -25,10 +25,10 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-MISSING = float(np.finfo(np.float64).min)
-"""What stands for a missing cell in X, and for a cut below every cell."""
-EVERY = -MISSING
-"""A cut that every cell is below."""
+MISSING = -(2.0**900)
+"""What stands for a missing cell in X; a column of it can still be summed."""
+EVERY = float(np.finfo(np.float64).max)
+"""A cut that every cell is below; its negative is below every cell."""
 MOST_LEVELS = 50
 LEFT, SET = 1, 2
 """Parts of ``way``: missing rows go left; the cut is a set of levels."""

@@ -29,7 +29,6 @@ from pymc_trees.core.forest.design import (
 )
 from pymc_trees.core.forest.mixed import (
     EVERY,
-    MISSING,
     SET,
     is_mixed,
     levels_present,
@@ -137,7 +136,7 @@ def _draw_mixed(rng, design, column, rows, start, stop):
         n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
         if n_missing > 0:
             if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
-                return code, MISSING if side == 1 else EVERY, log_p + log_apart(distinct)
+                return code, -EVERY if side == 1 else EVERY, log_p + log_apart(distinct)
             log_p += log_not_apart(distinct)
     else:
         low, high = column_range(design, column, rows, start, stop)
@@ -157,7 +156,7 @@ def _log_mixed(design, code, cut, rows, start, stop):
     if design.gaps[column]:
         n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
         if n_missing > 0:
-            if cut == (MISSING if way == 1 else EVERY):
+            if cut == (-EVERY if way == 1 else EVERY):
                 return log_p + log_apart(distinct)
             if distinct == 1:
                 return -np.inf
