@@ -14,7 +14,8 @@ PRINTS = {
     "03_counts": "counts inside their 90% intervals",
     "04_two_forests": "rows whose 90% interval holds the truth",
     "05_dart": "weight of the five columns that matter",
-    "06_two_soft_trees": "log evidence of the two trees",
+    "07_two_soft_trees": "log evidence of the two trees",
+    "06_categories_and_missing_cells": "equal, draw by draw: True",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

@@ -1,0 +1,120 @@
+"""Memory and time of a large table under the grid prior: n = 1,000,000, p = 50, m = 50.
+
+    python -m benchmarks.large_table                # both sizes, each in a process of its own
+    python -m benchmarks.large_table --draws 100 --steps hybrid cgm
+
+The forest is recorded and ``mu`` left out. Time is that of the forest's step alone after tuning,
+per training row, tree and sweep; memory is the peak of the process, and how much of it was there
+before the table was made.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from time import perf_counter
+
+COLUMNS, TREES, CUTS = 50, 50, 100
+
+
+def peak_gb():
+    """Most memory the process held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def run(n, draws, step_name):
+    import numpy as np
+    import pymc as pm
+
+    import pymc_trees as pmt
+
+    times = []
+
+    def timed(cls):
+        class Timed(cls):
+            def sweep(self, *args):
+                start = perf_counter()
+                out = super().sweep(*args)
+                times.append(perf_counter() - start)
+                return out
+
+        return Timed
+
+    before = peak_gb()
+    rng = np.random.default_rng(0)
+    X = rng.random((n, COLUMNS), dtype=np.float32)
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
+    y += 5 * X[:, 4] + rng.normal(size=n)
+    y = y.astype(np.float64)
+    with pm.Model():
+        mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
+        del X
+        pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
+        step = timed({"hybrid": pmt.Hybrid, "cgm": pmt.CGM}[step_name])([mu])
+        start = perf_counter()
+        idata = pm.sample(
+            draws,
+            tune=3,
+            chains=1,
+            cores=1,
+            step=step,
+            var_names=["mu_forest"],
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+        total = perf_counter() - start
+    assert list(idata.posterior.data_vars) == ["mu_forest"]
+    sweeps = step.local_sweeps + 1 if step_name == "hybrid" else 1
+    after = times[3:]
+    print(
+        json.dumps(
+            {
+                "n": n,
+                "step": step_name,
+                "draws": draws,
+                "seconds": total,
+                "ns_per_row_tree_sweep": 1e9 * float(np.median(after)) / (n * TREES * sweeps),
+                "seconds_per_step": float(np.median(after)),
+                "leaves": float(idata.sample_stats["n_leaves"].values[0, -1]),
+                "forest_mb": idata.posterior["mu_forest"].nbytes / 2**20,
+                "gb_before": before,
+                "gb_peak": peak_gb(),
+            }
+        ),
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.inside:
+        run(args.rows[0], args.draws, args.steps[0])
+        return
+    for step in args.steps:
+        found = []
+        for n in args.rows:
+            command = [sys.executable, "-m", "benchmarks.large_table", "--inside", "--rows", str(n)]
+            command += ["--draws", str(args.draws), "--steps", step]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SystemExit(done.stderr)
+            found.append(json.loads(done.stdout.strip().splitlines()[-1]))
+            print(
+                "{step:7s} n = {n:>9,}: {ns_per_row_tree_sweep:6.2f} ns per row, tree and sweep, "
+                "{seconds_per_step:.3f} s a step, {leaves:.0f} leaves, forests {forest_mb:.1f} MB, "
+                "peak {gb_peak:.2f} GB ({gb_before:.2f} before)".format(**found[-1]),
+                flush=True,
+            )
+        ratio = found[-1]["ns_per_row_tree_sweep"] / found[0]["ns_per_row_tree_sweep"]
+        print(f"{step}: time per row and tree, last over first size: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
