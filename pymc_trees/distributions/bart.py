@@ -94,8 +94,8 @@ def BART(
         (Chipman 2010).
     leaf : NormalLeaf, optional
         Prior of the leaf values; needed when Y is None.
-    tree_prior : None
-        Reserved for priors other than that of alpha and beta.
+    tree_prior : MondrianPrior, optional
+        Prior of each tree. Default: that of alpha and beta.
     split_prior : (p,) array or vector random variable, optional
         Weights of the columns; 0 excludes a column. Default: equal.
     split_rules : None, "continuous" or a sequence of it
@@ -143,7 +143,7 @@ def BART(
     >>> [v.name for v in model.free_RVs]
     ['mu_forest', 'sigma']
     """
-    check_fixed_choices(response, tree_prior)
+    check_fixed_choices(response)
     check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
         name,
@@ -156,6 +156,7 @@ def BART(
         m=m,
         alpha=alpha,
         beta=beta,
+        tree_prior=tree_prior,
         split_prior=split_prior,
         n_cuts=n_cuts,
         max_nodes=max_nodes,

@@ -39,7 +39,9 @@ def DecisionTree(
         Prior of the leaf values; needed when Y is None.
     shape : tuple (K, n), optional
         K outputs of the one tree, with a `NormalLeaf`.
-    tree_prior, split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
+    tree_prior : MondrianPrior, optional
+        Prior of the tree. Default: that of alpha and beta.
+    split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
         See `BART`.
 
     Returns
@@ -69,7 +71,7 @@ def DecisionTree(
     >>> p.ndim
     2
     """
-    check_fixed_choices(response, tree_prior)
+    check_fixed_choices(response)
     check_split_rules(split_rules, training_values(X).shape[1])
     return declare(
         name,
@@ -82,6 +84,7 @@ def DecisionTree(
         m=1,
         alpha=alpha,
         beta=beta,
+        tree_prior=tree_prior,
         split_prior=split_prior,
         n_cuts=n_cuts,
         max_nodes=max_nodes,

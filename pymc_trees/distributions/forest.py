@@ -7,7 +7,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
-from pymc_trees.distributions.capacity import default_max_nodes
+from pymc_trees.distributions.capacity import default_max_nodes, mondrian_max_nodes
 from pymc_trees.distributions.data import training_values
 from pymc_trees.distributions.declaration import (
     as_tensor,
@@ -19,6 +19,7 @@ from pymc_trees.distributions.declaration import (
     make_grid,
 )
 from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.distributions.mondrian_prior import check_tree_prior
 
 CACHE_FIT_ROWS = 20_000
 """Training rows up to which the value carries the fitted function by default."""
@@ -49,6 +50,8 @@ class Forest(Continuous):
         How fast split probabilities fall with depth (Chipman 2010).
     leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf
         Prior of the leaf values.
+    tree_prior : MondrianPrior, optional
+        Prior of each tree. Default: the one described above.
     split_prior : (p,) array or vector random variable, optional
         Weights of the columns; 0 excludes a column. Default: equal.
     n_cuts : int, optional
@@ -98,6 +101,7 @@ class Forest(Continuous):
         beta=2.0,
         *,
         leaf=None,
+        tree_prior=None,
         split_prior=None,
         n_cuts=None,
         max_nodes=None,
@@ -116,6 +120,9 @@ class Forest(Continuous):
         check_ranges(X_train)
         m = check_m(m)
         alpha, beta = check_depth_prior(alpha, beta)
+        process = check_tree_prior(tree_prior, alpha, beta, split_prior, n_cuts)
+        if process is not None:
+            alpha, beta = process.lifetime, 0.0
         leaf = check_leaf(leaf)
         weights = check_weights(split_prior, p)
         if leaf.kind not in ("normal", "normal_vector") and m > 1:
@@ -124,7 +131,11 @@ class Forest(Continuous):
                 "sum of trees takes a NormalLeaf."
             )
         if max_nodes is None:
-            max_nodes = default_max_nodes(m, n, alpha, beta)
+            max_nodes = (
+                default_max_nodes(m, n, alpha, beta)
+                if process is None
+                else mondrian_max_nodes(m, X_train, process.lifetime)
+            )
         elif not isinstance(max_nodes, int | np.integer) or max_nodes < m:
             raise ValueError(
                 f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
@@ -132,7 +143,8 @@ class Forest(Continuous):
             )
         if cache_fit is None:
             cache_fit = n <= CACHE_FIT_ROWS
-        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit))
+        timed = process is not None
+        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit), timed)
         grid = make_grid(X_train, n_cuts)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)

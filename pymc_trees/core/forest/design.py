@@ -201,6 +201,17 @@ def column_range(design, column, rows, start, stop):
 
 
 @njit(cache=True)
+def linear_dimension(design, rows, start, stop):
+    """Sum of the sides of the box of ``rows[start:stop]``: the rate of a Mondrian process there."""
+    total = 0.0
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            low, high = column_range(design, j, rows, start, stop)
+            total += high - low
+    return total
+
+
+@njit(cache=True)
 def partition_rows(design, column, cut, rows, start, stop, spare):
     """Put the rows with ``x <= cut`` first, keeping order; the place where the others start."""
     cells = design.columns[column]

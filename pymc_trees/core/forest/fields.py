@@ -11,12 +11,13 @@ field     split node              leaf                         unused row
 0         split column, 0 .. p-1  ``LEAF`` = -1                ``UNUSED`` = -2
 1         cut: ``x <= cut`` left  first leaf value             0
 2 .. K    0                       further leaf values          0
+last      split time (`timed`)    0, or as above               0
 ========= ======================= ============================ ==================
 
 ``K`` is the number of values of a leaf (1: mean; 2: mean and precision; K classes:
-probabilities), and ``fields = 1 + max(K, 1)``. Fields past ``K`` are where later splits keep more
-(the side of missing rows, a split time): a node reads only the fields of its kind of split. A set
-of categories fits field 1, as an integer below 2**53.
+probabilities), and ``fields = 1 + K``, at least 3 when splits have times (`timed`, trees of a
+Mondrian process). Fields past the cut are where splits keep more (the side of missing rows): a node
+reads only the fields of its kind. A set of categories fits field 1, as an integer below 2**53.
 
 Certificate, the rows after ``max_nodes``, read as one flat vector and padded with 0:
 
@@ -30,6 +31,8 @@ entries                             meaning
                                     under the split weights of the declaration
 3 .. 2 + ceil(leaves_max / 52)      bit b of word w is 1 when leaf 52 w + b (in preorder over the
                                     whole forest) is closed: its training rows are all alike
+next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log prior,
+                                    ``terms[0] - lifetime * terms[1]``, and the last split's time
 next ``n * K`` (``cache_fit`` only) the function's K outputs at the n training rows, row-major
 =================================== ==================================================
 
@@ -48,6 +51,7 @@ LOG_CUTS = 1
 LOG_COLUMNS = 2
 CLOSED = 3
 BITS = 52
+TIME_TERMS = 3
 
 
 class Layout(NamedTuple):
@@ -63,11 +67,13 @@ class Layout(NamedTuple):
     """Training rows n."""
     cache_fit: bool
     """Whether the certificate holds the function at the training rows."""
+    timed: bool = False
+    """Whether splits have times: trees of a Mondrian process."""
 
     @property
     def fields(self) -> int:
         """Entries of a row."""
-        return 1 + self.n_values
+        return 1 + max(self.n_values, 2 if self.timed else 1)
 
     @property
     def closed_words(self) -> int:
@@ -77,7 +83,7 @@ class Layout(NamedTuple):
     @property
     def fit_start(self) -> int:
         """Entry of the certificate where the cached function starts."""
-        return CLOSED + self.closed_words
+        return CLOSED + self.closed_words + (TIME_TERMS if self.timed else 0)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,6 +102,8 @@ class Sizes(NamedTuple):
     fit_start: int
     rows: int
     cache_fit: bool
+    fields: int
+    timed: bool
 
 
 def sizes(layout: Layout) -> Sizes:
@@ -108,4 +116,6 @@ def sizes(layout: Layout) -> Sizes:
         layout.fit_start,
         layout.shape[0],
         layout.cache_fit,
+        layout.fields,
+        layout.timed,
     )

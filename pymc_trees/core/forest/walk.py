@@ -34,8 +34,15 @@ class Node(NamedTuple):
     column: int
     cut: float
     leaf_values: np.ndarray
+    """Of a leaf."""
+    rest: np.ndarray
+    """Fields after the cut or the leaf values."""
     rows: np.ndarray
     """Training rows that reach it."""
+    start: float
+    """Time of the parent's split, where splits have times; 0 at a root."""
+    time: float
+    """Time of its split, where splits have times; infinite otherwise."""
 
 
 class Expected(NamedTuple):
@@ -52,14 +59,19 @@ def walk(encoded: Encoded) -> list[Node]:
     starts = tree_starts(value, layout)
     nodes = []
     for tree in range(layout.m):
-        waiting = [np.arange(len(X))]
+        waiting = [(np.arange(len(X)), 0.0)]
         for row in range(starts[tree], starts[tree + 1]):
-            rows = waiting.pop()
+            rows, start = waiting.pop()
             column, cut = int(value[row, 0]), value[row, 1]
-            nodes.append(Node(row, tree, column, cut, value[row, 1:], rows))
+            leaf_values = value[row, 1 : 1 + layout.n_values]
+            rest = value[row, 2 if column >= 0 else 1 + layout.n_values :]
+            time = np.inf
+            if layout.timed and column >= 0:
+                rest, time = rest[:-1], rest[-1]
+            nodes.append(Node(row, tree, column, cut, leaf_values, rest, rows, start, time))
             if column >= 0:
                 goes_left = X[rows, column] <= cut
-                waiting += [rows[~goes_left], rows[goes_left]]
+                waiting += [(rows[~goes_left], time), (rows[goes_left], time)]
     return nodes
 
 
@@ -77,5 +89,6 @@ def expect(encoded: Encoded, rows: np.ndarray, column: int) -> Expected:
     usable = (low < high) & (encoded.weights > 0)
     if column < 0:
         return Expected(not usable.any(), 0.0, 0.0)
-    share = encoded.weights[column] / encoded.weights[usable].sum()
+    weights = high - low if encoded.layout.timed else encoded.weights
+    share = weights[column] / weights[usable].sum()
     return Expected(False, -np.log(high[column] - low[column]), np.log(share))

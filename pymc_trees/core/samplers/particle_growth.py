@@ -3,12 +3,18 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, column_range, partition_rows
-from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.design import column_range, partition_rows
 from pymc_trees.core.leaves.cells import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.grow_prune import FULL
-from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.priors.contract import (
+    Place,
+    draw_time,
+    log_column,
+    log_split,
+    log_stop,
+    survey,
+)
 from pymc_trees.core.samplers.cut_in_interval import cut_in_interval
 from pymc_trees.core.samplers.optimal import (
     STOP,
@@ -48,7 +54,8 @@ def grow_particle(
 
         p_split P(column) P(cut) p(rows left) p(rows right) / (p(rows) q(split, column, cut))
 
-    and ``p_stop / q(stop)`` for a leaf (Lakshminarayanan 2015, eq. 11, for any proposal).
+    and ``p_stop / q(stop)`` for a leaf (Lakshminarayanan 2015, eq. 11, for any proposal). The time
+    of a split comes from the prior given that there is one, and cancels.
 
     Parameters
     ----------
@@ -65,11 +72,13 @@ def grow_particle(
     rows = particles.rows[c]
     start, stop = particles.start[c, node], particles.stop[c, node]
     depth, log_m = particles.depth[c, node], particles.log_m[c, node]
-    column, cut, log_new = STOP, 0.0, 0.0
+    place = Place(depth, particles.begin[c, node], particles.rate[c, node], False)
+    column, cut, time, log_new = STOP, 0.0, 0.0, 0.0
     if replay:
         source = particles.reference[node]
         if trees.column[source] >= 0:
             column, cut = int(trees.column[source]), trees.cut[source]
+            time = trees.time[source]
     if proposal == OPTIMAL:
         columns, n_columns, tables = look.columns, look.n_columns[0], look.tables
         unit = tables.unit
@@ -79,16 +88,16 @@ def grow_particle(
             mark_used(look, particles, c)
             power = tempering(leaf, rows, start, stop)
             cells = tables.cells[table]
-            log_total = weigh_splits(look, bins, prior, leaf, cells, unit, depth, power)
+            log_total = weigh_splits(look, bins, prior, leaf, cells, unit, place, power)
             look.root[0] = log_total if node == 0 else np.nan
         known = np.nan
         if replay:
-            place, k, log_q = find_interval(look, bins, prior, depth, log_total, column, cut)
+            at, k, log_q = find_interval(look, bins, prior, place, log_total, column, cut)
             known = cut
         else:
-            place, k, log_q = draw_interval(rng, look, prior, depth, log_total)
-        if place != STOP:
-            column = columns[place]
+            at, k, log_q = draw_interval(rng, look, prior, place, log_total)
+        if at != STOP:
+            column = columns[at]
             cut, log_density = cut_in_interval(
                 rng,
                 design,
@@ -96,7 +105,7 @@ def grow_particle(
                 leaf,
                 tables.cells[table],
                 unit,
-                place,
+                at,
                 column,
                 k,
                 rows,
@@ -112,14 +121,14 @@ def grow_particle(
             release_table(tables, c, node)
     elif replay:
         log_q = log_q_prior(
-            design, prior, depth, column, cut, rows, start, stop, proposal == EMPIRICAL
+            design, prior, place, column, cut, rows, start, stop, proposal == EMPIRICAL
         )
     else:
         column, cut, log_q = draw_from_prior(
-            rng, design, prior, depth, rows, start, stop, proposal == EMPIRICAL
+            rng, design, prior, place, rows, start, stop, proposal == EMPIRICAL
         )
     if column == STOP:
-        particles.log_w[c] += log_stop(prior, depth, False) - log_q
+        particles.log_w[c] += log_stop(prior, place) - log_q
         return 0
     left = particles.n_nodes[c]
     right = left + 1
@@ -131,13 +140,15 @@ def grow_particle(
         particles.waiting[c] = particles.n_nodes[c]
         return 0
     log_cut = -np.log(high - low)
-    log_column = log_column_probability(design, prior.weights, column, rows, start, stop)
+    log_share = log_column(prior, design, column, high - low, place.rate, rows, start, stop)
+    if not replay:
+        time = draw_time(rng, prior, place)
     middle = partition_rows(design, column, cut, rows, start, stop, spare)
     particles.column[c, node] = column
     particles.cut[c, node] = cut
     particles.left[c, node] = left
     particles.log_cut[c, node] = log_cut
-    particles.log_column[c, node] = log_column
+    particles.log_column[c, node] = log_share
     stats = particles.stats[c]
     add_rows(leaf, rows, start, middle, stats[left])
     add_rows(leaf, rows, middle, stop, stats[right])
@@ -147,8 +158,9 @@ def grow_particle(
         particles.depth[c, child] = depth + 1
         particles.start[c, child] = start if side == 0 else middle
         particles.stop[c, child] = middle if side == 0 else stop
-        particles.closed[c, child] = not any_column_varies(
-            design, rows, particles.start[c, child], particles.stop[c, child]
+        particles.begin[c, child] = time
+        particles.closed[c, child], particles.rate[c, child] = survey(
+            prior, design, rows, particles.start[c, child], particles.stop[c, child]
         )
         particles.log_m[c, child] = log_marginal(leaf, stats[child])
     particles.n_nodes[c] = right + 1
@@ -156,8 +168,8 @@ def grow_particle(
         particles.reference[left] = trees.left[source]
         particles.reference[right] = trees.right[source]
     particles.log_w[c] += (
-        log_split(prior, depth)
-        + log_column
+        log_split(prior, place)
+        + log_share
         + log_cut
         + particles.log_m[c, left]
         + particles.log_m[c, right]

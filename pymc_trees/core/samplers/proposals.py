@@ -19,8 +19,7 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.design import column_range, draw_cut
-from pymc_trees.core.forest.encode import log_column_probability
-from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
 from pymc_trees.core.samplers.optimal import STOP
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
@@ -36,7 +35,7 @@ def log_gap_probability(design, column, cut, rows, start, stop):
 
 
 @njit(cache=True)
-def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
+def draw_from_prior(rng, design, prior, place, rows, start, stop, empirical):
     """Stop, or a split from the prior (its cut from the empirical proposal).
 
     Returns
@@ -46,9 +45,9 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
     cut, log_q : float
         Cut, and log probability of the outcome.
     """
-    log_p = log_split(prior, depth)
+    log_p = log_split(prior, place)
     if np.log(rng.random()) >= log_p:
-        return STOP, 0.0, log_stop(prior, depth, False)
+        return STOP, 0.0, log_stop(prior, place)
     column = draw_column(rng, prior, design, rows, start, stop)
     if empirical:
         values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
@@ -57,17 +56,17 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
     else:
         low, high = column_range(design, column, rows, start, stop)
         cut = draw_cut(rng, design, low, high)
-    return column, cut, log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical)
+    return column, cut, log_q_prior(design, prior, place, column, cut, rows, start, stop, empirical)
 
 
 @njit(cache=True)
-def log_q_prior(design, prior, depth, column, cut, rows, start, stop, empirical):
+def log_q_prior(design, prior, place, column, cut, rows, start, stop, empirical):
     """Log probability of an outcome under `draw_from_prior`."""
     if column == STOP:
-        return log_stop(prior, depth, False)
-    log_q = log_split(prior, depth)
-    log_q += log_column_probability(design, prior.weights, column, rows, start, stop)
+        return log_stop(prior, place)
+    low, high = column_range(design, column, rows, start, stop)
+    log_q = log_split(prior, place)
+    log_q += log_column(prior, design, column, high - low, place.rate, rows, start, stop)
     if empirical:
         return log_q + log_gap_probability(design, column, cut, rows, start, stop)
-    low, high = column_range(design, column, rows, start, stop)
     return log_q - np.log(high - low)
