@@ -21,6 +21,7 @@ _HOMES = {
     "GrowPrune": "step_methods.grow_prune",
     "MondrianForestClassifier": "estimators.classifier",
     "MondrianForestRegressor": "estimators.regressor",
+    "MondrianPrior": "distributions.mondrian_prior",
     "NormalGammaLeaf": "distributions.leaves",
     "NormalLeaf": "distributions.leaves",
     "PGBART": "step_methods.particle_gibbs",

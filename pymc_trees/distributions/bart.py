@@ -95,8 +95,8 @@ def BART(
         (Chipman 2010).
     leaf : NormalLeaf, optional
         Prior of the leaf values; needed when Y is None.
-    tree_prior : None
-        Reserved for priors other than that of alpha and beta.
+    tree_prior : MondrianPrior, optional
+        Prior of each tree. Default: that of alpha and beta.
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
         Weights of the columns; 0 excludes a column. Default: equal, and 1 for a column that a dict
         does not name.
@@ -147,7 +147,7 @@ def BART(
     >>> [v.name for v in model.free_RVs]
     ['mu_forest', 'sigma']
     """
-    check_fixed_choices(response, tree_prior)
+    check_fixed_choices(response)
     return declare(
         name,
         X,
@@ -159,6 +159,7 @@ def BART(
         m=m,
         alpha=alpha,
         beta=beta,
+        tree_prior=tree_prior,
         split_prior=split_prior,
         split_rules=split_rules,
         n_cuts=n_cuts,

@@ -5,6 +5,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.samplers.prior_draw import mean_nodes
+
 
 def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
     """Mean number of nodes of one tree under the prior with unlimited rows, at most ``limit``.
@@ -37,4 +39,22 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
     mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
+    return int(min(m * most, np.ceil(3 * m * mean) + 200))
+
+
+def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:
+    """The same for a Mondrian process, whose mean is that of some trees drawn from the prior."""
+    most = 2 * len(X) - 1
+    try:
+        lifetimes = (
+            np.ravel(pm.draw(lifetime, n_draws, random_seed=1))
+            if isinstance(lifetime, Variable)
+            else np.full(n_draws, float(lifetime))
+        )
+    except NotImplementedError as error:
+        raise ValueError(
+            f"lifetime cannot be drawn from its prior ({error}), so that there is no telling how "
+            "large the forest may get: give max_nodes."
+        ) from error
+    mean = mean_nodes(np.random.default_rng(1), np.ascontiguousarray(X), lifetimes)
     return int(min(m * most, np.ceil(3 * m * mean) + 200))

@@ -38,7 +38,9 @@ def DecisionTree(
         Prior of the leaf values; needed when Y is None.
     shape : tuple (K, n), optional
         K outputs of the one tree, with a `NormalLeaf`.
-    tree_prior, split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
+    tree_prior : MondrianPrior, optional
+        Prior of the tree. Default: that of alpha and beta.
+    split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
         See `BART`.
 
     Returns
@@ -68,7 +70,7 @@ def DecisionTree(
     >>> p.ndim
     2
     """
-    check_fixed_choices(response, tree_prior)
+    check_fixed_choices(response)
     return declare(
         name,
         X,
@@ -80,6 +82,7 @@ def DecisionTree(
         m=1,
         alpha=alpha,
         beta=beta,
+        tree_prior=tree_prior,
         split_prior=split_prior,
         split_rules=split_rules,
         n_cuts=n_cuts,

@@ -150,15 +150,10 @@ def check_outputs(leaf, n_outputs: int) -> None:
             )
 
 
-def check_fixed_choices(response, tree_prior) -> None:
+def check_fixed_choices(response) -> None:
     """Settings of which this version offers one choice."""
     if response != "constant":
         raise ValueError(f"response={response!r}: only 'constant' leaves are offered.")
-    if tree_prior is not None:
-        raise NotImplementedError(
-            "tree_prior: only the depth prior of alpha and beta is offered in this version; "
-            "leave tree_prior=None."
-        )
 
 
 def check_leaf(leaf) -> Leaf:

@@ -7,7 +7,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
-from pymc_trees.distributions.capacity import default_max_nodes
+from pymc_trees.distributions.capacity import default_max_nodes, mondrian_max_nodes
 from pymc_trees.distributions.data import training_inputs
 from pymc_trees.distributions.declaration import (
     as_tensor,
@@ -19,6 +19,7 @@ from pymc_trees.distributions.declaration import (
     make_grid,
 )
 from pymc_trees.distributions.forest_rv import ForestRV
+from pymc_trees.distributions.mondrian_prior import check_tree_prior
 from pymc_trees.distributions.schema import check_rules, kinds_of
 
 CACHE_FIT = 20_000
@@ -50,6 +51,8 @@ class Forest(Continuous):
         How fast split probabilities fall with depth (Chipman 2010).
     leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf
         Prior of the leaf values.
+    tree_prior : MondrianPrior, optional
+        Prior of each tree. Default: the one described above.
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
         Weights of the columns; 0 excludes a column. Default: equal, and 1 for a column that a dict
         does not name.
@@ -112,6 +115,7 @@ class Forest(Continuous):
         beta=2.0,
         *,
         leaf=None,
+        tree_prior=None,
         split_prior=None,
         split_rules=None,
         n_cuts=None,
@@ -133,6 +137,9 @@ class Forest(Continuous):
         check_ranges(X_train)
         m = check_m(m)
         alpha, beta = check_depth_prior(alpha, beta)
+        process = check_tree_prior(tree_prior, alpha, beta, split_prior, n_cuts, X_train, kinds)
+        if process is not None:
+            alpha, beta = process.lifetime, 0.0
         leaf = check_leaf(leaf)
         weights = check_weights(split_prior, p, names)
         if leaf.kind not in ("normal", "normal_vector") and m > 1:
@@ -141,7 +148,11 @@ class Forest(Continuous):
                 "sum of trees takes a NormalLeaf."
             )
         if max_nodes is None:
-            max_nodes = default_max_nodes(m, n, alpha, beta)
+            max_nodes = (
+                default_max_nodes(m, n, alpha, beta)
+                if process is None
+                else mondrian_max_nodes(m, X_train, process.lifetime)
+            )
         elif not isinstance(max_nodes, int | np.integer) or max_nodes < m:
             raise ValueError(
                 f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
@@ -149,7 +160,15 @@ class Forest(Continuous):
             )
         if cache_fit is None:
             cache_fit = n * leaf.n_values <= CACHE_FIT
-        layout = Layout(m, int(max_nodes), leaf.n_values, n, bool(cache_fit), bool(len(kinds)))
+        layout = Layout(
+            m,
+            int(max_nodes),
+            leaf.n_values,
+            n,
+            bool(cache_fit),
+            mixed=bool(len(kinds)),
+            timed=process is not None,
+        )
         grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)

@@ -6,8 +6,12 @@ density of the cut and the probability of the column (Lakshminarayanan 2015, eq.
     log p = sum_d S_d log p_d + sum_d O_d log(1 - p_d) + log cuts + log columns + log p(leaf values)
     p_d = alpha (1 + d)**-beta
 
-The counts come from the value, so that the expression is differentiable in every setting; a value
-that is not a sealed forest has log-probability -inf.
+or, for a Mondrian process with lifetime L (`core.forest.encode.add_time_terms`),
+
+    log p = terms[0] - L terms[1] + log cuts + log columns + log p(leaf values)
+
+and -inf when a split is later than L. Counts and terms come from the value, so that the expression
+is differentiable in every setting; a value that is not a sealed forest has log-probability -inf.
 """
 
 import numpy as np
@@ -43,7 +47,7 @@ class ForestSummary(Op):
         """Apply to an encoded value and its design's fingerprint."""
         vector, scalar = pt.TensorType("float64", (None,)), pt.TensorType("float64", ())
         leaves = pt.TensorType("float64", (None, self.layout.n_values))
-        outputs = [vector(), vector(), leaves(), scalar(), scalar()]
+        outputs = [vector(), vector(), leaves(), scalar(), scalar(), vector()]
         return Apply(self, [pt.as_tensor(value), pt.as_tensor(fingerprint)], outputs)
 
     def perform(self, node, inputs, outputs):
@@ -64,10 +68,10 @@ def _numba_summary(op, node, **kwargs):
 
     @numba_njit
     def summary(value, fingerprint):
-        splits, open_leaves, values, log_cuts, log_columns = summarise(
+        splits, open_leaves, values, log_cuts, log_columns, times = summarise(
             np.ascontiguousarray(value), layout, fingerprint.item()
         )
-        return splits, open_leaves, values, np.asarray(log_cuts), np.asarray(log_columns)
+        return splits, open_leaves, values, np.asarray(log_cuts), np.asarray(log_columns), times
 
     return summary, KERNELS_VERSION
 
@@ -131,9 +135,14 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
     X, grid, offsets, fingerprint, kinds = inputs[:N_DESIGN]
     alpha, beta, weights, *leaf_parameters = inputs[N_DESIGN:]
-    splits, open_leaves, leaf_values, log_cuts, log_columns = ForestSummary(op.layout)(
+    splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
         value, fingerprint
     )
+    log_leaves = pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    if op.layout.timed:
+        logp = times[0] - alpha * times[1] + log_cuts + log_columns + log_leaves
+        logp = pt.switch(pt.le(times[2], alpha), logp, -np.inf)
+        return check_parameters(logp, alpha > 0, msg="lifetime > 0")
     depth = pt.arange(splits.shape[0]).astype("float64")
     log_p = pt.log(alpha) - beta * pt.log1p(depth)
     logp = pt.sum(splits * log_p) + pt.sum(open_leaves * pt.log1p(-pt.exp(log_p))) + log_cuts
@@ -144,7 +153,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
-    logp += pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    logp += log_leaves
     return check_parameters(
         logp,
         alpha > 0,

@@ -7,7 +7,8 @@ Inputs after the generator and the size:
 ``grid``, ``offsets``    grid cuts of `core.forest.design`; empty for continuous cuts
 ``fingerprint``          of the design, the split weights and the layout
 ``kinds``                (p,) kinds of the columns (`core.forest.mixed`); empty unless mixed
-``alpha``, ``beta``      depth prior
+``alpha``, ``beta``      depth prior; for a layout with times the lifetime of a Mondrian
+                         process, and 0
 ``weights``              (p,) split weights
 leaf parameters          those of the leaf's kind
 ======================== ============================================================
@@ -26,11 +27,18 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.forest.fields import Layout, sizes
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.distributions.leaves import LEAF_KINDS
 
 N_DESIGN = 5
 """Inputs before ``alpha``."""
+
+
+def prior_maker(layout):
+    """Kernel that makes the tree prior from ``alpha``, ``beta`` and ``weights``."""
+    return make_mondrian if layout.timed else make_prior
 
 
 class ForestRV(RandomVariable):
@@ -71,9 +79,7 @@ class ForestRV(RandomVariable):
             offsets,
             float(fingerprint),
             kinds if self.layout.mixed else None,
-            float(alpha),
-            float(beta),
-            np.ascontiguousarray(weights),
+            prior_maker(self.layout)(float(alpha), float(beta), np.ascontiguousarray(weights)),
             leaf,
             sizes(self.layout),
         )
@@ -87,6 +93,7 @@ def is_forest(rv) -> bool:
 @numba_core_rv_funcify.register(ForestRV)
 def _numba_draw(op, node):
     make_leaf = LEAF_KINDS[op.leaf].prior
+    make_tree_prior = prior_maker(op.layout)
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
 
@@ -99,9 +106,7 @@ def _numba_draw(op, node):
             np.ascontiguousarray(offsets),
             fingerprint,
             as_kinds(kinds),
-            alpha,
-            beta,
-            np.ascontiguousarray(weights),
+            make_tree_prior(alpha, beta, np.ascontiguousarray(weights)),
             make_leaf(*leaf_parameters),
             layout,
         )
@@ -187,4 +192,4 @@ def _initial_forest(op, rv, rng, size, *inputs):
     )
 
 
-__all__ = ["N_DESIGN", "ForestRV", "Stumps"]
+__all__ = ["N_DESIGN", "ForestRV", "Stumps", "prior_maker"]

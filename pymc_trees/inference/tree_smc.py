@@ -11,6 +11,7 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import CGMPrior
+from pymc_trees.core.priors.mondrian import MondrianProcess
 from pymc_trees.core.samplers.ancestors import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.bins import make_bins
 from pymc_trees.core.samplers.expansion import EXPANSIONS
@@ -28,7 +29,7 @@ class Problem(NamedTuple):
     """Tree, prior and data of a model, as the kernels see them."""
 
     design: Design | MixedDesign
-    prior: CGMPrior
+    prior: CGMPrior | MondrianProcess
     leaf: tuple
     sizes: Sizes
     fingerprint: float
@@ -106,7 +107,7 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
     )
     n_draws = n_particles if status == DONE else 0
     chosen = np.empty(n_draws, dtype=np.int64)
-    values = np.empty((n_draws, sizes.rows, 1 + sizes.n_values))
+    values = np.empty((n_draws, sizes.rows, sizes.fields))
     counts = np.empty((n_draws, 2), dtype=np.int64)
     inclusion = np.empty((n_draws, design.columns.shape[0]), dtype=np.int64)
     if n_draws:

@@ -10,9 +10,8 @@ from pymc_trees.core.forest.fields import sizes
 from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.distributions.data import schema_of
-from pymc_trees.distributions.forest_rv import N_DESIGN
+from pymc_trees.distributions.forest_rv import N_DESIGN, prior_maker
 from pymc_trees.targets.choose import read_target
 
 
@@ -100,7 +99,7 @@ class WorkingForest:
 
     def prior(self, settings):
         """Tree prior at a point's settings."""
-        return make_prior(settings.alpha, settings.beta, settings.weights)
+        return prior_maker(self.layout)(settings.alpha, settings.beta, settings.weights)
 
     def __getstate__(self):
         """Without the arrays of a chain, which the next point rebuilds."""

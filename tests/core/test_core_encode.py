@@ -157,7 +157,7 @@ def test_summary_agrees_with_the_slow_twin(name, rng):
     for _ in range(40):
         bench.sweeps(rng, 5)
         value = bench.encode()
-        splits, opened, leaves, log_cuts, log_columns = summarise(value, bench.sizes, STAMP)
+        splits, opened, leaves, log_cuts, log_columns, _ = summarise(value, bench.sizes, STAMP)
         depth = np.arange(len(splits))
         p = alpha * (1.0 + depth) ** -beta
         total = splits @ np.log(p) + opened @ np.log1p(-p) + log_cuts + log_columns

@@ -29,6 +29,7 @@ from pymc_trees.core.moves.subtree import (
 )
 from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.backfitting import sweep
 
@@ -137,8 +138,8 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                     )
                 ratio = log_grow_ratio(
                     bench.setup.prior,
-                    depth,
-                    *closed,
+                    Place(depth, 0.0, 0.0, False),
+                    *(Place(depth + 1, 0.0, 0.0, side) for side in closed),
                     MOVES,
                     bench.census,
                     parent is not None and parent.place in offered.twigs,

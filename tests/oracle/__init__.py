@@ -3,12 +3,14 @@
 Rows are sets of ints, a partition is a frozenset of frozensets (the leaves), and the
 trees are gap-collapsed: see `splits`.  `trees` lists them, `summaries` averages over
 the list, `dynamic` finds the same numbers without the list, `sums` adds trees up,
-`simulate` draws from the prior, `leaves` and `quadrature` hold the leaf models.
+`simulate` draws from the prior, `mondrian` is the law of another one, `leaves` and
+`quadrature` hold the leaf models.
 """
 
 from .datasets import Problem, datasets, mixed_datasets
 from .dynamic import DynamicPosterior, dynamic_posterior
 from .leaves import DirichletLeaf, NormalGammaLeaf, NormalLeaf
+from .mondrian import MondrianLaw
 from .partitions import collapse_trees, partition_prior, same_leaf
 from .quadrature import QuadratureLeaf, normal_log_density
 from .simulate import draw_tree, draw_values, structure_of
@@ -29,6 +31,7 @@ from .trees import TreeInfo, enumerate_trees
 __all__ = [
     "DirichletLeaf",
     "DynamicPosterior",
+    "MondrianLaw",
     "NormalGammaLeaf",
     "NormalLeaf",
     "Problem",

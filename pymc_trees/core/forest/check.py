@@ -16,6 +16,7 @@ from pymc_trees.core.forest.fields import (
     LOG_COLUMNS,
     LOG_CUTS,
     SEAL,
+    TIME_TERMS,
     UNUSED,
     Layout,
 )
@@ -174,12 +175,12 @@ def check_cuts(encoded, nodes):
 
 @value_check
 def check_leaf_values(encoded, nodes):
-    """Finite leaf values; zeros behind the cut of a split."""
+    """Finite leaf values; zeros behind them and behind the cut of a split."""
     for node in nodes:
         if node.column < 0 and not np.isfinite(node.leaf_values).all():
             return f"Row {node.row}: a leaf value is not finite."
-        if node.column >= 0 and (node.leaf_values[1:] != 0).any():
-            return f"Row {node.row}: the fields after the cut of a split are not 0."
+        if (node.rest != 0).any():
+            return f"Row {node.row}: the fields after the cut or the leaf values are not 0."
     return None
 
 
@@ -219,6 +220,31 @@ def check_sums(encoded, nodes):
         stored = encoded.certificate[entry]
         if not np.isclose(stored, expected, rtol=1e-9, atol=1e-9):
             return f"The certificate has {name} = {stored:g}, but the nodes add up to {expected:g}."
+    return None
+
+
+@value_check
+def check_times(encoded, nodes):
+    """Splits follow their parents', and the certificate knows what their times add."""
+    layout = encoded.layout
+    if not layout.timed:
+        return None
+    first = last = rates = 0.0
+    for node in nodes:
+        if len(node.rows) == 0:
+            return None  # check_cuts reports it
+        rate = np.ptp(encoded.X[node.rows], axis=0).sum()
+        if node.column < 0:
+            first, rates = first + rate * node.start, rates + rate
+            continue
+        if not (node.start <= node.time < np.inf):
+            return f"Row {node.row}: time {node.time:g} of a split whose parent has {node.start:g}."
+        if rate > 0:  # or check_cuts reports it
+            first += np.log(rate) - rate * (node.time - node.start)
+        last = max(last, node.time)
+    stored = encoded.certificate[layout.fit_start - TIME_TERMS : layout.fit_start]
+    if not np.allclose(stored, (first, rates, last), rtol=1e-9, atol=1e-9):
+        return f"The certificate's time terms {stored} should be {(first, rates, last)}."
     return None
 
 

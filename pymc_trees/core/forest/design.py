@@ -163,21 +163,15 @@ def any_column_varies(design, rows, start, stop):
 
 
 @njit(cache=True)
-def sides_vary(design, column, cut, rows, n):
-    """Whether each side of a cut of ``rows[:n]`` can be split at all, without moving rows.
+def parts_vary(design, cells, threshold, rows, n):
+    """Whether each side of a rule of ``rows[:n]`` can be split at all, without moving rows.
 
     Returns
     -------
     left, right : bool
-        `any_column_varies` of the rows that a cut would send there.
+        `any_column_varies` of the rows with ``cells[i] <= threshold`` (`side_cells`) and of the
+        others.
     """
-    cells, threshold = side_cells(design, column, cut, rows, 0, n)
-    return parts_vary(design, cells, threshold, rows, n)
-
-
-@njit(cache=True)
-def parts_vary(design, cells, threshold, rows, n):
-    """`sides_vary`, of the rows with ``cells[i] <= threshold`` and of the others."""
     columns, varies = design.columns, design.varies
     first_left, first_right = -1, -1
     left, right = False, False
@@ -231,6 +225,17 @@ def column_range(design, column, rows, start, stop):
         low = x if x < low else low
         high = x if x > high else high
     return float(min(low, low2)), float(max(high, high2))
+
+
+@njit(cache=True)
+def linear_dimension(design, rows, start, stop):
+    """Sum of the sides of the box of ``rows[start:stop]``: the rate of a Mondrian process there."""
+    total = 0.0
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            low, high = column_range(design, j, rows, start, stop)
+            total += high - low
+    return total
 
 
 @njit(cache=True)

@@ -3,9 +3,18 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, partition_rows
+from pymc_trees.core.forest.design import any_column_varies, linear_dimension, partition_rows
 from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.fields import BITS, CLOSED, LEAF, LOG_COLUMNS, LOG_CUTS, SEAL, UNUSED
+from pymc_trees.core.forest.fields import (
+    BITS,
+    CLOSED,
+    LEAF,
+    LOG_COLUMNS,
+    LOG_CUTS,
+    SEAL,
+    TIME_TERMS,
+    UNUSED,
+)
 from pymc_trees.core.forest.mixed import column_of, n_codes
 from pymc_trees.core.forest.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.forest.seal import compute_seal
@@ -24,7 +33,7 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
         Room for one tree in preorder.
     """
     n_values = sizes.n_values
-    value = np.zeros((sizes.rows, 1 + n_values))
+    value = np.zeros((sizes.rows, sizes.fields))
     certificate = value[sizes.max_nodes :].reshape(-1)
     row, leaf = 0, 0
     log_cuts, log_columns = 0.0, 0.0
@@ -35,6 +44,8 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
             if column >= 0:
                 value[row, 0] = column
                 value[row, 1] = rule_value(design, column, trees.cut[node])
+                if sizes.timed:
+                    value[row, sizes.fields - 1] = trees.time[node]
                 log_cuts += trees.log_cut[node]
                 log_columns += trees.log_column[node]
             else:
@@ -49,11 +60,33 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
         value[k, 0] = UNUSED
     certificate[LOG_CUTS] = log_cuts
     certificate[LOG_COLUMNS] = log_columns
+    if sizes.timed:
+        add_time_terms(trees, nodes, certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start])
     if sizes.cache_fit:
         flat = fit.reshape(-1)
         certificate[sizes.fit_start : sizes.fit_start + flat.size] = flat
     certificate[SEAL] = compute_seal(value, sizes.max_nodes, fingerprint)
     return value
+
+
+@njit(cache=True)
+def add_time_terms(trees, nodes, terms):
+    """Add what times and boxes say of a Mondrian process with any lifetime, to zeros.
+
+    A split of a node with rate R from time s on has density ``R exp(-R (t - s))``, and a leaf has
+    none until the lifetime L with probability ``exp(-R (L - s))`` (Roy and Teh 2009).
+    """
+    for t in range(trees.roots.size):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            parent, rate = trees.parent[node], trees.rate[node]
+            start = trees.time[parent] if parent >= 0 else 0.0
+            if trees.column[node] >= 0:
+                terms[0] += np.log(rate) - rate * (trees.time[node] - start)
+                terms[2] = max(terms[2], trees.time[node])
+            else:
+                terms[0] += rate * start
+                terms[1] += rate
 
 
 @njit(cache=True)
@@ -107,6 +140,8 @@ def decode(value, design, weights, sizes, trees, rows, spare):
             kind = value[at, 0]
             trees.count[node] = stop - start
             trees.closed[node] = not any_column_varies(design, rows, start, stop)
+            if sizes.timed:
+                trees.rate[node] = linear_dimension(design, rows, start, stop)
             if kind == LEAF:
                 for v in range(sizes.n_values):
                     trees.values[node, v] = value[at, 1 + v]
@@ -123,9 +158,19 @@ def decode(value, design, weights, sizes, trees, rows, spare):
                 if log_cut == -np.inf or not split_leaf(trees, node, column, cut):
                     return False
                 trees.log_cut[node] = log_cut
-                trees.log_column[node] = log_column_probability(
-                    design, weights, column_of(design, column), rows, start, stop
-                )
+                if sizes.timed:
+                    trees.time[node] = value[at, sizes.fields - 1]
+                    parent = trees.parent[node]
+                    if not (
+                        trees.time[node] >= (trees.time[parent] if parent >= 0 else 0.0)
+                        and trees.time[node] < np.inf
+                    ):
+                        return False
+                    trees.log_column[node] = -log_cut - np.log(trees.rate[node])
+                else:
+                    trees.log_column[node] = log_column_probability(
+                        design, weights, column_of(design, column), rows, start, stop
+                    )
                 middle = partition_rows(design, column, cut, rows, start, stop, spare)
                 left, right = trees.left[node], trees.right[node]
                 starts[left], stops[left] = start, middle

@@ -12,15 +12,16 @@ field     split node              leaf                         unused row
           plus p times the way
 1         cut: ``x <= cut`` left  first leaf value             0
 2 .. K    0                       further leaf values          0
+last      split time (`timed`)    0, or as above               0
 ========= ======================= ============================ ==================
 
 ``K`` is the number of values of a leaf (1: mean; 2: mean and precision; K classes:
-probabilities), and ``fields = 1 + max(K, 1)``. Fields past ``K`` are where later splits keep more
-(a split time): a node reads only the fields of its kind of split.
+probabilities), and ``fields = 1 + max(K, 1)``, at least 3 when splits have times (`timed`, trees of
+a Mondrian process). A node reads only the fields of its kind of split.
 
 The way is 0 unless the layout is ``mixed``: the training columns have levels or missing cells. Then
 `mixed` says what 0 to 3 mean: to which side missing rows go, and whether field 1 is a cut or a set
-of levels, as an integer below 2**50.
+of levels, as an integer below 2**50. No layout is both ``mixed`` and ``timed``.
 
 Certificate, the rows after ``max_nodes``, read as one flat vector and padded with 0:
 
@@ -34,6 +35,8 @@ entries                             meaning
                                     under the split weights of the declaration
 3 .. 2 + ceil(leaves_max / 52)      bit b of word w is 1 when leaf 52 w + b (in preorder over the
                                     whole forest) is closed: its training rows are all alike
+next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log prior,
+                                    ``terms[0] - lifetime * terms[1]``, and the last split's time
 next ``n * K`` (``cache_fit`` only) the function's K outputs at the n training rows, row-major
 =================================== ==================================================
 
@@ -52,6 +55,7 @@ LOG_CUTS = 1
 LOG_COLUMNS = 2
 CLOSED = 3
 BITS = 52
+TIME_TERMS = 3
 
 
 class Layout(NamedTuple):
@@ -69,11 +73,13 @@ class Layout(NamedTuple):
     """Whether the certificate holds the function at the training rows."""
     mixed: bool = False
     """Whether the training columns have levels or missing cells."""
+    timed: bool = False
+    """Whether splits have times: trees of a Mondrian process."""
 
     @property
     def fields(self) -> int:
         """Entries of a row."""
-        return 1 + self.n_values
+        return 1 + max(self.n_values, 2 if self.timed else 1)
 
     @property
     def closed_words(self) -> int:
@@ -83,7 +89,7 @@ class Layout(NamedTuple):
     @property
     def fit_start(self) -> int:
         """Entry of the certificate where the cached function starts."""
-        return CLOSED + self.closed_words
+        return CLOSED + self.closed_words + (TIME_TERMS if self.timed else 0)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -103,6 +109,8 @@ class Sizes(NamedTuple):
     rows: int
     cache_fit: bool
     mixed: bool
+    fields: int
+    timed: bool
 
 
 def sizes(layout: Layout) -> Sizes:
@@ -116,4 +124,6 @@ def sizes(layout: Layout) -> Sizes:
         layout.shape[0],
         layout.cache_fit,
         layout.mixed,
+        layout.fields,
+        layout.timed,
     )

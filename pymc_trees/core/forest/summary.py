@@ -5,7 +5,7 @@ from numba import njit
 
 from pymc_trees.core.forest.design import design_of
 from pymc_trees.core.forest.encode import decode
-from pymc_trees.core.forest.fields import BITS, CLOSED, LOG_COLUMNS, LOG_CUTS
+from pymc_trees.core.forest.fields import BITS, CLOSED, LOG_COLUMNS, LOG_CUTS, TIME_TERMS
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -23,10 +23,15 @@ def summarise(value, sizes, fingerprint):
         Values of all leaves, in preorder.
     log_cuts, log_columns : float
         The certificate's sums; ``log_cuts`` is -inf when the value is not a sealed forest.
+    time_terms : (3,) float64
+        Those of `fields`; zeros for trees without times.
     """
+    time_terms = np.zeros(TIME_TERMS)
     if not is_sealed(value, sizes.max_nodes, fingerprint):
-        return np.zeros(1), np.zeros(1), np.empty((0, sizes.n_values)), -np.inf, 0.0
+        return np.zeros(1), np.zeros(1), np.empty((0, sizes.n_values)), -np.inf, 0.0, time_terms
     certificate = value[sizes.max_nodes :].reshape(-1)
+    if sizes.timed:
+        time_terms[:] = certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start]
     depth_of = np.empty(sizes.max_nodes, dtype=np.int32)  # a stack of open branches
     leaf_values = np.empty((sizes.max_nodes, sizes.n_values))
     split_counts = np.zeros(sizes.max_nodes + 1)
@@ -58,6 +63,7 @@ def summarise(value, sizes, fingerprint):
         leaf_values[:leaf].copy(),
         certificate[LOG_CUTS],
         certificate[LOG_COLUMNS],
+        time_terms,
     )
 
 

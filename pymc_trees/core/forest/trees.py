@@ -39,6 +39,10 @@ class Trees(NamedTuple):
     """(N,) float64: log probability of the column given the node; 0 in a leaf."""
     values: np.ndarray
     """(N, K) float64: leaf values; unused in a split node."""
+    time: np.ndarray
+    """(N,) float64: time of a split of a Mondrian process, else unused."""
+    rate: np.ndarray
+    """(N,) float64: linear dimension of the box of a Mondrian process' node, else unused."""
     leaf_of: np.ndarray
     """(m, n) uint32: the leaf of each training row in each tree."""
     free: np.ndarray
@@ -72,6 +76,8 @@ def make_trees(m, max_nodes, n_values, n_rows):
         np.zeros(max_nodes),
         np.zeros(max_nodes),
         np.zeros((max_nodes, n_values)),
+        np.zeros(max_nodes),
+        np.zeros(max_nodes),
         leaf_of,
         free,
         n_free,

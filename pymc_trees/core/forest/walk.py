@@ -40,8 +40,15 @@ class Node(NamedTuple):
     """What it adds to field 0, in units of p."""
     cut: float
     leaf_values: np.ndarray
+    """Of a leaf."""
+    rest: np.ndarray
+    """Fields after the cut or the leaf values."""
     rows: np.ndarray
     """Training rows that reach it."""
+    start: float
+    """Time of the parent's split, where splits have times; 0 at a root."""
+    time: float
+    """Time of its split, where splits have times; infinite otherwise."""
 
 
 class Expected(NamedTuple):
@@ -58,16 +65,22 @@ def walk(encoded: Encoded) -> list[Node]:
     starts = tree_starts(value, layout)
     nodes = []
     for tree in range(layout.m):
-        waiting = [np.arange(len(X))]
+        waiting = [(np.arange(len(X)), 0.0)]
         for row in range(starts[tree], starts[tree + 1]):
-            rows = waiting.pop()
+            rows, start = waiting.pop()
             way, column = divmod(int(value[row, 0]), X.shape[1])
             column = -1 if value[row, 0] < 0 else column
-            node = Node(row, tree, column, way, value[row, 1], value[row, 1:], rows)
+            leaf_values = value[row, 1 : 1 + layout.n_values]
+            rest = value[row, 2 if column >= 0 else 1 + layout.n_values :]
+            time = np.inf
+            if layout.timed and column >= 0:
+                rest, time = rest[:-1], rest[-1]
+            cut = value[row, 1]
+            node = Node(row, tree, column, way, cut, leaf_values, rest, rows, start, time)
             nodes.append(node)
             if column >= 0:
                 goes_left = sent_left(X[rows, column], node)
-                waiting += [rows[~goes_left], rows[goes_left]]
+                waiting += [(rows[~goes_left], time), (rows[goes_left], time)]
     return nodes
 
 
@@ -97,7 +110,8 @@ def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
     usable = (cells.min(axis=0) < cells.max(axis=0)) & (encoded.weights > 0)
     if node is None:
         return Expected(not usable.any(), 0.0, 0.0)
-    share = encoded.weights[node.column] / encoded.weights[usable].sum()
+    weights = np.ptp(cells, axis=0) if encoded.layout.timed else encoded.weights
+    share = weights[node.column] / weights[usable].sum()
     chance = chance_of(cells[:, node.column], node, encoded.kinds[node.column])
     return Expected(False, np.log(chance * (0.5 if encoded.layout.mixed else 1.0)), np.log(share))
 

@@ -1,7 +1,7 @@
 """Change: a split node gets a new column and cut, drawn from the prior given its rows.
 
-The number of split nodes does not change, and the density of the new rule cancels against its
-proposal, so that
+The number of split nodes does not change, nor do the times of splits, and the density of the new
+rule cancels against its proposal, so that
 
     ratio = p(subtree' without its top rule) / p(subtree without its top rule) * choice
 
@@ -12,8 +12,6 @@ choosing this kind of move.
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import parts_vary
-from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rules import draw_rule
 from pymc_trees.core.leaves.contract import add_sides, log_marginal
@@ -25,7 +23,14 @@ from pymc_trees.core.moves.subtree import (
     log_current,
     log_replaced,
 )
-from pymc_trees.core.priors.cgm import draw_column, log_stop
+from pymc_trees.core.priors.contract import (
+    Place,
+    draw_column,
+    log_column,
+    log_stop,
+    place_of,
+    survey_sides,
+)
 
 
 @njit(cache=True, inline="always")
@@ -53,8 +58,8 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
         )
     if changed == 1:
         trees.log_cut[top] = log_cut
-        trees.log_column[top] = log_column_probability(
-            design, prior.weights, column, work.rows, 0, n
+        trees.log_column[top] = log_column(
+            prior, design, column, log_cut, trees.rate[top], work.rows, 0, n
         )
     return changed
 
@@ -66,19 +71,21 @@ def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, to
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     left, right = trees.left[top], trees.right[top]
     n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[left], new_stats[right])
-    left_open, right_open = parts_vary(design, cells, threshold, rows, n)
-    open_after = census.open_leaves + left_open + right_open
-    open_after += int(closed[left]) + int(closed[right]) - 2
-    depth = trees.depth[left]
+    left_closed, right_closed, left_rate, right_rate = survey_sides(
+        prior, design, cells, threshold, rows, n
+    )
+    open_after = census.open_leaves - int(left_closed) - int(right_closed)
+    open_after += int(closed[left]) + int(closed[right])
+    depth, time = trees.depth[left], trees.time[top]
     log_ratio = (
         log_marginal(leaf, new_stats[left])
         + log_marginal(leaf, new_stats[right])
         - log_marginal(leaf, stats[left])
         - log_marginal(leaf, stats[right])
-        + log_stop(prior, depth, not left_open)
-        + log_stop(prior, depth, not right_open)
-        - log_stop(prior, depth, closed[left])
-        - log_stop(prior, depth, closed[right])
+        + log_stop(prior, Place(depth, time, left_rate, left_closed))
+        + log_stop(prior, Place(depth, time, right_rate, right_closed))
+        - log_stop(prior, place_of(trees, left))
+        - log_stop(prior, place_of(trees, right))
         + np.log(
             available_weight(weights, census.open_leaves, census.splits)
             / available_weight(weights, open_after, census.splits)
@@ -88,7 +95,8 @@ def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, to
         return 0
     trees.column[top], trees.cut[top] = code, cut
     trees.count[left], trees.count[right] = n_left, n - n_left
-    closed[left], closed[right] = not left_open, not right_open
+    closed[left], closed[right] = left_closed, right_closed
+    trees.rate[left], trees.rate[right] = left_rate, right_rate
     for d in range(stats.shape[1]):
         stats[left, d] = new_stats[left, d]
         stats[right, d] = new_stats[right, d]

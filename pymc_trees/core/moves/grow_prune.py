@@ -7,15 +7,14 @@ between proposal and prior. With d the leaf's depth, T the tree and T' the grown
             * [P(prune | T') / twigs(T')] / [P(grow | T) / open(T)]
 
 where s is ``p_stop(d + 1)``, or 1 for a child whose rows are all alike, ``open`` counts the
-leaves with a valid split and ``twigs`` the prunable nodes of the whole tree.
+leaves with a valid split and ``twigs`` the prunable nodes of the whole tree. The time of a split of
+a Mondrian process comes from the prior too, and cancels.
 """
 
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import parts_vary
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.rules import draw_rule
@@ -29,25 +28,35 @@ from pymc_trees.core.moves.census import (
     available_weight,
     pick,
 )
-from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+from pymc_trees.core.priors.contract import (
+    Place,
+    draw_column,
+    draw_time,
+    log_column,
+    log_split,
+    log_stop,
+    place_of,
+    survey_sides,
+)
 
 FULL = -1
 """Status of a grow that was accepted but found no room in the pool."""
 
 
 @njit(cache=True, inline="always")
-def log_grow_ratio(prior, depth, left_closed, right_closed, weights, census, parent_is_twig):
+def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
     """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
 
-    ``census`` counts the smaller tree; ``parent_is_twig`` says whether the parent of the grown
-    leaf can be pruned before the move.
+    ``place``, ``left``, ``right`` are those of the node and its children; ``census`` counts the
+    smaller tree; ``parent_is_twig`` says whether the parent of the grown leaf can be pruned before
+    the move.
     """
-    open_after = census.open_leaves - 1 + (not left_closed) + (not right_closed)
+    open_after = census.open_leaves - 1 + (not left.closed) + (not right.closed)
     log_prior = (
-        log_split(prior, depth)  # Lakshminarayanan2015 (4)-(5); column and cut cancel
-        + log_stop(prior, depth + 1, left_closed)
-        + log_stop(prior, depth + 1, right_closed)
-        - log_stop(prior, depth, False)
+        log_split(prior, place)  # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
+        + log_stop(prior, left)
+        + log_stop(prior, right)
+        - log_stop(prior, place)
     )
     back = weights[PRUNE] / (
         available_weight(weights, open_after, census.splits + 1)
@@ -82,18 +91,21 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     code, cut, log_cut = draw_rule(rng, design, column, rows, 0, n)
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[0], new_stats[1])
-    left_open, right_open = parts_vary(design, cells, threshold, rows, n)
-    left_closed, right_closed = not left_open, not right_open
+    left_closed, right_closed, left_rate, right_rate = survey_sides(
+        prior, design, cells, threshold, rows, n
+    )
     parent = trees.parent[node]
+    place = place_of(trees, node)
+    time = draw_time(rng, prior, place)
     log_ratio = (
         log_marginal(leaf, new_stats[0])
         + log_marginal(leaf, new_stats[1])
         - log_marginal(leaf, stats[node])
         + log_grow_ratio(
             prior,
-            trees.depth[node],
-            left_closed,
-            right_closed,
+            place,
+            Place(place.depth + 1, time, left_rate, left_closed),
+            Place(place.depth + 1, time, right_rate, right_closed),
             weights,
             census,
             parent >= 0 and is_twig(columns, trees.left, trees.right, parent),
@@ -101,14 +113,16 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     )
     if not accepts(rng, log_ratio):
         return 0
-    log_column = log_column_probability(design, prior.weights, column, rows, 0, n)
+    log_share = log_column(prior, design, column, log_cut, place.rate, rows, 0, n)
     if not split_leaf(trees, node, code, cut):
         return FULL
     trees.log_cut[node] = log_cut
-    trees.log_column[node] = log_column
+    trees.log_column[node] = log_share
+    trees.time[node] = time
     left, right = trees.left[node], trees.right[node]
     trees.count[left], trees.count[right] = n_left, n - n_left
     closed[left], closed[right] = left_closed, right_closed
+    trees.rate[left], trees.rate[right] = left_rate, right_rate
     for d in range(stats.shape[1]):
         stats[left, d] = new_stats[0, d]
         stats[right, d] = new_stats[1, d]
@@ -133,6 +147,7 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
             target -= 1
     left, right = lefts[node], rights[node]
     left_closed, right_closed = trees.closed[left], trees.closed[right]
+    place = place_of(trees, node)
     parent = trees.parent[node]
     sibling_is_leaf = False
     if parent >= 0:
@@ -149,9 +164,9 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
         - log_marginal(leaf, stats[right])
         - log_grow_ratio(
             prior,
-            trees.depth[node],
-            left_closed,
-            right_closed,
+            place,
+            place_of(trees, left),
+            place_of(trees, right),
             weights,
             smaller,
             sibling_is_leaf,

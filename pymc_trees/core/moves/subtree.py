@@ -1,22 +1,21 @@
 """A subtree whose rules were replaced: send its rows down again and compare.
 
 Every term that depends on the rows is added up anew: the density of each cut, the probability of
-each column among those that vary in its node, whether each leaf could have split, and the leaves'
-likelihood. A node whose cut leaves its new ``[min, max)`` has prior 0.
+each column among those that vary in its node, that of a split at its time or of none, and the
+likelihood of the leaves. A node whose cut leaves its new ``[min, max)`` has prior 0.
 """
 
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, partition_rows
-from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rows import all_rows, rows_below
 from pymc_trees.core.forest.rules import log_rule
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import available_weight
-from pymc_trees.core.priors.cgm import log_stop
+from pymc_trees.core.priors.contract import Place, log_column, log_split_at, log_stop, survey
 
 
 @njit(cache=True, inline="always")
@@ -33,14 +32,17 @@ def gather(trees, tree, top, work):
 def log_current(trees, prior, leaf, n_below, work):
     """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
     below, stats, column = work.below, work.stats, trees.column
-    log_cut, log_column, depth, closed = trees.log_cut, trees.log_column, trees.depth, trees.closed
+    log_cut, log_share, depth, closed = trees.log_cut, trees.log_column, trees.depth, trees.closed
+    times, rate, parent = trees.time, trees.rate, trees.parent
     total = 0.0
     for k in range(n_below):
         node = below[k]
+        start = times[parent[node]] if parent[node] >= 0 else 0.0
+        place = Place(depth[node], start, rate[node], closed[node])
         if column[node] >= 0:
-            total += log_cut[node] + log_column[node]
+            total += log_cut[node] + log_share[node] + log_split_at(prior, place, times[node])
         else:
-            total += log_stop(prior, depth[node], closed[node])
+            total += log_stop(prior, place)
             total += log_marginal(leaf, stats[node])
     return total
 
@@ -54,32 +56,37 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     """
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop
     columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
-    log_cut, log_column, closed, depth = work.log_cut, work.log_column, work.closed, trees.depth
-    new_stats, spare, weights = work.new_stats, work.spare, prior.weights
+    log_cut, log_share, closed, depth = work.log_cut, work.log_column, work.closed, trees.depth
+    new_stats, spare = work.new_stats, work.spare
+    times, rate, parent = trees.time, work.rate, trees.parent
     starts[below[0]], stops[below[0]] = 0, n
     total = 0.0
     for k in range(n_below):  # preorder: a node's rows are known before its children's
         node = below[k]
         start, stop = starts[node], stops[node]
         column = columns[node]
+        closed[node], rate[node] = survey(prior, design, rows, start, stop)
+        begin = times[parent[node]] if parent[node] >= 0 else 0.0
+        place = Place(depth[node], begin, rate[node], closed[node])
         if column >= 0:
             cut = cuts[node]
+            total += log_split_at(prior, place, times[node])
             if k > 0 or with_top:
                 log_cut[node] = log_rule(design, column, cut, rows, start, stop)
                 if log_cut[node] == -np.inf:
                     return -np.inf
-                log_column[node] = log_column_probability(
-                    design, weights, column_of(design, column), rows, start, stop
+                share_of = column_of(design, column)
+                log_share[node] = log_column(
+                    prior, design, share_of, log_cut[node], rate[node], rows, start, stop
                 )
-                total += log_cut[node] + log_column[node]
+                total += log_cut[node] + log_share[node]
             middle = partition_rows(design, column, cut, rows, start, stop, spare)
             left, right = lefts[node], rights[node]
             starts[left], stops[left] = start, middle
             starts[right], stops[right] = middle, stop
         else:
-            closed[node] = not any_column_varies(design, rows, start, stop)
             add_rows(leaf, rows, start, stop, new_stats[node])
-            total += log_stop(prior, depth[node], closed[node])
+            total += log_stop(prior, place)
             total += log_marginal(leaf, new_stats[node])
     return total
 
@@ -108,6 +115,7 @@ def commit(trees, tree, n_below, work):
         node = below[k]
         start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
+        trees.rate[node] = work.rate[node]
         if column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]

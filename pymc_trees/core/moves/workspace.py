@@ -32,6 +32,8 @@ class Workspace(NamedTuple):
     """(N,) bool: proposed ``Trees.closed``."""
     new_stats: np.ndarray
     """(N, D) float64: proposed statistics of leaves."""
+    rate: np.ndarray
+    """(N,) float64: proposed ``Trees.rate``."""
 
 
 def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
@@ -50,4 +52,5 @@ def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
         log_column=np.zeros(max_nodes),
         closed=np.zeros(max_nodes, dtype=np.bool_),
         new_stats=np.zeros((max_nodes, n_stats)),
+        rate=np.zeros(max_nodes),
     )

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import column_varies
+from pymc_trees.core.forest.design import any_column_varies, column_varies, parts_vary
+from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.priors.contract import register
 
 
 class CGMPrior(NamedTuple):
@@ -83,3 +85,64 @@ def draw_column(rng, prior, design, rows, start, stop):
             if target < 0.0:
                 break
     return last
+
+
+@njit(cache=True)
+def _survey(prior, design, rows, start, stop):
+    return not any_column_varies(design, rows, start, stop), 0.0
+
+
+@njit(cache=True)
+def _survey_sides(prior, design, cells, threshold, rows, n):
+    left, right = parts_vary(design, cells, threshold, rows, n)
+    return not left, not right, 0.0, 0.0
+
+
+@njit(cache=True)
+def _log_split(prior, place):
+    return log_split(prior, place.depth)
+
+
+@njit(cache=True)
+def _log_stop(prior, place):
+    return log_stop(prior, place.depth, place.closed)
+
+
+@njit(cache=True)
+def _no_time(rng, prior, place):
+    return 0.0
+
+
+@njit(cache=True)
+def _log_split_at(prior, place, time):
+    return log_split(prior, place.depth)
+
+
+@njit(cache=True)
+def _log_column(prior, design, column, log_cut, rate, rows, start, stop):
+    return log_column_probability(design, prior.weights, column, rows, start, stop)
+
+
+@njit(cache=True)
+def _column_weight(prior, column, extent):
+    return prior.weights[column]
+
+
+@njit(cache=True)
+def _renew_no_times(rng, prior, trees, nodes, n_nodes):
+    pass
+
+
+register(
+    CGMPrior,
+    survey=_survey,
+    survey_sides=_survey_sides,
+    log_split=_log_split,
+    log_stop=_log_stop,
+    draw_time=_no_time,
+    log_split_at=_log_split_at,
+    draw_column=draw_column,
+    log_column=_log_column,
+    column_weight=_column_weight,
+    renew_times=_renew_no_times,
+)

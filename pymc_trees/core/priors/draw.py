@@ -3,11 +3,17 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, partition_rows
+from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.rules import draw_rule
-from pymc_trees.core.priors.cgm import draw_column, log_split
+from pymc_trees.core.priors.contract import (
+    draw_column,
+    draw_time,
+    log_column,
+    log_split,
+    place_of,
+    survey,
+)
 
 
 @njit(cache=True)
@@ -31,8 +37,9 @@ def draw_tree(rng, trees, tree, design, prior, rows, spare):
         node = stack[height]
         start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
-        trees.closed[node] = not any_column_varies(design, rows, start, stop)
-        if trees.closed[node] or np.log(rng.random()) >= log_split(prior, trees.depth[node]):
+        trees.closed[node], trees.rate[node] = survey(prior, design, rows, start, stop)
+        place = place_of(trees, node)
+        if place.closed or np.log(rng.random()) >= log_split(prior, place):
             for k in range(start, stop):
                 trees.leaf_of[tree, rows[k]] = node
             continue
@@ -41,9 +48,10 @@ def draw_tree(rng, trees, tree, design, prior, rows, spare):
         if not split_leaf(trees, node, code, cut):
             return False
         trees.log_cut[node] = log_cut
-        trees.log_column[node] = log_column_probability(
-            design, prior.weights, column, rows, start, stop
+        trees.log_column[node] = log_column(
+            prior, design, column, log_cut, place.rate, rows, start, stop
         )
+        trees.time[node] = draw_time(rng, prior, place)
         middle = partition_rows(design, code, cut, rows, start, stop, spare)
         left, right = trees.left[node], trees.right[node]
         starts[left], stops[left] = start, middle

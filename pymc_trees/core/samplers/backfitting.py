@@ -11,6 +11,7 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis import metropolis_move
 
 
@@ -37,6 +38,8 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
         if kind >= 0:
             proposed[kind] += 1
             accepted[kind] += outcome
-        draw_leaves(leaf, rng, trees, t, nodes, preorder(trees, roots[t], nodes), stats)
+        n_nodes = preorder(trees, roots[t], nodes)
+        draw_leaves(leaf, rng, trees, t, nodes, n_nodes, stats)
+        renew_times(rng, prior, trees, nodes, n_nodes)
     next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
     return True

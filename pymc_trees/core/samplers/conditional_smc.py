@@ -55,6 +55,7 @@ def grow_particles(
     closed = not design.varies.any()
     for c in range(n_particles):
         start_particle(particles, c, closed, root_stats, log_m)
+        particles.rate[c, 0] = trees.rate[trees.roots[tree]]
     particles.reference[0] = trees.roots[tree]
     if proposal == OPTIMAL:
         choose_columns(rng, look, design, trees, tree, nodes)

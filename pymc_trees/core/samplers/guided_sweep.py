@@ -27,6 +27,7 @@ from pymc_trees.core.leaves.contract import add_rows, draw_leaves, next_tree
 from pymc_trees.core.leaves.guided import fill_guide, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.moves.census import pick
+from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_growth import FULL
 from pymc_trees.core.samplers.particle_sweep import plant
@@ -119,7 +120,9 @@ def guided_sweep(
             outcome[0] += 1.0
             if not plant(trees, t, particles, chosen, stats, nodes):
                 return False
-        draw_leaves(leaf, rng, trees, t, nodes, preorder(trees, roots[t], nodes), stats)
+        n_nodes = preorder(trees, roots[t], nodes)
+        draw_leaves(leaf, rng, trees, t, nodes, n_nodes, stats)
+        renew_times(rng, prior, trees, nodes, n_nodes)
         old = t
     if old >= 0:
         next_tree(leaf, trees, old, -1, nodes, 0, stats)

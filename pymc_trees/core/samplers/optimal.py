@@ -30,7 +30,7 @@ from pymc_trees.core.forest.mixed import column_of, is_mixed
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.cells import weigh_cells
 from pymc_trees.core.leaves.normal_cells import PROPOSES
-from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.priors.contract import column_weight, log_split, log_stop
 from pymc_trees.core.samplers.bins import Bins
 from pymc_trees.core.samplers.tables import Tables, make_node_tables
 
@@ -176,7 +176,7 @@ def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
 
 
 @njit(cache=True)
-def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
+def weigh_splits(look, bins, prior, leaf, cells, unit, place, power):
     """Fill the weights of all intervals of the columns looked at; the log of the normaliser.
 
     Parameters
@@ -189,7 +189,7 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
     columns, first, last = look.columns, look.first, look.last
     weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.gain
     edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
-    offsets, s = bins.offsets, prior.weights
+    offsets, weights = bins.offsets, prior.weights
     log_factor, used, share, by_prior = look.log_factor, look.used, look.share, look.by_prior
     n = look.n_columns[0]
     weigh_cells(leaf, cells, offsets, columns, n, power, unit, look.room, gain, log_factor)
@@ -198,10 +198,9 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
     for a in range(n):
         j = columns[a]
         first[a], last[a] = 0, 0
-        s_j = s[j]
-        if share < 1.0 and not used[j]:
-            s_j /= share
-        if by_prior[a] and s_j > 0.0:  # one interval, with the marginal likelihood as it is
+        rarity = share if share < 1.0 and not used[j] else 1.0
+        if by_prior[a] and weights[j] > 0.0:  # one interval, with the marginal likelihood as it is
+            s_j = weights[j] / rarity
             last[a] = 1
             weight[a, 0], total[a], log_mass[a] = 1.0, 1.0, np.log(s_j)
             spread += s_j
@@ -209,7 +208,7 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
             continue
         offset = offsets[j]
         n_codes = offsets[j + 1] - offset
-        if n_codes < 2 or s[j] <= 0.0:
+        if n_codes < 2 or weights[j] <= 0.0:
             continue
         low, high = 0, n_codes - 1
         while low < high and cells[0, a, low] == 0:
@@ -222,14 +221,15 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
         first[a], last[a] = begin, high
         sum_a = _blend(a, offset, begin, high, lengths, ahead, gain, weight)
         total[a] = sum_a
-        spread += s_j
         span = edges[offset + high] - edges[offset + begin]
+        s_j = column_weight(prior, j, span) / rarity
+        spread += s_j
         log_mass[a] = log_factor[a] + np.log(s_j * sum_a / span)
         largest = max(largest, log_mass[a])
-    stop = log_stop(prior, depth, False)
+    stop = log_stop(prior, place)
     if spread == 0.0:
         return stop
-    log_p = log_split(prior, depth) - np.log(spread)
+    log_p = log_split(prior, place) - np.log(spread)
     largest = max(largest + log_p, stop)
     sum_all = np.exp(stop - largest)
     for a in range(n):
@@ -240,10 +240,10 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, depth, power):
 
 
 @njit(cache=True)
-def draw_interval(rng, look, prior, depth, log_total):
+def draw_interval(rng, look, prior, place, log_total):
     """Draw from the weights just filled: place of the column or `STOP`, interval, log q."""
     first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
-    stop = log_stop(prior, depth, False)
+    stop = log_stop(prior, place)
     u = rng.random() - np.exp(stop - log_total)
     chosen = STOP
     if u >= 0.0:
@@ -271,10 +271,10 @@ def _log_q(look, a, k, log_total):
 
 
 @njit(cache=True)
-def find_interval(look, bins, prior, depth, log_total, column, cut):
+def find_interval(look, bins, prior, place, log_total, column, cut):
     """As `draw_interval`, of an outcome that is known."""
     if column == STOP:
-        return STOP, 0, log_stop(prior, depth, False) - log_total
+        return STOP, 0, log_stop(prior, place) - log_total
     columns, offsets = look.columns, bins.offsets
     for a in range(look.n_columns[0]):
         if columns[a] == column and look.by_prior[a]:

@@ -3,14 +3,20 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, partition_rows
-from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.leaves.cells import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.grow_prune import FULL
-from pymc_trees.core.priors.cgm import log_split, log_stop
+from pymc_trees.core.priors.contract import (
+    Place,
+    draw_time,
+    log_column,
+    log_split,
+    log_stop,
+    survey,
+)
 from pymc_trees.core.samplers.cut_in_interval import cut_in_interval
 from pymc_trees.core.samplers.optimal import (
     STOP,
@@ -51,7 +57,8 @@ def grow_particle(
 
         p_split P(column) P(cut) p(rows left) p(rows right) / (p(rows) q(split, column, cut))
 
-    and ``p_stop / q(stop)`` for a leaf (Lakshminarayanan 2015, eq. 11, for any proposal).
+    and ``p_stop / q(stop)`` for a leaf (Lakshminarayanan 2015, eq. 11, for any proposal). The time
+    of a split comes from the prior given that there is one, and cancels.
 
     Parameters
     ----------
@@ -68,11 +75,13 @@ def grow_particle(
     rows = particles.rows[c]
     start, stop = particles.start[c, node], particles.stop[c, node]
     depth, log_m = particles.depth[c, node], particles.log_m[c, node]
-    code, cut, log_new = STOP, 0.0, 0.0
+    place = Place(depth, particles.begin[c, node], particles.rate[c, node], False)
+    code, cut, time, log_new = STOP, 0.0, 0.0, 0.0
     if replay:
         source = particles.reference[node]
         if trees.column[source] >= 0:
             code, cut = int(trees.column[source]), trees.cut[source]
+            time = trees.time[source]
     if proposal == OPTIMAL:
         columns, n_columns, tables = look.columns, look.n_columns[0], look.tables
         unit = tables.unit
@@ -83,19 +92,19 @@ def grow_particle(
             find_by_prior(look, design, rows, start, stop)
             power = tempering(leaf, rows, start, stop)
             cells = tables.cells[table]
-            log_total = weigh_splits(look, bins, prior, leaf, cells, unit, depth, power)
+            log_total = weigh_splits(look, bins, prior, leaf, cells, unit, place, power)
             look.root[0] = log_total if node == 0 else np.nan
         known = np.nan
         if replay:
             column = STOP if code == STOP else column_of(design, code)
-            place, k, log_q = find_interval(look, bins, prior, depth, log_total, column, cut)
+            at, k, log_q = find_interval(look, bins, prior, place, log_total, column, cut)
             known = cut
         else:
-            place, k, log_q = draw_interval(rng, look, prior, depth, log_total)
-        if place == STOP:
+            at, k, log_q = draw_interval(rng, look, prior, place, log_total)
+        if at == STOP:
             release_table(tables, c, node)
-        elif look.by_prior[place]:
-            column = columns[place]
+        elif look.by_prior[at]:
+            column = columns[at]
             if replay:
                 log_q += log_rule(design, code, cut, rows, start, stop)
             else:
@@ -103,7 +112,7 @@ def grow_particle(
                 log_q += log_density
             log_new = log_new_column(look, column)
         else:
-            column = columns[place]
+            column = columns[at]
             cut, log_density = cut_in_interval(
                 rng,
                 design,
@@ -111,7 +120,7 @@ def grow_particle(
                 leaf,
                 tables.cells[table],
                 unit,
-                place,
+                at,
                 column,
                 k,
                 rows,
@@ -127,14 +136,14 @@ def grow_particle(
                 code = draw_side(rng, design, column)
     elif replay:
         log_q = log_q_prior(
-            design, prior, depth, code, cut, rows, start, stop, proposal == EMPIRICAL
+            design, prior, place, code, cut, rows, start, stop, proposal == EMPIRICAL
         )
     else:
         code, cut, log_q = draw_from_prior(
-            rng, design, prior, depth, rows, start, stop, proposal == EMPIRICAL
+            rng, design, prior, place, rows, start, stop, proposal == EMPIRICAL
         )
     if code == STOP:
-        particles.log_w[c] += log_stop(prior, depth, False) - log_q
+        particles.log_w[c] += log_stop(prior, place) - log_q
         return 0
     left = particles.n_nodes[c]
     right = left + 1
@@ -145,15 +154,16 @@ def grow_particle(
         particles.log_w[c] = -np.inf
         particles.waiting[c] = particles.n_nodes[c]
         return 0
-    log_column = log_column_probability(
-        design, prior.weights, column_of(design, code), rows, start, stop
-    )
+    column = column_of(design, code)
+    log_share = log_column(prior, design, column, log_cut, place.rate, rows, start, stop)
+    if not replay:
+        time = draw_time(rng, prior, place)
     middle = partition_rows(design, code, cut, rows, start, stop, spare)
     particles.column[c, node] = code
     particles.cut[c, node] = cut
     particles.left[c, node] = left
     particles.log_cut[c, node] = log_cut
-    particles.log_column[c, node] = log_column
+    particles.log_column[c, node] = log_share
     stats = particles.stats[c]
     add_rows(leaf, rows, start, middle, stats[left])
     add_rows(leaf, rows, middle, stop, stats[right])
@@ -164,8 +174,9 @@ def grow_particle(
         particles.depth[c, child] = depth + 1
         particles.start[c, child] = start if side == 0 else middle
         particles.stop[c, child] = middle if side == 0 else stop
-        particles.closed[c, child] = not any_column_varies(
-            design, rows, particles.start[c, child], particles.stop[c, child]
+        particles.begin[c, child] = time
+        particles.closed[c, child], particles.rate[c, child] = survey(
+            prior, design, rows, particles.start[c, child], particles.stop[c, child]
         )
         particles.log_m[c, child] = log_marginal(leaf, stats[child])
     particles.n_nodes[c] = right + 1
@@ -173,8 +184,8 @@ def grow_particle(
         particles.reference[left] = trees.left[source]
         particles.reference[right] = trees.right[source]
     particles.log_w[c] += (
-        log_split(prior, depth)
-        + log_column
+        log_split(prior, place)
+        + log_share
         + log_cut
         + particles.log_m[c, left]
         + particles.log_m[c, right]

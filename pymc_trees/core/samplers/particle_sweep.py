@@ -6,6 +6,7 @@ from numba import njit
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import NONE, preorder
 from pymc_trees.core.leaves.contract import draw_values, next_tree
+from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_growth import FULL
 
@@ -31,6 +32,7 @@ def plant(trees, tree, particles, c, stats, nodes):
         start, stop = particles.start[c, k], particles.stop[c, k]
         trees.count[node] = stop - start
         trees.closed[node] = particles.closed[c, k]
+        trees.rate[node] = particles.rate[c, k]
         for d in range(stats.shape[1]):
             stats[node, d] = particles.stats[c, k, d]
         column = particles.column[c, k]
@@ -43,6 +45,7 @@ def plant(trees, tree, particles, c, stats, nodes):
         trees.log_cut[node] = particles.log_cut[c, k]
         trees.log_column[node] = particles.log_column[c, k]
         left = particles.left[c, k]
+        trees.time[node] = particles.begin[c, left]
         nodes[left] = trees.left[node]
         nodes[left + 1] = trees.right[node]
     return True
@@ -110,9 +113,11 @@ def particle_sweep(
             outcome[0] += 1.0
             if not plant(trees, t, particles, chosen, stats, nodes):
                 return False
-        for k in range(preorder(trees, roots[t], nodes)):
+        n_nodes = preorder(trees, roots[t], nodes)
+        for k in range(n_nodes):
             if column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], values[nodes[k]])
+        renew_times(rng, prior, trees, nodes, n_nodes)
         old = t
     if old >= 0:
         next_tree(leaf, trees, old, -1, nodes, 0, stats)

@@ -32,6 +32,10 @@ class Particles(NamedTuple):
     """(C, M) float64: as in `Trees`."""
     log_column: np.ndarray
     """(C, M) float64."""
+    begin: np.ndarray
+    """(C, M) float64: time of the parent's split, 0 at a root."""
+    rate: np.ndarray
+    """(C, M) float64: as in `Trees`."""
     stats: np.ndarray
     """(C, M, D) float64: statistics of the node's rows."""
     log_m: np.ndarray
@@ -63,6 +67,8 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
         closed=np.empty(shape, dtype=np.bool_),
         log_cut=np.empty(shape),
         log_column=np.empty(shape),
+        begin=np.zeros(shape),
+        rate=np.zeros(shape),
         stats=np.empty((*shape, n_stats)),
         log_m=np.empty(shape),
         rows=np.empty((n_particles, n_rows), dtype=np.uint32),
@@ -109,6 +115,8 @@ def copy_particle(particles, source, target):
         particles.closed[target, k] = particles.closed[source, k]
         particles.log_cut[target, k] = particles.log_cut[source, k]
         particles.log_column[target, k] = particles.log_column[source, k]
+        particles.begin[target, k] = particles.begin[source, k]
+        particles.rate[target, k] = particles.rate[source, k]
         particles.stats[target, k] = particles.stats[source, k]
         particles.log_m[target, k] = particles.log_m[source, k]
         particles.queue[target, k] = particles.queue[source, k]

@@ -3,12 +3,17 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import any_column_varies, design_of
+from pymc_trees.core.forest.design import (
+    any_column_varies,
+    design_of,
+    float_design,
+    linear_dimension,
+)
 from pymc_trees.core.forest.encode import encode, fit_of
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
-from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.draw import draw_tree
+from pymc_trees.core.priors.mondrian import make_mondrian
 
 
 @njit(cache=True)
@@ -25,10 +30,9 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
 
 
 @njit(cache=True)
-def draw_value(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, leaf, sizes):
+def draw_value(rng, X, grid, offsets, fingerprint, kinds, prior, leaf, sizes):
     """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``."""
-    design = design_of(X, grid, offsets, kinds, weights)
-    prior = make_prior(alpha, beta, weights)
+    design = design_of(X, grid, offsets, kinds, prior.weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
@@ -36,7 +40,8 @@ def draw_value(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, 
     if not draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
         raise ValueError(
             "A forest drawn from the prior has more nodes than max_nodes: declare it with a larger "
-            "max_nodes, or with a smaller alpha or larger beta."
+            "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "
+            "lifetime."
         )
     fit = np.empty((sizes.n_rows, sizes.n_values))
     fit_of(trees, fit)
@@ -50,9 +55,26 @@ def stumps_value(X, grid, offsets, fingerprint, kinds, weights, centre, sizes):
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows).astype(np.uint32)
     closed = not any_column_varies(design, rows, 0, sizes.n_rows)
+    rate = linear_dimension(design, rows, 0, sizes.n_rows)
     for t in range(sizes.m):
         trees.values[trees.roots[t]] = centre
         trees.closed[trees.roots[t]] = closed
+        trees.rate[trees.roots[t]] = rate
     fit = np.empty((sizes.n_rows, sizes.n_values))
     fit_of(trees, fit)
     return encode(trees, design, sizes, fingerprint, fit, np.empty(sizes.max_nodes, dtype=np.int32))
+
+
+@njit(cache=True)
+def mean_nodes(rng, X, lifetimes):
+    """Mean number of nodes of trees of Mondrian processes, one of each lifetime."""
+    n, p = X.shape
+    design = float_design(X, np.empty(0), np.empty(0, dtype=np.int64), np.ones(p))
+    rows, spare = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
+    nodes = np.empty(2 * n - 1, dtype=np.int32)
+    total = 0
+    for lifetime in lifetimes:
+        trees = make_trees(1, 2 * n - 1, 1, n)
+        draw_tree(rng, trees, 0, design, make_mondrian(lifetime, 0.0, np.ones(p)), rows, spare)
+        total += preorder(trees, 0, nodes)
+    return total / lifetimes.size

@@ -21,10 +21,9 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.design import draw_cut
-from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
-from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop
+from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
 from pymc_trees.core.samplers.optimal import STOP, rule_from_prior
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
@@ -40,7 +39,7 @@ def log_gap_probability(design, column, cut, rows, start, stop):
 
 
 @njit(cache=True)
-def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
+def draw_from_prior(rng, design, prior, place, rows, start, stop, empirical):
     """Stop, or a split from the prior (its cut from the empirical proposal).
 
     Returns
@@ -50,9 +49,9 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
     cut, log_q : float
         Cut, and log probability of the outcome.
     """
-    log_p = log_split(prior, depth)
+    log_p = log_split(prior, place)
     if np.log(rng.random()) >= log_p:
-        return STOP, 0.0, log_stop(prior, depth, False)
+        return STOP, 0.0, log_stop(prior, place)
     column = draw_column(rng, prior, design, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
         values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
@@ -61,18 +60,19 @@ def draw_from_prior(rng, design, prior, depth, rows, start, stop, empirical):
         code = draw_side(rng, design, column)
     else:
         code, cut, _ = draw_rule(rng, design, column, rows, start, stop)
-    return code, cut, log_q_prior(design, prior, depth, code, cut, rows, start, stop, empirical)
+    return code, cut, log_q_prior(design, prior, place, code, cut, rows, start, stop, empirical)
 
 
 @njit(cache=True)
-def log_q_prior(design, prior, depth, code, cut, rows, start, stop, empirical):
+def log_q_prior(design, prior, place, code, cut, rows, start, stop, empirical):
     """Log probability of an outcome under `draw_from_prior`."""
     if code == STOP:
-        return log_stop(prior, depth, False)
-    log_q = log_split(prior, depth)
+        return log_stop(prior, place)
     column = column_of(design, code)
-    log_q += log_column_probability(design, prior.weights, column, rows, start, stop)
+    log_cut = log_rule(design, code, cut, rows, start, stop)
+    log_q = log_split(prior, place)
+    log_q += log_column(prior, design, column, log_cut, place.rate, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
         log_q += log_side(design)
         return log_q + log_gap_probability(design, column, cut, rows, start, stop)
-    return log_q + log_rule(design, code, cut, rows, start, stop)
+    return log_q + log_cut

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.leaves.contract import log_marginal
+from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.samplers.ancestors import draw_ancestors
 from pymc_trees.core.samplers.expansion import last_place
 from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
@@ -90,9 +92,12 @@ def top_down_smc(
     n_particles = particles.log_w.size
     ancestors = np.empty(n_particles, dtype=np.int64)
     log_m = log_marginal(leaf, root_stats)
-    closed = not design.varies.any()
+    n = particles.rows.shape[1]
+    all_rows(n, spare)
+    closed, rate = survey(prior, design, spare, 0, n)
     for c in range(n_particles):
         start_particle(particles, c, closed, root_stats, log_m)
+        particles.rate[c, 0] = rate
         particles.log_w[c] = log_m  # line 4
     if proposal == OPTIMAL:
         look.root[0] = np.nan

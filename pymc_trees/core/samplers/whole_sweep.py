@@ -17,6 +17,7 @@ from pymc_trees.core.leaves.laplace_fit import draw_proposal
 from pymc_trees.core.leaves.whole import fit_tree, log_likelihood_at, log_weight
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis import metropolis_move
 
 
@@ -45,6 +46,8 @@ def copy_nodes(source, target):
     target.log_cut[:] = source.log_cut
     target.log_column[:] = source.log_column
     target.values[:] = source.values
+    target.time[:] = source.time
+    target.rate[:] = source.rate
     target.free[:] = source.free
     target.n_free[:] = source.n_free
 
@@ -102,6 +105,7 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
         if np.log(rng.random()) < new_weight - weight:
             values, total = present, new_total
         _close_tree(trees, nodes, n_nodes, values)
+        renew_times(rng, prior, trees, nodes, n_nodes)
         leaf.total[0] = total
         for i in range(n):
             for k in range(n_values):

@@ -1,0 +1,165 @@
+"""The Mondrian process on the boxes of the training rows, up to a lifetime (Roy and Teh 2009).
+
+A node whose rows have a box of linear dimension R (the sum of its sides) is split after a time
+that is exponential with rate R, counted from the split of its parent, and is a leaf when that
+exceeds the lifetime L (Lakshminarayanan 2016, alg. 5.1-5.2 and 6.1-6.2); the column is drawn in
+proportion to its side, the cut uniformly on it. So given the time s of its parent's split
+
+    p(no split) = exp(-R (L - s)),    p(split at t) = R exp(-R (t - s)),    s < t < L.
+
+Times are part of the tree. A move keeps those of the nodes it keeps, a new node draws its own from
+``p(t | split)``, and all are renewed after each move: given the rest, that of a node with children
+of rates R1 and R2 has a density proportional to ``exp((R1 + R2 - R) t)`` from s to the earliest
+split of a child.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.design import column_range, linear_dimension
+from pymc_trees.core.priors.contract import register
+
+
+class MondrianProcess(NamedTuple):
+    """Numbers of the prior."""
+
+    lifetime: float
+    weights: np.ndarray
+    """(p,) of equal weights: columns are chosen by their extent alone."""
+
+
+@njit(cache=True)
+def make_mondrian(lifetime, unused, weights):
+    """Prior with the given numbers; ``unused`` stands where a depth prior has its second."""
+    return MondrianProcess(lifetime, weights)
+
+
+@njit(cache=True)
+def truncated_exponential(rng, rate, width):
+    """Exponential number below ``width``, given its rate, which may be 0 or negative."""
+    u = rng.random()
+    step = abs(rate)
+    if step * width < 1e-12:
+        return u * width
+    below = -np.log1p(u * np.expm1(-step * width)) / step
+    below = min(below, width)
+    return below if rate > 0.0 else width - below
+
+
+@njit(cache=True)
+def survey(prior, design, rows, start, stop):
+    """Whether a node's rows are all alike, and the linear dimension of their box."""
+    rate = linear_dimension(design, rows, start, stop)
+    return rate == 0.0, rate
+
+
+@njit(cache=True)
+def survey_sides(prior, design, parting, cut, rows, n):
+    """`survey` of both sides of a cut of ``rows[:n]``, neither of them empty."""
+    columns, varies = design.columns, design.varies
+    left_rate, right_rate = 0.0, 0.0
+    for j in range(columns.shape[0]):
+        if not varies[j]:
+            continue
+        cells = columns[j]
+        low, low2, high, high2 = np.inf, np.inf, -np.inf, -np.inf
+        for k in range(n):
+            x = float(cells[rows[k]])
+            if parting[rows[k]] <= cut:
+                low, high = min(low, x), max(high, x)
+            else:
+                low2, high2 = min(low2, x), max(high2, x)
+        left_rate += high - low
+        right_rate += high2 - low2
+    return left_rate == 0.0, right_rate == 0.0, left_rate, right_rate
+
+
+@njit(cache=True)
+def log_split(prior, place):
+    """Log probability of a split before the lifetime ends."""
+    return np.log(-np.expm1(-place.rate * (prior.lifetime - place.time)))
+
+
+@njit(cache=True)
+def log_stop(prior, place):
+    """Log probability of no split before the lifetime ends."""
+    return -place.rate * (prior.lifetime - place.time)
+
+
+@njit(cache=True)
+def draw_time(rng, prior, place):
+    """Time of a split before the lifetime ends."""
+    return place.time + truncated_exponential(rng, place.rate, prior.lifetime - place.time)
+
+
+@njit(cache=True)
+def log_split_at(prior, place, time):
+    """Log density of the time of the first split; -inf after the lifetime."""
+    if time > prior.lifetime:
+        return -np.inf
+    return np.log(place.rate) - place.rate * (time - place.time)
+
+
+@njit(cache=True)
+def draw_column(rng, prior, design, rows, start, stop):
+    """Column in proportion to its extent in the node."""
+    target = rng.random() * linear_dimension(design, rows, start, stop)
+    last = 0
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            low, high = column_range(design, j, rows, start, stop)
+            if high > low:
+                last = j  # rounding may leave something over after the last
+                target -= high - low
+                if target < 0.0:
+                    break
+    return last
+
+
+@njit(cache=True)
+def log_column(prior, design, column, log_cut, rate, rows, start, stop):
+    """Log of the column's share of the linear dimension; cuts have one over its extent."""
+    return -log_cut - np.log(rate)
+
+
+@njit(cache=True)
+def column_weight(prior, column, extent):
+    """Extent."""
+    return extent
+
+
+@njit(cache=True)
+def renew_times(rng, prior, trees, nodes, n_nodes):
+    """One Gibbs step for the time of each split, parents first."""
+    column, time, rate, parent = trees.column, trees.time, trees.rate, trees.parent
+    left, right = trees.left, trees.right
+    for k in range(n_nodes):
+        node = nodes[k]
+        if column[node] < 0:
+            continue
+        low = time[parent[node]] if parent[node] >= 0 else 0.0
+        high = prior.lifetime
+        a, b = left[node], right[node]
+        if column[a] >= 0:
+            high = min(high, time[a])
+        if column[b] >= 0:
+            high = min(high, time[b])
+        slope = rate[a] + rate[b] - rate[node]
+        time[node] = low + truncated_exponential(rng, -slope, high - low)
+
+
+register(
+    MondrianProcess,
+    survey=survey,
+    survey_sides=survey_sides,
+    log_split=log_split,
+    log_stop=log_stop,
+    draw_time=draw_time,
+    log_split_at=log_split_at,
+    draw_column=draw_column,
+    log_column=log_column,
+    column_weight=column_weight,
+    renew_times=renew_times,
+)

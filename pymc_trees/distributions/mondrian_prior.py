@@ -1,0 +1,123 @@
+"""`MondrianPrior`: the Mondrian process as a tree prior, and what it asks of the other settings."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.forest.mixed import MISSING
+
+DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
+"""``alpha, beta`` of the front-ends, when nobody gave any."""
+
+
+@dataclass(frozen=True, eq=False)
+class MondrianPrior:
+    """Mondrian process on the boxes of the training rows: a ``tree_prior`` of `DecisionTree`.
+
+    A node splits after a waiting time that is exponential with the sum of the sides of the box of
+    its training rows as rate, counted from the split of its parent (time 0 for the root); it is a
+    leaf when the time of the split would exceed ``lifetime``. The column is drawn in proportion to
+    the box's sides, the cut uniformly on the side. So the scale of the columns of ``X`` matters:
+    the wider a column, the more splits it gets. Trees grow with the spread of the rows and not with
+    their number: restricted to fewer rows, a tree has the law of a tree grown on those.
+
+    The times of the splits are part of the forest's value and are sampled with the trees.
+
+    Parameters
+    ----------
+    lifetime : float or scalar random variable, positive
+        Time at which the process ends. A box with sides ``l_1, ..., l_p`` that is filled with rows
+        is cut into ``(1 + lifetime * l_1) * ... * (1 + lifetime * l_p)`` parts on average.
+
+    Raises
+    ------
+    ValueError
+        A ``lifetime`` that is not positive and finite.
+    TypeError
+        A ``lifetime`` that is no number and no scalar random variable.
+
+    Notes
+    -----
+    ``alpha``, ``beta``, ``split_prior`` and ``n_cuts`` belong to the default tree prior and are
+    refused beside this one, as are columns with levels or missing cells. All samplers of forests
+    take it: the moves grow, prune, change and swap, and whole trees by particles. A move looks at
+    every column of its rows, so that with many columns it costs more than under the default prior.
+    A random ``lifetime`` is best sampled by `pymc.Slice`: it cannot be shorter than the time of the
+    last split, a wall at which NUTS diverges.
+
+    New rows outside the box of the training rows fall to the side of each cut on which they lie.
+    That uncertainty grows there is a matter of the estimators `MondrianForestRegressor` and
+    `MondrianForestClassifier`.
+
+    References
+    ----------
+    Roy and Teh (2009). The Mondrian process. Advances in Neural Information Processing Systems 21.
+    Lakshminarayanan (2016). Decision Trees and Forests: A Probabilistic Perspective. PhD thesis,
+    UCL, section 5.3, algorithms 5.1 and 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> y = [0.0, 0.1, 1.1, 1.0]
+    >>> with pm.Model() as model:
+    ...     mu = pmt.DecisionTree("mu", X, y, tree_prior=pmt.MondrianPrior(2.0))
+    ...     obs = pm.Normal("y", mu, 0.5, observed=y, shape=mu.shape)
+    >>> pm.draw(model["mu_forest"], random_seed=1).shape[1]  # column, cut or value, time
+    3
+    """
+
+    lifetime: Any
+
+    def __post_init__(self):
+        value = self.lifetime
+        if isinstance(value, Variable):
+            if value.ndim != 0:
+                raise TypeError(f"lifetime must be a scalar, but has {value.ndim} dimensions.")
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise TypeError(f"lifetime={value!r} must be a number or a scalar random variable.")
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(
+                f"lifetime={value}: must be positive and finite; the longer, the larger the trees."
+            )
+
+
+def check_tree_prior(
+    tree_prior, alpha, beta, split_prior, n_cuts, X: np.ndarray, kinds: np.ndarray
+) -> MondrianPrior | None:
+    """A tree prior other than that of alpha and beta, alone; None for that one."""
+    if tree_prior is None:
+        return None
+    if isinstance(tree_prior, type) and issubclass(tree_prior, MondrianPrior):
+        raise TypeError("tree_prior is the class MondrianPrior: give MondrianPrior(lifetime).")
+    if not isinstance(tree_prior, MondrianPrior):
+        raise TypeError(
+            f"tree_prior={tree_prior!r}: must be None, for the prior of alpha and beta, or "
+            "pymc_trees.MondrianPrior(lifetime)."
+        )
+    given = [v for v in (alpha, beta) if isinstance(v, Variable)]
+    if given or (alpha, beta) not in DEPTH_DEFAULTS:
+        raise ValueError(
+            "alpha and beta are those of the default tree prior: leave them out beside "
+            "tree_prior=MondrianPrior(...), whose lifetime says how large trees are."
+        )
+    if split_prior is not None:
+        raise ValueError(
+            "split_prior: a Mondrian process chooses columns by their extent. Leave it out, and "
+            "rescale the columns of X to have them split more or less often."
+        )
+    if n_cuts is not None:
+        raise ValueError(
+            "n_cuts: the cuts of a Mondrian process lie anywhere on a column. Leave it out."
+        )
+    if len(kinds):  # a box has sides of numbers
+        odd = np.flatnonzero((kinds != 0) | (X == MISSING).any(axis=0)).tolist()
+        raise NotImplementedError(
+            f"tree_prior: a Mondrian process cuts numbers, and the columns {odd} of X have levels "
+            "or missing cells. Encode levels as numbers and fill in or drop missing cells, or "
+            "leave tree_prior out: the default takes both."
+        )
+    return tree_prior
