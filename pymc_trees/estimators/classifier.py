@@ -10,6 +10,7 @@ from pymc_trees.core.mondrian.categories import add_class_probabilities, make_ca
 from pymc_trees.estimators.checks import finite, positive, whole_number
 from pymc_trees.estimators.draws import predictive_data
 from pymc_trees.estimators.forest import MondrianForest
+from pymc_trees.estimators.rows import need_no_check
 
 
 class MondrianForestClassifier(ClassifierMixin, MondrianForest):
@@ -173,8 +174,9 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
 
     def _checked(self, X, y, reset, classes=None):
         """Rows and class numbers; sets `classes_` where ``reset``."""
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
-        check_classification_targets(y)
+        if reset or not need_no_check(self, X, y, "iubU"):
+            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
+            check_classification_targets(y)
         if reset:
             self.classes_ = np.unique(y) if classes is None else classes
         codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)

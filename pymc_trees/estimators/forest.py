@@ -1,13 +1,16 @@
 """What both forests share: settings, growing, leaves and paths."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed, effective_n_jobs
+from numba.typed import List
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pymc_trees.core.mondrian.extend import extend_tree
+from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.tree import (
     COUNT_LIMIT,
@@ -27,6 +30,10 @@ _WORTH_A_THREAD = 2000
 
 class MondrianForest(BaseEstimator):
     """Trees, the rows they have seen, and their generators."""
+
+    _in_python: list[tuple[Any, Any]]
+    _packed: Any
+    _moved: np.ndarray
 
     def _run(self, function, tasks, work):
         """Results of a function on each tuple of arguments, in threads where that pays."""
@@ -52,9 +59,11 @@ class MondrianForest(BaseEstimator):
         self._scaling = Scaling(self.scaling, X)
         self._rows = Rows(X.shape[1], label_type)
         seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
-        seeds = np.random.SeedSequence(seed).spawn(n_trees)
-        self._generators = [np.random.default_rng(s) for s in seeds]
-        self._trees = [(make_tree(X.shape[1], lifetime, 1, 1), self._empty_labels()) for _ in seeds]
+        seeds = np.random.SeedSequence(seed).spawn(n_trees + 1)
+        *self._generators, self._common = [np.random.default_rng(s) for s in seeds]
+        self._trees = [
+            (make_tree(X.shape[1], lifetime, 1, 1), self._empty_labels()) for _ in range(n_trees)
+        ]
         self.n_samples_seen_ = 0
 
     def _learn(self, X, y):
@@ -75,6 +84,8 @@ class MondrianForest(BaseEstimator):
                 ],
                 work,
             )
+        elif work < _WORTH_A_THREAD:
+            self._extend_all(start)
         else:
             self._trees = self._run(
                 extend_tree,
@@ -85,6 +96,37 @@ class MondrianForest(BaseEstimator):
                 work,
             )
         self.n_samples_seen_ = rows.n
+
+    def _extend_all(self, start):
+        """Extend all trees by few rows: one call, since each costs more than a row does."""
+        if self._packed is None:
+            self._packed = List(self._trees)
+        rows = self._rows
+        extend_forest(
+            self._common, self._packed, self._rules, rows.X, rows.y, start, rows.n, self._moved
+        )
+
+    @property
+    def _trees(self) -> list[tuple[Any, Any]]:
+        """(tree, labels) of each tree; their arrays are those of `_packed`, where there is one."""
+        if self._moved.any():
+            for t in np.flatnonzero(self._moved):
+                self._in_python[t] = self._packed[t]
+            self._moved[:] = False
+        return self._in_python
+
+    @_trees.setter
+    def _trees(self, trees):
+        self._in_python, self._packed = trees, None
+        self._moved = np.zeros(len(trees), dtype=np.bool_)
+
+    def __getstate__(self):
+        """Without what can be packed again."""
+        state = dict(super().__getstate__())
+        if "_packed" in state:
+            state |= {"_in_python": list(self._trees), "_packed": None}
+            state["_moved"] = self._moved.copy()
+        return state
 
     def _box(self):
         """(2, features) least and largest values seen, scaled."""

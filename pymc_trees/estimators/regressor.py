@@ -8,6 +8,7 @@ from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import ROOT
 from pymc_trees.estimators.checks import finite, one_of, positive
 from pymc_trees.estimators.predictive import MixtureForest, add_moments_of
+from pymc_trees.estimators.rows import need_no_check
 
 
 class MondrianForestRegressor(RegressorMixin, MixtureForest):
@@ -182,7 +183,10 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         return self
 
     def _checked(self, X, y, reset):
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", y_numeric=True)
+        if reset or not (need_no_check(self, X, y, "f") and np.isfinite(y).all()):
+            X, y = validate_data(
+                self, X, y, reset=reset, dtype=np.float64, order="C", y_numeric=True
+            )
         return X, y.astype(np.float64)
 
     def _update(self, X, y):

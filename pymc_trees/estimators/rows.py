@@ -8,6 +8,26 @@ def plain(X):
     return np.require(np.asarray(X), np.float64, ["C", "A", "W"])
 
 
+def need_no_check(forest, X, y, kinds):
+    """Whether rows for a fitted forest are such that scikit-learn's checks would pass them as is.
+
+    They take longer than a row does in all trees. ``kinds`` are those of y's dtype.
+    """
+    return (
+        type(X) is np.ndarray
+        and type(y) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.shape[1] == forest.n_features_in_
+        and y.shape == X.shape[:1]
+        and len(X) > 0
+        and y.dtype.kind in kinds
+        and X.flags.c_contiguous
+        and not hasattr(forest, "feature_names_in_")
+        and bool(np.isfinite(X).all())
+    )
+
+
 class Rows:
     """Rows and labels in arrays that double as needed."""
 

@@ -106,6 +106,30 @@ def test_online_predictions_have_the_law_of_the_batch(rng, forest):
     assert stats.ks_2samp(*laws).pvalue > 1e-4
 
 
+def test_few_rows_take_the_short_way_to_the_same_end(rng, forest):
+    """Lists, which scikit-learn's checks turn into arrays, and arrays that need no check."""
+    forest, label, predict = forest
+    X, y = rows(rng, 60)
+    y = label(y).astype(int if label(y).dtype == bool else float)
+    array, lists = feed(copy.deepcopy(forest), X, y, 60), copy.deepcopy(forest)
+    for x, value in zip(X, y):
+        more = {"classes": [0, 1]} if y.dtype == int else {}
+        lists.partial_fit([list(x)], [value], **more)
+    np.testing.assert_array_equal(predict(array, X), predict(lists, X))
+    before = array.n_samples_seen_
+    for bad_X, bad_y in (
+        (np.full((1, 3), np.nan), y[:1]),
+        (X[:1, :2].copy(), y[:1]),
+        (X[:1], y[:2]),
+        (X[0], y[:1]),
+        (X[:0], y[:0]),
+        (X[:1], y[:1] + (7 if y.dtype == int else np.inf)),
+    ):
+        with pytest.raises(ValueError):
+            array.partial_fit(bad_X, bad_y)
+    assert array.n_samples_seen_ == before
+
+
 def test_leaves_and_paths(rng, forest):
     forest, kind, _ = forest
     X, y = rows(rng)

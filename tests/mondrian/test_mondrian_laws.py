@@ -16,10 +16,16 @@ from mondrian_twin import (
     hierarchy_law,
     lifetime_law,
     live,
+    make,
     rules,
     stream,
 )
+from numba.typed import List
 from scipy import stats
+
+from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
+from pymc_trees.core.mondrian.grow import grow_tree
+from pymc_trees.core.mondrian.tree import USED
 
 P = 1e-5
 TREES = 8000
@@ -199,3 +205,28 @@ def test_large_trees_are_sound(rng, kind, settings):
         for start in (0, 150, 300):
             tree, _ = stream(rng, many, y, rule, lifetime, start)
             check_tree(tree, many, y, rule)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_one_call_extends_all_trees_of_a_list(rng, kind):
+    """The same trees, bit for bit, as one after another with the same generator."""
+    data, rule = rng.normal(size=(80, 3)), rule_of(kind, 3)
+    y = rng.normal(size=80) if kind == "numbers" else rng.integers(0, 2, 80)
+    one_by_one = [grow_tree(rng, *make(data, y), rule, data, y, 5) for _ in range(4)]
+    together = List([tuple(part._replace(**_copies(part)) for part in t) for t in one_by_one])
+    first, second = np.random.default_rng(1), np.random.default_rng(1)
+    moved = np.zeros(4, dtype=bool)
+    for row in range(5, 80):
+        for t, tree in enumerate(one_by_one):
+            one_by_one[t] = extend_tree(first, *tree, rule, data, y, row, row + 1)
+        extend_forest(second, together, rule, data, y, row, row + 1, moved)
+    assert moved.all()
+    for tree, other in zip(one_by_one, together):
+        for part, same in zip(tree, other):
+            for array, copy in zip(part, same):
+                used = tree[0].state[USED]
+                np.testing.assert_array_equal(array[:used], copy[:used])
+
+
+def _copies(part):
+    return {name: getattr(part, name).copy() for name in part._fields}

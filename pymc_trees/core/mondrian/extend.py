@@ -187,3 +187,22 @@ def extend_tree(rng, tree, labels, rules, X, y, start, stop):
         shorten(tree, labels, rules.max_leaves)
     tree.state[ROWS] = stop
     return tree, labels
+
+
+@njit(cache=True, nogil=True)
+def extend_forest(rng, trees, rules, X, y, start, stop, moved):
+    """Every tree of a list extended by rows ``start`` to ``stop``, in one call.
+
+    Parameters
+    ----------
+    trees : typed list of (tree, labels)
+        Written to where a tree has new arrays.
+    moved : (trees,) bool
+        Set for those.
+    """
+    for t in range(len(trees)):
+        old, labels = trees[t]
+        tree, labels = extend_tree(rng, old, labels, rules, X, y, start, stop)
+        if tree.column.size != old.column.size or tree.next_row.size != old.next_row.size:
+            trees[t] = (tree, labels)
+            moved[t] = True
