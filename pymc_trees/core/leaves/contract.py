@@ -140,7 +140,7 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
     )
 
 
-@overload(join_sides)
+@overload(join_sides, inline="always")
 def _join_sides(leaf, leaf_of, left, right, stats, out):
     kernel = typed_kernel(leaf, "join_sides")
     return kernel and (
@@ -162,7 +162,7 @@ def _draw_values(leaf, rng, stats, out):
     return kernel and (lambda leaf, rng, stats, out: kernel(leaf, rng, stats, out))
 
 
-@overload(draw_leaves)
+@overload(draw_leaves, inline="always")
 def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
     kernel = typed_kernel(leaf, "draw_leaves")
     return kernel and (
@@ -178,14 +178,14 @@ def _log_likelihood(leaf, trees):
     return kernel and (lambda leaf, trees: kernel(leaf, trees))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _add_statistics(leaf, leaf_of, left, right, stats, out):
     """`join_sides` of sums over rows."""
     for d in range(stats.shape[1]):
         out[d] = stats[left, d] + stats[right, d]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _draw_each(leaf, rng, trees, tree, nodes, n_nodes, stats):
     """`draw_leaves` where leaves are independent given their statistics."""
     column, values = trees.column, trees.values
