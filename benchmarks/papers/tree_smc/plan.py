@@ -44,7 +44,7 @@ def islands(name):
 
 def against_cgm(name):
     """Figure 3.6: five islands, and a chain."""
-    for particles in (100, *SIZES[2:]):
+    for particles in (100, 200, *SIZES[2:]):
         yield Run("smc", particles, 5, "prior", "node")
     for particles in OPTIMAL_SIZES[1:]:
         yield Run("smc", particles, 5, "optimal", "node")
