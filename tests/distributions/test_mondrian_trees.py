@@ -208,13 +208,15 @@ X_SMALL = np.array([[0.0, 1.0], [1.0, 0.5], [3.0, 0.2]])
         ({"n_cuts": 5}, ValueError, "n_cuts"),
         ({"tree_prior": pmt.MondrianPrior}, TypeError, "lifetime"),
         ({"tree_prior": 2.0}, TypeError, "tree_prior"),
+        ({"split_rules": ["continuous", "onehot"]}, NotImplementedError, r"tree_prior.*\[1\]"),
+        ({"X": [[0.0, np.nan], [1.0, 0.5], [3.0, 0.2]]}, NotImplementedError, r"tree_prior.*\[1\]"),
     ],
 )
 @pytest.mark.parametrize("front_end", [pmt.BART, pmt.DecisionTree])
 def test_what_does_not_go_with_it(front_end, settings, error, message):
-    settings = {"tree_prior": pmt.MondrianPrior(1.0)} | settings
+    settings = {"X": X_SMALL, "tree_prior": pmt.MondrianPrior(1.0)} | settings
     with pm.Model(), pytest.raises(error, match=message):
-        front_end("mu", X_SMALL, leaf=pmt.NormalLeaf(0, 1), **settings)
+        front_end("mu", leaf=pmt.NormalLeaf(0, 1), **settings)
 
 
 @pytest.mark.parametrize("lifetime", [0, -1.0, np.inf, np.nan])

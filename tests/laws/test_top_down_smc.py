@@ -23,6 +23,7 @@ from naive.laws import EVERY, law, leaf_of
 from numba import njit
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
+from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.ancestors import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.expansion import EXPANSIONS
 from pymc_trees.core.samplers.proposals import PROPOSALS
@@ -91,9 +92,13 @@ def run_many(
     return DONE
 
 
-def run(name, leaf, proposal, expansion, scheme, threshold, n_bins=100, max_stages=100):
+def run(
+    name, leaf, proposal, expansion, scheme, threshold, n_bins=100, max_stages=100, lifetime=None
+):
     """Log evidence, weights, partition codes and number of resampling steps of many runs."""
     setup = with_float_cells(make_setup(EVERY[name], leaf))
+    if lifetime is not None:
+        setup = setup._replace(prior=make_mondrian(lifetime, 0.0, setup.prior.weights))
     if leaf == "normal":  # no tree is open: the rows are the target itself
         setup = setup._replace(leaf=setup.leaf._replace(r=EVERY[name].y.copy()))
     tools = make_tools(setup, PARTICLES, proposal, "multinomial", 1.0, n_bins)
@@ -128,6 +133,21 @@ def run(name, leaf, proposal, expansion, scheme, threshold, n_bins=100, max_stag
     return status, log_z + log_constant(setup.leaf), weights, codes, resampled[0]
 
 
+def weigh_partitions(codes, n, weights):
+    """The partitions met, and their total weight in each run."""
+    distinct, place = np.unique(codes, return_inverse=True)
+    shares = np.zeros((RUNS, distinct.size))
+    np.add.at(shares, (np.arange(RUNS)[:, None], place.reshape(codes.shape)), weights)
+    return [partition_of(code, n) for code in distinct], shares
+
+
+def partitions_gap(states, shares, listed):
+    """Distance from the list, of its common partitions."""
+    assert all(state in listed for state in states)
+    common = [k for k, state in enumerate(states) if listed[state] > 0.02]
+    return gap(batch_means(shares[:, common], 60), np.array([listed[states[k]] for k in common]))
+
+
 def check(name, leaf, *settings, **options):
     """Compare many runs with the list."""
     problem = EVERY[name]
@@ -139,16 +159,8 @@ def check(name, leaf, *settings, **options):
     evidence = gap(batch_means(ratio, 60)[:, None], np.ones(1))
     assert evidence.within(Z, 0.1), evidence
 
-    distinct, place = np.unique(codes, return_inverse=True)
-    states = [partition_of(code, n) for code in distinct]
-    shares = np.zeros((RUNS, len(states)))
-    np.add.at(shares, (np.arange(RUNS)[:, None], place.reshape(codes.shape)), weights)
-    shares *= ratio[:, None]
-    listed = law(name, leaf).partitions
-    assert all(state in listed for state in states)
-    common = [k for k, state in enumerate(states) if listed[state] > 0.02]
-    wanted = np.array([listed[states[k]] for k in common])
-    partitions = gap(batch_means(shares[:, common], 60), wanted)
+    states, shares = weigh_partitions(codes, n, weights * ratio[:, None])
+    partitions = partitions_gap(states, shares, law(name, leaf).partitions)
     assert partitions.within(Z, 0.05), partitions
 
     above = np.triu_indices(n, 1)
@@ -164,6 +176,23 @@ def test_evidence_and_weighted_trees(k):
     threshold = 1.0 if SETTINGS[k][0] == "optimal" else (1.0, 0.5, 0.8)[k // 3 % 3]
     _, resampled = check(NAMES[k % 7], LEAVES[(k + k // 12) % 3], *SETTINGS[k], threshold)
     assert resampled > 0
+
+
+@pytest.mark.parametrize("name, proposal", [("gaps", "optimal")])
+def test_under_a_mondrian_process(name, proposal):
+    """Evidence and weighted trees where splits have times."""
+    problem = EVERY[name]
+    partitions, *_, log_evidence = o.MondrianLaw(problem.X, 0.5).posterior(problem.normal())
+    status, log_z, weights, codes, _ = run(
+        name, "normal", proposal, "node", "systematic", 0.8, lifetime=0.5
+    )
+    assert status == DONE
+    ratio = np.exp(log_z - log_evidence)
+    evidence = gap(batch_means(ratio, 60)[:, None], np.ones(1))
+    assert evidence.within(Z, 0.1), evidence
+    met, shares = weigh_partitions(codes, problem.n, weights * ratio[:, None])
+    found = partitions_gap(met, shares, partitions)
+    assert found.within(Z, 0.05), found
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
