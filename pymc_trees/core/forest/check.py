@@ -137,11 +137,11 @@ def check_unused(encoded, nodes):
 def parts_rows(encoded, node):
     """Whether both children have rows, and the cut is one the prior can draw."""
     x = encoded.X[node.rows, node.column]
-    left = sent_left(x, node)
+    left = sent_left(x, node.way, node.cut)
     present = x[x != MISSING]
     if not (left.any() and not left.all() and present.size):
         return False
-    apart = len(set(sent_left(present, node))) == 1
+    apart = len(set(sent_left(present, node.way, node.cut))) == 1
     if node.way >= 2:
         every = 2.0 ** abs(encoded.kinds[node.column]) - 1
         return 0 <= node.cut <= every and (not apart or node.cut in (0.0, every))

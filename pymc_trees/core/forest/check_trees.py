@@ -12,7 +12,7 @@ from pymc_trees.core.forest.check import sentences
 from pymc_trees.core.forest.design import Design
 from pymc_trees.core.forest.mixed import MISSING
 from pymc_trees.core.forest.trees import NONE, Trees
-from pymc_trees.core.forest.walk import Node, chance_of, sent_left
+from pymc_trees.core.forest.walk import chance_of, sent_left
 
 Rows = dict[int, np.ndarray]
 """Training rows by node, in the order nodes are met."""
@@ -89,7 +89,7 @@ def lefts(design: Design, code: int, cut: float, rows: np.ndarray) -> np.ndarray
     way, column = divmod(int(code), len(design.columns))
     x = design.columns[column, rows].astype(float)
     x[x == getattr(design, "missing", MISSING)] = MISSING
-    return sent_left(x, Node(0, 0, column, way, cut, np.empty(0), rows))
+    return sent_left(x, way, cut)
 
 
 def varying(design: Design, rows: np.ndarray) -> np.ndarray:
@@ -143,9 +143,8 @@ def check_tree_terms(trees, design, weights, rows):
                     return f"Node {node}: its column {column} does not vary among its rows."
                 x = design.columns[column, reached].astype(float)
                 x[x == getattr(design, "missing", MISSING)] = MISSING
-                split = Node(0, 0, column, way, trees.cut[node], np.empty(0), reached)
                 kinds = getattr(design, "kinds", None)
-                chance = chance_of(x, split, 0 if kinds is None else kinds[column])
+                chance = chance_of(x, way, trees.cut[node], 0 if kinds is None else kinds[column])
                 share = weights[column] / weights[varies].sum()
                 expected = (np.log(chance * (1.0 if kinds is None else 0.5)), np.log(share))
             if not np.allclose((trees.log_cut[node], trees.log_column[node]), expected):

@@ -79,7 +79,7 @@ def walk(encoded: Encoded) -> list[Node]:
             node = Node(row, tree, column, way, cut, leaf_values, rest, rows, start, time)
             nodes.append(node)
             if column >= 0:
-                goes_left = sent_left(X[rows, column], node)
+                goes_left = sent_left(X[rows, column], way, cut)
                 waiting += [(rows[~goes_left], time), (rows[goes_left], time)]
     return nodes
 
@@ -95,13 +95,13 @@ def cells_of(X: np.ndarray, grid: list[np.ndarray] | None) -> np.ndarray:
     return np.where(X == MISSING, X, np.column_stack(cells))
 
 
-def sent_left(x: np.ndarray, node: Node) -> np.ndarray:
+def sent_left(x: np.ndarray, way: int, cut: float) -> np.ndarray:
     """Which cells of a split's column go left."""
-    if node.way < 2:
-        left = x <= node.cut
+    if way < 2:
+        left = x <= cut
     else:
-        left = np.array([int(node.cut) >> int(max(v, 0)) & 1 == 1 for v in x], dtype=bool)
-    return np.where(x == MISSING, node.way % 2 == 1, left)
+        left = np.array([int(cut) >> int(max(v, 0)) & 1 == 1 for v in x], dtype=bool)
+    return np.where(x == MISSING, way % 2 == 1, left)
 
 
 def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
@@ -112,18 +112,18 @@ def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
         return Expected(not usable.any(), 0.0, 0.0)
     weights = np.ptp(cells, axis=0) if encoded.layout.timed else encoded.weights
     share = weights[node.column] / weights[usable].sum()
-    chance = chance_of(cells[:, node.column], node, encoded.kinds[node.column])
+    chance = chance_of(cells[:, node.column], node.way, node.cut, encoded.kinds[node.column])
     return Expected(False, np.log(chance * (0.5 if encoded.layout.mixed else 1.0)), np.log(share))
 
 
-def chance_of(x: np.ndarray, node: Node, kind: int) -> float:
+def chance_of(x: np.ndarray, way: int, cut: float, kind: int) -> float:
     """Density of a split given its column, whose cells are ``x``, and the side of missing rows."""
     present = np.unique(x[x != MISSING])
     chance = 1.0
     if (x == MISSING).any():
         apart = 1.0 if len(present) == 1 else 1.0 / (1 + len(present))
-        levels_apart = node.way >= 2 and len(set(sent_left(x[x != MISSING], node))) == 1
-        if levels_apart or (node.way < 2 and abs(node.cut) == EVERY):
+        levels_apart = way >= 2 and len(set(sent_left(x[x != MISSING], way, cut))) == 1
+        if levels_apart or (way < 2 and abs(cut) == EVERY):
             return apart
         chance -= apart
     if kind == 0:
