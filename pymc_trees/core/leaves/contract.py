@@ -140,7 +140,8 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
     )
 
 
-@overload(join_sides, inline="always")
+# Never inlined: numba 0.68 loses assignments around an inlined overload (`test_detailed_balance`).
+@overload(join_sides)
 def _join_sides(leaf, leaf_of, left, right, stats, out):
     kernel = typed_kernel(leaf, "join_sides")
     return kernel and (
@@ -162,7 +163,7 @@ def _draw_values(leaf, rng, stats, out):
     return kernel and (lambda leaf, rng, stats, out: kernel(leaf, rng, stats, out))
 
 
-@overload(draw_leaves, inline="always")
+@overload(draw_leaves)
 def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
     kernel = typed_kernel(leaf, "draw_leaves")
     return kernel and (
