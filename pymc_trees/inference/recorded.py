@@ -1,7 +1,18 @@
 """What `pymc.sample` would have recorded of points that were found another way."""
 
+import time
+
+import arviz_base
 import numpy as np
 import pymc as pm
+import xarray as xr
+from pymc.backends.arviz import (
+    coords_and_dims_for_inferencedata,
+    find_constants,
+    find_observations,
+)
+
+from pymc_trees._version import __version__
 
 
 def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
@@ -31,6 +42,28 @@ def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, n
                 out[variable.name] = np.empty((*points.shape, *np.shape(value)), value.dtype)
             out[variable.name][at] = value
     return out
+
+
+def data_tree(model: pm.Model, groups: dict, started: float, **attributes) -> xr.DataTree:
+    """Groups of a run, the model's observed and constant data, and attributes.
+
+    ``started`` is the reading of `time.perf_counter` when the run began.
+    """
+    coords, dims = coords_and_dims_for_inferencedata(model)
+    groups = groups | {
+        "observed_data": find_observations(model),
+        "constant_data": find_constants(model),
+    }
+    idata = arviz_base.from_dict(
+        {name: group for name, group in groups.items() if group}, coords=coords, dims=dims
+    )
+    idata.attrs.update(
+        inference_library="pymc_trees",
+        inference_library_version=__version__,
+        sampling_time=time.perf_counter() - started,
+        **attributes,
+    )
+    return idata
 
 
 def check_var_names(model: pm.Model, var_names) -> list[str] | None:

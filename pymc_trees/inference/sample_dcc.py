@@ -4,20 +4,13 @@ import os
 import time
 import warnings
 
-import arviz_base
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc.backends.arviz import (
-    coords_and_dims_for_inferencedata,
-    find_constants,
-    find_observations,
-)
 from rich.progress import track
 
-from pymc_trees._version import __version__
 from pymc_trees.inference.dcc import DCC, Combined, Settings
-from pymc_trees.inference.recorded import recorded
+from pymc_trees.inference.recorded import data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_settings
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
@@ -142,30 +135,15 @@ def sample_dcc(
     made = iterate(dcc, iterations, progressbar)
     combined = dcc.combine()
     labels, points = draw_points(dcc, combined, rng, settings.chains, draws)
-    posterior = recorded(model, points)
-    coords, dims = coords_and_dims_for_inferencedata(model)
     groups = {
-        "posterior": posterior,
+        "posterior": recorded(model, points),
         "sample_stats": {
             "topology": labels,
             "n_leaves": np.char.count(labels, "L"),
         },
-        "observed_data": find_observations(model),
-        "constant_data": find_constants(model),
     }
-    idata = arviz_base.from_dict(
-        {name: group for name, group in groups.items() if group},
-        coords=coords,
-        dims=dims,
-    )
+    idata = data_tree(model, groups, started, iterations=made, local_draws=settings.local_draws)
     idata["topologies"] = xr.DataTree(describe(dcc, combined))
-    idata.attrs.update(
-        inference_library="pymc_trees",
-        inference_library_version=__version__,
-        sampling_time=time.perf_counter() - started,
-        iterations=made,
-        local_draws=settings.local_draws,
-    )
     return idata
 
 

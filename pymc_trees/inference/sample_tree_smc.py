@@ -3,19 +3,12 @@
 import time
 import warnings
 
-import arviz_base
 import joblib
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc.backends.arviz import (
-    coords_and_dims_for_inferencedata,
-    find_constants,
-    find_observations,
-)
 from rich.progress import track
 
-from pymc_trees._version import __version__
 from pymc_trees.core.samplers.ancestors import SCHEMES
 from pymc_trees.core.samplers.expansion import EXPANSIONS
 from pymc_trees.core.samplers.particle_growth import FULL
@@ -23,12 +16,13 @@ from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.top_down import LOST, UNFINISHED
 from pymc_trees.core.samplers.weights import log_sum_exp
 from pymc_trees.inference.islands import COMBINATIONS, choose_draws
-from pymc_trees.inference.recorded import check_var_names, recorded
-from pymc_trees.inference.settings import check_choice, check_number, check_share
+from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
+from pymc_trees.inference.settings import check_number, check_share
 from pymc_trees.inference.smc_statistics import smc_statistics
 from pymc_trees.inference.tree_model import read_tree
 from pymc_trees.inference.tree_smc import Island, Settings, run_island
 from pymc_trees.step_methods.too_large import ForestTooLargeError
+from pymc_trees.step_methods.whole_trees import check_choice
 
 
 def sample_tree_smc(
@@ -177,22 +171,13 @@ def sample_tree_smc(
     points = np.empty(island.shape, dtype=object)
     for at in np.ndindex(points.shape):
         points[at] = {forest.value_name: found[island[at]].values[number[at]]}
-    coords, dims = coords_and_dims_for_inferencedata(model)
-    groups = {
-        "posterior": recorded(model, points, var_names),
-        "observed_data": find_observations(model),
-        "constant_data": find_constants(model),
-    }
-    idata = arviz_base.from_dict(
-        {name: group for name, group in groups.items() if group}, coords=coords, dims=dims
-    )
-    idata["sample_stats"] = xr.DataTree(smc_statistics(found, log_z, island, number))
-    idata.attrs.update(
-        inference_library="pymc_trees",
-        inference_library_version=__version__,
-        sampling_time=time.perf_counter() - started,
+    idata = data_tree(
+        model,
+        {"posterior": recorded(model, points, var_names)},
+        started,
         log_marginal_likelihood=float(log_sum_exp(log_z) - np.log(len(log_z))),
     )
+    idata["sample_stats"] = xr.DataTree(smc_statistics(found, log_z, island, number))
     return idata
 
 

@@ -22,13 +22,6 @@ def check_number(name: str, value, least: int) -> int:
     return int(value)
 
 
-def check_choice(name: str, value, choices) -> str:
-    """One of some words."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
-    return value
-
-
 def check_share(name: str, value) -> float:
     """A number from 0 to 1."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -3,7 +3,12 @@
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.resampling import SCHEMES
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.step_methods.whole_trees import WholeTrees, check_batch, check_num_particles
+from pymc_trees.step_methods.whole_trees import (
+    WholeTrees,
+    check_batch,
+    check_choice,
+    check_num_particles,
+)
 
 
 class ParticleGibbs(SweepStep):
@@ -91,8 +96,8 @@ class ParticleGibbs(SweepStep):
     ):
         super().__init__(vars, **options)
         num_particles = check_num_particles(num_particles)
-        _check("proposal", proposal, PROPOSALS)
-        _check("resampling", resampling, SCHEMES)
+        check_choice("proposal", proposal, PROPOSALS)
+        check_choice("resampling", resampling, SCHEMES)
         self.batch = check_batch(batch)
         self.whole_trees = {
             forest.name: WholeTrees(forest, num_particles, proposal, resampling)
@@ -109,8 +114,3 @@ class ParticleGibbs(SweepStep):
 
 
 PGBART = ParticleGibbs
-
-
-def _check(argument, value, choices):
-    if value not in choices:
-        raise ValueError(f"{argument}={value!r}: choose from {list(choices)}.")

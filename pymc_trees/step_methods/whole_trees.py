@@ -102,6 +102,13 @@ def check_num_particles(num_particles) -> int:
     return int(num_particles)
 
 
+def check_choice(argument: str, value, choices) -> str:
+    """One of some words, or an error."""
+    if value not in choices:
+        raise ValueError(f"{argument}={value!r}: choose from {list(choices)}.")
+    return value
+
+
 def check_batch(batch) -> tuple[float, float]:
     """Shares of the trees while tuning and after, or an error."""
     try:

@@ -12,8 +12,6 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.peers.data import MissingData
 
 from . import fits, pictures, plan, tables
@@ -77,10 +75,7 @@ def main(arguments=None):
                     flush=True,
                 )
                 store.write_text(json.dumps(results, indent=1) + "\n")
-    found = {
-        key: [fits.Score(*np.nan_to_num(s, nan=np.nan)) for s in scores]
-        for key, scores in results.items()
-    }
+    found = {key: [fits.Score(*s) for s in scores] for key, scores in results.items()}
     text = tables.write(found, options.out / "tables.md")
     pictures.write(found, options.out)
     print(text)

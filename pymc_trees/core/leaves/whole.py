@@ -150,6 +150,39 @@ def fit_tree(leaf, n_leaves):
 
 
 @njit(cache=True)
+def label_leaves(leaf, trees, tree, nodes, n_nodes, number):
+    """Number the leaves in preorder, label the rows; the leaves' values, (L K,).
+
+    ``number`` is room for a number of each node of the pool.
+    """
+    labels, leaf_of, n_values = leaf.labels, trees.leaf_of[tree], trees.values.shape[1]
+    values = np.empty(((n_nodes + 1) // 2) * n_values)
+    n_leaves = 0
+    for k in range(n_nodes):
+        node = nodes[k]
+        if trees.column[node] < 0:
+            number[node] = n_leaves
+            for v in range(n_values):
+                values[n_leaves * n_values + v] = trees.values[node, v]
+            n_leaves += 1
+    for i in range(labels.size):
+        labels[i] = number[leaf_of[i]]
+    return values
+
+
+@njit(cache=True)
+def write_leaves(trees, nodes, n_nodes, values):
+    """Write the values of the leaves in preorder."""
+    n_values = trees.values.shape[1]
+    n_leaves = 0
+    for k in range(n_nodes):
+        if trees.column[nodes[k]] < 0:
+            for v in range(n_values):
+                trees.values[nodes[k], v] = values[n_leaves * n_values + v]
+            n_leaves += 1
+
+
+@njit(cache=True)
 def _derivatives(leaf, values, gradient, precision):
     """Gradient, and minus the second derivatives, of the log-likelihood in the tree's values."""
     offset, labels, outputs, result = leaf.offset, leaf.labels, leaf.outputs, leaf.result

@@ -7,7 +7,14 @@ from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.guide_rows import gaussian_row
 from pymc_trees.core.leaves.laplace_fit import draw_proposal
 from pymc_trees.core.leaves.native import call_native
-from pymc_trees.core.leaves.whole import WholeData, fit_tree, log_likelihood_at, log_weight
+from pymc_trees.core.leaves.whole import (
+    WholeData,
+    fit_tree,
+    label_leaves,
+    log_likelihood_at,
+    log_weight,
+    write_leaves,
+)
 
 # Statistics of a leaf: the joint log weight for the first leaf and 0 for others, the value (K).
 
@@ -36,7 +43,8 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     for i in range(n):
         for k in range(n_values):
             offset[i, k] -= values[leaf_of[i], k]
-    present = _label_leaves(leaf, trees, new, nodes, n_nodes)
+    number = np.empty(trees.column.size, dtype=np.int32)
+    present = label_leaves(leaf, trees, new, nodes, n_nodes, number)
     fit = fit_tree(leaf, present.size // n_values)
     weight = log_weight(leaf, fit, present, log_likelihood_at(leaf, present))
     n_leaves = 0
@@ -44,25 +52,6 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         if trees.column[nodes[k]] < 0:
             _keep(stats[nodes[k], : 1 + n_values], present, weight, n_leaves)
             n_leaves += 1
-
-
-@njit(cache=True)
-def _label_leaves(leaf, trees, tree, nodes, n_nodes):
-    """Number the leaves in preorder, label the rows; the leaves' values, (L K,)."""
-    labels, leaf_of, n_values = leaf.labels, trees.leaf_of[tree], trees.values.shape[1]
-    number = np.empty(trees.column.size, dtype=np.int64)
-    values = np.empty(((n_nodes + 1) // 2) * n_values)
-    n_leaves = 0
-    for k in range(n_nodes):
-        node = nodes[k]
-        if trees.column[node] < 0:
-            number[node] = n_leaves
-            for v in range(n_values):
-                values[n_leaves * n_values + v] = trees.values[node, v]
-            n_leaves += 1
-    for i in range(labels.size):
-        labels[i] = number[leaf_of[i]]
-    return values
 
 
 @njit(cache=True)
@@ -110,7 +99,8 @@ def _finish_tree(leaf, rng, particles, c):
 def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
     """Values of a tree after its move, then one independence Metropolis step of them all."""
     n_values = trees.values.shape[1]
-    present = _label_leaves(leaf, trees, tree, nodes, n_nodes)
+    number = np.empty(trees.column.size, dtype=np.int32)
+    present = label_leaves(leaf, trees, tree, nodes, n_nodes, number)
     n_leaves = 0
     for k in range(n_nodes):
         if trees.column[nodes[k]] < 0:
@@ -126,12 +116,7 @@ def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
     if np.log(rng.random()) < ratio:
         present, total = drawn, new_total
     leaf.total[0] = total
-    n_leaves = 0
-    for k in range(n_nodes):
-        if trees.column[nodes[k]] < 0:
-            for v in range(n_values):
-                trees.values[nodes[k], v] = present[n_leaves * n_values + v]
-            n_leaves += 1
+    write_leaves(trees, nodes, n_nodes, present)
 
 
 register(

@@ -14,7 +14,13 @@ from numba import njit
 
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
 from pymc_trees.core.leaves.laplace_fit import draw_proposal
-from pymc_trees.core.leaves.whole import fit_tree, log_likelihood_at, log_weight
+from pymc_trees.core.leaves.whole import (
+    fit_tree,
+    label_leaves,
+    log_likelihood_at,
+    log_weight,
+    write_leaves,
+)
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import FULL
 from pymc_trees.core.priors.contract import renew_times
@@ -64,7 +70,6 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
         A leaf model without data, under which moves are proposed.
     """
     offset, nodes, kept = leaf.offset, work.nodes, spare.trees
-    labels = leaf.labels
     n, n_values = offset.shape
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
@@ -73,7 +78,7 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
             for k in range(n_values):
                 offset[i, k] -= trees.values[leaf_of[i], k]
         census = take_census(trees, t, nodes)
-        values = _open_tree(trees, t, nodes, census.n_nodes, labels, work.below)
+        values = label_leaves(leaf, trees, t, nodes, census.n_nodes, work.below)
         fit = fit_tree(leaf, values.size // n_values)
         total = log_likelihood_at(leaf, values)
         weight = log_weight(leaf, fit, values, total)
@@ -86,7 +91,7 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
             proposed[kind] += 1
         if outcome == 1:
             n_nodes = preorder(trees, trees.roots[t], nodes)
-            new_values = _open_tree(trees, t, nodes, n_nodes, labels, work.below)
+            new_values = label_leaves(leaf, trees, t, nodes, n_nodes, work.below)
             new_fit = fit_tree(leaf, new_values.size // n_values)
             draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
             new_total = log_likelihood_at(leaf, new_values)
@@ -98,46 +103,16 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
                 copy_nodes(kept, trees)
                 leaf_of[:] = kept.leaf_of[0]
         n_nodes = preorder(trees, trees.roots[t], nodes)
-        present = _open_tree(trees, t, nodes, n_nodes, labels, work.below)
+        present = label_leaves(leaf, trees, t, nodes, n_nodes, work.below)
         draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
         new_total = log_likelihood_at(leaf, present)
         new_weight = log_weight(leaf, fit, present, new_total)
         if np.log(rng.random()) < new_weight - weight:
             values, total = present, new_total
-        _close_tree(trees, nodes, n_nodes, values)
+        write_leaves(trees, nodes, n_nodes, values)
         renew_times(rng, prior, trees, nodes, n_nodes)
         leaf.total[0] = total
         for i in range(n):
             for k in range(n_values):
                 offset[i, k] += trees.values[leaf_of[i], k]
     return True
-
-
-@njit(cache=True)
-def _open_tree(trees, tree, nodes, n_nodes, labels, label_of):
-    """Number the leaves in preorder, label the rows; the leaves' values, (L K,)."""
-    n_values = trees.values.shape[1]
-    values = np.empty(((n_nodes + 1) // 2) * n_values)
-    n_leaves = 0
-    for k in range(n_nodes):
-        node = nodes[k]
-        if trees.column[node] < 0:
-            label_of[node] = n_leaves
-            for v in range(n_values):
-                values[n_leaves * n_values + v] = trees.values[node, v]
-            n_leaves += 1
-    for i in range(labels.size):
-        labels[i] = label_of[trees.leaf_of[tree, i]]
-    return values
-
-
-@njit(cache=True)
-def _close_tree(trees, nodes, n_nodes, values):
-    """Write the values of the leaves in preorder."""
-    n_values = trees.values.shape[1]
-    n_leaves = 0
-    for k in range(n_nodes):
-        if trees.column[nodes[k]] < 0:
-            for v in range(n_values):
-                trees.values[nodes[k], v] = values[n_leaves * n_values + v]
-            n_leaves += 1
