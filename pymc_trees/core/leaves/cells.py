@@ -65,39 +65,24 @@ def prefix_stats(leaf, table, place, k, unit, out):
 
 @overload(pack_rows)
 def _pack_rows(leaf, packed, unit):
-    kernel = typed_kernel(leaf, "pack_rows")
-    return kernel and (lambda leaf, packed, unit: kernel(leaf, packed, unit))
+    return typed_kernel(leaf, "pack_rows")
 
 
 @overload(add_cells)
 def _add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
-    kernel = typed_kernel(leaf, "add_cells")
-    return kernel and (
-        lambda leaf, packed, rows, start, stop, codes, columns, n, table: kernel(
-            leaf, packed, rows, start, stop, codes, columns, n, table
-        )
-    )
+    return typed_kernel(leaf, "add_cells")
 
 
 @overload(tempering)
 def _tempering(leaf, rows, start, stop):
-    kernel = typed_kernel(leaf, "tempering")
-    return kernel and (lambda leaf, rows, start, stop: kernel(leaf, rows, start, stop))
+    return typed_kernel(leaf, "tempering")
 
 
 @overload(weigh_cells)
 def _weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
-    kernel = typed_kernel(leaf, "weigh_cells")
-    return kernel and (
-        lambda leaf, table, offsets, columns, n, power, unit, room, gain, log_factor: kernel(
-            leaf, table, offsets, columns, n, power, unit, room, gain, log_factor
-        )
-    )
+    return typed_kernel(leaf, "weigh_cells")
 
 
 @overload(prefix_stats)
 def _prefix_stats(leaf, table, place, k, unit, out):
-    kernel = typed_kernel(leaf, "prefix_stats")
-    return kernel and (
-        lambda leaf, table, place, k, unit, out: kernel(leaf, table, place, k, unit, out)
-    )
+    return typed_kernel(leaf, "prefix_stats")

@@ -16,8 +16,8 @@ left, right)``                             cut; the number of rows on the left
 stats, out)``
 ``log_marginal(leaf, stats)``              log p(rows of the leaf), leaf value integrated out
 ``draw_values(leaf, rng, stats, out)``     leaf value given its rows; the prior when they are 0
-``draw_leaves(leaf, rng, trees, tree,      new values of all leaves of a tree, the leaves among
-nodes, n_nodes, stats)``                   ``nodes[:n_nodes]``
+``draw_leaves(leaf, rng, column, values,    new values of all leaves of a tree, the leaves among
+leaf_of, nodes, n_nodes, stats)``          ``nodes[:n_nodes]``; ``leaf_of`` is the tree's own
 ``log_likelihood(leaf, trees)``            log p(all rows) given the leaf values, outside any tree
 ``log_constant(leaf)``                     what the marginals of the leaves of any tree lack of
                                            log p(all rows); called from Python only
@@ -37,7 +37,7 @@ _MODELS: dict[type, dict[str, Callable]] = {}
 
 
 def register(model: type, **kernels: Callable) -> None:
-    """Give kernels of a leaf model, by the names of the contract here or in `cells`."""
+    """Give kernels of a leaf model: names and arguments of the contract here or in `cells`."""
     defaults = {
         "join_sides": _add_statistics,
         "draw_leaves": _draw_each,
@@ -86,9 +86,10 @@ def draw_values(leaf, rng, stats, out):
     return _MODELS[type(leaf)]["draw_values"](leaf, rng, stats, out)
 
 
-def draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
+def draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of all leaves of a tree from their conditional."""
-    return _MODELS[type(leaf)]["draw_leaves"](leaf, rng, trees, tree, nodes, n_nodes, stats)
+    kernel = _MODELS[type(leaf)]["draw_leaves"]
+    return kernel(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats)
 
 
 def log_likelihood(leaf, trees):
@@ -102,94 +103,72 @@ def log_constant(leaf):
 
 
 def typed_kernel(leaf, name):
-    """Kernel for a numba type, None when it is no leaf model."""
+    """What a kernel is for a numba type, None when that is no leaf model.
+
+    The Python function, since a call of the compiled one from an overload would count references
+    to every array of its arguments once more.
+    """
     if isinstance(leaf, types.BaseNamedTuple) and leaf.instance_class in _MODELS:
-        return _MODELS[leaf.instance_class][name]
+        return _MODELS[leaf.instance_class][name].py_func
     return None
 
 
 @overload(n_stats)
 def _n_stats(leaf):
-    kernel = typed_kernel(leaf, "n_stats")
-    return kernel and (lambda leaf: kernel(leaf))
+    return typed_kernel(leaf, "n_stats")
 
 
 @overload(next_tree)
 def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    kernel = typed_kernel(leaf, "next_tree")
-    return kernel and (
-        lambda leaf, trees, old, new, nodes, n_nodes, stats: kernel(
-            leaf, trees, old, new, nodes, n_nodes, stats
-        )
-    )
+    return typed_kernel(leaf, "next_tree")
 
 
 @overload(add_rows)
 def _add_rows(leaf, rows, start, stop, out):
-    kernel = typed_kernel(leaf, "add_rows")
-    return kernel and (lambda leaf, rows, start, stop, out: kernel(leaf, rows, start, stop, out))
+    return typed_kernel(leaf, "add_rows")
 
 
 @overload(add_sides)
 def _add_sides(leaf, cells, cut, rows, n, left, right):
-    kernel = typed_kernel(leaf, "add_sides")
-    return kernel and (
-        lambda leaf, cells, cut, rows, n, left, right: kernel(
-            leaf, cells, cut, rows, n, left, right
-        )
-    )
+    return typed_kernel(leaf, "add_sides")
 
 
 # Never inlined: numba 0.68 loses assignments around an inlined overload (`test_detailed_balance`).
 @overload(join_sides)
 def _join_sides(leaf, leaf_of, left, right, stats, out):
-    kernel = typed_kernel(leaf, "join_sides")
-    return kernel and (
-        lambda leaf, leaf_of, left, right, stats, out: kernel(
-            leaf, leaf_of, left, right, stats, out
-        )
-    )
+    return typed_kernel(leaf, "join_sides")
 
 
 @overload(log_marginal)
 def _log_marginal(leaf, stats):
-    kernel = typed_kernel(leaf, "log_marginal")
-    return kernel and (lambda leaf, stats: kernel(leaf, stats))
+    return typed_kernel(leaf, "log_marginal")
 
 
 @overload(draw_values)
 def _draw_values(leaf, rng, stats, out):
-    kernel = typed_kernel(leaf, "draw_values")
-    return kernel and (lambda leaf, rng, stats, out: kernel(leaf, rng, stats, out))
+    return typed_kernel(leaf, "draw_values")
 
 
 @overload(draw_leaves)
-def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
-    kernel = typed_kernel(leaf, "draw_leaves")
-    return kernel and (
-        lambda leaf, rng, trees, tree, nodes, n_nodes, stats: kernel(
-            leaf, rng, trees, tree, nodes, n_nodes, stats
-        )
-    )
+def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
+    return typed_kernel(leaf, "draw_leaves")
 
 
 @overload(log_likelihood)
 def _log_likelihood(leaf, trees):
-    kernel = typed_kernel(leaf, "log_likelihood")
-    return kernel and (lambda leaf, trees: kernel(leaf, trees))
+    return typed_kernel(leaf, "log_likelihood")
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _add_statistics(leaf, leaf_of, left, right, stats, out):
     """`join_sides` of sums over rows."""
     for d in range(stats.shape[1]):
         out[d] = stats[left, d] + stats[right, d]
 
 
-@njit(cache=True, inline="always")
-def _draw_each(leaf, rng, trees, tree, nodes, n_nodes, stats):
+@njit(cache=True)
+def _draw_each(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """`draw_leaves` where leaves are independent given their statistics."""
-    column, values = trees.column, trees.values
     for k in range(n_nodes):
         node = nodes[k]
         if column[node] < 0:

@@ -35,11 +35,9 @@ def finish_tree(leaf, rng, particles, c):
 
 @overload(fill_guide)
 def _fill_guide(leaf, output, r, w):
-    kernel = typed_kernel(leaf, "fill_guide")
-    return kernel and (lambda leaf, output, r, w: kernel(leaf, output, r, w))
+    return typed_kernel(leaf, "fill_guide")
 
 
 @overload(finish_tree)
 def _finish_tree(leaf, rng, particles, c):
-    kernel = typed_kernel(leaf, "finish_tree")
-    return kernel and (lambda leaf, rng, particles, c: kernel(leaf, rng, particles, c))
+    return typed_kernel(leaf, "finish_tree")

@@ -147,9 +147,9 @@ def _join_sides(leaf, leaf_of, left, right, stats, out):
 
 
 @njit(cache=True)
-def _label_leaves(leaf, trees, leaf_of, nodes, n_nodes):
+def _label_leaves(leaf, column, leaf_of, nodes, n_nodes):
     """All rows at hand, grouped by leaf; the number of groups."""
-    room, column = leaf.room, trees.column
+    room = leaf.room
     n_groups = 0
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
@@ -182,7 +182,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     for i in range(n):
         for k in range(n_values):
             offset[i, k] -= values[leaf_of[i], k]
-    n_groups = _label_leaves(leaf, trees, leaf_of, nodes, n_nodes)
+    n_groups = _label_leaves(leaf, trees.column, leaf_of, nodes, n_nodes)
     fit_groups(leaf, n, n_groups)
     room.total[:n_groups] = 0.0
     for i in range(n):
@@ -194,12 +194,11 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 
 
 @njit(cache=True)
-def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
+def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of a tree after its move, then one independence Metropolis step for each leaf."""
-    room, log_rows, values, column = leaf.room, leaf.log_rows, trees.values, trees.column
-    leaf_of = trees.leaf_of[tree]
+    room, log_rows = leaf.room, leaf.log_rows
     n, n_values = leaf_of.size, values.shape[1]
-    n_groups = _label_leaves(leaf, trees, leaf_of, nodes, n_nodes)
+    n_groups = _label_leaves(leaf, column, leaf_of, nodes, n_nodes)
     moved = False
     for k in range(n_nodes):
         node = nodes[k]

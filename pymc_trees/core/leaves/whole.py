@@ -150,20 +150,20 @@ def fit_tree(leaf, n_leaves):
 
 
 @njit(cache=True)
-def label_leaves(leaf, trees, tree, nodes, n_nodes, number):
+def label_leaves(leaf, column, leaf_values, leaf_of, nodes, n_nodes, number):
     """Number the leaves in preorder, label the rows; the leaves' values, (L K,).
 
     ``number`` is room for a number of each node of the pool.
     """
-    labels, leaf_of, n_values = leaf.labels, trees.leaf_of[tree], trees.values.shape[1]
+    labels, n_values = leaf.labels, leaf_values.shape[1]
     values = np.empty(((n_nodes + 1) // 2) * n_values)
     n_leaves = 0
     for k in range(n_nodes):
         node = nodes[k]
-        if trees.column[node] < 0:
+        if column[node] < 0:
             number[node] = n_leaves
             for v in range(n_values):
-                values[n_leaves * n_values + v] = trees.values[node, v]
+                values[n_leaves * n_values + v] = leaf_values[node, v]
             n_leaves += 1
     for i in range(labels.size):
         labels[i] = number[leaf_of[i]]
@@ -171,14 +171,14 @@ def label_leaves(leaf, trees, tree, nodes, n_nodes, number):
 
 
 @njit(cache=True)
-def write_leaves(trees, nodes, n_nodes, values):
+def write_leaves(column, leaf_values, nodes, n_nodes, values):
     """Write the values of the leaves in preorder."""
-    n_values = trees.values.shape[1]
+    n_values = leaf_values.shape[1]
     n_leaves = 0
     for k in range(n_nodes):
-        if trees.column[nodes[k]] < 0:
+        if column[nodes[k]] < 0:
             for v in range(n_values):
-                trees.values[nodes[k], v] = values[n_leaves * n_values + v]
+                leaf_values[nodes[k], v] = values[n_leaves * n_values + v]
             n_leaves += 1
 
 

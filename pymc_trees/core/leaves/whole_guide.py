@@ -44,7 +44,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         for k in range(n_values):
             offset[i, k] -= values[leaf_of[i], k]
     number = np.empty(trees.column.size, dtype=np.int32)
-    present = label_leaves(leaf, trees, new, nodes, n_nodes, number)
+    present = label_leaves(leaf, trees.column, trees.values, leaf_of, nodes, n_nodes, number)
     fit = fit_tree(leaf, present.size // n_values)
     weight = log_weight(leaf, fit, present, log_likelihood_at(leaf, present))
     n_leaves = 0
@@ -96,14 +96,14 @@ def _finish_tree(leaf, rng, particles, c):
 
 
 @njit(cache=True)
-def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
+def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of a tree after its move, then one independence Metropolis step of them all."""
-    n_values = trees.values.shape[1]
-    number = np.empty(trees.column.size, dtype=np.int32)
-    present = label_leaves(leaf, trees, tree, nodes, n_nodes, number)
+    n_values = values.shape[1]
+    number = np.empty(column.size, dtype=np.int32)
+    present = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
     n_leaves = 0
     for k in range(n_nodes):
-        if trees.column[nodes[k]] < 0:
+        if column[nodes[k]] < 0:
             for v in range(n_values):
                 present[n_leaves * n_values + v] = stats[nodes[k], 1 + v]
             n_leaves += 1
@@ -116,7 +116,7 @@ def _draw_leaves(leaf, rng, trees, tree, nodes, n_nodes, stats):
     if np.log(rng.random()) < ratio:
         present, total = drawn, new_total
     leaf.total[0] = total
-    write_leaves(trees, nodes, n_nodes, present)
+    write_leaves(column, values, nodes, n_nodes, present)
 
 
 register(

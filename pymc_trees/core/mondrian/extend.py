@@ -8,6 +8,7 @@ reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
 from pymc_trees.core.mondrian.labels import (
@@ -162,31 +163,64 @@ def extend(rng, tree, labels, rules, X, y, row, sides):
     return NONE
 
 
+@njit(cache=True)
+def extend_in_place(rng, tree, labels, rules, X, y, row, stop, pending, sides):
+    """Extend the tree by rows until the next one needs more room.
+
+    Parameters
+    ----------
+    pending : int
+        A leaf that ``row`` went into and that must be sampled, or none.
+
+    Returns
+    -------
+    row, pending : int
+        Where it stopped; ``stop`` when all rows are in.
+    room : int
+        Nodes that the rest of ``row`` may need.
+    """
+    state, size = tree.state, tree.column.size
+    while row < stop:
+        if pending == NONE:
+            if state[USED] + 2 > size:
+                return row, NONE, 2
+            pending = extend(rng, tree, labels, rules, X, y, row, sides)
+        if pending != NONE:
+            room = 2 * tree.count[pending]
+            if state[USED] + room > size:
+                return row, pending, room
+            known = knows(labels, pending, y[row])
+            grow_block(rng, tree, labels, rules, X, y, pending, rows_of(tree, pending))
+            if not known:
+                rise(labels, tree.parent, pending, y[row])
+            pending = NONE
+        if state[LEAVES] > rules.max_leaves:
+            shorten(tree, labels, rules.max_leaves)
+        row += 1
+    state[ROWS] = stop
+    return row, NONE, 0
+
+
+@njit(cache=True)
+def extend_further(rng, tree, labels, rules, X, y, row, stop, pending, sides):
+    """`extend_in_place`, with new arrays for the tree where there is no room."""
+    if tree.next_row.size < stop:
+        tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
+    while True:
+        row, pending, room = extend_in_place(
+            *borrowed((rng, tree, labels, rules, X, y)), row, stop, pending, sides
+        )
+        if row == stop:
+            return tree, labels
+        room += 2 * tree.column.size
+        tree, labels = with_nodes(tree, room), with_label_nodes(labels, room)
+
+
 @njit(cache=True, nogil=True)
 def extend_tree(rng, tree, labels, rules, X, y, start, stop):
     """The tree extended by rows ``start`` to ``stop``; new arrays where the old have no room."""
     sides = np.empty(X.shape[1])
-    if tree.next_row.size < stop:
-        tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
-    for row in range(start, stop):
-        room = tree.column.size
-        if tree.state[USED] + 2 > room:
-            tree = with_nodes(tree, 2 * room + 2)
-            labels = with_label_nodes(labels, 2 * room + 2)
-        j = extend(rng, tree, labels, rules, X, y, row, sides)
-        if j != NONE:
-            rows = rows_of(tree, j)
-            room = tree.column.size
-            if tree.state[USED] + 2 * rows.size > room:
-                tree = with_nodes(tree, 2 * room + 2 * rows.size)
-                labels = with_label_nodes(labels, 2 * room + 2 * rows.size)
-            known = knows(labels, j, y[row])
-            grow_block(rng, tree, labels, rules, X, y, j, rows)
-            if not known:
-                rise(labels, tree.parent, j, y[row])
-        shorten(tree, labels, rules.max_leaves)
-    tree.state[ROWS] = stop
-    return tree, labels
+    return extend_further(rng, tree, labels, rules, X, y, start, stop, NONE, sides)
 
 
 @njit(cache=True, nogil=True)
@@ -200,9 +234,14 @@ def extend_forest(rng, trees, rules, X, y, start, stop, moved):
     moved : (trees,) bool
         Set for those.
     """
+    sides = np.empty(X.shape[1])
     for t in range(len(trees)):
-        old, labels = trees[t]
-        tree, labels = extend_tree(rng, old, labels, rules, X, y, start, stop)
-        if tree.column.size != old.column.size or tree.next_row.size != old.next_row.size:
-            trees[t] = (tree, labels)
+        tree, labels = trees[t]
+        row, pending = start, NONE
+        if tree.next_row.size >= stop:
+            row, pending, _ = extend_in_place(
+                *borrowed((rng, tree, labels, rules, X, y)), start, stop, NONE, sides
+            )
+        if row < stop:
+            trees[t] = extend_further(rng, tree, labels, rules, X, y, row, stop, pending, sides)
             moved[t] = True

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.labels import fill_leaf, fill_split, with_label_nodes
 from pymc_trees.core.mondrian.tree import (
@@ -155,7 +156,7 @@ def grow_tree(rng, tree, labels, rules, X, y, n):
     root = take_place(tree, NONE)
     tree.state[ROOT] = root
     tree.state[ROWS] = n
-    grow_block(rng, tree, labels, rules, X, y, root, np.arange(n))
+    grow_block(*borrowed((rng, tree, labels, rules, X, y)), root, np.arange(n))
     shorten(tree, labels, rules.max_leaves)
     used = tree.state[USED]
     return with_nodes(tree, used), with_label_nodes(labels, used)

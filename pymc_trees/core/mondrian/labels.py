@@ -26,13 +26,13 @@ _MODELS: dict[type, dict[str, Callable]] = {}
 
 
 def register(model: type, **kernels: Callable) -> None:
-    """Give the kernels of a label model, by the names of the contract."""
+    """Give the kernels of a label model: names and arguments of the contract."""
     _MODELS[model] = kernels
 
 
 def _kernel(labels, name):
     if isinstance(labels, types.BaseNamedTuple) and labels.instance_class in _MODELS:
-        return _MODELS[labels.instance_class][name]
+        return _MODELS[labels.instance_class][name].py_func
     return None
 
 
@@ -78,49 +78,39 @@ def knows(labels, node, y):
 
 @overload(with_label_nodes)
 def _with_label_nodes(labels, n):
-    kernel = _kernel(labels, "with_label_nodes")
-    return kernel and (lambda labels, n: kernel(labels, n))
+    return _kernel(labels, "with_label_nodes")
 
 
 @overload(pass_through)
 def _pass_through(labels, node, y):
-    kernel = _kernel(labels, "pass_through")
-    return kernel and (lambda labels, node, y: kernel(labels, node, y))
+    return _kernel(labels, "pass_through")
 
 
 @overload(fill_leaf)
 def _fill_leaf(labels, node, y, rows, start, stop):
-    kernel = _kernel(labels, "fill_leaf")
-    return kernel and (
-        lambda labels, node, y, rows, start, stop: kernel(labels, node, y, rows, start, stop)
-    )
+    return _kernel(labels, "fill_leaf")
 
 
 @overload(fill_split)
 def _fill_split(labels, node, left, right):
-    kernel = _kernel(labels, "fill_split")
-    return kernel and (lambda labels, node, left, right: kernel(labels, node, left, right))
+    return _kernel(labels, "fill_split")
 
 
 @overload(join_leaves)
 def _join_leaves(labels, node, left, right):
-    kernel = _kernel(labels, "join_leaves")
-    return kernel and (lambda labels, node, left, right: kernel(labels, node, left, right))
+    return _kernel(labels, "join_leaves")
 
 
 @overload(add_to_leaf)
 def _add_to_leaf(labels, node, y):
-    kernel = _kernel(labels, "add_to_leaf")
-    return kernel and (lambda labels, node, y: kernel(labels, node, y))
+    return _kernel(labels, "add_to_leaf")
 
 
 @overload(rise)
 def _rise(labels, parents, node, y):
-    kernel = _kernel(labels, "rise")
-    return kernel and (lambda labels, parents, node, y: kernel(labels, parents, node, y))
+    return _kernel(labels, "rise")
 
 
 @overload(knows)
 def _knows(labels, node, y):
-    kernel = _kernel(labels, "knows")
-    return kernel and (lambda labels, node, y: kernel(labels, node, y))
+    return _kernel(labels, "knows")

@@ -129,7 +129,7 @@ def _column_weight(prior, column, extent):
 
 
 @njit(cache=True)
-def _renew_no_times(rng, prior, trees, nodes, n_nodes):
+def _renew_no_times(rng, prior, trees, nodes):
     pass
 
 

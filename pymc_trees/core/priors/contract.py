@@ -15,8 +15,8 @@ start, stop)``
 ``log_column(prior, design, column,         log probability of that column, where cuts have a given
 log_cut, rate, rows, start, stop)``         log density
 ``column_weight(prior, column, extent)``    the same up to a factor, for proposals
-``renew_times(rng, prior, trees, nodes,     times of a tree, its nodes ``nodes[:n_nodes]``, from
-n_nodes)``                                  their conditional given all else
+``renew_times(rng, prior, trees, nodes)``   times of all trees from their conditional given all
+                                            else; ``nodes`` is room
 =========================================== =======================================================
 
 The cut is uniform on the column's extent in the node under every prior. Rules of levels and of
@@ -53,13 +53,13 @@ def place_of(trees, node):
 
 
 def register(prior: type, **kernels: Callable) -> None:
-    """Give the kernels of a prior."""
+    """Give the kernels of a prior: names and arguments of the contract."""
     _PRIORS[prior] = kernels
 
 
 def _kernel(prior, name):
     if isinstance(prior, types.BaseNamedTuple) and prior.instance_class in _PRIORS:
-        return _PRIORS[prior.instance_class][name]
+        return _PRIORS[prior.instance_class][name].py_func
     return None
 
 
@@ -109,80 +109,56 @@ def column_weight(prior, column, extent):
     return _PRIORS[type(prior)]["column_weight"](prior, column, extent)
 
 
-def renew_times(rng, prior, trees, nodes, n_nodes):
-    """New times of a tree."""
-    return _PRIORS[type(prior)]["renew_times"](rng, prior, trees, nodes, n_nodes)
+def renew_times(rng, prior, trees, nodes):
+    """New times of all trees."""
+    return _PRIORS[type(prior)]["renew_times"](rng, prior, trees, nodes)
 
 
 @overload(survey)
 def _survey(prior, design, rows, start, stop):
-    kernel = _kernel(prior, "survey")
-    return kernel and (
-        lambda prior, design, rows, start, stop: kernel(prior, design, rows, start, stop)
-    )
+    return _kernel(prior, "survey")
 
 
 @overload(survey_sides)
 def _survey_sides(prior, design, cells, threshold, rows, n):
-    kernel = _kernel(prior, "survey_sides")
-    return kernel and (
-        lambda prior, design, cells, threshold, rows, n: kernel(
-            prior, design, cells, threshold, rows, n
-        )
-    )
+    return _kernel(prior, "survey_sides")
 
 
 @overload(log_split)
 def _log_split(prior, place):
-    kernel = _kernel(prior, "log_split")
-    return kernel and (lambda prior, place: kernel(prior, place))
+    return _kernel(prior, "log_split")
 
 
 @overload(log_stop)
 def _log_stop(prior, place):
-    kernel = _kernel(prior, "log_stop")
-    return kernel and (lambda prior, place: kernel(prior, place))
+    return _kernel(prior, "log_stop")
 
 
 @overload(draw_time)
 def _draw_time(rng, prior, place):
-    kernel = _kernel(prior, "draw_time")
-    return kernel and (lambda rng, prior, place: kernel(rng, prior, place))
+    return _kernel(prior, "draw_time")
 
 
 @overload(log_split_at)
 def _log_split_at(prior, place, time):
-    kernel = _kernel(prior, "log_split_at")
-    return kernel and (lambda prior, place, time: kernel(prior, place, time))
+    return _kernel(prior, "log_split_at")
 
 
 @overload(draw_column)
 def _draw_column(rng, prior, design, rows, start, stop):
-    kernel = _kernel(prior, "draw_column")
-    return kernel and (
-        lambda rng, prior, design, rows, start, stop: kernel(rng, prior, design, rows, start, stop)
-    )
+    return _kernel(prior, "draw_column")
 
 
 @overload(log_column)
 def _log_column(prior, design, column, log_cut, rate, rows, start, stop):
-    kernel = _kernel(prior, "log_column")
-    return kernel and (
-        lambda prior, design, column, log_cut, rate, rows, start, stop: kernel(
-            prior, design, column, log_cut, rate, rows, start, stop
-        )
-    )
+    return _kernel(prior, "log_column")
 
 
 @overload(column_weight)
 def _column_weight(prior, column, extent):
-    kernel = _kernel(prior, "column_weight")
-    return kernel and (lambda prior, column, extent: kernel(prior, column, extent))
+    return _kernel(prior, "column_weight")
 
 
 @overload(renew_times)
-def _renew_times(rng, prior, trees, nodes, n_nodes):
-    kernel = _kernel(prior, "renew_times")
-    return kernel and (
-        lambda rng, prior, trees, nodes, n_nodes: kernel(rng, prior, trees, nodes, n_nodes)
-    )
+def _renew_times(rng, prior, trees, nodes):
+    return _kernel(prior, "renew_times")

@@ -8,7 +8,7 @@ proportion to its side, the cut uniformly on it. So given the time s of its pare
     p(no split) = exp(-R (L - s)),    p(split at t) = R exp(-R (t - s)),    s < t < L.
 
 Times are part of the tree. A move keeps those of the nodes it keeps, a new node draws its own from
-``p(t | split)``, and all are renewed after each move: given the rest, that of a node with children
+``p(t | split)``, and all are renewed after each sweep: given the rest, that of a node with children
 of rates R1 and R2 has a density proportional to ``exp((R1 + R2 - R) t)`` from s to the earliest
 split of a child.
 """
@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.design import column_range, linear_dimension
+from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.priors.contract import register
 
 
@@ -56,18 +57,18 @@ def survey(prior, design, rows, start, stop):
 
 
 @njit(cache=True)
-def survey_sides(prior, design, parting, cut, rows, n):
-    """`survey` of both sides of a cut of ``rows[:n]``, neither of them empty."""
+def survey_sides(prior, design, cells, threshold, rows, n):
+    """`survey` of both sides of a rule of ``rows[:n]``, neither of them empty."""
     columns, varies = design.columns, design.varies
     left_rate, right_rate = 0.0, 0.0
     for j in range(columns.shape[0]):
         if not varies[j]:
             continue
-        cells = columns[j]
+        column = columns[j]
         low, low2, high, high2 = np.inf, np.inf, -np.inf, -np.inf
         for k in range(n):
-            x = float(cells[rows[k]])
-            if parting[rows[k]] <= cut:
+            x = float(column[rows[k]])
+            if cells[rows[k]] <= threshold:
                 low, high = min(low, x), max(high, x)
             else:
                 low2, high2 = min(low2, x), max(high2, x)
@@ -131,8 +132,14 @@ def column_weight(prior, column, extent):
 
 
 @njit(cache=True)
-def renew_times(rng, prior, trees, nodes, n_nodes):
-    """One Gibbs step for the time of each split, parents first."""
+def renew_times(rng, prior, trees, nodes):
+    """One Gibbs step for the time of each split of each tree, parents first."""
+    for t in range(trees.roots.size):
+        _renew_tree(rng, prior, trees, nodes, preorder(trees, trees.roots[t], nodes))
+
+
+@njit(cache=True)
+def _renew_tree(rng, prior, trees, nodes, n_nodes):
     column, time, rate, parent = trees.column, trees.time, trees.rate, trees.parent
     left, right = trees.left, trees.right
     for k in range(n_nodes):

@@ -7,6 +7,7 @@ integrate out, both steps with weighed draws (`leaves.laplace`).
 
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
 from pymc_trees.core.moves.census import take_census
@@ -26,7 +27,8 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
     proposed, accepted : (4,) int64
         Counters per move, added to.
     """
-    roots = trees.roots
+    rng, trees, design, prior, leaf, work = borrowed((rng, trees, design, prior, leaf, work))
+    roots, column, values = trees.roots, trees.column, trees.values
     nodes, stats = work.nodes, work.stats
     m = roots.size
     for t in range(m):
@@ -39,7 +41,7 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
             proposed[kind] += 1
             accepted[kind] += outcome
         n_nodes = preorder(trees, roots[t], nodes)
-        draw_leaves(leaf, rng, trees, t, nodes, n_nodes, stats)
-        renew_times(rng, prior, trees, nodes, n_nodes)
+        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
     next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
+    renew_times(rng, prior, trees, nodes)
     return True

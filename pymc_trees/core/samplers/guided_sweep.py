@@ -22,6 +22,7 @@ refresh for the reference alone would depend on the choice.
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, draw_leaves, next_tree
 from pymc_trees.core.leaves.guided import fill_guide, finish_tree
@@ -80,7 +81,11 @@ def guided_sweep(
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
+    rng, trees, design, bins, prior, leaf, guide, particles, look, work = borrowed(
+        (rng, trees, design, bins, prior, leaf, guide, particles, look, work)
+    )
     roots, nodes, stats = trees.roots, work.nodes, work.stats
+    column, values = trees.column, trees.values
     m, n_values = roots.size, leaf.mean.size
     rows = np.arange(guide.r.size)
     root_stats = np.zeros(particles.stats.shape[2])
@@ -121,9 +126,9 @@ def guided_sweep(
             if not plant(trees, t, particles, chosen, stats, nodes):
                 return False
         n_nodes = preorder(trees, roots[t], nodes)
-        draw_leaves(leaf, rng, trees, t, nodes, n_nodes, stats)
-        renew_times(rng, prior, trees, nodes, n_nodes)
+        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
         old = t
     if old >= 0:
         next_tree(leaf, trees, old, -1, nodes, 0, stats)
+    renew_times(rng, prior, trees, nodes)
     return True

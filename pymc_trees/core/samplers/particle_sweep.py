@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import NONE, preorder
 from pymc_trees.core.leaves.contract import draw_values, next_tree
@@ -75,6 +76,9 @@ def particle_sweep(
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
+    rng, trees, design, bins, prior, leaf, particles, look, work = borrowed(
+        (rng, trees, design, bins, prior, leaf, particles, look, work)
+    )
     roots, column, values = trees.roots, trees.column, trees.values
     nodes, stats = work.nodes, work.stats
     m = roots.size
@@ -117,8 +121,8 @@ def particle_sweep(
         for k in range(n_nodes):
             if column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], values[nodes[k]])
-        renew_times(rng, prior, trees, nodes, n_nodes)
         old = t
     if old >= 0:
         next_tree(leaf, trees, old, -1, nodes, 0, stats)
+    renew_times(rng, prior, trees, nodes)
     return True

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.priors.contract import survey
@@ -89,6 +90,9 @@ def top_down_smc(
     log_z : float
         Log of the estimated evidence.
     """
+    rng, trees, design, bins, prior, leaf, particles, look, stages = borrowed(
+        (rng, trees, design, bins, prior, leaf, particles, look, stages)
+    )
     n_particles = particles.log_w.size
     ancestors = np.empty(n_particles, dtype=np.int64)
     log_m = log_marginal(leaf, root_stats)

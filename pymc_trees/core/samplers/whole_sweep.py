@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
 from pymc_trees.core.leaves.laplace_fit import draw_proposal
 from pymc_trees.core.leaves.whole import (
@@ -69,7 +70,10 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
     flat : NormalData
         A leaf model without data, under which moves are proposed.
     """
-    offset, nodes, kept = leaf.offset, work.nodes, spare.trees
+    rng, trees, design, prior, leaf, flat, work, spare = borrowed(
+        (rng, trees, design, prior, leaf, flat, work, spare)
+    )
+    offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, spare.trees
     n, n_values = offset.shape
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
@@ -78,7 +82,9 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
             for k in range(n_values):
                 offset[i, k] -= trees.values[leaf_of[i], k]
         census = take_census(trees, t, nodes)
-        values = label_leaves(leaf, trees, t, nodes, census.n_nodes, work.below)
+        values = label_leaves(
+            leaf, column, trees.values, leaf_of, nodes, census.n_nodes, work.below
+        )
         fit = fit_tree(leaf, values.size // n_values)
         total = log_likelihood_at(leaf, values)
         weight = log_weight(leaf, fit, values, total)
@@ -91,7 +97,9 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
             proposed[kind] += 1
         if outcome == 1:
             n_nodes = preorder(trees, trees.roots[t], nodes)
-            new_values = label_leaves(leaf, trees, t, nodes, n_nodes, work.below)
+            new_values = label_leaves(
+                leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below
+            )
             new_fit = fit_tree(leaf, new_values.size // n_values)
             draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
             new_total = log_likelihood_at(leaf, new_values)
@@ -103,16 +111,16 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
                 copy_nodes(kept, trees)
                 leaf_of[:] = kept.leaf_of[0]
         n_nodes = preorder(trees, trees.roots[t], nodes)
-        present = label_leaves(leaf, trees, t, nodes, n_nodes, work.below)
+        present = label_leaves(leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below)
         draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
         new_total = log_likelihood_at(leaf, present)
         new_weight = log_weight(leaf, fit, present, new_total)
         if np.log(rng.random()) < new_weight - weight:
             values, total = present, new_total
-        write_leaves(trees, nodes, n_nodes, values)
-        renew_times(rng, prior, trees, nodes, n_nodes)
+        write_leaves(column, trees.values, nodes, n_nodes, values)
         leaf.total[0] = total
         for i in range(n):
             for k in range(n_values):
                 offset[i, k] += trees.values[leaf_of[i], k]
+    renew_times(rng, prior, trees, nodes)
     return True
