@@ -246,6 +246,7 @@ def run_particle_sweeps(
             work,
             0,
             m,
+            False,
             outcome,
         ):
             raise ValueError("full")
@@ -302,6 +303,7 @@ def run_guided_sweeps(
             work,
             0,
             m,
+            False,
             outcome,
         ):
             raise ValueError("full")

@@ -105,8 +105,8 @@ class Hybrid(MetropolisStep):
         stats = self.local_moves(forest, trees, prior, leaf, self.local_sweeps)
         if stats is None:
             return None
-        share = self.batch[0 if self.tune else 1]
-        outcome = self.whole_trees[forest.name].redraw(self.rng, trees, prior, leaf, share)
+        whole_trees, share = self.whole_trees[forest.name], self.batch[0 if self.tune else 1]
+        outcome = whole_trees.redraw(self.rng, trees, prior, leaf, share, self.tune)
         if outcome is None:
             return None
         return stats | {"trees_changed": outcome[0], "particle_ess": outcome[1]}

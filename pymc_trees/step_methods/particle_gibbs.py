@@ -106,8 +106,8 @@ class ParticleGibbs(SweepStep):
 
     def sweep(self, forest, trees, prior, leaf):
         """Redraw a batch of trees."""
-        share = self.batch[0 if self.tune else 1]
-        outcome = self.whole_trees[forest.name].redraw(self.rng, trees, prior, leaf, share)
+        whole_trees, share = self.whole_trees[forest.name], self.batch[0 if self.tune else 1]
+        outcome = whole_trees.redraw(self.rng, trees, prior, leaf, share, self.tune)
         if outcome is None:
             return None
         return {"trees_changed": outcome[0], "particle_ess": outcome[1]}

@@ -48,8 +48,8 @@ class WholeTrees:
         if forest.target.kind in GUIDED:
             self._guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
 
-    def redraw(self, rng, trees, prior, leaf, share):
-        """Redraw a share of the trees.
+    def redraw(self, rng, trees, prior, leaf, share, tuning):
+        """Redraw a share of the trees; in tuning, one that finds no room is not taken.
 
         Returns
         -------
@@ -83,6 +83,7 @@ class WholeTrees:
             self.forest.work,
             first,
             n_updated,
+            tuning,
             outcome,
         )
         return tuple(outcome / n_updated) if fits else None

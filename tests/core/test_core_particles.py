@@ -6,6 +6,7 @@ from chains import CGM, make_setup, make_tools, run_chain, run_particles, weight
 from naive.laws import PROBLEMS
 from test_core_trees import assert_conserved
 
+from pymc_trees.core.forest.check_trees import check_trees
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.samplers import conditional_smc as smc
 from pymc_trees.core.samplers.optimal import choose_columns
@@ -237,6 +238,12 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
     assert seen["resampled"] > 3 and seen["waited"] > 5
 
 
+def narrower(particles, width):
+    """Room for fewer nodes."""
+    cut = {name: getattr(particles, name)[:, :width].copy() for name in particles._fields[:11]}
+    return particles._replace(**cut)
+
+
 def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
     from test_core_sweep import small
 
@@ -245,16 +252,12 @@ def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
         setup = small(problem, 3, room)
         for width in (1 + 2 * room, 15):
             tools = make_tools(setup, 4, "prior", "multinomial")
-            cut = {
-                name: getattr(tools.particles, name)[:, :width]
-                for name in tools.particles._fields[:11]
-            }
-            particles = tools.particles._replace(**{k: v.copy() for k, v in cut.items()})
+            particles = narrower(tools.particles, width)
             full = False
             for _ in range(300):
                 full = not particle_sweep(
                     rng, setup.trees, setup.design, tools.bins, setup.prior, setup.leaf,
-                    tools.proposal, tools.scheme, particles, tools.look, setup.work, 0, 3,
+                    tools.proposal, tools.scheme, particles, tools.look, setup.work, 0, 3, False,
                     np.zeros(2),
                 )  # fmt: skip
                 assert_conserved(setup.trees)
@@ -263,6 +266,24 @@ def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
             assert full
             setup = small(problem, 3, room)
     assert FULL < 0
+
+
+def test_in_tuning_a_tree_without_room_stays(rng):
+    from test_core_sweep import small
+
+    for room in (0, 1, 3):
+        setup = small(PROBLEMS["deep"], 3, room)
+        tools = make_tools(setup, 4, "prior", "multinomial")
+        for width in (1 + 2 * room, 15):
+            particles = narrower(tools.particles, width)
+            for _ in range(300):
+                assert particle_sweep(
+                    rng, setup.trees, setup.design, tools.bins, setup.prior, setup.leaf,
+                    tools.proposal, tools.scheme, particles, tools.look, setup.work, 0, 3, True,
+                    np.zeros(2),
+                )  # fmt: skip
+                assert_conserved(setup.trees)
+            assert not check_trees(setup.trees, setup.design)
 
 
 def test_same_seed_same_draws():

@@ -75,7 +75,7 @@ def run_whole_trees(
     for s in range(draws):
         if not particle_sweep(
             rng, trees, design, bins, prior, leaf, proposal, scheme, particles, look, work, 0, 1,
-            outcome,
+            False, outcome,
         ):  # fmt: skip
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))

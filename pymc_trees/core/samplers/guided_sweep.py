@@ -68,6 +68,7 @@ def guided_sweep(
     work,
     first,
     n_updated,
+    tuning,
     outcome,
 ):
     """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
@@ -78,6 +79,8 @@ def guided_sweep(
         The likelihood.
     guide : NormalData
         Room for a guide, with a precision for each row.
+    tuning : bool
+        As for `particle_sweep`.
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
@@ -115,16 +118,18 @@ def guided_sweep(
             nodes,
             work.spare,
         )
-        if status == FULL:
+        chosen, ess = 0, 1.0
+        if status != FULL:
+            correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats)
+            chosen, ess = choose(rng, particles.log_w)
+        if particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
+            status, chosen = FULL, 0
+        if status == FULL and not tuning:
             return False
-        n_nodes = preorder(trees, roots[t], nodes)
-        correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats)
-        chosen, ess = choose(rng, particles.log_w)
         outcome[1] += ess
         if chosen > 0:
             outcome[0] += 1.0
-            if not plant(trees, t, particles, chosen, stats, nodes):
-                return False
+            plant(trees, t, particles, chosen, stats, nodes)
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
         old = t

@@ -67,12 +67,16 @@ def particle_sweep(
     work,
     first,
     n_updated,
+    tuning,
     outcome,
 ):
     """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
 
     Parameters
     ----------
+    tuning : bool
+        Whether a tree stays as it is when a new one finds no room. Far from the posterior, on many
+        rows, one tree alone would explain nearly everything and be huge.
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
@@ -109,14 +113,15 @@ def particle_sweep(
             nodes,
             work.spare,
         )
-        if status == FULL:
+        chosen, ess = choose(rng, particles.log_w) if status != FULL else (0, 1.0)
+        if particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
+            status, chosen = FULL, 0
+        if status == FULL and not tuning:
             return False
-        chosen, ess = choose(rng, particles.log_w)
         outcome[1] += ess
         if chosen > 0:
             outcome[0] += 1.0
-            if not plant(trees, t, particles, chosen, stats, nodes):
-                return False
+            plant(trees, t, particles, chosen, stats, nodes)
         n_nodes = preorder(trees, roots[t], nodes)
         for k in range(n_nodes):
             if column[nodes[k]] < 0:
