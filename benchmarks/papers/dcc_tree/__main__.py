@@ -33,6 +33,8 @@ def main(arguments=None):
     add("--iterations", type=int, default=60)
     add("--chains", type=int, default=8)
     add("--warm-up", type=float, default=0.25, help="share of the paper's")
+    add("--threshold", type=int, default=5, help="C_0; few iterations need a smaller one")
+    add("--local-draws", type=int, default=100, help="N_s")
     add("--cores", type=int, default=2)
     add("--full", action="store_true", help="10 runs, 500 iterations, 16 chains, all the warm-up")
     options = parser.parse_args(arguments)
@@ -55,8 +57,10 @@ def one(options, loaded, sampler, seed):
         result = speed.measure(loaded)
     elif sampler == "dcc":
         tune = round(options.warm_up * loaded.tune)
-        result = runs.dcc(loaded, seed, options.iterations, options.chains, tune, options.cores)
-        result |= {"iterations": options.iterations, "chains": options.chains, "tune": tune}
+        names = ("iterations", "chains", "threshold", "local_draws")
+        asked = {name: getattr(options, name) for name in names}
+        result = runs.dcc(loaded, seed, tune=tune, cores=options.cores, **asked)
+        result |= {**asked, "tune": tune}
     else:
         result = getattr(runs, sampler)(loaded, seed)
     path.write_text(json.dumps(result, indent=1))
