@@ -24,6 +24,8 @@ from pymc_trees.inference.soft_posterior import SoftPosterior
 
 CANDIDATES = 100
 """Starts that one is chosen from: the density is that of the rest too, so that the best is good."""
+REDRAWN = 0.5
+"""Share of them with another gate from the prior: one that is best alone may bar a better pair."""
 PROBE = 1e-3
 """Change of a leaf value that shows the curvature."""
 
@@ -65,7 +67,7 @@ def neighbour_start(
     """(d,) best of some starts that each take over a state of a neighbour.
 
     A new split has a gate from the prior. Its two leaves share a value at first, so that any gate
-    would be as good as another: they are moved to where the density is highest given the gate.
+    would be as good as another: leaf values are moved to where the density is highest given gates.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def neighbour_start(
         None where no density is finite.
     """
     posterior.bind(label)
-    p, has_values = posterior.op.p, posterior.op.leaf == "normal"
+    p, splits, has_values = posterior.op.p, n_splits(label), posterior.op.leaf == "normal"
     near = {twig.smaller: twig for twig in twigs(label)}
     near |= {twig.larger: twig for twig in buds(label)}
     best, highest = None, -np.inf
@@ -81,15 +83,16 @@ def neighbour_start(
         other, states = donors[int(rng.integers(len(donors)))]
         twig, state = near[other], states[rng.integers(len(states))]
         parts = take_apart(state, n_splits(other), p, has_values)
+        gates: Parameters = take_apart(fresh, splits, p, has_values)
         if twig.larger == label:
-            gate: Parameters = take_apart(fresh, n_splits(label), p, has_values)
-            parts = grow(parts, twig, gate.tau[twig.split], gate.weights[twig.split])
-            leaves = [twig.leaf, twig.leaf + 1]
+            parts = grow(parts, twig, gates.tau[twig.split], gates.weights[twig.split])
         else:
-            parts, leaves = prune(parts, twig), [twig.leaf]
-        q = put_together(parts)
-        places = len(parts.others) + np.array(leaves) if has_values else np.empty(0, dtype=int)
-        q, value = _settle(posterior, q, places)
+            parts = prune(parts, twig)
+        if splits and rng.random() < REDRAWN:
+            k = rng.integers(splits)
+            parts.tau[k], parts.weights[k] = gates.tau[k], gates.weights[k]
+        places = len(parts.others) + np.arange(len(parts.values))
+        q, value = _settle(posterior, put_together(parts), places)
         if value > highest:
             best, highest = q, value
     return best

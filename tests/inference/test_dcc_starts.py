@@ -7,6 +7,7 @@ from soft_quadrature import log_evidence
 
 from pymc_trees.core.soft.evidence import estimate_evidence
 from pymc_trees.core.soft.neighbours import twigs
+from pymc_trees.inference import starts
 from pymc_trees.inference.dcc import DCC, Settings
 from pymc_trees.inference.local import visit, warm_up
 from pymc_trees.inference.starts import neighbour_start, plan_starts
@@ -29,9 +30,9 @@ def prior_states(posterior, label, rng, count=4):
 
 def test_every_other_chain_starts_from_neighbours_that_are_there():
     states = {"SLL": np.zeros((2, 5)), "SSLLL": np.zeros((2, 8)), "L": np.zeros((2, 2))}
-    starts = plan_starts("SLSLL", [[k] for k in range(4)], states)
-    assert [start.seed for start in starts] == [[0], [1], [2], [3]]
-    assert [[label for label, _ in start.donors] for start in starts] == [[], ["SLL"], [], ["SLL"]]
+    planned = plan_starts("SLSLL", [[k] for k in range(4)], states)
+    assert [start.seed for start in planned] == [[0], [1], [2], [3]]
+    assert [[label for label, _ in start.donors] for start in planned] == [[], ["SLL"], [], ["SLL"]]
     assert {label for label, _ in plan_starts("SLL", [[0], [1]], states)[1].donors} == {
         "L",
         "SSLLL",
@@ -55,20 +56,39 @@ def test_starts_have_a_finite_density_and_grown_ones_a_good_one(make, rng):
             assert value > np.median(draws[:, 0])
 
 
-def test_the_rest_of_the_tree_is_taken_over(posterior, rng):
+def test_what_is_not_of_the_new_split_is_taken_over(posterior, rng, monkeypatch):
+    monkeypatch.setattr(starts, "REDRAWN", 0.0)
     states = prior_states(posterior, "SLL", rng, 1)
     q = neighbour_start(posterior, "SLSLL", [("SLL", states)], rng)
     [twig] = twigs("SLSLL")
     assert (twig.split, twig.leaf) == (1, 1)
-    sigma, left, right, tau = states[0]  # one input: its weight is no parameter
-    assert (q[0], q[1], q[4]) == (sigma, left, tau)
-    assert q[2] != right and q[3] != right  # moved to where the density is highest
+    sigma, *_, tau = states[0]  # one input: its weight is no parameter
+    assert (q[0], q[4]) == (sigma, tau)
 
 
-def test_pruning_keeps_the_better_states(posterior, rng):
+def test_pruning_keeps_the_other_split(posterior, rng, monkeypatch):
+    monkeypatch.setattr(starts, "REDRAWN", 0.0)
     good = warm_up(posterior, "SLSLL", np.random.default_rng(2), 150).nuts.position
     q = neighbour_start(posterior, "SLL", [("SLSLL", good[None])], rng)
     assert (q[0], q[3]) == (good[0], good[4])
+
+
+def test_leaf_values_are_the_best_given_the_gates(posterior, rng):
+    """Zero gradient: the density of a normal model is quadratic in them."""
+    [state] = prior_states(posterior, "SSLLL", rng, 1)
+    places = np.array([1, 2, 3])
+    q, value = starts._settle(posterior, state, places)
+    again, gradient = posterior.density._pytensor_function(q)
+    assert value == again > posterior.density._pytensor_function(state)[0]
+    np.testing.assert_allclose(gradient[places], 0.0, atol=1e-4)
+    np.testing.assert_array_equal(np.delete(q, places), np.delete(state, places))
+
+
+def test_another_gate_may_be_drawn_afresh(posterior, rng):
+    states = prior_states(posterior, "SLL", rng, 1)
+    donors = [("SLL", states)]
+    taus = {neighbour_start(posterior, "SLSLL", donors, rng)[4] for _ in range(10)}
+    assert len(taus - {states[0, 3]}) > 0
 
 
 def test_same_seed_same_start(posterior, rng):
