@@ -2,6 +2,7 @@
 
 import zlib
 from copy import deepcopy
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from pymc_trees.core.soft.topology import log_prior
 from pymc_trees.inference.local import LocalChain, Visit
 from pymc_trees.inference.runner import Runner
 from pymc_trees.inference.soft_posterior import SoftPosterior
+from pymc_trees.inference.starts import plan_starts
 
 QUICK_CENTRES = 500
 """Gaussians of the estimates that only decide which topology is visited next."""
@@ -127,18 +129,7 @@ class DCC:
         Returns the label of the topology visited.
         """
         settings = self.settings
-        new = self.search.activate()
-        tasks = [
-            (label, self._seed(label, chain), settings.tune)
-            for label in new
-            for chain in range(settings.chains)
-        ]
-        warm = self.run(tasks)
-        for k, label in enumerate(new):
-            chains = warm[k * settings.chains : (k + 1) * settings.chains]
-            self.topologies[label] = Topology(
-                chains=chains, draws=[], divergences=0, estimate=UNKNOWN
-            )
+        self._warm_up(self.search.activate())
         label = self._select()
         topology = self.topologies[label]
         visits: list[Visit] = self.run(
@@ -158,6 +149,26 @@ class DCC:
         )
         self.search.step(self.rng, label)
         return label
+
+    def _warm_up(self, new: list[str]) -> None:
+        """Start the chains of new topologies, the small ones first: larger ones start from them."""
+        for _, level in groupby(sorted(new, key=len), key=len):
+            labels = list(level)
+            states = {
+                label: np.stack([chain.nuts.position for chain in topology.chains])
+                for label, topology in self.topologies.items()
+            }
+            tasks = []
+            for label in labels:
+                seeds = [self._seed(label, chain) for chain in range(self.settings.chains)]
+                starts = plan_starts(label, seeds, states)
+                tasks += [(label, start, self.settings.tune) for start in starts]
+            warm = iter(self.run(tasks))
+            for label in labels:
+                chains = list(islice(warm, self.settings.chains))
+                self.topologies[label] = Topology(
+                    chains=chains, draws=[], divergences=0, estimate=UNKNOWN
+                )
 
     def _select(self) -> str:
         known = [self.topologies[label] for label in self.search.active]

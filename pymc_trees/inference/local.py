@@ -1,5 +1,6 @@
 """Local inference: the chains of one topology, warmed up once and run on at every visit."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.inference.nuts import run_chain, start_chain
 from pymc_trees.inference.soft_posterior import SoftPosterior
+from pymc_trees.inference.starts import neighbour_start
 
 ANNEAL = (0.075, 0.85)
 """Part of a warm-up in which h falls: iterations 75 to 850 of 1,000 in the authors' program."""
@@ -46,13 +48,19 @@ def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
     return h[0] + share * (h[1] - h[0])
 
 
-def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int):
-    """Chain that has adapted to a topology, from a start drawn from the prior.
+def warm_up(
+    posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int, donors: Sequence = ()
+) -> LocalChain:
+    """Chain that has adapted to a topology, from a draw of the prior or, with donors, near them.
 
     Steps and variances are adapted anew once h has fallen: those of softer gates are too long and
     too wide. Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it
     adapts anew from where it stands, each time half as long again and with half as many rejections
-    as aim; one that does not move starts from another draw.
+    as aim; one that does not move starts from a draw of the prior.
+
+    Near donors (`starts.Start`) h falls from the geometric mean of its two levels: among the
+    softest gates such a start would be forgotten, and at the last level alone NUTS adapts at
+    greater cost.
     """
     posterior.bind(label)
     density, h = posterior.density, posterior.op.h
@@ -63,13 +71,19 @@ def warm_up(posterior: SoftPosterior, label: str, rng: np.random.Generator, tune
         if chain is None:
             falling = round(ANNEAL[1] * n)
             window = max(n // 20, WINDOW)
-            chain = start_chain(density, posterior.draw_start(rng), rng, target, window)
+            near = neighbour_start(posterior, label, donors, rng) if donors else None
+            levels = h if near is None else (float(np.sqrt(h[0] * h[1])), h[1])
+            start = posterior.draw_start(rng) if near is None else near
+            donors = ()  # a further attempt has the prior's
+            chain = start_chain(density, start, rng, target, window)
             run = run_chain(
                 density,
                 chain,
                 falling,
                 tune=True,
-                before_each=lambda i, n=n: posterior.set_sharpness(sharpness(i, n, h)),
+                before_each=lambda i, n=n, levels=levels: posterior.set_sharpness(
+                    sharpness(i, n, levels)
+                ),
             )
             posterior.bind(label)
             chain, gradients = run.chain, gradients + run.gradients

@@ -16,11 +16,11 @@ _POSTERIORS: dict[str, SoftPosterior] = {}
 
 
 def run_task(posterior: SoftPosterior, task: tuple) -> Any:
-    """A `LocalChain` for a label, a seed and a warm-up; a `Visit` for a label, chain and number."""
+    """A `LocalChain` for a label, `Start` and warm-up; a `Visit` for a label, chain and number."""
     label, what, n = task
     if isinstance(what, LocalChain):
         return visit(posterior, label, what, n)
-    return warm_up(posterior, label, np.random.default_rng(what), n)
+    return warm_up(posterior, label, np.random.default_rng(what.seed), n, what.donors)
 
 
 def _work(pickled: bytes, digest: str, task: tuple) -> Any:

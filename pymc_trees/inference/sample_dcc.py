@@ -35,8 +35,9 @@ def sample_dcc(
     """Sample a model with a `SoftDecisionTree` by divide, conquer, combine.
 
     Every topology gets chains of its own, which NUTS warms up once and runs on at every visit, and
-    an estimate of its evidence. The topology of the highest utility is visited next, and proposes
-    one to look at. In the end topologies are weighed by evidence and prior.
+    an estimate of its evidence. Every other chain starts from a topology with one split less or
+    more, the others from the prior. The topology of the highest utility is visited next, and
+    proposes one to look at. In the end topologies are weighed by evidence and prior.
 
     Parameters
     ----------

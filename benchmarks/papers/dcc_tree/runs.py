@@ -8,7 +8,7 @@ import pymc as pm
 import pymc_trees as pmt
 
 
-def dcc(data, seed, iterations, chains, tune, cores):
+def dcc(data, seed, *, iterations, chains, threshold, local_draws, tune, cores):
     """DCC-Tree with the hyperparameters of tables 3 to 5 and the authors' defaults."""
     with pm.Model() as model:
         soft_tree(data)
@@ -20,13 +20,15 @@ def dcc(data, seed, iterations, chains, tune, cores):
             250,
             chains,
             tune=tune,
+            threshold=threshold,
+            local_draws=local_draws,
             cores=cores,
             random_seed=seed,
             progressbar=False,
         )
         seconds = clock() - start
     found = idata["topologies"].to_dataset()
-    proposals = iterations * chains * idata.attrs["local_draws"]
+    proposals = iterations * chains * local_draws
     return {
         **scores(model, idata, data),
         "seconds": seconds,

@@ -1,0 +1,94 @@
+"""Topologies that differ by one split, and which of their parameters correspond.
+
+Where a leaf of one topology grows into a split of two leaves, all other splits and leaves keep
+their order: parameters of one become those of the other by an insertion or a deletion.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Twig(NamedTuple):
+    """A split of two leaves that is all in which two topologies differ."""
+
+    smaller: str
+    """Without it."""
+    larger: str
+    """With it."""
+    split: int
+    """Its place among the splits of the larger one."""
+    leaf: int
+    """Place of its left leaf there; the smaller one has the leaf it grew from at this place."""
+
+
+class Parameters(NamedTuple):
+    """Pieces of the parameter vector of a topology with S splits and S + 1 leaves."""
+
+    others: np.ndarray
+    """Of the model, not of the tree."""
+    values: np.ndarray
+    """(S + 1,) leaf values, or (0,) where these are integrated out."""
+    tau: np.ndarray
+    """(S,) thresholds."""
+    weights: np.ndarray
+    """(S, p - 1)"""
+
+
+def twigs(label: str) -> list[Twig]:
+    """Twigs of a topology: without one of them it is a neighbour."""
+    return [
+        _twig(f"{label[:at]}L{label[at + 3 :]}", at)
+        for at in range(len(label))
+        if label.startswith("SLL", at)
+    ]
+
+
+def buds(label: str) -> list[Twig]:
+    """Twigs a topology can grow: with one of them it is a neighbour."""
+    return [_twig(label, at) for at, node in enumerate(label) if node == "L"]
+
+
+def _twig(smaller: str, at: int) -> Twig:
+    larger = f"{smaller[:at]}SLL{smaller[at + 1 :]}"
+    return Twig(smaller, larger, smaller[:at].count("S"), smaller[:at].count("L"))
+
+
+def take_apart(q: np.ndarray, splits: int, p: int, has_values: bool) -> Parameters:
+    """Pieces of a vector with so many splits over p inputs."""
+    leaves = (splits + 1) * has_values
+    head = len(q) - splits * p - leaves
+    others, values, tau, weights = np.split(q, [head, head + leaves, head + leaves + splits])
+    return Parameters(others, values, tau, weights.reshape(splits, p - 1))
+
+
+def put_together(parts: Parameters) -> np.ndarray:
+    """The vector of these pieces."""
+    return np.concatenate([np.ravel(piece) for piece in parts])
+
+
+def grow(parts: Parameters, twig: Twig, tau: float, weights: np.ndarray) -> Parameters:
+    """Parameters of the larger topology: both leaves take the value of the one they grow from."""
+    values = parts.values
+    if len(values):
+        values = np.insert(values, twig.leaf, values[twig.leaf])
+    return Parameters(
+        parts.others,
+        values,
+        np.insert(parts.tau, twig.split, tau),
+        np.insert(parts.weights, twig.split, weights, axis=0),
+    )
+
+
+def prune(parts: Parameters, twig: Twig) -> Parameters:
+    """Parameters of the smaller topology: the leaf takes the mean of the two it replaces."""
+    values = parts.values.copy()
+    if len(values):
+        values[twig.leaf] = values[twig.leaf : twig.leaf + 2].mean()
+        values = np.delete(values, twig.leaf + 1)
+    return Parameters(
+        parts.others,
+        values,
+        np.delete(parts.tau, twig.split),
+        np.delete(parts.weights, twig.split, axis=0),
+    )
