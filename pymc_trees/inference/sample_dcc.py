@@ -10,6 +10,7 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.inference.dcc import DCC, Combined, Settings
+from pymc_trees.inference.interrupts import plain_interrupts
 from pymc_trees.inference.recorded import data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_settings
 from pymc_trees.inference.soft_posterior import SoftPosterior
@@ -151,10 +152,12 @@ def sample_dcc(
 def iterate(dcc: DCC, iterations: int, progressbar: bool) -> int:
     """Make global iterations until there are enough or an interrupt; how many were finished."""
     made = 0
+    shown = track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True)
     try:
-        for _ in track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True):
-            dcc.iterate()
-            made += 1
+        with plain_interrupts():
+            for _ in shown:
+                dcc.iterate()
+                made += 1
     except KeyboardInterrupt:
         if made == 0:
             raise
