@@ -12,12 +12,11 @@ import numpy as np
 
 from pymc_trees.core.soft.neighbours import (
     Parameters,
-    buds,
     grow,
+    neighbours,
     prune,
     put_together,
     take_apart,
-    twigs,
 )
 from pymc_trees.core.soft.topology import n_splits
 from pymc_trees.inference.soft_posterior import SoftPosterior
@@ -53,8 +52,7 @@ def plan_starts(
     states : mapping of str to (chains, d) array
         Last states of the chains of each topology there is.
     """
-    near = [twig.smaller for twig in twigs(label)] + [twig.larger for twig in buds(label)]
-    donors = [(other, states[other]) for other in near if other in states]
+    donors = [(other, states[other]) for other in neighbours(label) if other in states]
     return [Start(seed, donors if k % 2 else []) for k, seed in enumerate(seeds)]
 
 
@@ -76,8 +74,7 @@ def neighbour_start(
     """
     posterior.bind(label)
     p, splits, has_values = posterior.op.p, n_splits(label), posterior.op.leaf == "normal"
-    near = {twig.smaller: twig for twig in twigs(label)}
-    near |= {twig.larger: twig for twig in buds(label)}
+    near = neighbours(label)
     best, highest = None, -np.inf
     for fresh in posterior.draw_prior(rng, CANDIDATES):
         other, states = donors[int(rng.integers(len(donors)))]

@@ -49,6 +49,12 @@ def buds(label: str) -> list[Twig]:
     return [_twig(label, at) for at, node in enumerate(label) if node == "L"]
 
 
+def neighbours(label: str) -> dict[str, Twig]:
+    """Topologies that differ by one split, and the twig that makes the difference."""
+    near = {twig.smaller: twig for twig in twigs(label)}
+    return near | {twig.larger: twig for twig in buds(label)}
+
+
 def _twig(smaller: str, at: int) -> Twig:
     larger = f"{smaller[:at]}SLL{smaller[at + 1 :]}"
     return Twig(smaller, larger, smaller[:at].count("S"), smaller[:at].count("L"))
