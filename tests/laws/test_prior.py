@@ -46,23 +46,25 @@ def check_laws(name, codes, depths, roots):
     found, shares = frequencies(codes, BATCHES)
     states = [partition_of(code, problem.n) for code in found]
     partitions = law_gap(states, shares, exact.partitions, draws)
-    assert partitions.within(Z, 0.03), partitions
+    assert partitions.within(Z, 0.015), partitions
     for record, wanted in ((depths, exact.depths), (roots, root_law(problem))):
         record = np.where(record < 0, record, record % p) if record is roots else record
         keys, shares = frequencies(record, BATCHES)
         distance = law_gap(keys.tolist(), shares, wanted, draws)
-        assert distance.within(Z, 0.03), distance
+        assert distance.within(Z, 0.015), distance
 
 
 @pytest.mark.parametrize(
-    "name, moves",
-    [(name, moves) for name in PROBLEMS for moves in ("cgm", "grow_prune", "change_swap")]
-    + [("levels", "cgm"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")],
+    "name, moves, draws",
+    [(name, moves, 100_000) for name in PROBLEMS for moves in ("cgm", "grow_prune", "change_swap")]
+    # the last mixes slowly: after 100,000 sweeps the standard error of a share is up to 0.007
+    + [("levels", "cgm", 100_000), ("missing", "grow_prune", 100_000)]
+    + [("mixed_grid", "change_swap", 300_000)],
 )
-def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves):
+def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves, draws):
     weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
     setup = make_setup(EVERY[name], "normal", data=False)
-    chain = run_chain(10, setup, weights, 100_000)
+    chain = run_chain(10, setup, weights, draws)
     check_laws(name, chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])
 
 
