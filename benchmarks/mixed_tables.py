@@ -12,12 +12,12 @@ boosting has categories and missing cells of its own, with early stopping, and n
 """
 
 import argparse
-import os
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.peers.data import read_table
 
 TREES, TUNE, DRAWS = 50, 300, 500
 BIKES = ["season", "yr", "mnth", "hour", "workingday", "weekday", "weathersit"]
@@ -31,7 +31,7 @@ TABLES = {
 
 def load(name):
     file, categories, rows = TABLES[name]
-    table = pd.read_csv(Path(os.environ["PYMC_TREES_DATA"]) / f"{file}.csv.gz")
+    table = read_table(file)
     table = table[table["target"].notna()].reset_index(drop=True)
     if rows is not None:
         table = table.sample(rows, random_state=0).reset_index(drop=True)

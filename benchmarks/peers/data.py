@@ -60,19 +60,26 @@ def friedman(name, n, m):
     return Case(name, m, X, y, X_test, y_test, f_test)
 
 
+def read_table(name, source=""):
+    """A table of the folder of data sets; ``source`` tells where it comes from."""
+    folder, file = os.environ.get(DATA_VARIABLE), f"{name}.csv.gz"
+    source = source and f" (from {source})"
+    if not folder:
+        raise MissingData(f"{file}: set {DATA_VARIABLE} to the folder that holds it{source}")
+    path = Path(folder) / file
+    if not path.exists():
+        raise MissingData(f"{file} is not in the folder named by {DATA_VARIABLE}{source}")
+    table = pd.read_csv(path)
+    if "target" not in table.columns:
+        raise MissingData(f"{file}: the column that is explained must be called target")
+    return table
+
+
 def real(name, dataset, m):
     """A table with the column ``target`` last, split at random with a fixed seed."""
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder:
-        raise MissingData(
-            f"{name}: set {DATA_VARIABLE} to a folder holding {dataset}.csv.gz (target last)"
-        )
-    path = Path(folder) / f"{dataset}.csv.gz"
-    if not path.exists():
-        raise MissingData(f"{name}: {path.name} is not in the folder named by {DATA_VARIABLE}")
-    table = pd.read_csv(path)
+    table = read_table(dataset)
     if table.columns[-1] != "target":
-        raise MissingData(f"{name}: the last column of {path.name} must be called target")
+        raise MissingData(f"{name}: the last column of {dataset}.csv.gz must be called target")
     rows = np.random.default_rng(1).permutation(len(table))
     n = TRAINING_ROWS.get(dataset, int(TRAINING_SHARE * len(table)))
     train, test = rows[:n], rows[n : n + N_TEST]

@@ -200,9 +200,10 @@ class DCC:
         log_z = np.array([e.log_evidence for e in found])
         error = np.array([e.error for e in found])
         prior = np.array([self.log_prior(label) for label in labels])
-        weight = np.exp(log_z + prior - np.max(log_z + prior))
+        log_mass = log_z + prior
+        weight = np.exp(log_mass - log_mass.max())
         weight /= weight.sum()
-        order = np.argsort(-weight, kind="stable")
+        order = np.argsort(-log_mass, kind="stable")  # a far smaller weight is 0
         return Combined(
             [labels[k] for k in order], log_z[order], error[order], prior[order], weight[order]
         )

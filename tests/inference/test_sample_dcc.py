@@ -1,5 +1,7 @@
 """`sample_dcc` as a whole: weights, groups, seeds, processes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -41,6 +43,15 @@ def test_weights_are_evidence_times_prior_and_the_evidence_is_right(run):
         # Eight chains of a few visits: the jackknife's error is below 0.1 each.
         truth = log_evidence(label, scaled(X), y, 0.05)
         assert one["log_evidence"].item() == pytest.approx(truth, abs=0.3)
+
+
+def test_topologies_whose_weights_underflow_are_in_order_too():
+    model, *_ = regression()
+    dcc = DCC(posterior_of(model), Settings(), 0)
+    log_evidence = {"L": -5000.0, "SLL": -3000.0, "SSLLL": -10.0, "SLSLL": -4000.0}
+    dcc.topologies = {label: SimpleNamespace(draws=[None]) for label in log_evidence}
+    dcc.evidence = lambda label: SimpleNamespace(log_evidence=log_evidence[label], error=0.0)
+    assert dcc.combine().labels == ["SSLLL", "SLL", "SLSLL", "L"]
 
 
 def test_draws_follow_the_weights(run):

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.peers.data import MissingData
+
 from . import data, reported, runs, speed
 
 
@@ -44,10 +46,15 @@ def main(arguments=None):
         options.runs, options.iterations, options.chains, options.warm_up = 10, 500, 16, 1.0
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.sets:
+        try:
+            loaded = data.load(name)
+        except MissingData as error:
+            print(f"{name} is left out: {error}")
+            continue
         for sampler in options.samplers:
             number = 1 if sampler == "speed" else options.runs
             for seed in range(options.first, options.first + number):
-                one(options, data.load(name), sampler, seed)
+                one(options, loaded, sampler, seed)
     print(table(options.out))
 
 

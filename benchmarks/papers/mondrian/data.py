@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.peers.data import DATA_VARIABLE, MissingData
+from benchmarks.peers.data import DATA_VARIABLE, read_table
 
 from . import reported
 
@@ -21,11 +21,7 @@ MOST_TRAINING, MOST_TEST = 8000, 2000
 
 def read(name):
     """Numeric columns and complete rows of a data set."""
-    folder = os.environ.get(DATA_VARIABLE)
-    path = Path(folder or "") / f"{name}.csv.gz"
-    if folder is None or not path.exists():
-        raise MissingData(f"{name}.csv.gz: set {DATA_VARIABLE} to the folder that holds it")
-    frame = pd.read_csv(path).drop(columns=_NOT_FEATURES.get(name, []), errors="ignore")
+    frame = read_table(name).drop(columns=_NOT_FEATURES.get(name, []), errors="ignore")
     return frame.select_dtypes("number").dropna()
 
 

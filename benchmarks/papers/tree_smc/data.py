@@ -1,13 +1,10 @@
 """Pen-digits (its own split), magic-04 (70 % train), madelon (its validation rows test)."""
 
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from benchmarks.peers.data import DATA_VARIABLE, MissingData
+from benchmarks.peers.data import read_table
 
 NAMES = ("pendigits", "magic04", "madelon")
 
@@ -27,13 +24,7 @@ class Data(NamedTuple):
 
 
 def _read(name):
-    folder = os.environ.get(DATA_VARIABLE)
-    path = Path(folder or "") / f"{name}.csv.gz"
-    if folder is None or not path.exists():
-        raise MissingData(
-            f"{name}.csv.gz: set {DATA_VARIABLE} to the folder that holds it (UCI 81, 159, 171)"
-        )
-    frame = pd.read_csv(path)
+    frame = read_table(name, "UCI 81, 159, 171")
     X = np.ascontiguousarray(frame.drop(columns="target").to_numpy(float))
     return X, frame.target.to_numpy(int)
 

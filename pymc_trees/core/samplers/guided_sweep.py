@@ -31,7 +31,7 @@ from pymc_trees.core.moves.census import pick
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_growth import FULL
-from pymc_trees.core.samplers.particle_sweep import plant
+from pymc_trees.core.samplers.particle_sweep import replace_tree
 
 
 @njit(cache=True)
@@ -118,18 +118,15 @@ def guided_sweep(
             nodes,
             work.spare,
         )
+        full = status == FULL
         chosen, ess = 0, 1.0
-        if status != FULL:
+        if not full:
             correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats)
             chosen, ess = choose(rng, particles.log_w)
-        if particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
-            status, chosen = FULL, 0
-        if status == FULL and not tuning:
+        if not replace_tree(
+            trees, t, particles, chosen, ess, full, tuning, n_nodes, stats, nodes, outcome
+        ):
             return False
-        outcome[1] += ess
-        if chosen > 0:
-            outcome[0] += 1.0
-            plant(trees, t, particles, chosen, stats, nodes)
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
         old = t

@@ -53,6 +53,24 @@ def plant(trees, tree, particles, c, stats, nodes):
 
 
 @njit(cache=True)
+def replace_tree(trees, tree, particles, chosen, ess, full, tuning, n_nodes, stats, nodes, outcome):
+    """Plant the chosen particle, unless it is the reference; False when the pool has no room.
+
+    In tuning a tree stays as it is when a new one finds no room: far from the posterior, on many
+    rows, one tree alone would explain nearly everything and be huge.
+    """
+    if full or particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
+        if not tuning:
+            return False
+        chosen = 0
+    outcome[1] += ess
+    if chosen > 0:
+        outcome[0] += 1.0
+        plant(trees, tree, particles, chosen, stats, nodes)
+    return True
+
+
+@njit(cache=True)
 def particle_sweep(
     rng,
     trees,
@@ -75,8 +93,7 @@ def particle_sweep(
     Parameters
     ----------
     tuning : bool
-        Whether a tree stays as it is when a new one finds no room. Far from the posterior, on many
-        rows, one tree alone would explain nearly everything and be huge.
+        Whether a tree stays as it is when a new one finds no room.
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
@@ -113,15 +130,12 @@ def particle_sweep(
             nodes,
             work.spare,
         )
-        chosen, ess = choose(rng, particles.log_w) if status != FULL else (0, 1.0)
-        if particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
-            status, chosen = FULL, 0
-        if status == FULL and not tuning:
+        full = status == FULL
+        chosen, ess = choose(rng, particles.log_w) if not full else (0, 1.0)
+        if not replace_tree(
+            trees, t, particles, chosen, ess, full, tuning, n_nodes, stats, nodes, outcome
+        ):
             return False
-        outcome[1] += ess
-        if chosen > 0:
-            outcome[0] += 1.0
-            plant(trees, t, particles, chosen, stats, nodes)
         n_nodes = preorder(trees, roots[t], nodes)
         for k in range(n_nodes):
             if column[nodes[k]] < 0:
