@@ -41,6 +41,16 @@ def test_hard_gates_do_not_overflow():
     np.testing.assert_array_equal(phi, [[0, 1], [1, 0]])
 
 
+def test_no_probability_has_reduced_precision():
+    x = np.linspace(0.0, 1.0, 400)[:, None]
+    tau, tiny = np.array([0.5, 0.45, 0.4]), np.finfo(float).tiny
+    phi, gates = shares("SSSLLLL", x, np.ones((3, 1)), tau, 1e-3)
+    assert not ((phi > 0) & (phi < tiny)).any() and not ((gates > 0) & (gates < tiny)).any()
+    np.testing.assert_allclose(phi.sum(axis=1), 1.0, rtol=1e-12)
+    exact = leaf_shares("SSSLLLL", x, np.ones((3, 1)), tau, 1e-3)
+    np.testing.assert_allclose(phi, exact, rtol=1e-9, atol=1e-15)
+
+
 @pytest.mark.parametrize("label", TOPOLOGIES[1:])
 def test_gradient(label, rng):
     x, (delta, tau, _) = rng.random((N, P)), parameters(rng, label)

@@ -9,6 +9,9 @@ import math
 import numpy as np
 from numba import njit
 
+STEEPEST = 100.0
+"""Distances to a gate, in units of h, from which on a row is on one side: exp(-100) is 4e-44."""
+
 
 @njit(cache=True)
 def leaf_probabilities(x, delta, tau, h, table, phi, gates):
@@ -44,10 +47,11 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
             z = -tau[number]
             for j in range(p):
                 z += delta[number, j] * x[i, j]
-            # The exponential is of a negative number, so that nothing overflows; beyond 700 it is
-            # below 1e-304, and numbers of reduced precision would take ten times as long.
+            # The exponential is of a negative number, so that nothing overflows. Beyond `STEEPEST`
+            # it is nothing beside 1, and products of some such along a path would have reduced
+            # precision, with which arithmetic takes ten times as long.
             steep = abs(z) / h
-            tail = math.exp(-steep) if steep < 700.0 else 0.0
+            tail = math.exp(-steep) if steep < STEEPEST else 0.0
             near, far = 1.0 / (1.0 + tail), tail / (1.0 + tail)
             left = near if z >= 0.0 else far
             gates[i, number] = left
