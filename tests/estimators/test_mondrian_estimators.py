@@ -313,8 +313,12 @@ def test_draws_are_arviz_data(rng):
     assert data.posterior_predictive["y"].dims == ("chain", "draw", "row")
     assert data.posterior_predictive["y"].shape == (1, 200, 100)
     np.testing.assert_array_equal(data.observed_data["y"], y[100:])
-    for plot in (az.plot_ppc_dist, az.plot_ppc_pit):
-        assert plot(data, backend="none") is not None
+    for plot, layers in (
+        (az.plot_ppc_dist, ("predictive_dist", "observed_dist")),
+        (az.plot_ppc_pit, ("ecdf_lines",)),
+    ):
+        drawn = plot(data, backend="none").viz
+        assert all("y" in drawn[layer] for layer in layers)
     g = pmt.MondrianForestClassifier(20, random_state=2).fit(X[:100], y[:100] > 0)
     data = g.to_arviz(X[100:], y[100:] > 0, n_draws=200, random_state=1)
     assert set(np.unique(data.posterior_predictive["y"])) <= {0, 1}
