@@ -31,7 +31,8 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     Raises
     ------
     ValueError
-        When the group or the variable is missing.
+        When the group or the variable is missing, ``rows`` are not rows of it, or ``axes`` are not
+        one a row.
 
     References
     ----------
@@ -48,11 +49,13 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     2
     """
     several = idata if isinstance(idata, dict) else {"predictive": idata}
-    rows = list(rows)
+    drawn = {name: _drawn(tree, var_name) for name, tree in several.items()}
+    rows = _check_rows(rows, min(values.shape[1] for values in drawn.values()))
     if axes is None:
         axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 2.8), squeeze=False)[1][0]
-    for name, tree in several.items():
-        values = _drawn(tree, var_name)
+    elif len(axes) != len(rows):
+        raise ValueError(f"axes: {len(axes)} for {len(rows)} rows; give one a row, or none.")
+    for name, values in drawn.items():
         for ax, row in zip(axes, rows, strict=True):
             grid, density, _ = array_stats.kde(values[:, row])
             ax.plot(grid, density, label=name)
@@ -76,3 +79,14 @@ def _drawn(tree, var_name):
         f"idata has no {var_name!r} in a group predictions or posterior_predictive: pass the "
         "result of pm.sample_posterior_predictive."
     )
+
+
+def _check_rows(rows, n) -> list[int]:
+    """Numbers of rows that there are."""
+    chosen = np.asarray(rows)
+    whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
+    if not whole or (chosen < -n).any() or (chosen >= n).any():
+        raise ValueError(
+            f"rows={rows!r}: give a list of at least one of the {n} rows, counted from 0."
+        )
+    return chosen.tolist()

@@ -25,7 +25,7 @@ def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     Raises
     ------
     ValueError
-        When ``idata`` has no group ``topologies``.
+        When ``idata`` has no group ``topologies``, or ``top`` is not a whole number of at least 1.
 
     References
     ----------
@@ -45,6 +45,8 @@ def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     """
     if "topologies" not in getattr(idata, "children", {}):
         raise ValueError("idata has no group 'topologies': pass the result of sample_dcc.")
+    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+        raise ValueError(f"top={top!r}: must be a whole number of at least 1.")
     found = idata["topologies"].to_dataset().isel(topology=slice(top))
     labels = found["topology"].values.tolist()
     ax = plt.subplots(figsize=(1.5 + 0.5 * len(labels), 3.5))[1] if ax is None else ax

@@ -7,6 +7,7 @@ import pymc as pm
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import node_depths, node_table
 from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+from pymc_trees.posterior.check_draws import check_draws
 
 MENTIONED = 0.05
 """Inputs of a smaller weight are left out of a split's text."""
@@ -38,7 +39,8 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     Raises
     ------
     ValueError
-        When the model has no soft tree, or ``names`` does not fit its inputs.
+        When the model has no soft tree, the draws are not of the model (`check_draws`), there is no
+        such draw, or ``names`` does not fit its inputs.
 
     Examples
     --------
@@ -59,7 +61,12 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     names = [f"x{j}" for j in range(op.p)] if names is None else list(names)
     if len(names) != op.p:
         raise ValueError(f"names has {len(names)} entries, but the tree has {op.p} inputs.")
-    value = idata["posterior"][trees[0].name].values[chain, draw]
+    check_draws(idata, model)
+    draws = idata["posterior"][trees[0].name].values
+    for setting, number, n in (("chain", chain, len(draws)), ("draw", draw, draws.shape[1])):
+        if not isinstance(number, int | np.integer) or not -n <= number < n:
+            raise ValueError(f"{setting}={number!r}: there are {n}, counted from 0.")
+    value = draws[chain, draw]
     label = label_of(value)
     x, depth = _places(label)
     if ax is None:
