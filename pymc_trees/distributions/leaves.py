@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numba import njit
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.dirichlet import DirichletData
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData

@@ -55,6 +55,17 @@ def test_no_file_is_longer_than_a_reader_likes():
     assert needless == set(), "no longer long, or gone: take it off the list"
 
 
+def test_kernels_are_compiled_with_the_cache_that_never_fails():
+    plain = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if re.search(
+            r"^from numba import .*\bnjit\b|numba\.n?jit\b", path.read_text(), re.MULTILINE
+        )
+    }
+    assert plain == {"core/kernel_cache.py"}, "take njit from pymc_trees.core.kernel_cache"
+
+
 def test_import_contracts_hold():
     result = subprocess.run(
         [

@@ -1,8 +1,7 @@
 """Numbers about a forest that a trace records."""
 
-from numba import njit
-
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

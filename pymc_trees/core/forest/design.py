@@ -10,10 +10,11 @@ share one rule: a column varies in a node when its extremes differ, and a cut ha
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from pymc_trees.core.forest.mixed import MISSING, MixedDesign, fill_mixed, make_mixed, side_cells
+from pymc_trees.core.kernel_cache import njit
 
 
 class Design(NamedTuple):

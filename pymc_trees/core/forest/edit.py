@@ -1,8 +1,7 @@
 """Split a leaf, join two leaves; the only functions that take or give back places of the pool."""
 
-from numba import njit
-
 from pymc_trees.core.forest.trees import NONE
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

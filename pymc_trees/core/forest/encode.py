@@ -1,7 +1,6 @@
 """Working arrays to the encoded value of `fields` and back."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import any_column_varies, linear_dimension, partition_rows
 from pymc_trees.core.forest.edit import split_leaf
@@ -19,6 +18,7 @@ from pymc_trees.core.forest.mixed import column_of, n_codes
 from pymc_trees.core.forest.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.forest.seal import compute_seal
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

@@ -1,10 +1,10 @@
 """The function of x that an encoded forest stands for."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.mixed import LEFT, MISSING, SET
 from pymc_trees.core.forest.seal import is_sealed
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

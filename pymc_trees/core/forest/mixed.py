@@ -22,8 +22,10 @@ Functions here and in `rules` take either type of design; numba resolves them at
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from pymc_trees.core.kernel_cache import njit
 
 MISSING = -(2.0**900)
 """What stands for a missing cell in X; a column of it can still be summed."""

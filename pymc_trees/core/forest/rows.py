@@ -1,6 +1,6 @@
 """Which training rows reach a node."""
 
-from numba import njit
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

@@ -17,7 +17,6 @@ their new density.
 """
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from pymc_trees.core.forest.design import (
@@ -34,6 +33,7 @@ from pymc_trees.core.forest.mixed import (
     levels_present,
     present_range,
 )
+from pymc_trees.core.kernel_cache import njit
 
 LOG_2 = np.log(2.0)
 

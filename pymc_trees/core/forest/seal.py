@@ -3,9 +3,9 @@
 import hashlib
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.fields import SEAL
+from pymc_trees.core.kernel_cache import njit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(29)

@@ -1,7 +1,6 @@
 """What the log-probability of a forest needs to know of its value."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import design_of
 from pymc_trees.core.forest.encode import decode
@@ -9,6 +8,7 @@ from pymc_trees.core.forest.fields import BITS, CLOSED, LOG_COLUMNS, LOG_CUTS, T
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.seal import is_sealed
 from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

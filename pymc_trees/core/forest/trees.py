@@ -7,7 +7,8 @@ tree in preorder, so that where a node lies in the pool never matters.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 NONE = -1
 

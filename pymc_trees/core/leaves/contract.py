@@ -30,8 +30,10 @@ drawn values among its statistics, and answers ``log_marginal`` with the log wei
 
 from collections.abc import Callable
 
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from pymc_trees.core.kernel_cache import njit
 
 _MODELS: dict[type, dict[str, Callable]] = {}
 

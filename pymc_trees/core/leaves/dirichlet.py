@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 
 

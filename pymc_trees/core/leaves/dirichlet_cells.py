@@ -7,8 +7,8 @@ cut to its left changes two terms of the product over classes on either side.
 import math
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.dirichlet import DirichletData
 

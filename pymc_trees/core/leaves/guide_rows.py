@@ -1,7 +1,8 @@
 """A row's likelihood as a Gaussian, from its gradient and second derivative at a point."""
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 LEAST_BEND = 1e-3
 """Least curvature, in squared gradients, that is taken for what it is."""

@@ -16,8 +16,8 @@ The generator is part of the leaf, since its weights are drawn.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.laplace_fit import draw_proposal, fit_groups, log_prior, log_proposal
 from pymc_trees.core.leaves.laplace_room import Room, make_room

@@ -16,8 +16,8 @@ whose tails hold where the likelihood is not log-concave or the mode was missed.
 import math
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.native import call_native
 
 FREEDOM = 8.0

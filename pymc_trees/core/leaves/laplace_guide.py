@@ -1,7 +1,6 @@
 """Whole trees under a likelihood that is a product over rows: guide and final weights."""
 
-from numba import njit
-
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.guide_rows import gaussian_row
 from pymc_trees.core.leaves.laplace import LaplaceData, draw_and_weigh, weigh

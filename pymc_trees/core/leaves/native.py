@@ -10,8 +10,10 @@ alone: they are not compiled anew for each likelihood.
 """
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from pymc_trees.core.kernel_cache import njit
 
 _N_POINTERS = 5
 

@@ -13,8 +13,8 @@ r is the residual of the other trees (Chipman 2010, eq. 12).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 
 _LANES = 8

@@ -6,8 +6,8 @@ precision per row the sum is that of ``w r``, and a second plane holds that of w
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.normal import NormalData
 

@@ -1,8 +1,8 @@
 """Tables of the normal-gamma leaf: number of rows, sum, sum of squares."""
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData, log_marginal_of
 

@@ -1,8 +1,8 @@
 """Whole trees under a likelihood that is evaluated as a whole: guide, weights, and leaf values."""
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.guide_rows import gaussian_row
 from pymc_trees.core.leaves.laplace_fit import draw_proposal

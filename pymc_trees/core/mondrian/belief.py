@@ -11,8 +11,8 @@ rows, and a variance may be 0 without a division by it.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.tree import LEAVES, ROOT, start_and_end
 
 

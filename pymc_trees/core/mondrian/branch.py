@@ -6,7 +6,8 @@ branches off there at the first event of a Poisson process with rate eta: after 
 """
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

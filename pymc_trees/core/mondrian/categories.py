@@ -8,8 +8,8 @@ have seen k. A restaurant serves a dish at one table at most, ``tab = min(counts
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.branch import distance
 from pymc_trees.core.mondrian.labels import register
 from pymc_trees.core.mondrian.tree import NONE, ROOT

@@ -5,8 +5,8 @@ does so, and a leaf without rows: it predicts what the node does.
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.branch import distance
 from pymc_trees.core.mondrian.tree import ROOT, greatest_depth
 

@@ -1,9 +1,9 @@
 """A Mondrian tree, or a block of one, from a batch of rows (thesis, alg. 5.1-5.2, 5.9, 6.1-6.2)."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.borrow import borrowed
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.labels import fill_leaf, fill_split, with_label_nodes
 from pymc_trees.core.mondrian.tree import (

@@ -4,8 +4,7 @@ The tree grew without the labels. What a tree of all other rows, extended by thi
 label is therefore what the tree says once the label is taken out of its leaf.
 """
 
-from numba import njit
-
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.belief import edge, product
 
 

@@ -8,8 +8,8 @@ linear and a variance that is quadratic in s.
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.belief import product, rest
 from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times, distance
 from pymc_trees.core.mondrian.tree import ROOT, greatest_depth

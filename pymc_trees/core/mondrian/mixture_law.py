@@ -7,8 +7,8 @@ variance; the weights of a row add up to 1. A component without variance is a po
 import math
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.mondrian.mixture import MEAN, VAR, WEIGHT
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

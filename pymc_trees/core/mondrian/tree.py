@@ -8,7 +8,8 @@ labels are all alike or its rows are too few, so that its rows are kept until it
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 NONE = -1
 """No node, no row; the column of a leaf."""

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.trees import is_twig, preorder
+from pymc_trees.core.kernel_cache import njit
 
 GROW, PRUNE, CHANGE, SWAP = 0, 1, 2, 3
 MOVES = ("grow", "prune", "change", "swap")

@@ -10,10 +10,10 @@ choosing this kind of move.
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rules import draw_rule
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import add_sides, log_marginal
 from pymc_trees.core.moves.census import accepts, available_weight, pick
 from pymc_trees.core.moves.subtree import (

@@ -12,13 +12,13 @@ a Mondrian process comes from the prior too, and cancels.
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.rules import draw_rule
 from pymc_trees.core.forest.trees import is_twig
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
 from pymc_trees.core.moves.census import (
     GROW,

@@ -6,13 +6,13 @@ likelihood of the leaves. A node whose cut leaves its new ``[min, max)`` has pri
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rows import all_rows, rows_below
 from pymc_trees.core.forest.rules import log_rule
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import available_weight
 from pymc_trees.core.priors.contract import Place, log_column, log_split_at, log_stop, survey

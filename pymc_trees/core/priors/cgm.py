@@ -8,10 +8,10 @@ node, its cut uniformly between the extremes of that column there (eq. 5).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import any_column_varies, column_varies, parts_vary
 from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.priors.contract import register
 
 

@@ -26,8 +26,10 @@ missing cells (`core.forest.mixed`) are known to `CGMPrior` alone.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from pymc_trees.core.kernel_cache import njit
 
 _PRIORS: dict[type, dict[str, Callable]] = {}
 

@@ -1,11 +1,11 @@
 """A tree drawn from the prior, from the root down."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.rules import draw_rule
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.priors.contract import (
     draw_column,
     draw_time,

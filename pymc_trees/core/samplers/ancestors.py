@@ -16,8 +16,8 @@ residual
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.samplers.resampling import MULTINOMIAL, SYSTEMATIC
 from pymc_trees.core.samplers.resampling import SCHEMES as CONDITIONAL
 

@@ -5,10 +5,9 @@ with its leaf values integrated out, then its leaf values from their conditional
 integrate out, both steps with weighed draws (`leaves.laplace`).
 """
 
-from numba import njit
-
 from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import FULL

@@ -8,8 +8,8 @@ corrects these before.
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.samplers.optimal import choose_columns
 from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting

@@ -8,9 +8,9 @@ codes of the node's rows and a sort of q.
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import draw_cut
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.cells import prefix_stats
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 

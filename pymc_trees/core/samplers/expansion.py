@@ -11,7 +11,7 @@ layer
     All nodes that wait.
 """
 
-from numba import njit
+from pymc_trees.core.kernel_cache import njit
 
 NODE, LOWEST, LAYER = 0, 1, 2
 EXPANSIONS = ("node", "lowest", "layer")

@@ -20,10 +20,10 @@ refresh for the reference alone would depend on the choice.
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import add_rows, draw_leaves, next_tree
 from pymc_trees.core.leaves.guided import fill_guide, finish_tree
 from pymc_trees.core.leaves.normal import NormalData

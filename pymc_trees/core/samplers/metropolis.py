@@ -1,7 +1,6 @@
 """One Metropolis-Hastings move on one tree."""
 
-from numba import njit
-
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.moves.census import CHANGE, GROW, PRUNE, choose_move
 from pymc_trees.core.moves.change import change
 from pymc_trees.core.moves.grow_prune import grow, prune

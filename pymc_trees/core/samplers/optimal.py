@@ -22,12 +22,12 @@ A, then, a split on a column that is new to the tree weighs ``1 / share`` times 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from pymc_trees.core.forest.design import column_varies
 from pymc_trees.core.forest.mixed import column_of, is_mixed
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.cells import weigh_cells
 from pymc_trees.core.leaves.normal_cells import PROPOSES
 from pymc_trees.core.priors.contract import column_weight, log_split, log_stop

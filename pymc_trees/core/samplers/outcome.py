@@ -1,9 +1,9 @@
 """What a sweep leaves behind: the fitted function and its log likelihood."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.encode import fit_of
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import log_likelihood
 
 

@@ -1,11 +1,11 @@
 """Complete trees of particles as encoded values, with leaf values drawn afresh for each."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.encode import encode, fit_of
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values
 from pymc_trees.core.samplers.particle_sweep import plant
 

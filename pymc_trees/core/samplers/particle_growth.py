@@ -1,11 +1,11 @@
 """Grow one particle by one node."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import partition_rows
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.cells import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.grow_prune import FULL

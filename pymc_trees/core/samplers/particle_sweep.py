@@ -1,11 +1,11 @@
 """One backfitting sweep of particle Gibbs: trees by conditional SMC, then their leaf values."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import NONE, preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, next_tree
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles

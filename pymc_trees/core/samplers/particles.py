@@ -8,7 +8,8 @@ passed them all. The right child of a node follows its left child.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 
 class Particles(NamedTuple):

@@ -1,7 +1,6 @@
 """A whole forest, leaf values included, from its prior."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import (
     any_column_varies,
@@ -11,6 +10,7 @@ from pymc_trees.core.forest.design import (
 )
 from pymc_trees.core.forest.encode import encode, fit_of
 from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian

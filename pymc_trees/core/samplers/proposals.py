@@ -18,11 +18,11 @@ Where a column has levels or missing cells, its rule always comes from the prior
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.design import draw_cut
 from pymc_trees.core.forest.mixed import column_of
 from pymc_trees.core.forest.rules import draw_rule, draw_side, log_rule, log_side
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
 from pymc_trees.core.samplers.optimal import STOP, rule_from_prior
 

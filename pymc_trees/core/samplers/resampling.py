@@ -9,8 +9,8 @@ beside an ordinary draw is not invariant.
 """
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.moves.census import pick
 
 MULTINOMIAL, SYSTEMATIC, STRATIFIED = 0, 1, 2

@@ -14,7 +14,8 @@ step. Logs throughout: in a sparse Dirichlet most weights are smaller than any d
 """
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 LEAST = np.log(1e-300)
 """Log of the least weight that the forest's prior distinguishes."""

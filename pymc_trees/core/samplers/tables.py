@@ -8,8 +8,8 @@ is added up from the rows and that of the larger one is the difference.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.cells import add_cells, make_tables, pack_rows
 from pymc_trees.core.samplers.bins import Bins
 

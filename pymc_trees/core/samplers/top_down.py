@@ -9,10 +9,10 @@ unnormalised posterior's integrals.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.rows import all_rows
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.samplers.ancestors import draw_ancestors

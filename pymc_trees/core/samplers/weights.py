@@ -1,7 +1,8 @@
 """Weights of particles, on the log scale."""
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

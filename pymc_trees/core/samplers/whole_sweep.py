@@ -10,10 +10,10 @@ The values are refreshed once more by the same rule.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.borrow import borrowed
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.laplace_fit import draw_proposal
 from pymc_trees.core.leaves.whole import (
     fit_tree,

@@ -16,9 +16,9 @@ log-probability -inf.
 """
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.fields import LEAF, UNUSED
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.soft.gates import leaf_probabilities
 
 SPLIT = 0

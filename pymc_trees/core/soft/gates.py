@@ -7,7 +7,8 @@ probability of a leaf is the product along its path (eq. 5). Rows are scaled inp
 import math
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 STEEPEST = 100.0
 """Distances to a gate, in units of h, from which on a row is on one side: exp(-100) is 4e-44."""

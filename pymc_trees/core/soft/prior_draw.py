@@ -1,9 +1,9 @@
 """A whole soft tree, leaf values included, from its prior."""
 
 import numpy as np
-from numba import njit
 
 from pymc_trees.core.forest.fields import LEAF, UNUSED
+from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.soft.topology import draw_kinds
 

@@ -5,7 +5,8 @@ stump, ``"SLL"`` one split, ``"SSLLL"`` has its left child split and ``"SLSLL"``
 """
 
 import numpy as np
-from numba import njit
+
+from pymc_trees.core.kernel_cache import njit
 
 STUMP = "L"
 GROW, PRUNE, STAY = 0.6, 0.3, 0.1

@@ -1,0 +1,112 @@
+"""`njit` for kernels: what cannot be kept on disk, or read from there, is compiled anew.
+
+numba's own cache lets errors of the file system end whatever was being computed, and runs a damaged
+file as it is. Nothing here touches functions of other packages.
+"""
+
+import hashlib
+import warnings
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+_DIGEST = hashlib.sha256().digest_size
+_told = False
+
+
+def njit(*, cache, **options):
+    """`numba.njit` with a cache that never fails."""
+
+    def decorate(function):
+        kernel = numba.njit(**options)(function)
+        if cache:
+            try:
+                kernel._cache = KernelCache(function)
+            except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
+                _tell(error)
+        return kernel
+
+    return decorate
+
+
+class KernelCache(FunctionCache):
+    """Cache of one kernel; where it cannot be saved the run goes on."""
+
+    def __init__(self, function):
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = KernelFile(
+            locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp()
+        )
+
+    def load_overload(self, sig, target_context):
+        """Kept code, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError as error:
+            _tell(error)
+            return None
+
+    def save_overload(self, sig, data):
+        """Keep compiled code, if that can be done."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _tell(error)
+
+
+class KernelFile(IndexDataCacheFile):
+    """Files of a kernel's cache that end in a digest; one that does not match is as good as none.
+
+    Data carry their key too: two processes that start on an empty folder may give one name to two
+    versions of a kernel.
+    """
+
+    def save(self, key, data):
+        """Save under a key."""
+        super().save(key, (key, data))
+
+    def load(self, key):
+        """What was saved under a key, or None."""
+        found = super().load(key)
+        return found[1] if found is not None and found[0] == key else None
+
+    def _load_index(self):
+        return super()._load_index() if _is_whole(self._index_path) else {}
+
+    def _load_data(self, name):
+        return super()._load_data(name) if _is_whole(self._data_path(name)) else None
+
+    @contextmanager
+    def _open_for_write(self, filepath):
+        with super()._open_for_write(filepath) as file:
+            content = BytesIO()
+            yield content
+            file.write(content.getvalue() + _digest(content.getvalue()))
+
+
+def _digest(content):
+    return hashlib.sha256(content).digest()
+
+
+def _is_whole(path):
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return False
+    return content[-_DIGEST:] == _digest(content[:-_DIGEST])
+
+
+def _tell(error):
+    global _told
+    if not _told:
+        _told = True
+        warnings.warn(
+            f"Compiled kernels cannot be kept on disk ({error}), so that every process compiles "
+            "them anew. Make room there, or name another folder in the environment variable "
+            "NUMBA_CACHE_DIR.",
+            stacklevel=2,
+        )

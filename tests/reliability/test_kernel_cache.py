@@ -1,0 +1,152 @@
+"""Compiled kernels whose folder is empty, missing, full or damaged: the same results still."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from scale import scaled
+
+from pymc_trees.core.kernel_cache import KernelFile
+
+CHILD = """
+import json, os, sys, warnings
+
+settings = json.loads(sys.argv[1])
+if "limit" in settings:  # no file may grow beyond it: writing ends as on a full disk
+    import resource, signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (settings["limit"], settings["limit"]))
+from numba.core.caching import CacheImpl
+
+# numba has no other folder to turn to than the one in NUMBA_CACHE_DIR
+CacheImpl._locator_classes = [
+    c for c in CacheImpl._locator_classes if "UserProvided" in c.__name__
+]
+import numpy as np
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from pymc_trees.core.forest.seal import compute_seal
+
+    if settings.get("vanish"):
+        import shutil
+        shutil.rmtree(os.environ["NUMBA_CACHE_DIR"])
+        open(os.environ["NUMBA_CACHE_DIR"], "w").close()
+    value = np.arange(12.0).reshape(-1, 2)
+    seals = [compute_seal(value, 1, 3.0), compute_seal(value.astype(np.float32), 1, 3.0)]
+print(json.dumps({
+    "seals": seals,
+    "warnings": [f"{w.category.__name__}: {w.message}" for w in caught],
+    "hits": sum(compute_seal.stats.cache_hits.values()),
+}))
+"""
+
+
+def start(folder, **settings):
+    """A process that runs a kernel with its compiled code in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(settings)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def outcome(process):
+    """What the process found."""
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with compiled code, and the seals of the process that made it."""
+    folder = tmp_path_factory.mktemp("kept") / "numba"
+    first = outcome(start(folder))
+    assert first["warnings"] == [] and first["hits"] == 0
+    return folder, first["seals"]
+
+
+@pytest.mark.parametrize("limit", [0, 1500], ids=["nothing fits", "an index fits"])
+def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
+    pytest.importorskip("resource")
+    found = outcome(start(tmp_path, limit=limit))
+    assert found["seals"] == kept[1] and found["hits"] == 0
+    (warning,) = found["warnings"]
+    assert "UserWarning" in warning and "NUMBA_CACHE_DIR" in warning
+    after = outcome(start(tmp_path))  # there is room again
+    assert after["seals"] == kept[1] and after["warnings"] == []
+
+
+def test_no_folder_can_be_written(tmp_path, kept):
+    (tmp_path / "file").touch()
+    found = outcome(start(tmp_path / "file" / "numba"))
+    assert found["seals"] == kept[1] and len(found["warnings"]) == 1
+
+
+def test_the_folder_vanishes_after_the_import(tmp_path, kept):
+    found = outcome(start(tmp_path / "numba", vanish=True))
+    assert found["seals"] == kept[1] and len(found["warnings"]) == 1
+
+
+def test_truncated_files_are_made_again(tmp_path, kept):
+    folder = tmp_path / "numba"
+    shutil.copytree(kept[0], folder)
+    for path in folder.rglob("*.nb[ic]"):
+        path.write_bytes(path.read_bytes()[:-50])
+    found = outcome(start(folder))
+    assert found["seals"] == kept[1] and found["warnings"] == [] and found["hits"] == 0
+    assert outcome(start(folder))["hits"] == 2
+
+
+def test_two_processes_on_an_empty_folder(tmp_path, kept):
+    both = [start(tmp_path) for _ in range(2)]
+    for process in both:
+        found = outcome(process)
+        assert found["seals"] == kept[1] and found["warnings"] == []
+
+
+def cut(content, rng):
+    return content[: rng.integers(len(content))]
+
+
+def flip(content, rng):
+    at = rng.integers(len(content))
+    return content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :]
+
+
+def noise(content, rng):
+    return rng.bytes(len(content))
+
+
+@pytest.mark.parametrize("damage", [cut, flip, noise])
+def test_damaged_files_are_as_good_as_none(tmp_path, rng, damage):
+    file = KernelFile(str(tmp_path), "kernel", "stamp")
+    file.save("one", b"code of one" * 20)
+    file.save("other", b"code of other" * 20)
+    paths = sorted(tmp_path.iterdir())
+    assert [path.suffix for path in paths] == [".nbc", ".nbc", ".nbi"]
+    good = {path: path.read_bytes() for path in paths}
+    for k in range(scaled(300)):
+        path = paths[k % 3]
+        path.write_bytes(damage(good[path], rng))
+        found = [file.load("one"), file.load("other")]
+        assert None in found and set(found) <= {None, b"code of one" * 20, b"code of other" * 20}
+        path.write_bytes(good[path])
+    assert file.load("one") == b"code of one" * 20
+    paths[2].write_bytes(noise(good[paths[2]], rng))
+    file.save("one", b"again")
+    assert file.load("one") == b"again"
+
+
+def test_code_of_another_signature_is_not_loaded(tmp_path):
+    file = KernelFile(str(tmp_path), "kernel", "stamp")
+    file.save("one", b"code of one")
+    file.save("other", b"code of other")
+    first, second = sorted(tmp_path.glob("*.nbc"))
+    second.write_bytes(first.read_bytes())  # as when two processes chose the same name
+    assert file.load("one") == b"code of one" and file.load("other") is None
