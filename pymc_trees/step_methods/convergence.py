@@ -61,7 +61,7 @@ def faults_of(forest, draws: np.ndarray) -> list[SamplerWarning]:
     return [
         SamplerWarning(
             WarningType.CONVERGENCE,
-            f"{forest.name} {message}. Sample it with pymc_trees.CGM or pymc_trees.GrowPrune.",
+            f"{forest.name} {message}. Leave it to pm.sample(), which assigns pymc_trees.Hybrid.",
             "error",
         )
         for message in messages

@@ -28,13 +28,15 @@ class SweepStep(ForestStep):
                 self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
             self.stats_dtypes_shapes[f"n_leaves{ending}"] = (np.int64, [])
             self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
-            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (object, [p])
+            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, [p])
             self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
             # PyMC gives statistics no dims of their own, but a coordinate by the name they get.
             dim = f"variable_inclusion{ending}_dim_0"
             if forest.columns is not None and dim not in model.coords:
                 model.add_coord(dim, forest.columns)
-        self.stats_dtypes = [{k: v[0] for k, v in self.stats_dtypes_shapes.items()}]
+        # PyMC's NDArray makes room by these alone, so that they say the shape too.
+        stats = self.stats_dtypes_shapes.items()
+        self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
 
     def _ending(self, forest):
         # By the forests of the model: two steps with a forest each must not share names either.

@@ -86,7 +86,7 @@ def test_all_chains_at_the_same_forest_alarm(mixed):
     found = alarms(
         changed(idata, lambda values: np.broadcast_to(values[:1, :1], values.shape)), model
     )
-    assert any("never moved" in text and "pymc_trees.CGM" in text for text in found)
+    assert any("never moved" in text and "pymc_trees.Hybrid" in text for text in found)
 
 
 def test_one_stuck_chain_alarms(mixed):

@@ -31,6 +31,13 @@ def test_shapes_and_types(fitted):
         assert found[name].dtype != object, name
 
 
+def test_every_storage_is_told_of_plain_numbers(fitted):
+    # PyMC's ZarrTrace stores by these, and what it takes for objects as pickles.
+    declared = pmt.CGM(model=fitted[0]).stats_dtypes_shapes
+    assert declared["variable_inclusion"] == (np.int64, [2])
+    assert {dtype for dtype, _ in declared.values()} == {np.int64, np.float64}
+
+
 def test_they_describe_the_drawn_forests(fitted):
     model, idata = fitted
     layout = forest_of(model)[1]

@@ -1,0 +1,137 @@
+"""`docs/troubleshooting.md` explains every error and warning of the package, and no other.
+
+A message is read from the source of the call that makes it, with … for each value put in. The page
+quotes pieces of messages as **`piece`**; a message is explained where the page has a piece of it.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/troubleshooting.md").read_text()
+NOT_OURS = "## From PyMC and others"
+"""Heading of the section whose pieces are other packages' words."""
+
+# Name of a function that makes a message, other than those called ...Error or ...Warning.
+MAKERS = {"warn", "warning", "_refusal"}
+
+# Exception -> why no user meets it.
+INTERNAL = {
+    "NotRowwiseError": "caught by read_target, which goes on to the likelihood as a whole",
+    "NotAffineError": "caught where the model is read; its words end in a refusal",
+}
+
+# Message -> why it has no entry of its own.
+NO_ENTRY = {
+    "To be called from compiled code.": "numba replaces the body of the function",
+    "A sampler defines its sweep.": "of a base class without a name in the interface",
+    "module 'pymc_trees' has no attribute …": "Python's own words for a wrong name",
+    "its entries are of type …": "caught two lines below, and quoted in another message",
+    "complex numbers have no order": "caught two lines below, and quoted in another message",
+    "… is …; …": "a reason in a refusal, which the page explains",
+    "… (… is in the way)": "the same",
+}
+
+
+def pieces(text: str) -> list[str]:
+    """Pieces of messages quoted in a text."""
+    return [piece.strip() for piece in re.findall(r"\*\*`([^`]+)`\*\*", text)]
+
+
+def constants(trees) -> dict[str, set[str]]:
+    """Texts that any name of the package is given."""
+    found: dict[str, set[str]] = {}
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                text = text_of(node.value)
+                if text:
+                    found.setdefault(node.targets[0].id, set()).add(text)
+    return found
+
+
+def text_of(node) -> str:
+    """Text of an expression with … for each value put in; "" where there is no text at all."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(v) if isinstance(v, ast.Constant) else "…" for v in node.values)
+    if isinstance(node, ast.BinOp):
+        return (text_of(node.left) or "…") + (text_of(node.right) or "…")
+    return ""
+
+
+def messages() -> dict[str, list[str]]:
+    """Messages of the package, and the places that make them."""
+    trees = {path: ast.parse(path.read_text()) for path in (ROOT / "pymc_trees").rglob("*.py")}
+    named = constants(trees.values())
+    found: dict[str, list[str]] = {}
+    for path, tree in sorted(trees.items()):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            maker = ast.unparse(node.func).split(".")[-1]
+            if not (maker in MAKERS or maker.endswith(("Error", "Warning"))) or maker in INTERNAL:
+                continue
+            place = f"{path.relative_to(ROOT)}:{node.lineno}"
+            texts = {text_of(argument) for argument in node.args} - {""}
+            for argument in node.args:
+                if isinstance(argument, ast.Name):
+                    texts |= named.get(argument.id, set())
+            # A severity ("error"), and what only puts other messages together, are none.
+            ours = {text for text in texts if re.search(r"\w+ ", text)}
+            for text in ours if texts else {f"(no text to be read: {ast.unparse(node)})"}:
+                found.setdefault(" ".join(text.split()), []).append(place)
+    return found
+
+
+def explains(piece: str, message: str) -> bool:
+    """Whether a piece is one of the message, and too long to be one of many others."""
+    return piece == message or (len(piece.replace("…", "")) >= 12 and piece in message)
+
+
+MESSAGES = messages()
+
+
+def test_every_message_is_explained():
+    known = pieces(PAGE.split(NOT_OURS)[0])
+    missing = {
+        message: places
+        for message, places in MESSAGES.items()
+        if message not in NO_ENTRY and not any(explains(piece, message) for piece in known)
+    }
+    lines = "\n".join(f"{', '.join(places)}\n    {text}" for text, places in missing.items())
+    assert not missing, f"docs/troubleshooting.md has no entry for\n{lines}"
+
+
+def test_nothing_is_explained_that_no_longer_exists():
+    ours = pieces(PAGE.split(NOT_OURS)[0])
+    gone = [piece for piece in ours if not any(explains(piece, text) for text in MESSAGES)]
+    assert gone == [], "take them off docs/troubleshooting.md"
+    assert [message for message in NO_ENTRY if message not in MESSAGES] == []
+
+
+def test_no_piece_stands_twice():
+    assert len(pieces(PAGE)) == len(set(pieces(PAGE)))
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("f'a {x} b'", "a … b"),
+        ("'a ' 'b'", "a b"),
+        ("f'{x!r}: ' + more", "…: …"),
+        ("str(op)", ""),
+    ],
+)
+def test_texts_are_read(code, text):
+    assert text_of(ast.parse(code, mode="eval").body) == text
+
+
+def test_short_pieces_explain_only_what_they_are():
+    assert explains("… must be …, got …", "… must be …, got …")
+    assert not explains("… must be …", "alpha must be …, got …")
+    assert explains("must be an integer", "alpha must be an integer, got …")

@@ -1,0 +1,42 @@
+"""The README tells the truth: its blocks run from top to bottom, its speeds are those measured."""
+
+import functools
+import re
+from pathlib import Path
+
+import pymc as pm
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.versions
+def test_blocks_run_from_top_to_bottom(monkeypatch):
+    short = functools.partial(
+        pm.sample, draws=5, tune=5, chains=2, cores=1, progressbar=False, random_seed=1
+    )
+    monkeypatch.setattr(pm, "sample", short)  # nothing else is changed
+    blocks = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    names: dict = {}
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 2
+    rows = len(names["X_new"])
+    assert names["pred"].predictions["mu"].shape == (2, 5, rows)
+    assert names["pred"].predictions["y"].shape == (2, 5, rows)
+    assert names["mean"].shape == names["sd"].shape == (rows,)
+    assert names["forest"].n_samples_seen_ == rows + len(names["X_train"])
+
+
+def test_speeds_are_those_of_the_table():
+    table = (ROOT / "docs/benchmarks.md").read_text()
+    found = re.findall(r"^\| (1000|10000) \| (\S+) \| ([\d.]+) \|", table, re.MULTILINE)
+    ms = {(rows, package): number for rows, package, number in found}
+    said = " ".join(README.split())
+    for rows, name in (("1000", "1,000"), ("10000", "10,000")):
+        ours, dbarts, stochtree = (
+            ms[rows, package] for package in ("pymc_trees:CGM", "dbarts", "stochtree")
+        )
+        words = f"{ours} ms at {name} rows (dbarts {dbarts}, stochtree {stochtree})"
+        assert words in said, words
