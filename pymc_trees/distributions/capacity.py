@@ -5,6 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
 
 
@@ -56,5 +57,6 @@ def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> in
             f"lifetime cannot be drawn from its prior ({error}), so that there is no telling how "
             "large the forest may get: give max_nodes."
         ) from error
-    mean = mean_nodes(np.random.default_rng(1), np.ascontiguousarray(X), lifetimes)
+    with deferred_interrupts():
+        mean = mean_nodes(np.random.default_rng(1), np.ascontiguousarray(X), lifetimes)
     return int(min(m * most, np.ceil(3 * m * mean) + 200))

@@ -27,6 +27,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.forest.fields import Layout, sizes
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
@@ -72,17 +73,18 @@ class ForestRV(RandomVariable):
         leaf = LEAF_KINDS[self.leaf].prior(
             *(v if np.ndim(v) else float(v) for v in leaf_parameters)
         )
-        return draw_value(
-            rng,
-            np.ascontiguousarray(X),
-            grid,
-            offsets,
-            float(fingerprint),
-            kinds if self.layout.mixed else None,
-            prior_maker(self.layout)(float(alpha), float(beta), np.ascontiguousarray(weights)),
-            leaf,
-            sizes(self.layout),
-        )
+        with deferred_interrupts():
+            return draw_value(
+                rng,
+                np.ascontiguousarray(X),
+                grid,
+                offsets,
+                float(fingerprint),
+                kinds if self.layout.mixed else None,
+                prior_maker(self.layout)(float(alpha), float(beta), np.ascontiguousarray(weights)),
+                leaf,
+                sizes(self.layout),
+            )
 
 
 def is_forest(rv) -> bool:

@@ -19,6 +19,7 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.encode import encode, n_fields, summarise
 from pymc_trees.core.soft.prior_draw import draw_value
 from pymc_trees.core.soft.topology import STUMP, split_probability
@@ -72,16 +73,17 @@ class SoftTreeRV(RandomVariable):
         if size not in (None, ()):
             raise NotImplementedError("A soft tree has no batch dimensions: declare one per model.")
         leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
-        return draw_value(
-            rng,
-            self.alpha,
-            self.beta,
-            leaf,
-            self.p,
-            self.n_values,
-            self.max_nodes,
-            float(stamp),
-        )
+        with deferred_interrupts():
+            return draw_value(
+                rng,
+                self.alpha,
+                self.beta,
+                leaf,
+                self.p,
+                self.n_values,
+                self.max_nodes,
+                float(stamp),
+            )
 
 
 def is_soft_tree(rv) -> bool:

@@ -1,5 +1,6 @@
 """What both forests share: settings, growing, leaves and paths."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.tree import (
@@ -26,6 +28,8 @@ from pymc_trees.estimators.rows import Rows, Scaling, plain
 
 _WORTH_A_THREAD = 2000
 """Rows times trees below which starting threads takes longer than the work."""
+_LONG = 50_000
+"""Rows times trees beyond which an interrupt cannot wait for the work: some tenths of a second."""
 
 
 class MondrianForest(BaseEstimator):
@@ -35,14 +39,27 @@ class MondrianForest(BaseEstimator):
     _packed: Any
     _moved: np.ndarray
 
-    def _run(self, function, tasks, work):
-        """Results of a function on each tuple of arguments, in threads where that pays."""
+    def _run(self, function, tasks, work, cease=None):
+        """Results of a function on each tuple of arguments, in threads where that pays.
+
+        An interrupt comes when all threads have ended: in long work as soon as the tasks begun are
+        done, or look at ``cease``.
+        """
         jobs = 1 if work < _WORTH_A_THREAD else effective_n_jobs(self.n_jobs)
-        if jobs == 1:
-            return [function(*task) for task in tasks]
-        return Parallel(n_jobs=jobs, require="sharedmem")(
-            delayed(function)(*task) for task in tasks
-        )
+        cease = np.zeros(1, dtype=np.bool_) if cease is None else cease
+
+        def one(task):
+            return None if cease[0] else function(*task)
+
+        def all_tasks():
+            if jobs == 1:
+                return [one(task) for task in tasks]
+            return Parallel(n_jobs=jobs, require="sharedmem")(delayed(one)(task) for task in tasks)
+
+        if jobs > 1 or work > _LONG:
+            return run_apart(all_tasks, cease)
+        with deferred_interrupts():
+            return all_tasks()
 
     def _start(self, X, label_type):
         """Read the settings, and make empty trees."""
@@ -72,29 +89,28 @@ class MondrianForest(BaseEstimator):
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(X, axis=0).sum()):
                 raise ValueError("The ranges of X add up to more than a float can hold: rescale X.")
+        with deferred_interrupts():  # rows and trees go together
+            self._take_in(X, y)
+
+    def _take_in(self, X, y):
         rows, start = self._rows, self._rows.n
         rows.append(X, y)
         work = len(X) * len(self._trees)
         if start == 0:
+            cease = np.zeros(1, dtype=np.bool_)
             self._trees = self._run(
                 grow_tree,
                 [
-                    (rng, *tree, self._rules, rows.X, rows.y, rows.n)
+                    (rng, *tree, self._rules, rows.X, rows.y, rows.n, cease)
                     for rng, tree in zip(self._generators, self._trees)
                 ],
                 work,
+                cease,
             )
         elif work < _WORTH_A_THREAD:
             self._extend_all(start)
         else:
-            self._trees = self._run(
-                extend_tree,
-                [
-                    (rng, *tree, self._rules, rows.X, rows.y, start, rows.n)
-                    for rng, tree in zip(self._generators, self._trees)
-                ],
-                work,
-            )
+            self._extend_each(start)
         self.n_samples_seen_ = rows.n
 
     def _extend_all(self, start):
@@ -105,6 +121,26 @@ class MondrianForest(BaseEstimator):
         extend_forest(
             self._common, self._packed, self._rules, rows.X, rows.y, start, rows.n, self._moved
         )
+
+    def _extend_each(self, start):
+        """Extend each tree by many rows, some at a time, all of which an interrupt finds learnt."""
+        rows, jobs = self._rows, effective_n_jobs(self.n_jobs)
+        some = 1 + _WORTH_A_THREAD // len(self._trees)
+        try:
+            with deferred_interrupts() as held, Parallel(jobs, require="sharedmem") as parallel:
+                while start < rows.n:
+                    stop, begun = min(start + some, rows.n), time.perf_counter()
+                    self._trees = parallel(
+                        delayed(extend_tree)(rng, *tree, self._rules, rows.X, rows.y, start, stop)
+                        for rng, tree in zip(self._generators, self._trees)
+                    )
+                    start = self.n_samples_seen_ = stop
+                    took = time.perf_counter() - begun
+                    some = 2 * some if took < 0.1 else 1 + int(some * 0.2 / took)
+                    held.answer()
+        except BaseException:
+            rows.n = start
+            raise
 
     @property
     def _trees(self) -> list[tuple[Any, Any]]:
@@ -146,7 +182,8 @@ class MondrianForest(BaseEstimator):
 
     def _pieces(self, n):
         """Slices of rows, one for each thread."""
-        pieces = min(n, effective_n_jobs(self.n_jobs))
+        enough = -(-n * len(self._trees) // _LONG)  # an interrupt waits for one piece
+        pieces = min(n, max(effective_n_jobs(self.n_jobs), enough))
         ends = np.linspace(0, n, pieces + 1).astype(int)
         return [slice(a, b) for a, b in zip(ends[:-1], ends[1:])]
 

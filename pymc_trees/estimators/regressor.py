@@ -190,9 +190,9 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         return X, y.astype(np.float64)
 
     def _update(self, X, y):
-        self._learn(X, y)
         # Filled by the first prediction: belief propagation goes over all nodes.
         self._beliefs: list = []
+        self._learn(X, y)
 
     def _empty_labels(self):
         return make_moments(1)

@@ -129,7 +129,9 @@ class DCC:
         Returns the label of the topology visited.
         """
         settings = self.settings
-        self._warm_up(self.search.activate())
+        self.search.activate()
+        # an interrupted iteration may have left topologies active that nothing is known of
+        self._warm_up([label for label in self.search.active if label not in self.topologies])
         label = self._select()
         topology = self.topologies[label]
         visits: list[Visit] = self.run(

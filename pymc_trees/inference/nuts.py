@@ -17,6 +17,8 @@ from pymc.blocking import RaveledVars
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.step_methods.state import DataClassState, dataclass_state
 
+from pymc_trees.core.interrupts import deferred_interrupts
+
 WEIGHT = 10
 """Draws that the first guess of the variances counts for, as in `pymc.init_nuts`."""
 DISCARD = 10
@@ -144,7 +146,8 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
         for i in range(n):
             if before_each is not None:
                 before_each(i)
-            q, [stats] = step.astep(q)
+            with deferred_interrupts():
+                q, [stats] = step.astep(q)
             draws[i], diverging[i] = q.data, stats["diverging"]
             gradients += int(stats["tree_size"])
     step.step_adapt._tuned_stats.clear()  # a record of acceptances that grows with every draw

@@ -13,6 +13,7 @@ from pymc.backends.arviz import (
 )
 
 from pymc_trees._version import __version__
+from pymc_trees.core.interrupts import deferred_interrupts
 
 
 def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
@@ -37,7 +38,9 @@ def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, n
     function = model.compile_fn(wanted, inputs=model.value_vars, on_unused_input="ignore")
     out: dict[str, np.ndarray] = {}
     for at in np.ndindex(points.shape):
-        for variable, value in zip(wanted, function(points[at]), strict=True):
+        with deferred_interrupts():
+            values = function(points[at])
+        for variable, value in zip(wanted, values, strict=True):
             if variable.name not in out:
                 out[variable.name] = np.empty((*points.shape, *np.shape(value)), value.dtype)
             out[variable.name][at] = value

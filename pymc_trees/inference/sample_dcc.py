@@ -10,7 +10,6 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.inference.dcc import DCC, Combined, Settings
-from pymc_trees.inference.interrupts import plain_interrupts
 from pymc_trees.inference.recorded import data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_settings
 from pymc_trees.inference.soft_posterior import SoftPosterior
@@ -154,10 +153,9 @@ def iterate(dcc: DCC, iterations: int, progressbar: bool) -> int:
     made = 0
     shown = track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True)
     try:
-        with plain_interrupts():
-            for _ in shown:
-                dcc.iterate()
-                made += 1
+        for _ in shown:
+            dcc.iterate()
+            made += 1
     except KeyboardInterrupt:
         if made == 0:
             raise

@@ -15,7 +15,6 @@ from pymc_trees.core.samplers.particle_growth import FULL
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.top_down import LOST, UNFINISHED
 from pymc_trees.core.samplers.weights import log_sum_exp
-from pymc_trees.inference.interrupts import plain_interrupts
 from pymc_trees.inference.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_share
@@ -197,10 +196,9 @@ def _run(generators, problem, settings, cores, progressbar, forest) -> list[Isla
             transient=True,
             disable=not progressbar,
         )
-        with plain_interrupts():
-            for island in shown:
-                _check(island, settings, forest)
-                found.append(island)
+        for island in shown:
+            _check(island, settings, forest)
+            found.append(island)
     except KeyboardInterrupt:
         if not found:
             raise

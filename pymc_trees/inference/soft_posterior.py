@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import compile, reseed_rngs
 
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.encode import encode
 from pymc_trees.core.soft.topology import STUMP, n_splits, node_table
 from pymc_trees.distributions.soft_tree_rv import stamp_of
@@ -68,7 +69,12 @@ class SoftPosterior:
 
     def log_densities(self, points: np.ndarray) -> np.ndarray:
         """(P, 2) log of the joint density and of the prior at (P, d) points."""
-        return np.array([self._pair(q) for q in np.ascontiguousarray(points)])
+        found, pair = np.empty((len(points), 2)), self._pair
+        with deferred_interrupts() as held:
+            for out, q in zip(found, np.ascontiguousarray(points)):
+                out[:] = pair(q)
+                held.answer()
+        return found
 
     @cached_property
     def _prior(self):
@@ -85,7 +91,8 @@ class SoftPosterior:
             return (lambda: []), []
         try:
             function, updates = compile([], outputs, random_seed=False, return_updates=True)
-            function()
+            with deferred_interrupts():
+                function()
         except NotImplementedError as error:
             raise ValueError(
                 f"The evidence of a topology needs proper priors, and one of the model cannot be "
@@ -100,8 +107,10 @@ class SoftPosterior:
         n, p = n_splits(self.label), self.op.p
         out = np.empty((count, self.dimension))
         head = self.dimension - n * p
-        for row in out:
-            row[:head] = np.concatenate([np.ravel(v) for v in function()] or [np.empty(0)])
+        with deferred_interrupts() as held:
+            for row in out:
+                row[:head] = np.concatenate([np.ravel(v) for v in function()] or [np.empty(0)])
+                held.answer()
         tau = rng.random((count, n))
         out[:, head : head + n] = np.log(tau) - np.log1p(-tau)
         # Stick-breaking of a uniform simplex: the k-th piece takes a Beta(1, p - k) of the rest.
@@ -115,7 +124,9 @@ class SoftPosterior:
         """(d,) draw from the prior with a finite density and gradient."""
         for _ in range(TRIES):
             [q] = self.draw_prior(rng, 1)
-            value, gradient = self.density._pytensor_function(q)
+            density = self.density._pytensor_function
+            with deferred_interrupts():
+                value, gradient = density(q)
             if np.isfinite(value) and np.isfinite(gradient).all():
                 return q
         raise ValueError(
@@ -135,7 +146,9 @@ class SoftPosterior:
 
     def point(self, q: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Value of every free variable, by the names of value variables."""
-        *others, tau, delta, values = self._unpack(q)
+        unpack = self._unpack
+        with deferred_interrupts():
+            *others, tau, delta, values = unpack(q)
         if self.op.leaf == "dirichlet":
             values = _draw_probabilities(rng, values.T)
         point = {v.name: np.asarray(x) for v, x in zip(self.graph.values, others, strict=True)}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.neighbours import (
     Parameters,
     grow,
@@ -99,7 +100,7 @@ def _settle(posterior: SoftPosterior, q: np.ndarray, places: np.ndarray):
     """A Newton step of some coordinates, where it helps; the vector and its log-density."""
 
     def at(point):
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), deferred_interrupts():
             value, gradient = posterior.density._pytensor_function(point)
         finite = np.isfinite(value) and np.isfinite(gradient).all()
         return (float(value) if finite else -np.inf), gradient[places]

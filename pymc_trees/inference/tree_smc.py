@@ -1,5 +1,6 @@
 """One island of top-down SMC: numbers in, numbers out, so that any process can run it."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from pymc_trees.core.forest.design import Design
 from pymc_trees.core.forest.fields import Sizes
 from pymc_trees.core.forest.mixed import MixedDesign, from_prior
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import CGMPrior
@@ -23,6 +25,9 @@ from pymc_trees.core.samplers.top_down import DONE, make_stages, top_down_smc
 
 BINS = 255
 """Intervals per column of the optimal proposal: up to 256 distinct values it looks at each."""
+
+LONG = 300_000
+"""Rows times particles beyond which an interrupt cannot wait for an island."""
 
 
 class Problem(NamedTuple):
@@ -71,6 +76,11 @@ class Island(NamedTuple):
 
 def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -> Island:
     """Run all particles, resample them to equal weights, draw leaf values and encode."""
+    with deferred_interrupts():
+        return _run_island(rng, problem, settings)
+
+
+def _run_island(rng, problem, settings):
     design, prior, leaf = (_own(numbers) for numbers in problem[:3])
     sizes = problem.sizes
     n, n_particles = sizes.n_rows, settings.particles
@@ -87,7 +97,8 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
     stages = make_stages(settings.max_stages)
     weights = np.empty(n_particles)
     scheme = SCHEMES.index(settings.resampling)
-    status, n_stages, log_z = top_down_smc(
+    grow = partial(
+        top_down_smc,
         rng,
         trees,
         design,
@@ -105,6 +116,8 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
         stages,
         weights,
     )
+    long = n * n_particles > LONG
+    status, n_stages, log_z = run_apart(grow, particles.cease) if long else grow()
     n_draws = n_particles if status == DONE else 0
     chosen = np.empty(n_draws, dtype=np.int64)
     values = np.empty((n_draws, sizes.rows, sizes.fields))
@@ -113,7 +126,8 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
     if n_draws:
         draw_ancestors(rng, scheme, weights, chosen)
         rng.shuffle(chosen)  # draws of a chain have no order
-        fits = encode_particles(
+        write = partial(
+            encode_particles,
             rng,
             trees,
             particles,
@@ -127,6 +141,7 @@ def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -
             counts,
             inclusion,
         )
+        fits = run_apart(write, particles.cease) if long else write()
         assert fits, "a tree of max_nodes nodes fits max_nodes"
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)

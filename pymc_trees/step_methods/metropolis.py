@@ -1,14 +1,20 @@
 """Sweeps of Metropolis-Hastings moves as a PyMC step."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import MOVES
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.samplers.whole_sweep import make_spare, whole_sweep
 from pymc_trees.step_methods.sweep import SweepStep
+
+LONG = {"whole": 200_000, "laplace": 200_000}
+"""Rows times trees beyond which a sweep is a call that an interrupt cannot wait for."""
+LONG_CONJUGATE = 2_000_000
 
 
 class MetropolisStep(SweepStep):
@@ -25,41 +31,25 @@ class MetropolisStep(SweepStep):
         """``n_sweeps`` moves per tree; the accepted share of each kind of move."""
         proposed = np.zeros(len(MOVES), dtype=np.int64)
         accepted = np.zeros(len(MOVES), dtype=np.int64)
+        arguments = (self.rng, trees, forest.design, prior, leaf)
+        counters = (proposed, accepted)
+        if forest.target.kind == "whole":
+            n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
+            flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
+            spare = make_spare(forest.layout)
+            one_sweep = partial(
+                whole_sweep, *arguments, flat, self.move_weights, forest.work, spare, *counters
+            )
+        else:
+            one_sweep = partial(sweep, *arguments, self.move_weights, forest.work, *counters)
+        work = forest.layout.n_rows * forest.layout.m
+        if work > LONG.get(forest.target.kind, LONG_CONJUGATE):
+            one_sweep = partial(run_apart, one_sweep, forest.work.cease)
         for _ in range(n_sweeps):
-            if forest.target.kind == "whole":
-                fits = self._whole_sweep(forest, trees, prior, leaf, proposed, accepted)
-            else:
-                fits = sweep(
-                    self.rng,
-                    trees,
-                    forest.design,
-                    prior,
-                    leaf,
-                    self.move_weights,
-                    forest.work,
-                    proposed,
-                    accepted,
-                )
-            if not fits:
+            if not one_sweep():
                 return None
         share = np.divide(accepted, proposed, out=np.full(len(MOVES), np.nan), where=proposed > 0)
         return dict(zip(MetropolisStep.sweep_stats, share, strict=True))
-
-    def _whole_sweep(self, forest, trees, prior, leaf, proposed, accepted):
-        n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
-        return whole_sweep(
-            self.rng,
-            trees,
-            forest.design,
-            prior,
-            leaf,
-            make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes),
-            self.move_weights,
-            forest.work,
-            make_spare(forest.layout),
-            proposed,
-            accepted,
-        )
 
 
 def check_moves(moves) -> np.ndarray:

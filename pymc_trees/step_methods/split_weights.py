@@ -13,6 +13,7 @@ from pytensor.tensor.random.basic import DirichletRV
 
 from pymc_trees.core.forest.fields import sizes
 from pymc_trees.core.forest.summary import column_choices_of
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.split_weights import draw_log_weights
 from pymc_trees.distributions.forest_rv import N_DESIGN, is_forest
 from pymc_trees.targets.graph import compile_values
@@ -123,8 +124,9 @@ class SplitWeights(BlockedStep):
     def step(self, point):
         """Draw every vector of weights once."""
         point = dict(point)
-        for block in self._blocks:
-            point[block.name] = block.draw(self.rng, point)
+        with deferred_interrupts():
+            for block in self._blocks:
+                point[block.name] = block.draw(self.rng, point)
         return point, [{}]
 
     @staticmethod

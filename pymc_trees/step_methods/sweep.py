@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.too_large import ForestTooLargeError
@@ -46,9 +47,10 @@ class SweepStep(ForestStep):
         """Update every forest once."""
         point = dict(point)
         stats: dict = {}
-        for forest in self.forests:
-            point[forest.value_name], one = self._update(forest, point)
-            stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
+        with deferred_interrupts():
+            for forest in self.forests:
+                point[forest.value_name], one = self._update(forest, point)
+                stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
         return point, [stats]
 
     def sweep(self, forest, trees, prior, leaf) -> dict | None:
@@ -58,10 +60,10 @@ class SweepStep(ForestStep):
     def _update(self, forest, point):
         settings, seen = forest.target.at(point)
         arrays = forest.load(point[forest.value_name], settings.weights)
+        forest.arrays = None  # stand for no value before the sweep is over
         leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
         stats = self.sweep(forest, arrays.trees, forest.prior(settings), leaf)
         if stats is None:
-            forest.arrays = None
             raise ForestTooLargeError(
                 f"{forest.name} outgrew max_nodes={forest.layout.max_nodes}. Declare it with a "
                 f"larger one, for example max_nodes={2 * forest.layout.max_nodes}."

@@ -1,4 +1,4 @@
-"""A forest that outgrew its room: the error, and the draws made before it.
+"""Runs that an error ends, and the draws made before: a forest outgrew its room, a chain is lost.
 
 What PyMC has drawn it gives back when a run is interrupted, but not when an error ends it. A
 wrapper around its sampling loops hands the draws over with the error.
@@ -10,6 +10,9 @@ import time
 
 import pymc.sampling.mcmc
 from pymc.backends.ndarray import NDArray
+
+from pymc_trees.distributions.forest_rv import is_forest
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 
 LOOPS = ("_sample_many", "_mp_sample")
 """Functions of `pymc.sampling.mcmc` that run chains: in this process, in others."""
@@ -28,6 +31,21 @@ class ForestTooLargeError(RuntimeError):
     idata = None
 
 
+class ChainLostError(RuntimeError):
+    """The process of a chain ended without a word.
+
+    Attributes
+    ----------
+    idata : xarray.DataTree or None
+        As of `ForestTooLargeError`.
+    """
+
+    idata = None
+
+
+LOST = "The process of a chain ended without a word: it was killed, or the memory did not suffice."
+
+
 def keep_draws() -> None:
     """Wrap the sampling loops of PyMC, once each."""
     for name in LOOPS:
@@ -43,14 +61,14 @@ def _keeping(loop):
         try:
             return loop(*args, **kwargs)
         except Exception as error:
-            reason = _too_large(error)
-            if reason is None:
-                raise
             arguments = inspect.signature(loop).bind(*args, **kwargs).arguments
             arguments |= arguments.pop("kwargs", {})
+            reason = _reason(error, arguments["model"])
+            if reason is None:
+                raise
             idata = _draws_so_far(arguments, time.time() - start)
             where = "" if idata is None else " The draws made before are error.idata."
-            raised = ForestTooLargeError(f"{reason}{where}")
+            raised = type(reason)(f"{reason}{where}")
             raised.idata = idata
             raise raised from error
 
@@ -58,7 +76,10 @@ def _keeping(loop):
     return run
 
 
-def _too_large(error: BaseException | None) -> ForestTooLargeError | None:
+def _reason(error: BaseException | None, model) -> RuntimeError | None:
+    if isinstance(error, EOFError | ConnectionError):  # of the pipe to another process
+        trees = any(is_forest(rv) or is_soft_tree(rv) for rv in model.free_RVs)
+        return ChainLostError(LOST) if trees else None
     # Another process's error arrives as the cause of PyMC's.
     while error is not None and not isinstance(error, ForestTooLargeError):
         error = error.__cause__

@@ -1,8 +1,11 @@
 """Whole trees redrawn by conditional SMC: the arrays of one forest, and one call."""
 
+from functools import partial
+
 import numpy as np
 
 from pymc_trees.core.forest.mixed import from_prior
+from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.cells import n_planes
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.samplers.bins import make_bins
@@ -18,6 +21,9 @@ BINS = 50
 
 COLUMNS = 10
 """Columns it looks at on average, beside those of the present tree, when there are more."""
+
+LONG = 300_000
+"""Rows times trees times particles beyond which an interrupt cannot wait for the call."""
 
 GUIDED = ("laplace", "whole")
 """Kinds of targets whose trees grow under a guide."""
@@ -69,7 +75,8 @@ class WholeTrees:
         n_updated = int(np.ceil(share * m))
         first = 0 if n_updated == m else int(rng.integers(m))
         outcome = np.zeros(2)
-        fits = sweep(
+        redraw = partial(
+            sweep,
             rng,
             trees,
             self.forest.design,
@@ -86,6 +93,9 @@ class WholeTrees:
             tuning,
             outcome,
         )
+        n_particles, n = self.particles.rows.shape
+        long = n_particles * n * n_updated > LONG
+        fits = run_apart(redraw, self.particles.cease) if long else redraw()
         return tuple(outcome / n_updated) if fits else None
 
 

@@ -34,6 +34,8 @@ class Workspace(NamedTuple):
     """(N, D) float64: proposed statistics of leaves."""
     rate: np.ndarray
     """(N,) float64: proposed ``Trees.rate``."""
+    cease: np.ndarray
+    """(1,) bool: set from outside when a sweep is to end after the tree it is at."""
 
 
 def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
@@ -53,4 +55,5 @@ def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
         closed=np.zeros(max_nodes, dtype=np.bool_),
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
+        cease=np.zeros(1, dtype=np.bool_),
     )

@@ -15,9 +15,9 @@ from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis import metropolis_move
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
-    """Update all trees once; False when the forest outgrew its pool.
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
     ----------
@@ -31,6 +31,8 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
     nodes, stats = work.nodes, work.stats
     m = roots.size
     for t in range(m):
+        if work.cease[0]:
+            return False
         census = take_census(trees, t, nodes)
         next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
         kind, outcome = metropolis_move(rng, trees, t, design, prior, leaf, weights, census, work)

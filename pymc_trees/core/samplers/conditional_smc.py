@@ -12,7 +12,7 @@ import numpy as np
 from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.samplers.optimal import choose_columns
-from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
+from pymc_trees.core.samplers.particle_growth import CEASED, FULL, grow_particle, is_waiting
 from pymc_trees.core.samplers.particles import rearrange, start_particle
 from pymc_trees.core.samplers.proposals import OPTIMAL
 from pymc_trees.core.samplers.resampling import resample_given_first
@@ -37,7 +37,7 @@ def grow_particles(
     nodes,
     spare,
 ):
-    """Grow the particles to the end; 0, or `FULL`. Their weights are left in ``log_w``.
+    """Grow the particles to the end; 0, `FULL` or `CEASED`. Their weights are left in ``log_w``.
 
     Parameters
     ----------
@@ -64,6 +64,8 @@ def grow_particles(
     while True:
         for c in range(n_particles):
             if is_waiting(particles, c):
+                if particles.cease[0]:
+                    return CEASED
                 status = grow_particle(
                     rng,
                     particles,

@@ -30,7 +30,7 @@ from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.moves.census import pick
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
-from pymc_trees.core.samplers.particle_growth import FULL
+from pymc_trees.core.samplers.particle_growth import CEASED, FULL
 from pymc_trees.core.samplers.particle_sweep import replace_tree
 
 
@@ -52,7 +52,7 @@ def correct_weights(rng, trees, leaf, particles, nodes, n_nodes, stats):
                 log_w[c] -= log_m[c, k]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def guided_sweep(
     rng,
     trees,
@@ -71,7 +71,9 @@ def guided_sweep(
     tuning,
     outcome,
 ):
-    """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
+    """Update ``n_updated`` trees from tree ``first`` on.
+
+    False when the forest outgrew its pool, or on ``particles.cease``.
 
     Parameters
     ----------
@@ -118,6 +120,8 @@ def guided_sweep(
             nodes,
             work.spare,
         )
+        if status == CEASED:
+            return False
         full = status == FULL
         chosen, ess = 0, 1.0
         if not full:

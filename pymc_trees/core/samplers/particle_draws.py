@@ -10,11 +10,13 @@ from pymc_trees.core.leaves.contract import draw_values
 from pymc_trees.core.samplers.particle_sweep import plant
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def encode_particles(
     rng, trees, particles, chosen, design, leaf, sizes, fingerprint, work, values, counts, inclusion
 ):
-    """Encode one draw for each entry of ``chosen``; False when ``trees`` has no room.
+    """Encode one draw for each entry of ``chosen``.
+
+    False when ``trees`` has no room, or on ``particles.cease``.
 
     Parameters
     ----------
@@ -30,6 +32,8 @@ def encode_particles(
     nodes, stats = work.nodes, work.stats
     fit = np.zeros((trees.leaf_of.shape[1], trees.values.shape[1]))
     for s in range(chosen.size):
+        if particles.cease[0]:
+            return False
         if not plant(trees, 0, particles, chosen[s], stats, nodes):
             return False
         for k in range(preorder(trees, trees.roots[0], nodes)):

@@ -35,6 +35,9 @@ from pymc_trees.core.samplers.proposals import (
 )
 from pymc_trees.core.samplers.tables import divide_table, release_table, table_for
 
+CEASED = -2
+"""Growing was to end before the trees were complete."""
+
 
 @njit(cache=True)
 def is_waiting(particles, c):

@@ -9,7 +9,7 @@ from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, next_tree
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.conditional_smc import choose, grow_particles
-from pymc_trees.core.samplers.particle_growth import FULL
+from pymc_trees.core.samplers.particle_growth import CEASED, FULL
 
 
 @njit(cache=True)
@@ -70,7 +70,7 @@ def replace_tree(trees, tree, particles, chosen, ess, full, tuning, n_nodes, sta
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def particle_sweep(
     rng,
     trees,
@@ -88,7 +88,9 @@ def particle_sweep(
     tuning,
     outcome,
 ):
-    """Update ``n_updated`` trees from tree ``first`` on; False when the forest outgrew its pool.
+    """Update ``n_updated`` trees from tree ``first`` on.
+
+    False when the forest outgrew its pool, or on ``particles.cease``.
 
     Parameters
     ----------
@@ -130,6 +132,8 @@ def particle_sweep(
             nodes,
             work.spare,
         )
+        if status == CEASED:
+            return False
         full = status == FULL
         chosen, ess = choose(rng, particles.log_w) if not full else (0, 1.0)
         if not replace_tree(

@@ -53,6 +53,8 @@ class Particles(NamedTuple):
     """(C,) float64: log weights since the last resampling."""
     reference: np.ndarray
     """(M,) int32: node of the reference tree for each node of particle 0."""
+    cease: np.ndarray
+    """(1,) bool: set from outside when growing is to end, whatever it has come to."""
 
 
 def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) -> Particles:
@@ -78,6 +80,7 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
         queue=np.empty(shape, dtype=np.int32),
         log_w=np.zeros(n_particles),
         reference=np.empty(shape[1], dtype=np.int32),
+        cease=np.zeros(1, dtype=np.bool_),
     )
 
 

@@ -17,14 +17,14 @@ from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.samplers.ancestors import draw_ancestors
 from pymc_trees.core.samplers.expansion import last_place
-from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
+from pymc_trees.core.samplers.particle_growth import CEASED, FULL, grow_particle, is_waiting
 from pymc_trees.core.samplers.particles import rearrange, start_particle
 from pymc_trees.core.samplers.proposals import OPTIMAL
 from pymc_trees.core.samplers.tables import fill_root, forget_tables
 from pymc_trees.core.samplers.weights import effective_size, normalise
 
 DONE, UNFINISHED, LOST = 1, 2, 3
-"""How a run ended: all trees complete, out of stages, or no particle with a weight. Or `FULL`."""
+"""How a run ended: trees complete, out of stages, or no weight left; or `FULL`, or `CEASED`."""
 
 
 class Stages(NamedTuple):
@@ -41,7 +41,7 @@ def make_stages(max_stages: int) -> Stages:
     return Stages(np.full(max_stages, np.nan), np.zeros(max_stages, dtype=np.bool_))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def top_down_smc(
     rng,
     trees,
@@ -84,7 +84,7 @@ def top_down_smc(
     Returns
     -------
     status : int
-        `DONE`, `UNFINISHED`, `LOST` or `FULL`.
+        `DONE`, `UNFINISHED`, `LOST`, `FULL` or `CEASED`.
     n_stages : int
         Stages run.
     log_z : float
@@ -118,6 +118,8 @@ def top_down_smc(
                 continue
             end = last_place(particles, c, expansion)
             while is_waiting(particles, c) and particles.waiting[c] < end:
+                if particles.cease[0]:
+                    return CEASED, n_stages, np.nan
                 status = grow_particle(  # lines 8 and 10
                     rng,
                     particles,

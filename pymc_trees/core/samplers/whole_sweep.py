@@ -59,9 +59,9 @@ def copy_nodes(source, target):
     target.n_free[:] = source.n_free
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, proposed, accepted):
-    """Update all trees once; False when the forest outgrew its pool.
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ def whole_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
     n, n_values = offset.shape
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
+        if work.cease[0]:
+            return False
         leaf_of = trees.leaf_of[t]
         for i in range(n):
             for k in range(n_values):

@@ -1,0 +1,43 @@
+"""Interrupts at random times, in a loop, end no process and spoil nothing.
+
+``PYMC_TREES_RELIABILITY_SCALE=50`` makes 500 and more of each kind.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scale import scaled
+
+STORM = Path(__file__).with_name("storm.py")
+
+
+@pytest.mark.parametrize(
+    "kinds, count",
+    [
+        (["step", "step apart"], 20),
+        (["sample"], 10),
+        (["sample, 2 cores"], 10),
+        (["tree_smc", "dcc"], 10),
+        (["prior", "posterior"], 10),
+        (["fit", "fit, 2 jobs", "predict", "predict, 2 jobs"], 20),
+        (["partial_fit", "partial_fit, 2 jobs"], 20),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_interrupts_at_any_time(kinds, count):
+    run = subprocess.run(
+        [sys.executable, STORM, str(scaled(count)), *kinds],
+        capture_output=True,
+        text=True,
+        start_new_session=True,  # the interrupts are for this group of processes alone
+        timeout=scaled(300),
+    )
+    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    assert run.returncode == 0, f"ended with {run.returncode} after {found}: {run.stderr[-3000:]}"
+    assert [kind["kind"] for kind in found] == kinds
+    for kind in found:
+        assert not kind["errors"], kind["errors"][0]
+        assert kind["raised"] + kind["returned"] == kind["sent"] == scaled(count)
