@@ -76,7 +76,7 @@ def _keeping(loop):
     return run
 
 
-def _reason(error: BaseException | None, model) -> RuntimeError | None:
+def _reason(error: BaseException | None, model) -> ForestTooLargeError | ChainLostError | None:
     if isinstance(error, EOFError | ConnectionError):  # of the pipe to another process
         trees = any(is_forest(rv) or is_soft_tree(rv) for rv in model.free_RVs)
         return ChainLostError(LOST) if trees else None

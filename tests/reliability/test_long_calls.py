@@ -1,0 +1,139 @@
+"""Calls that last: apart or in pieces they draw the same, and they end when asked to."""
+
+import signal
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from chains import CGM, make_setup, make_tools
+from naive.laws import PROBLEMS
+from small_models import bart_model
+
+import pymc_trees as pmt
+from pymc_trees.core.mondrian.extend import extend_tree
+from pymc_trees.core.mondrian.grow import grow_tree
+from pymc_trees.core.mondrian.moments import make_moments
+from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
+from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.particle_sweep import particle_sweep
+from pymc_trees.estimators import forest as estimators
+from pymc_trees.step_methods import metropolis, whole_trees
+
+
+@pytest.fixture(scope="module")
+def model(quick_compile):
+    return bart_model()
+
+
+def last_point(model, step, n=5):
+    point = model.initial_point()
+    for _ in range(n):
+        point, _ = step.step(point)
+    return point["mu_forest"]
+
+
+def test_a_step_apart_draws_the_same(model, monkeypatch):
+    here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
+    apart = []
+    for module in (metropolis, whole_trees):
+        monkeypatch.setattr(module, "LONG_CONJUGATE", 0, raising=False)
+        monkeypatch.setattr(module, "LONG", {} if module is metropolis else 0)
+        run = module.run_apart
+        monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
+    there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
+    assert len(apart) == 5 * (5 + 1)
+    np.testing.assert_array_equal(here, there)
+
+
+def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypatch):
+    step = pmt.Hybrid(model=model, rng=np.random.default_rng(1))
+    point, _ = step.step(model.initial_point())
+    kept, sweeps = point["mu_forest"].copy(), []
+
+    def interrupted(*arguments):
+        sweeps.append(1)
+        if len(sweeps) == 3:
+            raise KeyboardInterrupt
+        return sweep(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(metropolis, "sweep", interrupted)
+        step.step(point)
+    assert step.forests[0].arrays is None  # they had moved on, and were not those of the point
+    np.testing.assert_array_equal(point["mu_forest"], kept)
+    after = last_point(model, step, 1)
+    other = pmt.Hybrid(model=model)
+    other.rng = step.rng
+    assert np.isfinite(other.step({**point, "mu_forest": after})[0]["mu_forest"][0]).all()
+
+
+def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
+    setup = make_setup(PROBLEMS["deep"], "normal", m=3)
+    counters = np.zeros((2, 4), dtype=np.int64)
+    setup.work.cease[0] = True
+    assert not sweep(rng, *setup[:4], CGM, setup.work, *counters)
+    assert not counters.any()
+    tools = make_tools(setup, 4, "prior", "multinomial")
+    tools.particles.cease[0] = True
+    given = (setup.trees, setup.design, tools.bins, setup.prior, setup.leaf)
+    chosen = (tools.proposal, tools.scheme, tools.particles, tools.look)
+    assert not particle_sweep(rng, *given, *chosen, setup.work, 0, 3, False, np.zeros(2))
+    assert (setup.trees.column[setup.trees.roots] < 0).all()
+
+
+def test_a_mondrian_tree_that_is_to_end_is_not_grown(rng):
+    X = rng.random((50, 2))
+    rules, empty = Rules(2, False, COUNT_LIMIT), (make_tree(2, np.inf, 1, 1), make_moments(1))
+    tree, _ = grow_tree(rng, *empty, rules, X, X[:, 0].copy(), 50, np.ones(1, dtype=bool))
+    assert tree.state[USED] == 1
+
+
+def learn(n):
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=n)
+    settings = {"n_estimators": 3, "hyperparameters": "heuristic", "random_state": 1}
+    return pmt.MondrianForestRegressor(**settings).fit(X[:100], y[:100]), X, y
+
+
+def test_trees_extended_in_pieces_are_those_extended_at_once(monkeypatch):
+    forest, X, y = learn(3000)
+    monkeypatch.setattr(estimators.time, "perf_counter", iter(np.arange(0.0, 1e4)).__next__)
+    at_once = []
+    for rng, (tree, labels) in zip(forest._generators, forest._trees):
+        given = deepcopy((rng, tree, labels))
+        at_once.append(extend_tree(*given, forest._rules, X, y, 100, 3000)[0])
+    forest.partial_fit(X[100:], y[100:])
+    for one, (tree, _) in zip(at_once, forest._trees):
+        used = one.state[USED]
+        np.testing.assert_array_equal(one.state, tree.state)
+        np.testing.assert_array_equal(one.cut[:used], tree.cut[:used])
+
+
+def test_an_interrupted_extension_holds_whole_rows(monkeypatch):
+    forest, X, y = learn(3000)
+    monkeypatch.setattr(estimators.time, "perf_counter", iter(np.arange(0.0, 1e4)).__next__)
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return extend_tree(*arguments)
+
+    forest.predict(X[:5])
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(estimators, "extend_tree", interrupted)
+        forest.partial_fit(X[100:], y[100:])
+    rows = forest.n_samples_seen_
+    assert 100 < rows < 3000
+    assert {int(tree.state[ROWS]) for tree, _ in forest._trees} == {rows} == {forest._rows.n}
+    forest.partial_fit(X[rows:], y[rows:])
+    whole = learn(3000)[0].partial_fit(X[100:], y[100:])
+    np.testing.assert_array_equal(forest.predict(X[:50]), whole.predict(X[:50]))
+
+
+def test_predictions_in_small_pieces_are_the_same(monkeypatch):
+    forest, X, _ = learn(1000)
+    mean, sd = forest.predict(X, return_std=True)
+    monkeypatch.setattr(estimators, "_LONG", 50)  # apart, too
+    small = forest.predict(X, return_std=True)
+    np.testing.assert_array_equal(mean, small[0])
+    np.testing.assert_array_equal(sd, small[1])
