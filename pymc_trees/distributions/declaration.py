@@ -14,6 +14,8 @@ from pymc_trees.distributions.leaves import (
     NormalVectorLeaf,
 )
 
+MOST_CUTS = 65_534
+"""Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
 Leaf = NormalLeaf | NormalVectorLeaf | NormalGammaLeaf | DirichletLeaf
 
 
@@ -87,6 +89,15 @@ def check_ranges(X: np.ndarray) -> None:
         )
 
 
+def _midpoints(values: np.ndarray) -> np.ndarray:
+    """Cuts that part each of some increasing numbers from the next: ``low <= cut < high``."""
+    low, high = values[:-1], values[1:]
+    with np.errstate(over="ignore"):
+        middle = (low + high) / 2
+    middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+    return np.where(middle < high, middle, low)  # between adjacent floats it rounds to either
+
+
 def make_grid(X: np.ndarray, n_cuts, kinds: np.ndarray | None = None) -> list[np.ndarray] | None:
     """At most ``n_cuts`` cuts per column between its distinct values, at even quantiles.
 
@@ -96,15 +107,15 @@ def make_grid(X: np.ndarray, n_cuts, kinds: np.ndarray | None = None) -> list[np
         return None
     if isinstance(n_cuts, bool) or not isinstance(n_cuts, int | np.integer) or n_cuts < 1:
         raise ValueError(f"n_cuts={n_cuts!r}: must be None or a whole number of at least 1.")
-    if n_cuts > 65_535:
-        raise ValueError(f"n_cuts={n_cuts}: at most 65,535 cuts fit a 16-bit code.")
+    if n_cuts > MOST_CUTS:
+        raise ValueError(f"n_cuts={n_cuts}: at most {MOST_CUTS:,} cuts fit a 16-bit code.")
     grid = []
     for j in range(X.shape[1]):
         x = X[:, j][X[:, j] != MISSING]
         if kinds is not None and len(kinds) and kinds[j] != 0:
             x = x[:0]
         values = np.unique(x)
-        cuts = (values[:-1] + values[1:]) / 2
+        cuts = _midpoints(values)
         if len(cuts) > n_cuts:
             at = np.quantile(x, np.arange(1, n_cuts + 1) / (n_cuts + 1), method="lower")
             # a cut at the largest value would leave its right side empty

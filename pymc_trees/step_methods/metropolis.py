@@ -65,9 +65,15 @@ def check_moves(moves) -> np.ndarray:
         raise ValueError(f"moves={dict(moves)}: weights must be numbers ({error}).") from error
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"moves={dict(moves)}: weights must be finite numbers of at least 0.")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):  # of weights near the largest number
+        weights = weights / weights.max()
+        total = weights.sum()
+    weights = weights / (total or 1.0)
     if weights[0] == 0 or weights[1] == 0:
         raise ValueError(
             f"moves={dict(moves)}: grow and prune need positive weights, or the sampler could not "
             "reach every tree."
         )
-    return weights / weights.sum()
+    return weights

@@ -122,6 +122,8 @@ def test_moves(two):
         weights = pmt.CGM(moves={"grow": 1, "prune": 1, "swap": 2}).move_weights
         np.testing.assert_allclose(weights, [0.25, 0.25, 0.0, 0.5])
         np.testing.assert_allclose(pmt.CGM().move_weights, [0.25, 0.25, 0.4, 0.1])
+        huge = pmt.CGM(moves={"grow": 1e308, "prune": 1e308, "change": 1.7e308}).move_weights
+        np.testing.assert_allclose(huge, np.array([1, 1, 1.7, 0]) / 3.7)
         np.testing.assert_allclose(pmt.GrowPrune().move_weights, [0.5, 0.5, 0, 0])
 
 
@@ -131,6 +133,7 @@ def test_moves(two):
         ({"grow": 1, "prune": 1, "chnage": 1}, r"'chnage'.*'change'"),
         ({"grow": 1, "prune": 0}, "grow and prune need positive weights"),
         ({"change": 1}, "grow and prune need positive weights"),
+        ({"grow": 1e-300, "prune": 1, "swap": 1e308}, "grow and prune need positive weights"),
         ({}, "grow and prune need positive weights"),
         ({"grow": 1, "prune": 1, "swap": -1}, "at least 0"),
         ({"grow": 1, "prune": np.nan}, "finite"),
