@@ -4,9 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 
-from pymc_trees.core.soft.encode import label_of
+from pymc_trees.core.soft.encode import is_sealed, label_of
 from pymc_trees.core.soft.topology import node_depths, node_table
-from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.soft_tree_rv import fingerprint_of, is_soft_tree
 
 MENTIONED = 0.05
 """Inputs of a smaller weight are left out of a split's text."""
@@ -38,7 +38,8 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     Raises
     ------
     ValueError
-        When the model has no soft tree, or ``names`` does not fit its inputs.
+        When the model has no soft tree, the draw is none of its trees, or ``names`` does not fit
+        its inputs.
 
     Examples
     --------
@@ -60,6 +61,12 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     if len(names) != op.p:
         raise ValueError(f"names has {len(names)} entries, but the tree has {op.p} inputs.")
     value = idata["posterior"][trees[0].name].values[chain, draw]
+    value = np.ascontiguousarray(value, dtype=np.float64)
+    if not is_sealed(value, fingerprint_of(trees[0])):
+        raise ValueError(
+            f"{trees[0].name}, chain {chain}, draw {draw}, is not a soft tree of this model: "
+            "pymc_trees.check_draws says more."
+        )
     label = label_of(value)
     x, depth = _places(label)
     if ax is None:

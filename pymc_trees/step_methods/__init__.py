@@ -5,8 +5,9 @@ Reading order: `base` (what all steps share), `working` (one forest's arrays bet
 share), `metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two public faces),
 `whole_trees` (trees redrawn from the root), `particle_gibbs` and `hybrid` (its public faces, alone
 and between local moves), `split_weights` (Dirichlet split weights), `convergence` (PyMC's warnings,
-judged on function values), `outsiders` (what PyMC must not do to a forest), `dcc_tree` and
-`soft_convergence` (soft trees). Importing this package registers the steps with PyMC.
+judged on function values), `outsiders` (what PyMC must not do to a forest), `new_rows` (what
+prediction at other rows asks of a model), `dcc_tree` and `soft_convergence` (soft trees). Importing
+this package registers the steps with PyMC.
 
 May import: `core`, `distributions`, `targets`; PyMC; `dcc_tree` the run in `inference`.
 """
@@ -19,6 +20,7 @@ from pymc_trees.step_methods.convergence import judge_function_values
 from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
+from pymc_trees.step_methods.new_rows import explain_shapes
 from pymc_trees.step_methods.outsiders import refuse_outsiders
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.soft_convergence import judge_soft_trees
@@ -34,6 +36,7 @@ def _register():
     judge_soft_trees()
     keep_draws()
     refuse_outsiders()
+    explain_shapes()
     check_new_data()
 
 
