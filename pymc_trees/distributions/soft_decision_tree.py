@@ -4,13 +4,12 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.forest.seal import fingerprint
 from pymc_trees.core.soft.capacity import default_max_nodes
 from pymc_trees.distributions.data import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
 from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
 from pymc_trees.distributions.soft_evaluation import SoftEvaluate
-from pymc_trees.distributions.soft_tree_rv import SoftTree
+from pymc_trees.distributions.soft_tree_rv import SoftTree, declared
 
 
 def SoftDecisionTree(
@@ -124,13 +123,13 @@ def SoftDecisionTree(
     low = X_train.min(axis=0)
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
-    stamp = fingerprint(low, span, h[1], leaf.kind, leaf.n_values)
+    fingerprint = declared(X_train, h[1], leaf.kind, leaf.n_values)
     if not isinstance(X, Variable):
         X = Data(f"{name}_X", X)
         finite_inputs(X)  # new data are held to the same
     forest = SoftTree(
         f"{name}_forest",
-        stamp,
+        fingerprint,
         leaf,
         p,
         int(max_nodes),
@@ -138,7 +137,7 @@ def SoftDecisionTree(
         float(beta),
         h,
     )
-    out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], stamp)
+    out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
     return pm.Deterministic(
         name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model
     )

@@ -24,8 +24,8 @@ class SoftEvaluate(Op):
     def __init__(self, n_values: int):
         self.n_values = n_values
 
-    def make_node(self, value, X, low, span, h, stamp):
-        """Apply to an encoded value, inputs, their training range, sharpness and stamp."""
+    def make_node(self, value, X, low, span, h, fingerprint):
+        """Apply to an encoded value, inputs, their training range, sharpness and fingerprint."""
         X = pt.as_tensor(X)
         if X.ndim != 2:
             raise ValueError(
@@ -33,7 +33,7 @@ class SoftEvaluate(Op):
             )
         X = X.astype("float64")
         output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.n_values))
-        inputs = [pt.as_tensor(v) for v in (value, X, low, span, h, stamp)]
+        inputs = [pt.as_tensor(v) for v in (value, X, low, span, h, fingerprint)]
         return Apply(self, inputs, [output])
 
     def infer_shape(self, node, input_shapes):
@@ -42,9 +42,9 @@ class SoftEvaluate(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        value, X, low, span, h, stamp = inputs
+        value, X, low, span, h, fingerprint = inputs
         value, X = np.ascontiguousarray(value), np.ascontiguousarray(X)
-        outputs[0][0] = evaluate(value, X, low, span, float(h), self.n_values, float(stamp))
+        outputs[0][0] = evaluate(value, X, low, span, float(h), self.n_values, float(fingerprint))
 
     def pullback(self, inputs, outputs, cotangents):
         """Refused."""
@@ -56,7 +56,7 @@ def _numba_evaluate(op, node, **kwargs):
     n_values = op.n_values
 
     @numba_njit
-    def evaluate_soft_tree(value, X, low, span, h, stamp):
+    def evaluate_soft_tree(value, X, low, span, h, fingerprint):
         return evaluate(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
@@ -64,7 +64,7 @@ def _numba_evaluate(op, node, **kwargs):
             np.ascontiguousarray(span),
             h.item(),
             n_values,
-            stamp.item(),
+            fingerprint.item(),
         )
 
     return evaluate_soft_tree, KERNELS_VERSION

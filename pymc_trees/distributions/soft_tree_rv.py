@@ -1,7 +1,7 @@
 """The soft tree as a random variable: its Op, prior draw, initial point and log-probability.
 
-Inputs after the generator and the size: the stamp of the declaration (`core.soft.encode`), then
-the parameters of the leaf's kind. The prior of the topology (eq. 6) times, at every split,
+Inputs after the generator and the size: the fingerprint of the declaration, then the parameters of
+the leaf's kind. The prior of the topology (eq. 6) times, at every split,
 ``Delta ~ Dirichlet(1, .., 1)`` and ``tau ~ Beta(1, 1)``, times the prior of the leaf values.
 """
 
@@ -19,6 +19,7 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.forest.seal import fingerprint as hash_parts
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.encode import encode, n_fields, summarise
 from pymc_trees.core.soft.prior_draw import draw_value
@@ -67,7 +68,7 @@ class SoftTreeRV(RandomVariable):
         self.__dict__.update(state)
         import_module("pymc_trees.step_methods")
 
-    def rng_fn(self, rng, stamp, *rest):
+    def rng_fn(self, rng, fingerprint, *rest):
         """Draw from the prior."""
         *leaf_parameters, size = rest
         if size not in (None, ()):
@@ -82,7 +83,7 @@ class SoftTreeRV(RandomVariable):
                 self.p,
                 self.n_values,
                 self.max_nodes,
-                float(stamp),
+                float(fingerprint),
             )
 
 
@@ -91,9 +92,20 @@ def is_soft_tree(rv) -> bool:
     return bool(rv.owner) and isinstance(rv.owner.op, SoftTreeRV)
 
 
-def stamp_of(rv) -> float:
-    """Stamp of a soft tree's declaration."""
+def declared(X: np.ndarray, h: float, leaf: str, n_values: int) -> float:
+    """Fingerprint of a declaration: of the training inputs, the sharpness and the leaf."""
+    return hash_parts(np.asarray(X, dtype=np.float64), h, leaf, n_values)
+
+
+def fingerprint_of(rv) -> float:
+    """Fingerprint of a soft tree's declaration."""
     return float(rv.owner.inputs[2].data)
+
+
+def is_training_inputs(rv, X: np.ndarray) -> bool:
+    """Whether a soft tree was declared at these inputs."""
+    op = rv.owner.op
+    return declared(X, op.h[1], op.leaf, op.n_values) == fingerprint_of(rv)
 
 
 @numba_core_rv_funcify.register(SoftTreeRV)
@@ -103,43 +115,62 @@ def _numba_draw(op, node):
     p, n_values, max_nodes = op.p, op.n_values, op.max_nodes
 
     @numba_njit
-    def draw(rng, stamp, *leaf_parameters):
+    def draw(rng, fingerprint, *leaf_parameters):
         leaf = make_leaf(*leaf_parameters)
-        return draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, stamp)
+        return draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint)
 
     return draw, KERNELS_VERSION
 
 
+class Stump(Op):
+    """Encoded soft tree of one leaf: where chains start."""
+
+    __props__ = ("p", "n_values", "max_nodes")
+
+    def __init__(self, p: int, n_values: int, max_nodes: int):
+        self.p, self.n_values, self.max_nodes = p, n_values, max_nodes
+
+    def make_node(self, fingerprint, values):
+        """Apply to the declaration's fingerprint and (K,) leaf values."""
+        shape = (self.max_nodes, n_fields(self.p, self.n_values))
+        inputs = [pt.as_tensor(fingerprint), pt.as_tensor(values)]
+        return Apply(self, inputs, [pt.matrix(shape=shape, dtype="float64")])
+
+    def perform(self, node, inputs, outputs):
+        """Encode."""
+        fingerprint, values = inputs
+        nothing = np.zeros((0, self.p))
+        outputs[0][0] = encode(
+            STUMP, nothing, np.zeros(0), values[None], self.max_nodes, float(fingerprint)
+        )
+
+
 @_support_point.register(SoftTreeRV)
-def _initial_tree(op, rv, rng, size, stamp, *leaf_parameters):
-    nothing = np.zeros((0, op.p))
-    stump = encode(
-        STUMP, nothing, np.zeros(0), np.zeros((1, op.n_values)), op.max_nodes, float(stamp.data)
-    )
+def _initial_tree(op, rv, rng, size, fingerprint, *leaf_parameters):
     centre = LEAF_KINDS[op.leaf].centre(op.n_values, *leaf_parameters)
     values = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
-    return pt.set_subtensor(pt.constant(stump)[0, 1 : 1 + op.n_values], values)
+    return Stump(op.p, op.n_values, op.max_nodes)(fingerprint, values)
 
 
 class SoftTreeSummary(Op):
     """Splits per depth, leaves per depth and leaf values of an encoded soft tree."""
 
-    __props__ = ("p", "n_values")
+    __props__ = ("n_values",)
 
-    def __init__(self, p: int, n_values: int):
-        self.p, self.n_values = p, n_values
+    def __init__(self, n_values: int):
+        self.n_values = n_values
 
-    def make_node(self, value, stamp):
-        """Apply to an encoded value and the declaration's stamp."""
+    def make_node(self, value, fingerprint):
+        """Apply to an encoded value and the declaration's fingerprint."""
         vector = pt.TensorType("float64", (None,))
         values = pt.TensorType("float64", (None, self.n_values))
-        inputs = [pt.as_tensor(value), pt.as_tensor(stamp)]
+        inputs = [pt.as_tensor(value), pt.as_tensor(fingerprint)]
         return Apply(self, inputs, [vector(), vector(), values()])
 
     def perform(self, node, inputs, outputs):
         """Summarise."""
-        value, stamp = inputs
-        results = summarise(np.ascontiguousarray(value), self.p, self.n_values, float(stamp))
+        value, fingerprint = inputs
+        results = summarise(np.ascontiguousarray(value), self.n_values, float(fingerprint))
         for storage, result in zip(outputs, results, strict=True):
             storage[0] = result
 
@@ -150,19 +181,19 @@ class SoftTreeSummary(Op):
 
 @register_funcify_default_op_cache_key(SoftTreeSummary)
 def _numba_summary(op, node, **kwargs):
-    p, n_values = op.p, op.n_values
+    n_values = op.n_values
 
     @numba_njit
-    def summary(value, stamp):
-        return summarise(np.ascontiguousarray(value), p, n_values, stamp.item())
+    def summary(value, fingerprint):
+        return summarise(np.ascontiguousarray(value), n_values, fingerprint.item())
 
     return summary, KERNELS_VERSION
 
 
 @_logprob.register(SoftTreeRV)
-def _soft_tree_logp(op, values, rng, size, stamp, *leaf_parameters, **kwargs):
+def _soft_tree_logp(op, values, rng, size, fingerprint, *leaf_parameters, **kwargs):
     [value] = values
-    splits, leaves, leaf_values = SoftTreeSummary(op.p, op.n_values)(value, stamp)
+    splits, leaves, leaf_values = SoftTreeSummary(op.n_values)(value, fingerprint)
     p_split = split_probability(np.arange(op.max_nodes), op.alpha, op.beta)
     depths = splits.shape[0]
     logp = pt.dot(splits, pt.constant(np.log(p_split))[:depths])
@@ -178,7 +209,7 @@ class SoftTree(Continuous):
     rv_type = SoftTreeRV
 
     @classmethod
-    def dist(cls, stamp, leaf, p, max_nodes, alpha, beta, h, **kwargs):
+    def dist(cls, fingerprint, leaf, p, max_nodes, alpha, beta, h, **kwargs):
         """Soft tree that is not registered in a model."""
         op = SoftTreeRV(
             p=p,
@@ -190,7 +221,7 @@ class SoftTree(Continuous):
             h=h,
         )
         _, tree = op(
-            pt.constant(stamp, dtype="float64"),
+            pt.constant(fingerprint, dtype="float64"),
             *(as_tensor(v) for v in leaf.parameters),
             rng=pt.random.shared_rng(seed=None),
             return_next_rng=True,

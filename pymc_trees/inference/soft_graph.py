@@ -57,6 +57,7 @@ class SoftGraph:
         self.values = [soft.model.rvs_to_values[rv] for rv in soft.others]
         self.shapes = [np.shape(point[v.name]) for v in self.values]
         self.parameters = self._read(op)
+        self.classes = None if soft.labels is None else observed_classes(soft)
         self.log_prior, self.log_likelihood = self._densities(op)
 
     def _read(self, op) -> Parameters:
@@ -150,7 +151,7 @@ class SoftGraph:
             for v in ancestors([self.soft.labels])
             if v.owner and isinstance(v.owner.op, SoftEvaluate)
         ]
-        shown = pt.constant(observed_classes(self.soft))  # (n, K)
+        shown = pt.constant(self.classes)  # (n, K)
         counts = pt.sum(shown[:, :, None] * self.routed(evaluation)[:, None, :], axis=0)
         classes = self.soft.tree.owner.op.n_values
         total = classes * alpha

@@ -10,10 +10,10 @@ from pymc.pytensorf import compile, reseed_rngs
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.encode import encode
 from pymc_trees.core.soft.topology import STUMP, n_splits, node_table
-from pymc_trees.distributions.soft_tree_rv import stamp_of
+from pymc_trees.distributions.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.nuts import Density
 from pymc_trees.inference.soft_graph import SoftGraph
-from pymc_trees.inference.soft_model import read_model
+from pymc_trees.inference.soft_model import check_inputs, observed_classes, read_model
 
 TRIES = 1000
 """Prior draws looked at for a start with a finite log-density."""
@@ -30,10 +30,19 @@ class SoftPosterior:
 
     def __init__(self, model: pm.Model):
         self.soft = read_model(model)
+        check_inputs(self.soft)
         self.op = self.soft.tree.owner.op
         self.graph = SoftGraph(self.soft)
         self.label = STUMP
         self.n_others = sum(int(np.prod(shape)) for shape in self.graph.shapes)
+
+    def is_current(self) -> bool:
+        """Whether the observed classes, which the functions hold as numbers, are still the same.
+
+        Everything else of the model's data they read anew at every call, but for the inputs.
+        """
+        known = self.graph.classes
+        return known is None or np.array_equal(known, observed_classes(self.soft))
 
     def bind(self, label: str, h: float | None = None) -> None:
         """Make all functions those of a topology, at the model's sharpness by default."""
@@ -154,8 +163,8 @@ class SoftPosterior:
         point = {v.name: np.asarray(x) for v, x in zip(self.graph.values, others, strict=True)}
         tree = self.soft.tree
         name = self.soft.model.rvs_to_values[tree].name
-        stamp, room = stamp_of(tree), self.op.max_nodes
-        point[name] = encode(self.label, delta, tau, values, room, stamp)
+        room, fingerprint = self.op.max_nodes, fingerprint_of(tree)
+        point[name] = encode(self.label, delta, tau, values, room, fingerprint)
         return point
 
 

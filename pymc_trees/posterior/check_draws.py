@@ -2,18 +2,23 @@
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 
-from pymc_trees.core.forest.seal import is_sealed
-from pymc_trees.core.soft.encode import n_fields
 from pymc_trees.distributions.forest_rv import is_forest
-from pymc_trees.distributions.soft_tree_rv import is_soft_tree, stamp_of
+from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+from pymc_trees.posterior import differences, soft_differences
+
+SAMPLE = ("chain", "draw")
+LOOKED_AT = 10
+"""Draws that are searched for what is wrong with all of them."""
 
 
 def check_draws(idata, model: pm.Model | None = None) -> None:
     """Raise an error when draws cannot predict with the forests of a model.
 
-    Without a forest among the draws, `pymc.sample_posterior_predictive` would draw new trees from
-    the *prior* with no more than an INFO line.
+    Every draw of every forest and soft tree is held against the declaration. Without a forest among
+    the draws, `pymc.sample_posterior_predictive` would draw new trees from the *prior* with no more
+    than an INFO line.
 
     Parameters
     ----------
@@ -25,7 +30,8 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     Raises
     ------
     ValueError
-        When a forest is missing from the draws, has another shape, or was altered.
+        When a forest is missing from the draws, has another shape, or was altered; as far as the
+        draws tell, with the setting in which their model differs from this one.
 
     Examples
     --------
@@ -53,34 +59,68 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
                 f"idata lacks {rv.name}: predictions would use trees drawn from the prior. Keep it "
                 f"among var_names of pm.sample (and in the file you saved)."
             )
-        draws = posterior[rv.name].values
-        if is_soft_tree(rv):
-            _check_soft_tree(rv, draws)
-            continue
-        layout = rv.owner.op.layout
-        if draws.shape[2:] != layout.shape:
+        _check(rv, _values(posterior[rv.name]))
+
+
+def _values(array: xr.DataArray) -> np.ndarray:
+    """(chain, draw, rows, fields) float64 draws."""
+    name, dims = array.name, tuple(array.dims)
+    lost = [dim for dim in SAMPLE if dim not in dims]
+    if lost:
+        stacked = {dim for one in lost if one in array.coords for dim in array.coords[one].dims}
+        if stacked:
             raise ValueError(
-                f"{rv.name} has shape {draws.shape[2:]} in idata, but {layout.shape} in the model: "
-                "the draws belong to another model (other rows, m, max_nodes or cache_fit)."
+                f"{name} has its chains and draws stacked into {sorted(map(str, stacked))}: pass "
+                "the result of pm.sample() as it was, or unstack it."
             )
-        fingerprint = float(rv.owner.inputs[5].data)
-        for chain, draw in np.ndindex(*draws.shape[:2]):
-            value = np.ascontiguousarray(draws[chain, draw], dtype=np.float64)
-            if not is_sealed(value, layout.max_nodes, fingerprint):
-                raise ValueError(
-                    f"{rv.name}, chain {chain}, draw {draw}, is not a forest of this model: the "
-                    "draws were altered (for example saved as float32), or the model was declared "
-                    "with other training inputs. Declare it with the training X, then pm.set_data "
-                    "the new one."
-                )
-
-
-def _check_soft_tree(rv, draws) -> None:
-    op = rv.owner.op
-    shape = (op.max_nodes, n_fields(op.p, op.n_values))
-    if draws.shape[2:] != shape or not (draws[..., 0, -1] == stamp_of(rv)).all():
+        kept = " and ".join(f"idata.isel({dim}=[0])" for dim in lost)
         raise ValueError(
-            f"{rv.name}: the draws are not soft trees of this model: they were altered (for "
-            "example saved as float32), or the model was declared with other training inputs, h or "
-            "leaf. Declare it with the training X, then pm.set_data the new one."
+            f"{name} has no dimension {lost} in idata. Select with a list, which keeps it, as in "
+            f"{kept}."
         )
+    if len(dims) != 4:
+        raise ValueError(
+            f"{name} has the dimensions {dims} in idata, but draws of a forest have (chain, draw, "
+            "rows, fields): pass the result of pm.sample() as it was."
+        )
+    if array.dtype != np.float64:
+        raise ValueError(
+            f"{name} was altered: it is {array.dtype} in idata, and trees in another precision are "
+            "other trees. Save and keep it as float64."
+        )
+    values = array.transpose(*SAMPLE, ...).values
+    if 0 in values.shape:
+        raise ValueError(f"{name} has no draws in idata: its shape is {values.shape}.")
+    return values
+
+
+def _check(rv, draws: np.ndarray) -> None:
+    """One forest or soft tree."""
+    kind, about = ("soft tree", soft_differences) if is_soft_tree(rv) else ("forest", differences)
+    shape = about.shape_of(rv)
+    if draws.shape[2:] != shape:
+        if draws.shape[2:] == shape[::-1]:
+            raise ValueError(
+                f"{rv.name} is transposed in idata: its dimensions are (chain, draw, rows, fields)."
+            )
+        what = about.differing_sizes(rv, np.ascontiguousarray(draws[0, 0]))
+        raise ValueError(
+            f"{rv.name} has shape {draws.shape[2:]} in idata, but {shape} in the model: the draws "
+            f"belong to another model, with other {what}. Declare it as it was."
+        )
+    wrong = [at for at in np.ndindex(*draws.shape[:2]) if not about.is_valid(rv, draws[at])]
+    if not wrong:
+        return
+    (chain, draw), total = wrong[0], draws.shape[0] * draws.shape[1]
+    who = f"{rv.name}, chain {chain}, draw {draw}, is not a {kind} of this model"
+    if len(wrong) < total:
+        raise ValueError(
+            f"{who}. So are {len(wrong)} of {total} draws: they were altered, or joined from the "
+            "draws of another model."
+        )
+    some = [wrong[k] for k in np.unique(np.linspace(0, total - 1, LOOKED_AT).astype(int))]
+    what = about.differing_settings(rv, [np.ascontiguousarray(draws[at]) for at in some])
+    raise ValueError(
+        f"{who}, nor is any other: {what}. Declare the model as it was, with the training X, then "
+        "pm.set_data the new one."
+    )

@@ -6,8 +6,9 @@ share), `metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two 
 `whole_trees` (trees redrawn from the root), `particle_gibbs` and `hybrid` (its public faces, alone
 and between local moves), `split_weights` (Dirichlet split weights), `convergence` (PyMC's warnings,
 judged on function values), `outsiders` (what PyMC must not do to a forest), `forward_sampling`
-(prior draws and predictions kept from interrupts), `dcc_tree` and `soft_convergence` (soft trees).
-Importing this package registers the steps with PyMC.
+(prior draws and predictions kept from interrupts), `new_rows` (what prediction at other rows asks
+of a model), `dcc_tree` and `soft_convergence` (soft trees). Importing this package registers the
+steps with PyMC.
 
 May import: `core`, `distributions`, `targets`; PyMC; `dcc_tree` the run in `inference`.
 """
@@ -21,6 +22,7 @@ from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.forward_sampling import defer_in_draws
 from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
+from pymc_trees.step_methods.new_rows import explain_shapes
 from pymc_trees.step_methods.outsiders import refuse_outsiders
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.soft_convergence import judge_soft_trees
@@ -37,6 +39,7 @@ def _register():
     keep_draws()
     defer_in_draws()
     refuse_outsiders()
+    explain_shapes()
     check_new_data()
 
 

@@ -32,15 +32,15 @@ def forests_of(model: pm.Model, variables=None) -> list:
             raise ValueError("The model has no forest: declare one with pymc_trees.BART.")
         return everything
     chosen: list = []
-    for variable in variables:
-        variable = model.named_vars.get(variable) if isinstance(variable, str) else variable
+    for given in variables:
+        variable = model.named_vars.get(given) if isinstance(given, str) else given
         # By identity: an array, say, can be neither looked up nor compared.
         rv = next((r for v, r in model.values_to_rvs.items() if v is variable), variable)
         found = [rv] if any(rv is f for f in everything) else []
         if not found and any(rv is d for d in model.deterministics):
             found = [f for f in everything if any(v is f for v in ancestors([rv]))]
         if len(found) != 1:
-            name = getattr(variable, "name", variable)
+            name = getattr(given, "name", given)
             raise ValueError(
                 f"vars: {name!r} is not a forest, nor the function of one forest. Pass the "
                 f"variables that BART or DecisionTree returned, or {[f.name for f in everything]}."
@@ -86,6 +86,7 @@ class ForestStep(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         for forest in self.forests:
+            forest.check_inputs()
             forest.arrays = None
             forest.restored = None
 

@@ -11,7 +11,7 @@ from pymc.util import get_random_generator
 from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.dcc import DCC, Settings
 from pymc_trees.inference.settings import check_settings
-from pymc_trees.inference.soft_model import read_model
+from pymc_trees.inference.soft_model import check_inputs, read_model
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
 
@@ -164,6 +164,10 @@ class DCCTree(BlockedStep):
             )
         self.tune = True
         self._forget()
+        # The data may have been set anew after the step was made, or since the chain before.
+        check_inputs(read_model(self.model))
+        if self.posterior is not None and not self.posterior.is_current():
+            self.posterior = None
 
     def step(self, point):
         """One global iteration while tuning; then one draw of the combined posterior."""

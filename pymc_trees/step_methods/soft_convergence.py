@@ -14,7 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.soft.encode import evaluate
 from pymc_trees.distributions.soft_evaluation import SoftEvaluate
-from pymc_trees.distributions.soft_tree_rv import is_soft_tree, stamp_of
+from pymc_trees.distributions.soft_tree_rv import fingerprint_of, is_soft_tree
 from pymc_trees.step_methods.convergence import ROWS
 
 
@@ -27,11 +27,11 @@ def function_values(model, tree, draws: np.ndarray) -> np.ndarray:
     )
     X, low, span, h = (v.eval() for v in node.inputs[1:5])
     X = X[np.unique(np.linspace(0, len(X) - 1, min(ROWS, len(X))).astype(int))]
-    n_values, stamp = tree.owner.op.n_values, stamp_of(tree)
+    n_values, fingerprint = tree.owner.op.n_values, fingerprint_of(tree)
     out = np.empty((*draws.shape[:2], len(X) * n_values))
     for at in np.ndindex(*draws.shape[:2]):
         value = np.ascontiguousarray(draws[at])
-        out[at] = evaluate(value, X, low, span, float(h), n_values, stamp).reshape(-1)
+        out[at] = evaluate(value, X, low, span, float(h), n_values, fingerprint).reshape(-1)
     return out
 
 

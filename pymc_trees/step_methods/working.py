@@ -13,6 +13,7 @@ from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.distributions.data import schema_of
 from pymc_trees.distributions.forest_rv import N_DESIGN, prior_maker
 from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.graph import check_inputs, inputs_seen
 
 
 class Arrays(NamedTuple):
@@ -38,6 +39,7 @@ class WorkingForest:
         self.columns = None if schema is None else schema.names
         self.sizes = sizes(self.layout)
         self.target = read_target(model, forest)
+        self._forest, self._inputs = forest, inputs_seen(model, forest)
         design_inputs = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
         X, grid, offsets, fingerprint, kinds = design_inputs
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
@@ -50,6 +52,14 @@ class WorkingForest:
         self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
+
+    def check_inputs(self) -> None:
+        """Refuse to go on when the model's data were set anew after the step was made.
+
+        The step has the training inputs of the declaration. Everything else in the model, and what
+        is recorded, would see the new ones.
+        """
+        check_inputs(self._forest, self._inputs)
 
     def load(self, value: np.ndarray, weights: np.ndarray) -> Arrays:
         """Arrays of a value: those kept, or new ones when something else changed it."""

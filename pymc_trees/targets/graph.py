@@ -71,28 +71,13 @@ def open_forest(
     """
     layout = graph.rv.owner.op.layout
     expressions = model.replace_rvs_by_values(expressions)
-    X_train = graph.rv.owner.inputs[2].data
     outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_values))
     nodes = {
         v.owner
         for v in ancestors(expressions)
         if v.owner and isinstance(v.owner.op, Evaluate) and v.owner.inputs[0] is graph.value
     }
-    for node in nodes:
-        X = node.inputs[1]
-        try:
-            known = X.data if isinstance(X, Constant) else X.eval()
-        except MissingInputError:
-            raise NotConjugateError(
-                f"{graph.rv.name} is evaluated at inputs that depend on other variables of the "
-                "model: its inputs must be data."
-            ) from None
-        if not np.array_equal(known, X_train):
-            raise NotConjugateError(
-                f"{graph.rv.name} is evaluated at inputs other than those it was declared with. "
-                "Sampling needs the training inputs: set the data back with pm.set_data, or "
-                "declare the model anew with the new ones."
-            )
+    check_inputs(graph.rv, [node.inputs[1] for node in nodes])
     replaced = clone_replace(
         expressions, {node.outputs[0]: outputs for node in nodes}, rebuild_strict=False
     )
@@ -102,6 +87,37 @@ def open_forest(
             "that BART, DecisionTree or evaluate returns."
         )
     return replaced, outputs
+
+
+def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
+    """Inputs at which the terms that depend on a forest evaluate it."""
+    graph = read_graph(model, rv)
+    seen = [*(v for term in graph.terms for v in term.owner.inputs), *graph.potentials]
+    nodes = {
+        v.owner
+        for v in ancestors(seen, blockers=model.basic_RVs)
+        if v.owner and isinstance(v.owner.op, Evaluate) and v.owner.inputs[0] is rv
+    }
+    return [node.inputs[1] for node in nodes]
+
+
+def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
+    """Refuse inputs that are not, at present, those that a forest was declared with."""
+    X_train = rv.owner.inputs[2].data
+    for X in inputs:
+        try:
+            known = X.data if isinstance(X, Constant) else X.eval()
+        except MissingInputError:
+            raise NotConjugateError(
+                f"{rv.name} is evaluated at inputs that depend on other variables of the model: "
+                "its inputs must be data."
+            ) from None
+        if not np.array_equal(known, X_train):
+            raise NotConjugateError(
+                f"{rv.name} is evaluated at inputs other than those it was declared with. "
+                "Sampling needs the training inputs: set the data back with pm.set_data, or "
+                "declare the model anew with the new ones."
+            )
 
 
 def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable]:

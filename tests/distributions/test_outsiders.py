@@ -1,11 +1,11 @@
 """Methods that know no forests end in an error with a remedy, or only in valid forests."""
 
-import warnings
-
 import numpy as np
 import pymc as pm
 import pytest
+from pymc.step_methods.compound import BlockedStep
 from small_models import FAST, bart_model, forest_of, sample
+from soft_models import regression
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -21,20 +21,63 @@ def assert_only_forests(model, draws):
         assert np.isfinite(logp({**model.initial_point(), "mu_forest": value}))
 
 
-@pytest.mark.parametrize("step", [pm.Metropolis, pm.DEMetropolis, pm.DEMetropolisZ])
-def test_random_walks_never_leave_the_forests(model, step):
-    with model, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "DEMetropolis should be used with more chains")
-        idata = sample(8, 5, step=step(), chains=3)
-    assert_only_forests(model, idata.posterior["mu_forest"].values)
+WALKS = [
+    pm.Metropolis,
+    pm.DEMetropolis,
+    pm.DEMetropolisZ,
+    pm.Slice,
+    pm.NUTS,
+    pm.HamiltonianMC,
+    pm.BinaryMetropolis,
+    pm.BinaryGibbsMetropolis,
+    pm.CategoricalGibbsMetropolis,
+]
+
+
+@pytest.mark.parametrize("step", WALKS)
+@pytest.mark.parametrize("soft", [False, True])
+def test_steps_that_walk_vectors_refuse_trees(model, soft_model, step, soft):
+    model = soft_model if soft else model
+    forest = model["mu_forest"]
+    said = rf"{step.__name__} .*cannot move \['mu_forest'\].*pymc_trees\.(CGM|DCCTree)"
+    given = ([forest], forest, [model.rvs_to_values[forest]], [model["sigma"], forest])
+    with model:
+        for variables in given:
+            with pytest.raises(NotImplementedError, match=said):
+                step(variables)
+        with pytest.raises(NotImplementedError, match=said):
+            step(vars=[forest], blocked=False)
+        with pytest.raises(NotImplementedError, match=said):
+            step()
+    with pytest.raises(NotImplementedError, match=said):
+        step([forest], model=model)
+
+
+@pytest.fixture(scope="module")
+def soft_model(quick_compile):
+    return regression(n=20)[0]
 
 
 @pytest.mark.parametrize("step", [pm.Metropolis, pm.Slice])
-def test_a_step_that_cannot_move_forests_is_reported(step, caplog):
-    with bart_model(n=20, m=2, max_nodes=20):
-        sample(5, 5, step=step(), compute_convergence_checks=True)
-    said = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
-    assert any("mu_forest" in text and "pymc_trees.CGM" in text for text in said)
+def test_they_move_everything_else(model, step):
+    with model:
+        walk = step([model["sigma"]])
+    assert [v.name for v in walk.vars] == ["sigma_log__"]
+    with pm.Model():
+        pm.Normal("x")
+        assert [v.name for v in step().vars] == ["x"]
+
+
+@pytest.mark.parametrize("sampler", ["nutpie", "numpyro", "blackjax"])
+def test_samplers_of_other_libraries_are_refused(model, soft_model, sampler):
+    for each in (model, soft_model):
+        said = rf"nuts_sampler='{sampler}' cannot move \['mu_forest'\].*PyMC's own sampling"
+        with each, pytest.raises(NotImplementedError, match=said):
+            pm.sample(5, nuts_sampler=sampler)
+        with pytest.raises(NotImplementedError, match=said):
+            pm.sample(5, nuts_sampler=sampler, model=each)
+    with model:
+        sample(2, 2, nuts_sampler="pymc")
 
 
 @pytest.mark.parametrize(
@@ -87,9 +130,19 @@ def test_initvals(model):
     assert_only_forests(model, idata.posterior["mu_forest"].values)
 
 
+class Still(BlockedStep):
+    """Leaves everything where it is."""
+
+    def __init__(self, vars, **options):
+        self.vars = [pm.modelcontext(None).rvs_to_values[v] for v in vars]
+
+    def step(self, point):
+        return point, [{}]
+
+
 def test_a_start_is_where_the_chain_starts(model):
     forest, layout, _ = forest_of(model)
     start = pm.draw(forest, random_seed=3)
     with model:
-        idata = sample(2, 0, initvals={"mu_forest": start}, step=[pm.Metropolis([forest])])
+        idata = sample(2, 0, initvals={"mu_forest": start}, step=[Still([forest])])
     assert (idata.posterior["mu_forest"].values == start).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import twin
+import xarray as xr
 from small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
@@ -108,3 +109,37 @@ def test_large_designs_keep_no_function_in_the_value():
         idata.posterior["mu"].values[1, 9],
         atol=1e-10,
     )
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_an_observed_variable_of_fixed_length_is_named_with_the_remedy(soft):
+    X, y = step_data(20)
+    with pm.Model():
+        X = pm.Data("X", X)
+        mu = pmt.SoftDecisionTree("mu", X, y) if soft else pmt.BART("mu", X, y, m=2, max_nodes=78)
+        pm.Normal("fixed", mu, 1.0, observed=y)
+        pm.Normal("follows", mu, 1.0, observed=y, shape=mu.shape)
+        pm.Normal("apart", 0.0, 1.0, observed=y)
+        prior = pm.sample_prior_predictive(2, random_seed=1)
+        draws = xr.DataTree.from_dict({"posterior": prior.prior.to_dataset()})
+        pm.set_data({"X": np.zeros((7, 2))})
+        said = r"fixed has 20 rows.* now have 7\. Declare \['fixed'\] with shape=mu\.shape"
+        with pytest.raises(ValueError, match=said) as caught:
+            pm.sample_posterior_predictive(draws, predictions=True, **QUIET)
+        assert isinstance(caught.value.__cause__, ValueError)
+        with pytest.raises(ValueError, match=said):
+            pm.sample_prior_predictive(2, random_seed=1)
+        pred = pm.sample_posterior_predictive(
+            draws, predictions=True, var_names=["follows"], **QUIET
+        )
+    assert pred.predictions["follows"].shape == (1, 2, 7)
+
+
+def test_models_without_forests_keep_their_errors():
+    with pm.Model():
+        x = pm.Data("x", np.zeros(4))
+        pm.Normal("y", x, 1.0, observed=np.zeros(4))
+        pm.set_data({"x": np.zeros(3)})
+        with pytest.raises(ValueError) as caught:
+            pm.sample_prior_predictive(2, random_seed=1)
+    assert "shape=mu.shape" not in str(caught.value)

@@ -13,7 +13,7 @@ from soft_models import classification, leaf_shares, regression, scaled
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.distributions.soft_tree_rv import stamp_of
+from pymc_trees.distributions.soft_tree_rv import fingerprint_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -63,7 +63,7 @@ def test_a_value_that_is_no_tree_is_impossible(model):
 def test_prediction_at_new_rows_uses_the_training_range(model, rng):
     _, X, _ = regression(p=2)
     delta, tau, values = rng.dirichlet([1, 1], 1), np.array([0.4]), np.array([[1.0], [-2.0]])
-    value = encode("SLL", delta, tau, values, 63, stamp_of(model["mu_forest"]))
+    value = encode("SLL", delta, tau, values, 63, fingerprint_of(model["mu_forest"]))
     new = X[:7] * 1.5
     with model:
         pm.set_data({"mu_X": new})

@@ -8,7 +8,7 @@ from soft_models import regression
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode
-from pymc_trees.distributions.soft_tree_rv import stamp_of
+from pymc_trees.distributions.soft_tree_rv import fingerprint_of
 
 matplotlib = pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -66,7 +66,7 @@ def test_a_drawn_tree_names_its_inputs_and_values():
         np.array([0.25, 0.5]),
         np.array([[1.5], [-2.0], [0.25]]),
         63,
-        stamp_of(model["mu_forest"]),
+        fingerprint_of(model["mu_forest"]),
     )
     draws = xr.Dataset({"mu_forest": (("chain", "draw", "r", "f"), value[None, None])})
     idata = xr.DataTree.from_dict({"posterior": draws})
@@ -78,5 +78,8 @@ def test_a_drawn_tree_names_its_inputs_and_values():
     assert x[2:] == [0, 1, 2] and x[1] == 0.5 and x[0] == 1.25
     with pytest.raises(ValueError, match="names has 1"):
         pmt.plot_soft_tree(idata, model, names=["age"])
+    draws["mu_forest"][0, 0, 2, 1] = 1.6
+    with pytest.raises(ValueError, match="draw 0, is not a soft tree of this model"):
+        pmt.plot_soft_tree(xr.DataTree.from_dict({"posterior": draws}), model)
     with pm.Model() as plain, pytest.raises(ValueError, match="no SoftDecisionTree"):
         pmt.plot_soft_tree(idata, plain)

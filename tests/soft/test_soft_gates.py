@@ -86,33 +86,23 @@ def test_an_encoded_tree_evaluates_to_its_function(label, rng):
     out = evaluate(value, X, low, span, 0.1, 2, 77.0)
     expected = leaf_shares(label, (X - low) / span, delta, tau, 0.1) @ values
     np.testing.assert_allclose(out, expected, rtol=1e-12)
-    splits, leaves, read = summarise(value, P, 2, 77.0)
+    splits, leaves, read = summarise(value, 2, 77.0)
     assert splits.sum() == len(tau) and leaves.sum() == len(tau) + 1
     np.testing.assert_array_equal(read, values)
 
 
-BROKEN = {
-    "stamp": (0, -1, 78.0),
-    "kind": (1, 0, 0.5),
-    "two trees": (5, 0, -1.0),
-    "cut short": (4, 0, -2.0),
-    "threshold above 1": (0, 1, 1.2),
-    "threshold nan": (0, 1, np.nan),
-    "weights do not sum to one": (0, 2, 0.9),
-    "weight below 0": (0, 2, -0.1),
-    "leaf not finite": (2, 1, np.inf),
-    "entry of an unused field": (2, 4, 0.1),
-    "entry of an unused row": (9, 1, 0.1),
-}
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_whatever_breaks_a_rule_is_no_tree(what, rng):
-    delta, tau, values = parameters(rng, "SSLLL")
-    value = encode("SSLLL", delta, tau, values, 11, 77.0)
-    assert len(summarise(value, P, 2, 77.0)[2]) == 3
-    row, field, entry = BROKEN[what]
-    value[row, field] = entry
-    assert len(summarise(value, P, 2, 77.0)[2]) == 0
+@pytest.mark.parametrize("label", TOPOLOGIES)
+def test_a_value_with_any_entry_changed_is_no_tree(label, rng):
+    delta, tau, values = parameters(rng, label)
+    good = encode(label, delta, tau, values, 9, 77.0)
     X = rng.random((N, P))
-    assert np.isnan(evaluate(value, X, np.zeros(P), np.ones(P), 0.1, 2, 77.0)).all()
+    for at in np.ndindex(*good.shape):
+        for entry in (np.nextafter(good[at], np.inf), -good[at] - 1.0, np.nan, -2.0):
+            if entry == good[at]:
+                continue
+            value = good.copy()
+            value[at] = entry
+            assert len(summarise(value, 2, 77.0)[2]) == 0
+            assert np.isnan(evaluate(value, X, np.zeros(P), np.ones(P), 0.1, 2, 77.0)).all()
+    assert np.isnan(evaluate(good, X, np.zeros(P), np.ones(P), 0.1, 2, 78.0)).all()
+    assert len(summarise(good, 2, 77.0)[2]) == len(tau) + 1

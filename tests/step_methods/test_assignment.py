@@ -89,6 +89,13 @@ def test_anything_else_is_an_error(two, wrong):
         pmt.CGM(given)
 
 
+def test_the_error_shows_what_was_given(two):
+    with two:
+        for given in ("foo", ["foo"], ("one", "foo")):
+            with pytest.raises(ValueError, match="vars: 'foo' is not a forest"):
+                pmt.Hybrid(vars=given)
+
+
 def test_no_forest_at_all():
     with pm.Model():
         x = pm.Normal("x")

@@ -1,4 +1,7 @@
-"""The seal of an encoded forest: 52 bits over a design's fingerprint and every entry."""
+"""The seal of an encoded value: 52 bits over a declaration's fingerprint and every entry.
+
+Forests and soft trees have one alike; only where it lies differs.
+"""
 
 import hashlib
 
@@ -31,10 +34,9 @@ def _mix(state, word):
 
 
 @njit(cache=True)
-def compute_seal(value, max_nodes, fingerprint):
-    """Seal of a C-contiguous value; the seal entry itself is left out."""
+def checksum(value, skip, fingerprint):
+    """52-bit checksum of a C-contiguous value without entry ``skip``, a whole float."""
     words = value.reshape(-1).view(np.uint64)
-    skip = max_nodes * value.shape[1] + SEAL
     # Four chains hide the latency of the multiplication.
     a = np.uint64(fingerprint)
     b = ~a
@@ -55,6 +57,12 @@ def compute_seal(value, max_nodes, fingerprint):
         start = skip + 1
     total = _mix(_mix(_mix(_mix(a, b), c), d), np.uint64(words.size))
     return float(total >> _KEEP)
+
+
+@njit(cache=True)
+def compute_seal(value, max_nodes, fingerprint):
+    """Seal of a forest; the seal entry itself is left out."""
+    return checksum(value, max_nodes * value.shape[1] + SEAL, fingerprint)
 
 
 @njit(cache=True)

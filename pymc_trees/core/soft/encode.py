@@ -6,24 +6,23 @@ field  split                           leaf                        unused row
 0      `SPLIT` = 0                     `LEAF` = -1                 `UNUSED` = -2
 1      threshold tau in [0, 1]         first leaf value            0
 2 ..   weights Delta of the p inputs   further leaf values         0
-last   the declaration's stamp in row 0, 0 in every other row
+last   seal in row 0, 0 in every other row
 ====== =============================== =========================== ==================
 
 Fields that a row does not use hold 0. K is 1 for a normal leaf and the number of classes for a
-Dirichlet leaf. The stamp is a number made of the training range, the sharpness and the leaf, so
-that a tree is not read with another scaling. Whatever breaks a rule evaluates to NaN and has
-log-probability -inf.
+Dirichlet leaf. The seal is a checksum of 52 bits (`core.forest.seal`) of every other entry and of
+the declaration's fingerprint: training inputs, sharpness and leaf. A value whose seal does not
+match evaluates to NaN and has log-probability -inf. Only `encode` and `prior_draw` write it.
 """
 
 import numpy as np
 
 from pymc_trees.core.forest.fields import LEAF, UNUSED
+from pymc_trees.core.forest.seal import checksum
 from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.soft.gates import leaf_probabilities
 
 SPLIT = 0
-TOLERANCE = 1e-6
-"""How far the weights of a split may sum from one."""
 
 
 def n_fields(p: int, n_values: int) -> int:
@@ -31,7 +30,19 @@ def n_fields(p: int, n_values: int) -> int:
     return 2 + max(p + 1, n_values)
 
 
-def encode(label: str, delta, tau, values, max_nodes: int, stamp: float) -> np.ndarray:
+@njit(cache=True)
+def compute_seal(value, fingerprint):
+    """Seal of a C-contiguous value; the seal entry itself is left out."""
+    return checksum(value, value.shape[1] - 1, fingerprint)
+
+
+@njit(cache=True)
+def is_sealed(value, fingerprint):
+    """Whether nothing was written into the value since it was made for this declaration."""
+    return value[0, -1] == compute_seal(value, fingerprint)
+
+
+def encode(label: str, delta, tau, values, max_nodes: int, fingerprint: float) -> np.ndarray:
     """Value of a tree.
 
     Parameters
@@ -42,13 +53,12 @@ def encode(label: str, delta, tau, values, max_nodes: int, stamp: float) -> np.n
     tau : (S,) array
     values : (L, K) array
     max_nodes : int
-    stamp : float
+    fingerprint : float
         Of the declaration.
     """
     p, n_values = delta.shape[1], values.shape[1]
     value = np.zeros((max_nodes, n_fields(p, n_values)))
     value[len(label) :, 0] = UNUSED
-    value[0, -1] = stamp
     split = np.array([node == "S" for node in label])
     at = np.flatnonzero(split)
     value[at, 1] = tau
@@ -56,76 +66,47 @@ def encode(label: str, delta, tau, values, max_nodes: int, stamp: float) -> np.n
     at = np.flatnonzero(~split)
     value[at, 0] = LEAF
     value[at, 1 : 1 + n_values] = values
+    value[0, -1] = compute_seal(value, fingerprint)
     return value
 
 
 def label_of(value: np.ndarray) -> str:
-    """Topology of a valid value."""
+    """Topology of a sealed value."""
     return "".join("S" if kind == SPLIT else "L" for kind in value[:, 0] if kind != UNUSED)
 
 
 @njit(cache=True)
-def parse(value, p, n_values, stamp, table, depths):
-    """Write the node table and depths of a value; its number of nodes, 0 when it breaks a rule."""
-    rows, fields = value.shape
-    if value[0, fields - 1] != stamp:
+def parse(value, fingerprint, table, depths):
+    """Write the node table and depths of a value; its number of nodes, 0 when it is not sealed."""
+    if not is_sealed(value, fingerprint):
         return 0
-    waiting = np.empty(rows + 1, dtype=np.int64)  # splits whose right subtree has yet to come
-    height, n_split, n_leaf, nodes, depth = 0, 0, 0, 0, 0
-    for at in range(rows):
-        kind = value[at, 0]
-        if not (kind == SPLIT or kind == LEAF):
-            return 0
-        used = 1 + n_values
+    waiting = np.empty(value.shape[0], dtype=np.int64)  # splits whose right subtree has yet to come
+    height, n_split, n_leaf, depth = 0, 0, 0, 0
+    for at in range(value.shape[0]):
         depths[at] = depth
-        nodes = at + 1
-        if kind == SPLIT:
-            used = 2 + p
-            total = 0.0
-            for j in range(p):
-                weight = value[at, 2 + j]
-                if not weight >= 0.0:
-                    return 0
-                total += weight
-            if not (abs(total - 1.0) <= TOLERANCE and value[at, 1] >= 0.0 and value[at, 1] <= 1.0):
-                return 0
+        if value[at, 0] == SPLIT:
             table[at, 1] = n_split
             n_split += 1
             waiting[height] = at
             height += 1
             depth += 1
         else:
-            for k in range(n_values):
-                if not np.isfinite(value[at, 1 + k]):
-                    return 0
             table[at, 0], table[at, 1] = -1, n_leaf
             n_leaf += 1
-        for k in range(used, fields - (at == 0)):
-            if value[at, k] != 0.0:
-                return 0
-        if kind == LEAF:
             if height == 0:
-                break
+                return at + 1
             height -= 1
-            table[waiting[height], 0] = nodes
+            table[waiting[height], 0] = at + 1
             depth = depths[waiting[height]] + 1
-    if n_leaf != n_split + 1:
-        return 0
-    for at in range(nodes, rows):
-        if value[at, 0] != UNUSED:
-            return 0
-        for k in range(1, fields):
-            if value[at, k] != 0.0:
-                return 0
-    return nodes
+    return 0
 
 
 @njit(cache=True)
-def summarise(value, p, n_values, stamp):
-    """Splits per depth, leaves per depth, (L, K) leaf values; no leaves when a rule is broken."""
+def summarise(value, n_values, fingerprint):
+    """Splits per depth, leaves per depth, (L, K) leaf values; no leaves when it is not sealed."""
     table = np.empty((value.shape[0], 2), dtype=np.int64)
     depths = np.empty(value.shape[0], dtype=np.int64)
-    nodes = parse(value, p, n_values, stamp, table, depths)
+    nodes = parse(value, fingerprint, table, depths)
     splits, leaves = np.zeros(nodes), np.zeros(nodes)
     values = np.empty((0 if nodes == 0 else nodes // 2 + 1, n_values))
     for at in range(nodes):
@@ -138,8 +119,8 @@ def summarise(value, p, n_values, stamp):
 
 
 @njit(cache=True)
-def evaluate(value, X, low, span, h, n_values, stamp):
-    """Outputs of a tree at rows of unscaled inputs, (n, K); NaN when the value breaks a rule."""
+def evaluate(value, X, low, span, h, n_values, fingerprint):
+    """Outputs of a tree at rows of unscaled inputs, (n, K); NaN when it is not sealed."""
     n, p = X.shape
     if p != low.size:
         raise ValueError(
@@ -148,7 +129,7 @@ def evaluate(value, X, low, span, h, n_values, stamp):
         )
     table = np.empty((value.shape[0], 2), dtype=np.int64)
     depths = np.empty(value.shape[0], dtype=np.int64)
-    nodes = parse(value, p, n_values, stamp, table, depths)
+    nodes = parse(value, fingerprint, table, depths)
     if nodes == 0:
         return np.full((n, n_values), np.nan)
     n_split = nodes // 2

@@ -5,11 +5,12 @@ import numpy as np
 from pymc_trees.core.forest.fields import LEAF, UNUSED
 from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
+from pymc_trees.core.soft.encode import compute_seal
 from pymc_trees.core.soft.topology import draw_kinds
 
 
 @njit(cache=True)
-def draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, stamp):
+def draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint):
     """Encoded tree (`encode`): topology by eq. 6, Delta uniform on the simplex, tau on [0, 1]."""
     value = np.zeros((max_nodes, 2 + max(p + 1, n_values)))
     nothing = np.zeros(n_stats(leaf))
@@ -27,5 +28,5 @@ def draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, stamp):
             value[at, 0] = LEAF
             draw_values(leaf, rng, nothing, value[at, 1 : 1 + n_values])
     value[kinds.size :, 0] = UNUSED
-    value[0, -1] = stamp
+    value[0, -1] = compute_seal(value, fingerprint)
     return value

@@ -1,0 +1,191 @@
+"""In what the model that made the draws of a forest differs from the one at hand.
+
+A seal says that a draw is none of this model's forests, and not why. The rest of the draw does, as
+far as the model's training rows contradict it.
+"""
+
+import numpy as np
+
+from pymc_trees.core.forest.fields import LEAF, UNUSED, Layout
+from pymc_trees.core.forest.seal import is_sealed
+from pymc_trees.core.forest.text import tree_starts
+from pymc_trees.core.forest.walk import Encoded, Node, expect, sent_left, walk
+from pymc_trees.distributions.forest_rv import N_DESIGN
+
+LARGEST_KIND = 2.0**32
+"""More than any split column; a seal of 52 bits is below it once in a million draws."""
+
+ALTERED = "the draws were altered (for example rounded, or saved in another precision)"
+
+
+def shape_of(rv) -> tuple[int, int]:
+    """Shape of a draw."""
+    return rv.owner.op.layout.shape
+
+
+def is_valid(rv, value: np.ndarray) -> bool:
+    """Whether a value of the right shape is a forest of the model."""
+    fingerprint = float(rv.owner.inputs[5].data)
+    return is_sealed(np.ascontiguousarray(value), rv.owner.op.layout.max_nodes, fingerprint)
+
+
+def differing_sizes(rv, value: np.ndarray) -> str:
+    """Sizes of the encoding that a draw of another shape does not share."""
+    layout = rv.owner.op.layout
+    any_of = "rows, m, max_nodes, leaf, tree_prior or cache_fit"
+    if value.ndim != 2 or value.shape[1] != layout.fields:
+        return f"leaves or tree_prior ({value.shape[-1]} instead of {layout.fields} numbers a node)"
+    found = _sizes_of(value)
+    if found is None:
+        return any_of
+    m, max_nodes = found
+    named = []
+    if m != layout.m:
+        named.append(f"m ({m} instead of {layout.m})")
+    if max_nodes != layout.max_nodes:
+        named.append(
+            f"max_nodes ({max_nodes} instead of {layout.max_nodes}, where the default follows "
+            f"alpha, beta, m and the number of rows: give max_nodes={max_nodes})"
+        )
+    without = layout._replace(m=m, max_nodes=max_nodes, cache_fit=False)
+    cached = value.shape[0] > without.shape[0]
+    if cached != layout.cache_fit:
+        named.append(
+            f"cache_fit ({cached} instead of {layout.cache_fit}; the default follows the number "
+            "of rows)"
+        )
+    elif cached and value.shape[0] != without._replace(cache_fit=True).shape[0]:
+        entries = (value.shape[0] - max_nodes) * layout.fields - without.fit_start
+        n = entries // layout.n_values
+        named.append(f"training rows (about {n} instead of {layout.n_rows})")
+    return ", ".join(named) or any_of
+
+
+def _sizes_of(value) -> tuple[int, int] | None:
+    """Trees, and rows for nodes, of an encoded forest; None where it is none."""
+    kinds = value[:, 0]
+    after = np.flatnonzero(kinds >= LARGEST_KIND)
+    max_nodes = int(after[0]) if after.size else 0
+    nodes = kinds[:max_nodes]
+    leaves, splits = int((nodes == LEAF).sum()), int((nodes >= 0).sum())
+    if leaves <= splits or leaves + splits + (nodes == UNUSED).sum() != max_nodes:
+        return None
+    return leaves - splits, max_nodes
+
+
+def differing_settings(rv, values: list[np.ndarray]) -> str:
+    """What contradicts the model in some draws of the right shape, none of which is sealed."""
+    if is_rounded(values):
+        return "they were altered, rounded to float32"
+    if not all(np.isfinite(value).all() for value in values):
+        return "they were altered, and hold NaN or infinite values"
+    layout = rv.owner.op.layout
+    if _sizes_of(values[0]) not in (None, (layout.m, layout.max_nodes)):
+        return f"the model was declared with other {differing_sizes(rv, values[0])}"
+    try:
+        for value in values:
+            tree_starts(value, layout)
+    except ValueError:
+        return ALTERED
+    found = [_contradiction(_encoded(rv, value), rv.owner.op.leaf) for value in values]
+    for rank, setting in enumerate(SETTINGS):
+        if rank in found:
+            return f"the model was declared with other {setting}, unless {ALTERED}"
+    return (
+        f"{ALTERED}, or the model was declared with another kind of leaf, split_prior, or other "
+        "training inputs, in a way that these trees do not show"
+    )
+
+
+SETTINGS = (
+    "split rules or kinds of columns (split_rules, missing cells)",
+    "training inputs X (their values, or the order of rows or columns)",
+    "cuts (n_cuts) or training inputs X",
+    "split weights (split_prior)",
+    "leaves (leaf)",
+)
+"""What `_contradiction` ranks: what comes first is said, since it explains what comes after."""
+
+
+def is_rounded(values: list[np.ndarray]) -> bool:
+    """Whether draws were in single precision once, and are not all zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(value.any() for value in values) and all(
+            np.array_equal(value.astype(np.float32), value) for value in values
+        )
+
+
+def _encoded(rv, value) -> Encoded:
+    X, grid, offsets, fingerprint, kinds = (v.data for v in rv.owner.inputs[2 : 2 + N_DESIGN])
+    weights = getattr(rv.owner.inputs[2 + N_DESIGN + 2], "data", None)
+    cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
+    kinds = np.zeros(X.shape[1], dtype=int) if len(kinds) == 0 else kinds
+    weights = np.full(X.shape[1], np.nan) if weights is None else weights
+    return Encoded(value, X, rv.owner.op.layout, float(fingerprint), cuts, weights, kinds)
+
+
+def _contradiction(encoded: Encoded, leaf: str) -> int | None:
+    """Rank among `SETTINGS` of what a draw contradicts; None when it contradicts nothing."""
+    layout, p = encoded.layout, encoded.X.shape[1]
+    splits = _kinds_of(encoded)
+    if (splits >= p * (4 if layout.mixed else 1)).any() or (
+        (splits // p >= 2) != (encoded.kinds[splits % p] != 0)
+    ).any():
+        return 0
+    nodes = walk(encoded)
+    if any(len(node.rows) == 0 for node in nodes) or not _fits(encoded, nodes):
+        return 1
+    log_cuts, log_columns = _log_terms(encoded, nodes)
+    if not np.isclose(encoded.certificate[1], log_cuts, rtol=1e-9, atol=1e-9):
+        return 2
+    known = not np.isnan(encoded.weights).any()
+    if known and not np.isclose(encoded.certificate[2], log_columns, rtol=1e-9, atol=1e-9):
+        return 3
+    return None if _are_leaves(nodes, leaf) else 4
+
+
+def _kinds_of(encoded) -> np.ndarray:
+    """Column and way of every split."""
+    stop = tree_starts(encoded.value, encoded.layout)[-1]
+    kinds = encoded.value[:stop, 0]
+    return kinds[kinds != LEAF].astype(np.int64)
+
+
+def _fits(encoded: Encoded, nodes: list[Node]) -> bool:
+    """Whether the function at the training rows, if the value holds it, is that of the trees."""
+    layout: Layout = encoded.layout
+    if not layout.cache_fit:
+        return True
+    walked = np.zeros((layout.n_rows, layout.n_values))
+    for node in nodes:
+        if node.column < 0:
+            walked[node.rows] += node.leaf_values
+    stop = layout.fit_start + walked.size
+    held = encoded.certificate[layout.fit_start : stop].reshape(walked.shape)
+    return np.allclose(held, walked, rtol=1e-8, atol=1e-8 * (1 + np.abs(walked).max()))
+
+
+def _log_terms(encoded: Encoded, nodes: list[Node]) -> tuple[float, float]:
+    """What the certificate should hold; log cuts -inf when the rows of a node allow no cut."""
+    log_cuts = log_columns = 0.0
+    for node in nodes:
+        if node.column < 0:
+            continue
+        left = sent_left(encoded.X[node.rows, node.column], node.way, node.cut)
+        if not left.any() or left.all():
+            return -np.inf, 0.0
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                terms = expect(encoded, node.rows, node)
+        except ZeroDivisionError:  # no cut of the grid lies between the rows
+            return -np.inf, 0.0
+        log_cuts, log_columns = log_cuts + terms.log_cut, log_columns + terms.log_column
+    return log_cuts, log_columns
+
+
+def _are_leaves(nodes: list[Node], leaf: str) -> bool:
+    """Whether leaf values can be those of a kind of leaf."""
+    values = np.array([node.leaf_values for node in nodes if node.column < 0])
+    if leaf == "dirichlet":
+        return bool((values >= 0).all() and np.allclose(values.sum(axis=1), 1.0))
+    return leaf != "normal_gamma" or bool((values[:, 1] > 0).all())
