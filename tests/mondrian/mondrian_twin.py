@@ -18,6 +18,8 @@ from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import ROOT, USED, Rules, make_tree
 
 NO_LIMIT = 2**62
+NEVER = np.zeros(1, dtype=np.bool_)
+"""Growing is not to end early."""
 
 
 def rules(min_samples_split=2, pause_pure=False, max_leaves=NO_LIMIT):
@@ -31,14 +33,14 @@ def make(X, y, lifetime=np.inf):
 
 
 def grow(rng, X, y, rule, lifetime=np.inf):
-    return grow_tree(rng, *make(X, y, lifetime), rule, X, y, len(X))
+    return grow_tree(rng, *make(X, y, lifetime), rule, X, y, len(X), NEVER)
 
 
 def stream(rng, X, y, rule, lifetime=np.inf, start=0):
     """One row at a time, the first ``start`` as a batch."""
     tree, labels = make(X, y, lifetime)
     if start:
-        tree, labels = grow_tree(rng, tree, labels, rule, X, y, start)
+        tree, labels = grow_tree(rng, tree, labels, rule, X, y, start, NEVER)
     return extend_tree(rng, tree, labels, rule, X, y, start, len(X))
 
 

@@ -9,6 +9,7 @@ Kolmogorov-Smirnov at p > 1e-5; 20,000 numbers find a distance of 0.025 as surel
 import numpy as np
 import pytest
 from mondrian_twin import (
+    NEVER,
     budget_law,
     check_tree,
     code_of,
@@ -212,7 +213,7 @@ def test_one_call_extends_all_trees_of_a_list(rng, kind):
     """The same trees, bit for bit, as one after another with the same generator."""
     data, rule = rng.normal(size=(80, 3)), rule_of(kind, 3)
     y = rng.normal(size=80) if kind == "numbers" else rng.integers(0, 2, 80)
-    one_by_one = [grow_tree(rng, *make(data, y), rule, data, y, 5) for _ in range(4)]
+    one_by_one = [grow_tree(rng, *make(data, y), rule, data, y, 5, NEVER) for _ in range(4)]
     together = List([tuple(part._replace(**_copies(part)) for part in t) for t in one_by_one])
     first, second = np.random.default_rng(1), np.random.default_rng(1)
     moved = np.zeros(4, dtype=bool)

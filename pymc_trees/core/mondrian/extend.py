@@ -190,7 +190,9 @@ def extend_in_place(rng, tree, labels, rules, X, y, row, stop, pending, sides):
             if state[USED] + room > size:
                 return row, pending, room
             known = knows(labels, pending, y[row])
-            grow_block(rng, tree, labels, rules, X, y, pending, rows_of(tree, pending))
+            to_the_end = np.zeros(1, dtype=np.bool_)
+            rows = rows_of(tree, pending)
+            grow_block(rng, tree, labels, rules, X, y, pending, rows, to_the_end)
             if not known:
                 rise(labels, tree.parent, pending, y[row])
             pending = NONE

@@ -93,10 +93,11 @@ def keep_rows(tree, node, rows, start, stop):
 
 
 @njit(cache=True)
-def grow_block(rng, tree, labels, rules, X, y, node, rows):
+def grow_block(rng, tree, labels, rules, X, y, node, rows, cease):
     """Sample the block of a leaf from the time of its parent on; there must be room.
 
     ``rows`` is put in another order. Statistics of the labels are filled in below and at the node.
+    On ``cease`` it ends at once, with a tree to throw away.
     """
     n = rows.size
     spare = np.empty(n, dtype=np.int64)
@@ -110,6 +111,8 @@ def grow_block(rng, tree, labels, rules, X, y, node, rows):
     height, n_splits = 1, 0
     box, column, cut, time = tree.box, tree.column, tree.cut, tree.time
     while height > 0:
+        if cease[0]:
+            return
         height -= 1
         j, start, stop = nodes[height], starts[height], stops[height]
         tree.count[j] = stop - start
@@ -146,8 +149,11 @@ def grow_block(rng, tree, labels, rules, X, y, node, rows):
 
 
 @njit(cache=True, nogil=True)
-def grow_tree(rng, tree, labels, rules, X, y, n):
-    """An empty tree grown from the first n rows; new arrays where the old have no room."""
+def grow_tree(rng, tree, labels, rules, X, y, n, cease):
+    """An empty tree grown from the first n rows; new arrays where the old have no room.
+
+    ``cease``, an array of one entry, may be set from outside: the tree is then one to throw away.
+    """
     if tree.next_row.size < n:
         tree = with_rows(tree, n)
     if tree.column.size < 2 * n:
@@ -156,7 +162,9 @@ def grow_tree(rng, tree, labels, rules, X, y, n):
     root = take_place(tree, NONE)
     tree.state[ROOT] = root
     tree.state[ROWS] = n
-    grow_block(*borrowed((rng, tree, labels, rules, X, y)), root, np.arange(n))
+    grow_block(*borrowed((rng, tree, labels, rules, X, y)), root, np.arange(n), cease)
+    if cease[0]:
+        return tree, labels
     shorten(tree, labels, rules.max_leaves)
     used = tree.state[USED]
     return with_nodes(tree, used), with_label_nodes(labels, used)

@@ -177,7 +177,7 @@ def start_and_end(tree, node):
     return start, min(tree.time[node], tree.lifetime[0])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_leaves(tree, X, out):
     """Leaf of each row."""
     column, cut, left, right = tree.column, tree.cut, tree.left, tree.right

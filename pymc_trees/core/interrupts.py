@@ -1,0 +1,119 @@
+"""Interrupts (ctrl-C) wait for compiled code.
+
+A handler runs wherever Python looks for signals, and that is also in the middle of a compiled call:
+to read a `numpy.random.Generator` numba goes through attributes written in Python, and takes no
+exception from them. One raised there by the handler ends the process; elsewhere a call "returned a
+result with an exception set"; and arrays that a call changes in place would be left half changed.
+So the handler only notes an interrupt while a `deferred_interrupts` lasts, and what was to happen
+happens afterwards.
+"""
+
+import _signal  # `signal` wraps the same functions in enumerations, which takes 10 times as long
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import Any
+
+PATIENCE = 0.05
+"""Seconds after which `run_apart` answers an interrupt."""
+
+
+class deferred_interrupts:  # noqa: N801 (used like a function)
+    """Context in which an interrupt is noted, and answered at its end.
+
+    In the main thread the handler of SIGINT is replaced, and put back on leaving; the noted
+    interrupt is then given to it. An exception of the body goes first: one that the handler raises
+    is a note to it. Other threads never run handlers, a handler that is not Python's runs no Python
+    code, and within another such context there is nothing left to do: then this does nothing.
+    """
+
+    __slots__ = ("_handler", "_noted", "_outer")
+
+    _current: "deferred_interrupts | None" = None
+
+    def __init__(self):
+        self._handler: Callable | None = None
+        self._noted = False
+        self._outer: deferred_interrupts | None = None
+
+    def __enter__(self):
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        self._outer = deferred_interrupts._current
+        if self._outer is not None:
+            return self
+        handler = _signal.getsignal(_signal.SIGINT)
+        if not callable(handler):
+            return self
+        # Python looks for signals in calls: between these lines and the call below none can arrive.
+        deferred_interrupts._current = self
+        self._handler = handler
+        try:
+            _signal.signal(_signal.SIGINT, self._note)
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, ValueError):  # an interpreter that is not the main one
+                return self
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._handler is None:
+            return
+        handler = self._handler
+        try:
+            self._leave()
+            if self._noted:
+                handler(_signal.SIGINT, sys._getframe(1))
+        except BaseException as raised:
+            if error is None or isinstance(error, KeyboardInterrupt):
+                raise
+            error.add_note(f"An interrupt came before it: {raised!r}.")
+
+    def _leave(self):
+        handler, self._handler = self._handler, None
+        deferred_interrupts._current = None
+        if threading.current_thread() is threading.main_thread():
+            _signal.signal(_signal.SIGINT, handler)
+
+    def _note(self, number, frame):
+        self._noted = True
+
+    def answer(self) -> None:
+        """Give a noted interrupt to its handler now: here the body may be left."""
+        if self._outer is not None:
+            self._outer.answer()
+        elif self._noted and self._handler is not None:
+            self._noted = False
+            self._handler(_signal.SIGINT, sys._getframe(1))
+
+
+def run_apart(call: Callable[[], Any], stop) -> Any:
+    """Result of a long call, made in a thread while the main one answers interrupts.
+
+    The call must let go of Python's lock. When the handler raises an exception, as it does by
+    default, the call is asked to end, and the exception goes on once it has: nothing writes into
+    its arrays then. In another thread the call is simply made.
+
+    Parameters
+    ----------
+    call : callable
+        Without arguments.
+    stop : (1,) bool array
+        Set when the call is to end soon, with any result.
+    """
+    stop[0] = False
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    with deferred_interrupts() as held, ThreadPoolExecutor(1) as pool:
+        made = pool.submit(copy_context().run, call)
+        try:
+            while not made.done():
+                wait([made], PATIENCE)
+                held.answer()
+        except BaseException:
+            stop[0] = True
+            raise
+    return made.result()
