@@ -4,13 +4,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
-from pymc_trees.estimators.checks import finite, positive, whole_number
+from pymc_trees.estimators.checks import positive_and_finite, whole_number
+from pymc_trees.estimators.classes import check_same_classes, codes_of, known_classes
 from pymc_trees.estimators.draws import predictive_data
 from pymc_trees.estimators.forest import MondrianForest
-from pymc_trees.estimators.rows import need_no_check
+from pymc_trees.estimators.inputs import checked_rows, need_no_check, unmasked
 
 
 class MondrianForestClassifier(ClassifierMixin, MondrianForest):
@@ -129,7 +129,11 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         MondrianForestClassifier
             This forest.
         """
-        return self._fit(X, y, None)
+        self._gamma()
+        columns, X, y = self._checked(X, y)
+        classes = np.unique(y)
+        self._grown = self._grow(columns, X, codes_of(y, classes), classes)
+        return self
 
     def partial_fit(self, X, y, classes=None):
         """Extend the trees by the rows of X; the first call makes them.
@@ -148,48 +152,39 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         MondrianForestClassifier
             This forest.
         """
-        if hasattr(self, "n_samples_seen_"):
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(
-                    f"classes={classes!r} are not those of the first call of partial_fit, "
-                    f"{self.classes_!r}: leave them out, or fit a new forest."
-                )
-            X, codes = self._checked(X, y, reset=False)
-            self._learn(X, codes)
+        self._gamma()
+        if self.__sklearn_is_fitted__():
+            grown = self._fitted
+            self._check_design(grown)
+            check_same_classes(classes, grown.classes)
+            if not need_no_check(grown, X, y, "iubU"):
+                _, X, y = self._checked(X, y, reset=False)
+            grown.extend(X, codes_of(y, grown.classes), self.n_jobs)
             return self
-        if classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: all classes there will "
-                "be, since a row of a class never seen before would change every prediction."
-            )
-        return self._fit(X, y, np.unique(classes))
-
-    def _fit(self, X, y, classes):
-        if self.gamma is not None:
-            positive("gamma", finite("gamma", self.gamma, " or None"), " or None")
-        X, codes = self._checked(X, y, reset=True, classes=classes)
-        self._start(X, np.int64)
-        self._learn(X, codes)
+        known = known_classes(classes)
+        columns, X, y = self._checked(X, y)
+        self._grown = self._grow(columns, X, codes_of(y, known), known)
         return self
 
-    def _checked(self, X, y, reset, classes=None):
-        """Rows and class numbers; sets `classes_` where ``reset``."""
-        if reset or not need_no_check(self, X, y, "iubU"):
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
-            check_classification_targets(y)
-        if reset:
-            self.classes_ = np.unique(y) if classes is None else classes
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        strange = self.classes_[codes] != y
-        if strange.any():
-            raise ValueError(
-                f"y has classes {np.unique(y[strange])!r} that are not in classes_, "
-                f"{self.classes_!r}: give all of them as classes at the first partial_fit."
-            )
-        return X, codes.astype(np.int64)
+    @property
+    def classes_(self):
+        """Class labels in ascending order."""
+        return self._fitted.classes
 
-    def _empty_labels(self):
-        return make_categories(len(self.classes_), 1)
+    def _gamma(self):
+        """The setting, checked."""
+        if self.gamma is None:
+            return None
+        return positive_and_finite("gamma", self.gamma, " or None")
+
+    def _checked(self, X, y, reset=True):
+        """Columns, rows and labels."""
+        columns, X, y = checked_rows(self, X, unmasked("y", y), reset)
+        check_classification_targets(y)
+        return columns, X, y
+
+    def _empty_labels(self, classes):
+        return make_categories(len(classes), 1)
 
     def predict_proba(self, X):
         """Class probabilities, averaged over all extensions of all trees (thesis, (5.6)).
@@ -203,17 +198,21 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         (n, K) array
             Columns in the order of `classes_`.
         """
-        X = self._inputs(X)
-        gamma = 10 * self._linear_dimension() if self.gamma is None else float(self.gamma)
-        out = np.zeros((len(X), len(self.classes_)))
+        grown, X = self._inputs(X)
+        return self._probabilities(grown, X)
+
+    def _probabilities(self, grown, X):
+        gamma = self._gamma()
+        if gamma is None:
+            gamma = 10 * grown.linear_dimension()
+        out, trees = np.zeros((len(X), len(grown.classes))), grown.trees
 
         def add(rows):
-            for tree, labels in self._trees:
+            for tree, labels in trees:
                 add_class_probabilities(tree, labels, gamma, X[rows], out[rows])
 
-        work = len(X) * len(self._trees)
-        self._run(add, [(rows,) for rows in self._pieces(len(X))], work)
-        return out / len(self._trees)
+        self._over_rows(add, len(X), len(trees))
+        return out / len(trees)
 
     def predict(self, X):
         """Most probable class.
@@ -226,8 +225,8 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         -------
         (n,) array
         """
-        check_is_fitted(self, "n_samples_seen_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        grown, X = self._inputs(X)
+        return grown.classes[self._probabilities(grown, X).argmax(axis=1)]
 
     def log_predictive_density(self, X, y):
         """Log probability of each row's class.
@@ -242,17 +241,20 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         -------
         (n,) array
         """
-        check_is_fitted(self, "n_samples_seen_")
-        _, codes = self._checked(X, y, reset=False)
+        grown = self._fitted
+        _, _, y = self._checked(X, y, reset=False)
+        codes = codes_of(y, grown.classes)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X)[np.arange(len(codes)), codes])
 
     def _sample(self, X, n_samples, random_state):
+        """The fitted forest; positions of drawn classes."""
+        grown, X = self._inputs(X)
         whole_number("n_samples", n_samples, 1)
-        bounds = self.predict_proba(X).cumsum(axis=1)
+        bounds = self._probabilities(grown, X).cumsum(axis=1)
         u = check_random_state(random_state).random_sample((len(bounds), n_samples))
         codes = (u[:, :, None] * bounds[:, -1, None, None] >= bounds[:, None, :]).sum(axis=2)
-        return codes.clip(max=len(self.classes_) - 1)
+        return grown, codes.clip(max=len(grown.classes) - 1)
 
     def sample_y(self, X, n_samples=1, random_state=None):
         """Draws of the class of each row, independent of each other.
@@ -267,7 +269,8 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         -------
         (n, n_samples) array
         """
-        return self.classes_[self._sample(X, n_samples, random_state)]
+        grown, codes = self._sample(X, n_samples, random_state)
+        return grown.classes[codes]
 
     def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
         """Predictive draws, and what was observed, for ArviZ's predictive checks.
@@ -287,6 +290,8 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
             Groups ``posterior_predictive`` and ``observed_data``, both with ``y``: positions in
             `classes_`, dimension ``row``.
         """
-        draws = self._sample(X, n_draws, random_state)
-        observed = None if y is None else self._checked(X, y, reset=False)[1]
-        return predictive_data(draws, observed, {"classes": [str(c) for c in self.classes_]})
+        grown, draws = self._sample(X, n_draws, random_state)
+        observed = None
+        if y is not None:
+            observed = codes_of(self._checked(X, y, reset=False)[2], grown.classes)
+        return predictive_data(draws, observed, {"classes": [str(c) for c in grown.classes]})

@@ -1,191 +1,122 @@
-"""What both forests share: settings, growing, leaves and paths."""
+"""What both forests share: settings, learning, leaves and paths."""
 
-import time
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from joblib import Parallel, delayed, effective_n_jobs
-from numba.typed import List
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pymc_trees.core.interrupts import deferred_interrupts, run_apart
-from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
-from pymc_trees.core.mondrian.grow import grow_tree
-from pymc_trees.core.mondrian.tree import (
-    COUNT_LIMIT,
-    ROOT,
-    USED,
-    Rules,
-    find_leaves,
-    find_paths,
-    make_tree,
-)
-from pymc_trees.estimators.checks import positive, whole_number
-from pymc_trees.estimators.rows import Rows, Scaling, plain
-
-_WORTH_A_THREAD = 2000
-"""Rows times trees below which starting threads takes longer than the work."""
-_LONG = 50_000
-"""Rows times trees beyond which an interrupt cannot wait for the work: some tenths of a second."""
+from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
+from pymc_trees.estimators.checks import lifetime_of, same, whole_number
+from pymc_trees.estimators.grown import Design, Grown
+from pymc_trees.estimators.inputs import checked_X, plain
+from pymc_trees.estimators.threads import LONG, run
 
 
 class MondrianForest(BaseEstimator):
-    """Trees, the rows they have seen, and their generators."""
+    """Settings and, once fitted, one `Grown` with all that was learnt.
 
-    _in_python: list[tuple[Any, Any]]
-    _packed: Any
-    _moved: np.ndarray
+    Public attributes of a fitted forest are read off that object, so that they never tell of
+    another forest than its trees.
+    """
 
-    def _run(self, function, tasks, work, cease=None):
-        """Results of a function on each tuple of arguments, in threads where that pays.
+    _pause_pure: bool
+    n_estimators: Any
+    lifetime: Any
+    min_samples_split: Any
+    max_leaf_nodes: Any
+    scaling: Any
+    n_jobs: Any
+    random_state: Any
 
-        An interrupt comes when all threads have ended: in long work as soon as the tasks begun are
-        done, or look at ``cease``.
-        """
-        jobs = 1 if work < _WORTH_A_THREAD else effective_n_jobs(self.n_jobs)
-        cease = np.zeros(1, dtype=np.bool_) if cease is None else cease
-
-        def one(task):
-            return None if cease[0] else function(*task)
-
-        def all_tasks():
-            if jobs == 1:
-                return [one(task) for task in tasks]
-            return Parallel(n_jobs=jobs, require="sharedmem")(delayed(one)(task) for task in tasks)
-
-        if jobs > 1 or work > _LONG:
-            return run_apart(all_tasks, cease)
-        with deferred_interrupts():
-            return all_tasks()
-
-    def _start(self, X, label_type):
-        """Read the settings, and make empty trees."""
-        n_trees = whole_number("n_estimators", self.n_estimators, 1)
-        lifetime = positive("lifetime", self.lifetime, " (numpy.inf for no end)")
-        max_leaves = COUNT_LIMIT
-        if self.max_leaf_nodes is not None:
-            max_leaves = whole_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
-        self._rules = Rules(
-            whole_number("min_samples_split", self.min_samples_split, 2),
-            self._pause_pure,
-            max_leaves,
-        )
-        self._scaling = Scaling(self.scaling, X)
-        self._rows = Rows(X.shape[1], label_type)
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
-        seeds = np.random.SeedSequence(seed).spawn(n_trees + 1)
-        *self._generators, self._common = [np.random.default_rng(s) for s in seeds]
-        self._trees = [
-            (make_tree(X.shape[1], lifetime, 1, 1), self._empty_labels()) for _ in range(n_trees)
-        ]
-        self.n_samples_seen_ = 0
-
-    def _learn(self, X, y):
-        """Grow empty trees from a batch, extend others row by row: the same law."""
-        X = self._scaling(X)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(np.ptp(X, axis=0).sum()):
-                raise ValueError("The ranges of X add up to more than a float can hold: rescale X.")
-        with deferred_interrupts():  # rows and trees go together
-            self._take_in(X, y)
-
-    def _take_in(self, X, y):
-        rows, start = self._rows, self._rows.n
-        rows.append(X, y)
-        work = len(X) * len(self._trees)
-        if start == 0:
-            cease = np.zeros(1, dtype=np.bool_)
-            self._trees = self._run(
-                grow_tree,
-                [
-                    (rng, *tree, self._rules, rows.X, rows.y, rows.n, cease)
-                    for rng, tree in zip(self._generators, self._trees)
-                ],
-                work,
-                cease,
-            )
-        elif work < _WORTH_A_THREAD:
-            self._extend_all(start)
-        else:
-            self._extend_each(start)
-        self.n_samples_seen_ = rows.n
-
-    def _extend_all(self, start):
-        """Extend all trees by few rows: one call, since each costs more than a row does."""
-        if self._packed is None:
-            self._packed = List(self._trees)
-        rows = self._rows
-        extend_forest(
-            self._common, self._packed, self._rules, rows.X, rows.y, start, rows.n, self._moved
-        )
-
-    def _extend_each(self, start):
-        """Extend each tree by many rows, some at a time, all of which an interrupt finds learnt."""
-        rows, jobs = self._rows, effective_n_jobs(self.n_jobs)
-        some = 1 + _WORTH_A_THREAD // len(self._trees)
-        try:
-            with deferred_interrupts() as held, Parallel(jobs, require="sharedmem") as parallel:
-                while start < rows.n:
-                    stop, begun = min(start + some, rows.n), time.perf_counter()
-                    self._trees = parallel(
-                        delayed(extend_tree)(rng, *tree, self._rules, rows.X, rows.y, start, stop)
-                        for rng, tree in zip(self._generators, self._trees)
-                    )
-                    start = self.n_samples_seen_ = stop
-                    took = time.perf_counter() - begun
-                    some = 2 * some if took < 0.1 else 1 + int(some * 0.2 / took)
-                    held.answer()
-        except BaseException:
-            rows.n = start
-            raise
+    def __sklearn_is_fitted__(self):
+        grown = self.__dict__.get("_grown")
+        return grown is not None and bool(grown.trees)
 
     @property
-    def _trees(self) -> list[tuple[Any, Any]]:
-        """(tree, labels) of each tree; their arrays are those of `_packed`, where there is one."""
-        if self._moved.any():
-            for t in np.flatnonzero(self._moved):
-                self._in_python[t] = self._packed[t]
-            self._moved[:] = False
-        return self._in_python
+    def _fitted(self) -> Grown:
+        grown = self.__dict__.get("_grown")
+        if grown is None or not grown.trees:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+        return grown
 
-    @_trees.setter
-    def _trees(self, trees):
-        self._in_python, self._packed = trees, None
-        self._moved = np.zeros(len(trees), dtype=np.bool_)
+    @property
+    def n_samples_seen_(self):
+        """Rows learnt."""
+        return self._fitted.rows.n
 
-    def __getstate__(self):
-        """Without what can be packed again."""
-        state = dict(super().__getstate__())
-        if "_packed" in state:
-            state |= {"_in_python": list(self._trees), "_packed": None}
-            state["_moved"] = self._moved.copy()
-        return state
+    @property
+    def n_features_in_(self):
+        """Number of features."""
+        return self._fitted.n_columns
 
-    def _box(self):
-        """(2, features) least and largest values seen, scaled."""
-        tree, _ = self._trees[0]
-        return tree.box[tree.state[ROOT]]
+    @property
+    def feature_names_in_(self):
+        """Names of the features, where X had some."""
+        names = self._fitted.names
+        if names is None:
+            raise AttributeError("feature_names_in_: X had no names when the forest was fitted.")
+        return names
 
-    def _linear_dimension(self):
-        """Sum of the sides of the box of all rows; 1 where it has none."""
-        low, high = self._box()
-        return (high - low).sum() or 1.0
+    def _design(self):
+        """Settings that shape the trees, checked."""
+        whole_number("n_estimators", self.n_estimators, 1)
+        lifetime_of(self.lifetime)
+        whole_number("min_samples_split", self.min_samples_split, 2)
+        if self.max_leaf_nodes is not None:
+            whole_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
+        return Design(*(getattr(self, name) for name in Design._fields))
 
-    def _inputs(self, X):
-        """Rows to predict, checked and scaled."""
-        check_is_fitted(self, "n_samples_seen_")
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return plain(self._scaling(X))
+    def _check_design(self, grown):
+        """Refuse settings that a forest that has been grown would not follow."""
+        for name, kept in zip(Design._fields, grown.design):
+            if not same(getattr(self, name), kept):
+                self._design()
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}, but the trees were grown with {kept!r}, and "
+                    "partial_fit cannot change that: set it back, or call fit."
+                )
 
-    def _pieces(self, n):
-        """Slices of rows, one for each thread."""
-        enough = -(-n * len(self._trees) // _LONG)  # an interrupt waits for one piece
+    def _grow(self, columns, X, y, classes=None):
+        """A forest of these rows, beside the one there may be."""
+        design = self._design()
+        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
+        empty = self._empty_labels(classes)
+        return Grown(design, self._pause_pure, columns, X, y, classes, empty, seed, self.n_jobs)
+
+    def __setstate__(self, state):
+        """`Grown` looks at what it is given; a forest of another time has none."""
+        if "n_samples_seen_" in state or not isinstance(state.get("_grown"), Grown | None):
+            raise ValueError(
+                f"This pickled {type(self).__name__} was written by another version of "
+                "pymc_trees: fit it anew."
+            )
+        super().__setstate__(state)
+
+    def _inputs(self, X) -> tuple[Grown, np.ndarray]:
+        """The fitted forest; rows to predict, checked and scaled."""
+        grown = self._fitted
+        X = plain(grown.scaling(checked_X(self, X)))
+        if X.shape[1] != grown.n_columns:  # it was fitted anew in another thread
+            raise ValueError(f"X has {X.shape[1]} columns, the trees have {grown.n_columns}.")
+        return grown, X
+
+    def _run(self, function, tasks, work):
+        """Results of a function on each tuple of arguments, in threads where that pays."""
+        return run(function, tasks, work, self.n_jobs)
+
+    def _over_rows(self, function, n, n_trees):
+        """Call a function on slices of n rows."""
+        enough = -(-n * n_trees // LONG)  # an interrupt waits for one slice
         pieces = min(n, max(effective_n_jobs(self.n_jobs), enough))
         ends = np.linspace(0, n, pieces + 1).astype(int)
-        return [slice(a, b) for a, b in zip(ends[:-1], ends[1:])]
+        self._run(function, [(slice(a, b),) for a, b in zip(ends[:-1], ends[1:])], n * n_trees)
 
     def apply(self, X):
         """Leaf of each row in each tree.
@@ -200,11 +131,11 @@ class MondrianForest(BaseEstimator):
             Number of the leaf; numbers of leaves are kept while a tree grows, but a leaf that is
             split has its number as a split node.
         """
-        X = self._inputs(X)
-        out = np.empty((len(self._trees), len(X)), dtype=np.int64)
+        grown, X = self._inputs(X)
+        out = np.empty((len(grown.trees), len(X)), dtype=np.int64)
         self._run(
             find_leaves,
-            [(tree, X, leaves) for (tree, _), leaves in zip(self._trees, out)],
+            [(tree, X, leaves) for (tree, _), leaves in zip(grown.trees, out)],
             out.size,
         )
         return out.T.copy()
@@ -223,10 +154,12 @@ class MondrianForest(BaseEstimator):
         n_nodes_ptr : (n_estimators + 1,) int array
             Columns ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]`` belong to tree t.
         """
-        X = self._inputs(X)
+        grown, X = self._inputs(X)
+        paths = self._run(
+            find_paths, [(tree, X) for tree, _ in grown.trees], len(X) * len(grown.trees)
+        )
         blocks = []
-        for tree, _ in self._trees:
-            nodes, starts = find_paths(tree, X)
+        for (tree, _), (nodes, starts) in zip(grown.trees, paths):
             shape = (len(X), int(tree.state[USED]))
             data = np.ones(nodes.size, dtype=np.int64)
             blocks.append(scipy.sparse.csr_array((data, nodes, starts), shape=shape))

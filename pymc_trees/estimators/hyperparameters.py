@@ -1,5 +1,7 @@
 """Settings of the hierarchical Gaussian prior that the user leaves open."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
@@ -10,7 +12,32 @@ from pymc_trees.core.mondrian.tree import ROOT, find_leaves
 
 _LEAST_SHARE = 1.0 / 1001.0
 """Of the noise in the variance of y: that of the heuristic for many rows, (1/K) / (1/2 + 1/K)."""
+_LEAST_TIME = 4e-10
+"""Of gamma_2 times a lifetime: below it the prior variance used up by then is lost in rounding."""
 _MOST_ROWS, _MOST_TREES, _MOST_STEPS = 3000, 25, 60
+
+
+class Prior(NamedTuple):
+    """Settings of the predictions as the user gives them."""
+
+    posterior: str
+    hyperparameters: str
+    mean: float | None
+    gamma_1: float | None
+    gamma_2: float | None
+    noise_variance: float | None
+
+
+def check_spread(grown):
+    """Refuse labels that differ by so little that the squares of the differences vanish."""
+    tree, labels = grown.trees[0]
+    root = tree.state[ROOT]
+    y = grown.rows.y[: grown.rows.n]
+    if labels.squares[root] < np.finfo(float).tiny / _LEAST_SHARE and y.min() < y.max():
+        raise ValueError(
+            f"y lies between {y.min():g} and {y.max():g}: the squares of such differences are 0 "
+            "to the computer. Rescale y."
+        )
 
 
 def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
@@ -23,17 +50,30 @@ def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
     n = labels.n[root]
     if gamma_2 is None:
         gamma_2 = linear_dimension / (20.0 * np.log2(max(n, 2.0)))
+        gamma_2 = max(gamma_2, _least_gamma_2(tree))
     reach = expit(gamma_2 * tree.lifetime[0]) - 0.5
     total = labels.squares[root] / n
     if gamma_1 is None:
+        if reach < 0.1 * _LEAST_TIME / 4.0:
+            raise ValueError(
+                f"gamma_2={gamma_2:g} is too small for trees with a lifetime of "
+                f"{tree.lifetime[0]:g}: means would hardly differ, whatever gamma_1 is. Leave "
+                "gamma_2 out, or give gamma_1 too."
+            )
         if noise is None:
             gamma_1 = total / (reach + 1.0 / min(2000.0, 2.0 * n))
         else:
-            gamma_1 = max(total - noise, 0.0) / reach
+            gamma_1 = max(total - noise, 0.0)
+            gamma_1 = gamma_1 / reach if gamma_1 > 0.0 else 0.0
     if noise is None:
         noise = gamma_1 / min(2000.0, 2.0 * n)
     mean = labels.mean[root] if mean is None else mean
     return Hierarchy(float(mean), float(gamma_1), float(gamma_2), float(noise))
+
+
+def _least_gamma_2(tree):
+    """Least value at which the prior of a tree of this lifetime can be told from none."""
+    return max(_LEAST_TIME / tree.lifetime[0], np.finfo(float).tiny)
 
 
 def score(y, mean, sd):
@@ -46,19 +86,20 @@ def score(y, mean, sd):
     return np.mean(sd * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi)))
 
 
-def leave_one_out(forest, run):
+def leave_one_out(grown, prior, run):
     """(gamma_2, noise) whose predictions of each row from all others have the best `score`.
 
     ``run`` calls a function for several trees, maybe in threads. Rows and trees beyond some
     number are passed over. gamma_1 follows: mean and sd far from the data are those of y.
     """
-    rows, trees = forest._rows, forest._trees[:_MOST_TREES]
-    size, (tree, labels) = forest._linear_dimension(), trees[0]
+    rows, trees = grown.rows, grown.trees[:_MOST_TREES]
+    size, (tree, labels) = grown.linear_dimension(), trees[0]
     root = tree.state[ROOT]
     total = labels.squares[root] / labels.n[root]
     start = heuristic(tree, labels, size, None, None, None, None)
     if rows.n < 3 or total == 0.0:
         return start.gamma_2, start.noise
+    least = max(_least_gamma_2(tree) for tree, _ in grown.trees)
     some = np.linspace(0, rows.n - 1, min(rows.n, _MOST_ROWS)).astype(int)
     X, y = rows.X[some], rows.y[some]
 
@@ -71,11 +112,11 @@ def leave_one_out(forest, run):
 
     def settings(p):
         share = _LEAST_SHARE + (1.0 - _LEAST_SHARE) * expit(p[1])
-        return start.gamma_2 * np.exp(p[0]), share * total
+        return max(start.gamma_2 * np.exp(p[0]), least), share * total
 
     def left_out(tree, labels, of, gamma_2, noise):
         moments = np.zeros((2, len(y)))
-        given = (forest.mean, forest.gamma_1, gamma_2, noise)
+        given = (prior.mean, prior.gamma_1, gamma_2, noise)
         belief = send_messages(tree, labels, heuristic(tree, labels, size, *given))
         add_left_out(tree, labels, belief, y, of, *moments)
         return moments

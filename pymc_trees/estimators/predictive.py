@@ -1,20 +1,29 @@
 """Predictive mixtures of a forest: what is believed in its trees, and sums over them."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from pymc_trees.core.mondrian.belief import Messages, send_messages
 from pymc_trees.core.mondrian.empirical import add_moments_empirical, collect_empirical
 from pymc_trees.core.mondrian.mixture import add_moments, collect
 from pymc_trees.core.mondrian.mixture_law import by_row, draw, log_density
 from pymc_trees.core.mondrian.mixture_law import quantiles as quantile_kernel
-from pymc_trees.estimators.checks import levels, whole_number
+from pymc_trees.estimators.checks import (
+    MOST_LABEL,
+    finite,
+    levels,
+    one_of,
+    positive_and_finite,
+    whole_number,
+)
 from pymc_trees.estimators.draws import predictive_data
 from pymc_trees.estimators.forest import MondrianForest
-from pymc_trees.estimators.hyperparameters import heuristic, leave_one_out
-from pymc_trees.estimators.rows import plain
+from pymc_trees.estimators.grown import Grown
+from pymc_trees.estimators.hyperparameters import Prior, check_spread, heuristic, leave_one_out
+from pymc_trees.estimators.inputs import plain
 
 CHUNK = 128
 """Rows whose mixtures are held at a time: some 100 kB each for 100 deep trees."""
@@ -38,30 +47,49 @@ def add_moments_of(tree, labels, belief, X, centre, first, second):
 class MixtureForest(MondrianForest):
     """What a forest of numbers says beyond mean and sd, read off its predictive mixtures."""
 
-    def _believe(self):
-        """Belief of each tree: messages, or only the settings they would be sent with."""
-        if not self._beliefs:
-            gamma_2, noise = self.gamma_2, self.noise_variance
-            work = self._rows.n * len(self._trees)
-            exact = self.posterior == "exact"
-            searched = exact and self.hyperparameters == "leave-one-out"
-            if searched and None in (gamma_2, noise):
-                found = leave_one_out(self, lambda f, tasks: self._run(f, tasks, work))
-                gamma_2 = found[0] if gamma_2 is None else gamma_2
-                noise = found[1] if noise is None else noise
-            given = (self._linear_dimension(), self.mean, self.gamma_1, gamma_2, noise)
-            priors = [heuristic(*tree, *given) for tree in self._trees]
-            if exact:
-                tasks = [(*tree, prior) for tree, prior in zip(self._trees, priors)]
-                self._beliefs[:] = self._run(send_messages, tasks, work)
-            else:
-                self._beliefs[:] = priors
-        return self._beliefs
+    posterior: Any
+    hyperparameters: Any
+    mean: Any
+    gamma_1: Any
+    gamma_2: Any
+    noise_variance: Any
+    _checked: Any
 
-    def _over_mixtures(self, X, function):
+    def _prior(self):
+        """Settings of the predictions, checked; they may change between two of them."""
+        one_of("posterior", self.posterior, ("exact", "fast"))
+        one_of("hyperparameters", self.hyperparameters, ("leave-one-out", "heuristic"))
+        if self.mean is not None:
+            finite("mean", self.mean, " or None", MOST_LABEL)
+        for name in ("gamma_1", "gamma_2", "noise_variance"):
+            if getattr(self, name) is not None:
+                positive_and_finite(name, getattr(self, name), " or None")
+        return Prior(*(getattr(self, name) for name in Prior._fields))
+
+    def _believe(self, grown: Grown):
+        """Belief of each tree: messages, or only the settings they would be sent with."""
+        prior, known = self._prior(), grown.beliefs
+        if known is not None and known[0] == prior:
+            return known[1]
+        trees, work = grown.trees, grown.rows.n * len(grown.trees)
+        check_spread(grown)
+        gamma_2, noise = prior.gamma_2, prior.noise_variance
+        exact = prior.posterior == "exact"
+        if exact and prior.hyperparameters == "leave-one-out" and None in (gamma_2, noise):
+            found = leave_one_out(grown, prior, lambda f, tasks: self._run(f, tasks, work))
+            gamma_2 = found[0] if gamma_2 is None else gamma_2
+            noise = found[1] if noise is None else noise
+        given = (grown.linear_dimension(), prior.mean, prior.gamma_1, gamma_2, noise)
+        beliefs = [heuristic(*tree, *given) for tree in trees]
+        if exact:
+            tasks = [(*tree, settings) for tree, settings in zip(trees, beliefs)]
+            beliefs = self._run(send_messages, tasks, work)
+        grown.beliefs = prior, beliefs
+        return beliefs
+
+    def _over_mixtures(self, grown: Grown, X, function):
         """Call a function with each chunk of rows and its mixtures."""
-        beliefs = self._believe()
-        trees = self._trees
+        beliefs, trees = self._believe(grown), grown.trees
         chunks = [slice(a, a + CHUNK) for a in range(0, len(X), CHUNK)]
 
         def one(rows):
@@ -83,12 +111,12 @@ class MixtureForest(MondrianForest):
         -------
         (n, q) array, or (n,) for one probability
         """
+        grown, X = self._inputs(X)
         wanted = levels("quantiles", quantiles)
-        X = self._inputs(X)
         out = np.empty((len(X), wanted.size))
         scores = ndtri(wanted)
         self._over_mixtures(
-            X, lambda rows, *mixture: quantile_kernel(*mixture, wanted, scores, out[rows])
+            grown, X, lambda rows, *mixture: quantile_kernel(*mixture, wanted, scores, out[rows])
         )
         return out[:, 0] if np.ndim(quantiles) == 0 else out
 
@@ -104,11 +132,12 @@ class MixtureForest(MondrianForest):
         -------
         (n,) array
         """
-        check_is_fitted(self, "n_samples_seen_")
-        _, y = self._checked(X, y, reset=False)
-        X, y = self._inputs(X), plain(y)
+        _, _, y = self._checked(X, y, self._fitted)
+        (grown, X), y = self._inputs(X), plain(y)
         out = np.empty(len(X))
-        self._over_mixtures(X, lambda rows, *mixture: log_density(*mixture, y[rows], out[rows]))
+        self._over_mixtures(
+            grown, X, lambda rows, *mixture: log_density(*mixture, y[rows], out[rows])
+        )
         return out
 
     def sample_y(self, X, n_samples=1, random_state=None):
@@ -124,8 +153,8 @@ class MixtureForest(MondrianForest):
         -------
         (n, n_samples) array
         """
+        grown, X = self._inputs(X)
         whole_number("n_samples", n_samples, 1)
-        X = self._inputs(X)
         out = np.empty((len(X), n_samples))
         seed = check_random_state(random_state).randint(2**31 - 1, size=4)
 
@@ -133,7 +162,7 @@ class MixtureForest(MondrianForest):
             rng = np.random.default_rng([*seed, rows.start])  # whichever thread draws them
             draw(rng, *mixture, out[rows])
 
-        self._over_mixtures(X, one)
+        self._over_mixtures(grown, X, one)
         return out
 
     def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
@@ -155,5 +184,5 @@ class MixtureForest(MondrianForest):
             ``row``: for ``az.plot_ppc_dist``, ``az.plot_ppc_pit`` and their like.
         """
         draws = self.sample_y(X, n_draws, random_state)
-        observed = None if y is None else self._checked(X, y, reset=False)[1]
+        observed = None if y is None else self._checked(X, y, self._fitted)[2]
         return predictive_data(draws, observed, {})

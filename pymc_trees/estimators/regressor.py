@@ -2,13 +2,22 @@
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import ROOT
-from pymc_trees.estimators.checks import finite, one_of, positive
+from pymc_trees.estimators.checks import MOST_LABEL
+from pymc_trees.estimators.inputs import checked_rows, need_no_check, numbers
 from pymc_trees.estimators.predictive import MixtureForest, add_moments_of
-from pymc_trees.estimators.rows import need_no_check
+
+
+def learnable(y):
+    """The labels, unless their squares would overflow."""
+    if not max(y.max(), -y.min()) <= MOST_LABEL:
+        raise ValueError(
+            f"y must lie within {MOST_LABEL:g} of 0: the squares of larger numbers add up to "
+            "infinity. Rescale y, or leave these rows out."
+        )
+    return y
 
 
 class MondrianForestRegressor(RegressorMixin, MixtureForest):
@@ -150,16 +159,9 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         MondrianForestRegressor
             This forest.
         """
-        one_of("posterior", self.posterior, ("exact", "fast"))
-        one_of("hyperparameters", self.hyperparameters, ("leave-one-out", "heuristic"))
-        if self.mean is not None:
-            finite("mean", self.mean, " or None")
-        for name in ("gamma_1", "gamma_2", "noise_variance"):
-            if getattr(self, name) is not None:
-                positive(name, finite(name, getattr(self, name), " or None"), " or None")
-        X, y = self._checked(X, y, reset=True)
-        self._start(X, np.float64)
-        self._update(X, y)
+        self._prior()
+        columns, X, y = self._checked(X, y, None)
+        self._grown = self._grow(columns, X, learnable(y))
         return self
 
     def partial_fit(self, X, y):
@@ -177,24 +179,24 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         MondrianForestRegressor
             This forest.
         """
-        if not hasattr(self, "n_samples_seen_"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        self._update(*self._checked(X, y, reset=False))
+        grown = self._fitted
+        self._prior()
+        self._check_design(grown)
+        _, X, y = self._checked(X, y, grown)
+        grown.extend(X, learnable(y), self.n_jobs)
         return self
 
-    def _checked(self, X, y, reset):
-        if reset or not (need_no_check(self, X, y, "f") and np.isfinite(y).all()):
-            X, y = validate_data(
-                self, X, y, reset=reset, dtype=np.float64, order="C", y_numeric=True
-            )
-        return X, y.astype(np.float64)
+    def _checked(self, X, y, grown):
+        """Columns, rows and labels; new columns without a grown forest."""
+        columns = self
+        if grown is None or not (need_no_check(grown, X, y, "f") and np.isfinite(y).all()):
+            y = numbers("y", y)
+            columns, X, y = checked_rows(self, X, y, grown is None, y_numeric=True)
+        return columns, X, y.astype(np.float64)
 
-    def _update(self, X, y):
-        # Filled by the first prediction: belief propagation goes over all nodes.
-        self._beliefs: list = []
-        self._learn(X, y)
-
-    def _empty_labels(self):
+    def _empty_labels(self, classes):
         return make_moments(1)
 
     def predict(self, X, return_std=False):
@@ -211,19 +213,18 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         sd : (n,) array
             Of a new y, only with ``return_std=True``.
         """
-        X = self._inputs(X)
-        beliefs = self._believe()
-        tree, labels = self._trees[0]
+        grown, X = self._inputs(X)
+        beliefs, trees = self._believe(grown), grown.trees
+        tree, labels = trees[0]
         centre = float(labels.mean[tree.state[ROOT]])  # large means would drown the variance
         first, second = np.zeros((2, len(X)))
 
         def add(rows):
-            for tree, belief in zip(self._trees, beliefs):
+            for tree, belief in zip(trees, beliefs):
                 add_moments_of(*tree, belief, X[rows], centre, first[rows], second[rows])
 
-        work = len(X) * len(self._trees)
-        self._run(add, [(rows,) for rows in self._pieces(len(X))], work)
-        mean = first / len(self._trees)
+        self._over_rows(add, len(X), len(trees))
+        mean = first / len(trees)
         if not return_std:
             return centre + mean
-        return centre + mean, np.sqrt(np.maximum(second / len(self._trees) - mean**2, 0.0))
+        return centre + mean, np.sqrt(np.maximum(second / len(trees) - mean**2, 0.0))

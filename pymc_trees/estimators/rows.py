@@ -2,50 +2,25 @@
 
 import numpy as np
 
-
-def plain(X):
-    """A base-class, contiguous, writeable float array, as the kernels are compiled for."""
-    return np.require(np.asarray(X), np.float64, ["C", "A", "W"])
-
-
-def need_no_check(forest, X, y, kinds):
-    """Whether rows for a fitted forest are such that scikit-learn's checks would pass them as is.
-
-    They take longer than a row does in all trees. ``kinds`` are those of y's dtype.
-    """
-    return (
-        type(X) is np.ndarray
-        and type(y) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.shape[1] == forest.n_features_in_
-        and y.shape == X.shape[:1]
-        and len(X) > 0
-        and y.dtype.kind in kinds
-        and X.flags.c_contiguous
-        and not hasattr(forest, "feature_names_in_")
-        and bool(np.isfinite(X).all())
-    )
+from pymc_trees.estimators.checks import MOST
 
 
 class Rows:
-    """Rows and labels in arrays that double as needed."""
+    """Rows and labels in arrays that double as needed; ``n`` of them are in the trees."""
 
     def __init__(self, n_columns, label_type):
         self.n = 0
         self.X = np.empty((0, n_columns))
         self.y = np.empty(0, dtype=label_type)
 
-    def append(self, X, y):
-        """Copy some rows behind those there are."""
+    def put(self, X, y):
+        """Copy some rows behind those that count, without counting them."""
         n = self.n + len(X)
         if n > len(self.X):
             room = max(n, 2 * len(self.X))
-            self.X = self._with_room(self.X, room)
-            self.y = self._with_room(self.y, room)
+            self.X, self.y = self._with_room(self.X, room), self._with_room(self.y, room)
         self.X[self.n : n] = X
         self.y[self.n : n] = y
-        self.n = n
 
     def _with_room(self, array, room):
         longer = np.empty((room, *array.shape[1:]), dtype=array.dtype)
@@ -66,7 +41,6 @@ class Scaling:
                     f"scaling must be None, 'first' or a pair (low, high), got {scaling!r}."
                 )
             low, high = X.min(axis=0), X.max(axis=0)
-            high = np.where(high > low, high, low + 1.0)  # a constant column stays constant
         else:
             try:
                 low, high = (
@@ -80,10 +54,26 @@ class Scaling:
                 ) from error
             if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
                 raise ValueError("scaling=(low, high) needs finite ends with low < high.")
-        self.low, self.width = low.copy(), high - low
+        with np.errstate(over="ignore"):
+            width = np.where(high > low, high - low, 1.0)  # a constant column stays constant
+        if not np.isfinite(width).all():
+            raise ValueError(f"scaling={scaling!r}: high - low overflows; rescale X.")
+        self.low, self.width = low.copy(), width
 
     def __call__(self, X):
-        """The scaled rows."""
+        """The scaled rows; what overflows becomes infinite, further than any other point."""
         if self.low is None:
             return X
-        return (X - self.low) / self.width
+        with np.errstate(over="ignore"):
+            return (X - self.low) / self.width
+
+    def of_new(self, X):
+        """The scaled rows, refused where sums of their distances would overflow."""
+        X = self(X)
+        if not max(X.max(), -X.min()) <= MOST:
+            scaled = "" if self.low is None else " once it is scaled"
+            raise ValueError(
+                f"X has values beyond {MOST:g}{scaled}: with them every distance and every later "
+                "prediction would be infinite or NaN. Leave these rows out, or rescale X."
+            )
+        return X

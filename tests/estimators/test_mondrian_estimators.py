@@ -96,11 +96,9 @@ def test_online_predictions_have_the_law_of_the_batch(rng, forest):
     for order in (None, rng.permutation(30)):
         f = copy.deepcopy(forest).set_params(random_state=int(rng.integers(1000)))
         f = f.fit(X, y) if order is None else feed(f, X[order], y[order], 30)
-        each, trees = [], f._trees
-        for tree in trees:
-            f._trees = [tree]
-            if hasattr(f, "_beliefs"):
-                f._beliefs.clear()
+        each, grown = [], f._fitted
+        for tree in grown.trees:
+            grown.trees, grown.beliefs = [tree], None
             each.append(predict(f, at).ravel()[0])
         laws.append(each)
     assert stats.ks_2samp(*laws).pvalue > 1e-4
@@ -139,7 +137,7 @@ def test_leaves_and_paths(rng, forest):
     assert leaves.shape == (120, 10)
     assert paths.shape == (120, ends[-1])
     for t in range(10):
-        tree, _ = forest._trees[t]
+        tree, _ = forest._fitted.trees[t]
         block = paths[:, ends[t] : ends[t + 1]].toarray()
         assert (block[np.arange(120), leaves[:, t]] == 1).all()
         assert (block[:, tree.state[0]] == 1).all()

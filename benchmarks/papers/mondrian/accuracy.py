@@ -25,7 +25,7 @@ BATCH = {
 def mean_depths(forest):
     """Depth of a row, averaged over the rows, of each tree."""
     out = []
-    for tree, _ in forest._trees:
+    for tree, _ in forest._fitted.trees:
         depth = np.empty(tree.column.size, dtype=np.int64)
         depths(tree, depth)
         leaves = np.flatnonzero(tree.column[: tree.state[USED]] == -1)

@@ -9,15 +9,18 @@ import numpy as np
 
 from pymc_trees.core.kernel_cache import njit
 
+FURTHEST = 1e300
+"""Points further away are as far; sums of two such distances are still numbers."""
+
 
 @njit(cache=True)
 def distance(box, x):
-    """How far a point lies outside a box, summed over the columns."""
+    """How far a point lies outside a box, summed over the columns; at most `FURTHEST`."""
     low, high = box[0], box[1]
     total = 0.0
     for d in range(x.size):
         total += max(x[d] - high[d], low[d] - x[d], 0.0)
-    return total
+    return min(total, FURTHEST)
 
 
 def _legendre(n):

@@ -36,7 +36,10 @@ def log_density(parts, starts, y, out):
                 continue
             away = y[i] - parts[k, MEAN]
             if var > 0.0:
-                term = math.log(weight) - 0.5 * (math.log(var) + away * away / var) - _HALF_LOG_2PI
+                z = away / math.sqrt(var)
+                term = math.log(weight) - 0.5 * (math.log(var) + z * z) - _HALF_LOG_2PI
+                if term == -np.inf:
+                    continue  # so far that the square of it overflows
             elif away == 0.0:
                 largest, total = np.inf, 1.0  # a point of positive probability
                 break

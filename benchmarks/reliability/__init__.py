@@ -1,0 +1,1 @@
+"""Long runs: whether memory grows, and whether anything is lost."""

@@ -1,0 +1,137 @@
+"""Is a tree that came from a file one that kernels may walk?
+
+They follow indices without looking whether these lie inside the arrays.
+"""
+
+import numpy as np
+
+from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.mondrian.categories import Categories
+from pymc_trees.core.mondrian.tree import (
+    FREE,
+    LEAVES,
+    NONE,
+    ROOT,
+    ROWS,
+    UNUSED,
+    USED,
+    MondrianTree,
+    make_tree,
+)
+
+
+@njit(cache=True)
+def _leaf_is_sound(tree, node, row_seen):
+    """Whether a leaf has no split, and the rows of a paused one are its own."""
+    if not np.isinf(tree.time[node]) or tree.count[node] < 1:
+        return False
+    if not tree.paused[node]:
+        return True
+    row = tree.first_row[node]
+    for _ in range(tree.count[node]):
+        if row < 0 or row >= row_seen.size or row_seen[row]:
+            return False
+        row_seen[row] = True
+        row = tree.next_row[row]
+    return row == NONE
+
+
+@njit(cache=True)
+def _split_is_sound(tree, node, start, used):
+    """Whether a split lies in its box, and its children know it."""
+    column, time = tree.column[node], tree.time[node]
+    if column >= tree.box.shape[2] or not start <= time <= tree.lifetime[0] or np.isinf(time):
+        return False
+    if not tree.box[node, 0, column] <= tree.cut[node] < tree.box[node, 1, column]:
+        return False
+    a, b = tree.left[node], tree.right[node]
+    if not (0 <= a < used and 0 <= b < used and a != b):
+        return False
+    if tree.parent[a] != node or tree.parent[b] != node:
+        return False
+    return tree.count[node] == tree.count[a] + tree.count[b]
+
+
+@njit(cache=True)
+def _is_sound(tree, n_rows):
+    """Whether each place is one node of the tree, or given back; and what is said of it fits."""
+    state, used = tree.state, tree.state[USED]
+    root = state[ROOT]
+    if not (0 < used <= tree.column.size and 0 <= root < used):
+        return False
+    if tree.parent[root] != NONE or state[ROWS] != n_rows or tree.count[root] != n_rows:
+        return False
+    seen, row_seen = np.zeros(used, dtype=np.bool_), np.zeros(n_rows, dtype=np.bool_)
+    stack = np.empty(used + 2, dtype=np.int64)
+    stack[0], height, n_leaves = root, 1, 0
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        if seen[node]:
+            return False
+        seen[node] = True
+        for d in range(tree.box.shape[2]):
+            low, high = tree.box[node, 0, d], tree.box[node, 1, d]
+            if not (low <= high and np.isfinite(low) and np.isfinite(high)):
+                return False
+        parent = tree.parent[node]
+        start = 0.0 if parent == NONE else tree.time[parent]
+        if tree.column[node] == NONE:
+            n_leaves += 1
+            if not _leaf_is_sound(tree, node, row_seen):
+                return False
+        elif tree.column[node] < NONE or not _split_is_sound(tree, node, start, used):
+            return False
+        else:
+            stack[height], stack[height + 1] = tree.left[node], tree.right[node]
+            height += 2
+            if height > used:
+                return False
+    node = state[FREE]
+    while node != NONE:
+        if node < 0 or node >= used or seen[node] or tree.column[node] != UNUSED:
+            return False
+        seen[node] = True
+        node = tree.parent[node]
+    return n_leaves == state[LEAVES] and seen.all()
+
+
+def _labels_are_sound(tree, labels):
+    """Whether the statistics are those of as many labels as each node has rows."""
+    nodes = np.flatnonzero(tree.column[: tree.state[USED]] != UNUSED)
+    n_rows = tree.count[nodes]
+    if isinstance(labels, Categories):
+        counts = labels.counts[nodes]
+        leaf = tree.column[nodes] == NONE
+        sums = counts.sum(axis=1)
+        return (counts >= 0).all() and (sums > 0).all() and (sums[leaf] == n_rows[leaf]).all()
+    finite = np.isfinite(labels.mean[nodes]) & np.isfinite(labels.squares[nodes])
+    return (finite & (labels.squares[nodes] >= 0) & (labels.n[nodes] == n_rows)).all()
+
+
+def check_tree(tree, labels, n_columns, n_rows, empty):
+    """Raise ValueError unless this is a tree of some rows.
+
+    Parameters
+    ----------
+    empty : tuple
+        Statistics of no labels, as the tree should have them.
+    """
+    wanted = make_tree(n_columns, 1.0, 1, 1)
+    if not (isinstance(tree, MondrianTree) and isinstance(labels, type(empty))):
+        raise ValueError("a tree is of another kind")
+    for array, like in zip((*tree, *labels), (*wanted, *empty)):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.dtype != like.dtype
+            or array.shape[1:] != like.shape[1:]
+            or not array.flags.c_contiguous
+            or not array.flags.writeable
+        ):
+            raise ValueError("an array of a tree is of another type or shape")
+    if {len(a) for a in (*tree[:10], *labels)} != {len(tree.column)} or len(tree.next_row) < n_rows:
+        raise ValueError("the arrays of a tree have different lengths")
+    if len(tree.state) != len(wanted.state) or len(tree.lifetime) != 1 or not tree.lifetime[0] > 0:
+        raise ValueError("the state of a tree is not one")
+    if not (_is_sound(tree, n_rows) and _labels_are_sound(tree, labels)):
+        raise ValueError("the nodes of a tree do not fit each other")

@@ -1,0 +1,39 @@
+"""Classes and their numbers."""
+
+import numpy as np
+
+from pymc_trees.estimators.inputs import unmasked
+
+
+def known_classes(classes):
+    """All classes there will be, in ascending order."""
+    if classes is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit: all classes there will "
+            "be, since a row of a class never seen before would change every prediction."
+        )
+    known = np.unique(unmasked("classes", classes))
+    if not known.size or (known.dtype.kind == "f" and not np.isfinite(known).all()):
+        raise ValueError(f"classes must be the labels, at least one of them, got {classes!r}.")
+    return known
+
+
+def check_same_classes(classes, known):
+    """Refuse other classes than those of the first call."""
+    if classes is not None and not np.array_equal(np.unique(classes), known):
+        raise ValueError(
+            f"classes={classes!r} are not those of the first call of partial_fit, "
+            f"{known!r}: leave them out, or fit a new forest."
+        )
+
+
+def codes_of(y, classes):
+    """Position of each label among the classes."""
+    codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    strange = classes[codes] != y
+    if strange.any():
+        raise ValueError(
+            f"y has classes {np.unique(y[strange])!r} that are not in classes_, "
+            f"{classes!r}: give all of them as classes at the first partial_fit."
+        )
+    return codes.astype(np.int64)

@@ -1,0 +1,212 @@
+"""A fitted forest: its trees, the rows they hold, and how they take in more of them.
+
+An estimator refers to one such object, made aside by `fit` and put in place by one assignment: no
+error and no interrupt leaves it between two forests. More rows go into all trees or into none.
+"""
+
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.typed import List
+
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
+from pymc_trees.core.mondrian.grow import grow_tree
+from pymc_trees.core.mondrian.sound import check_tree
+from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROOT, Rules, make_tree
+from pymc_trees.estimators.rows import Rows, Scaling
+from pymc_trees.estimators.threads import WORTH_A_THREAD, run, run_all
+
+_FORMAT = 1
+"""Of what is pickled."""
+_FIRST_BLOCK, _BLOCK_SECONDS = 64, 0.25
+"""Rows of the first block that goes into all trees; how long later ones are to take."""
+
+
+class Design(NamedTuple):
+    """Settings that shape the trees: `partial_fit` cannot change them."""
+
+    n_estimators: int
+    lifetime: float
+    min_samples_split: int
+    max_leaf_nodes: int | None
+    scaling: Any
+
+
+def _owned(arrays):
+    return [np.require(a, requirements=["C", "O", "W", "E"]) for a in arrays]
+
+
+class Grown:
+    """Trees grown from a first batch of rows.
+
+    Parameters
+    ----------
+    design : Design
+    pause_pure : bool
+        Whether blocks with one label are paused.
+    columns : Columns
+    X, y : arrays
+    classes : (K,) array or None
+    empty : tuple
+        Statistics of no labels, for one node.
+    seed : sequence of int
+    n_jobs : int or None
+    """
+
+    _in_python: list[tuple[Any, Any]]
+    _packed: Any
+    _moved: np.ndarray
+
+    def __init__(self, design, pause_pure, columns, X, y, classes, empty, seed, n_jobs):
+        self.format = _FORMAT
+        self.design, self.empty, self.classes, self.names = design, empty, classes, columns.names
+        most = COUNT_LIMIT if design.max_leaf_nodes is None else int(design.max_leaf_nodes)
+        self.rules = Rules(int(design.min_samples_split), pause_pure, most)
+        self.scaling = Scaling(design.scaling, X)
+        self.rows = Rows(X.shape[1], y.dtype)
+        self.rows.put(self.scaling.of_new(X), y)
+        seeds = np.random.SeedSequence(seed).spawn(int(design.n_estimators) + 1)
+        *self.generators, self.common = [np.random.default_rng(s) for s in seeds]
+        self.beliefs: Any = None  # what the first prediction after new rows works out
+        self.trees = []
+        self._grow(len(X), n_jobs)
+
+    def _grow(self, n, n_jobs):
+        """Trees of the first n rows."""
+        rows, cease = self.rows, np.zeros(1, dtype=np.bool_)
+        tasks = []
+        for rng in self.generators:
+            tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, 1)
+            labels = type(self.empty)(*(array.copy() for array in self.empty))
+            tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, cease))
+        self.trees = run(grow_tree, tasks, n * len(tasks), n_jobs, cease)
+        rows.n = n
+
+    @property
+    def n_columns(self):
+        """Columns of the rows that the trees can be asked about."""
+        return self._in_python[0][0].box.shape[2]
+
+    @property
+    def trees(self) -> list[tuple[Any, Any]]:
+        """(tree, labels) of each tree; their arrays are those of `_packed`, where there is one."""
+        if self._moved.any():
+            with deferred_interrupts():
+                for t in np.flatnonzero(self._moved):
+                    self._in_python[t] = self._packed[t]
+                self._moved[:] = False
+        return self._in_python
+
+    @trees.setter
+    def trees(self, trees):
+        self._in_python, self._packed = trees, None
+        self._moved = np.zeros(len(trees), dtype=np.bool_)
+
+    def extend(self, X, y, n_jobs):
+        """Put some rows into all trees; those of a finished block are counted.
+
+        Interrupts wait for the end of a block. When a block fails, for want of memory, its rows
+        are in some trees and half in others: all trees are then grown anew from the rows that
+        count, which gives them the same law. Without memory for that there are no trees left.
+        """
+        X = self.scaling.of_new(X)
+        rows, stop = self.rows, self.rows.n + len(X)
+        few = len(X) * len(self._in_python) < WORTH_A_THREAD
+        with deferred_interrupts() as held:
+            rows.put(X, y)
+            self.beliefs = None
+            size = len(X) if few else _FIRST_BLOCK
+            while rows.n < stop:
+                begin, end = perf_counter(), min(rows.n + size, stop)
+                try:
+                    if few:
+                        self._extend_all(end)
+                    else:
+                        self._extend_each(end, n_jobs)
+                    rows.n = end
+                except BaseException:
+                    self.trees = []
+                    self.generators = self.common.spawn(len(self.generators))
+                    self._grow(rows.n, n_jobs)
+                    raise
+                held.answer()
+                seconds = max(perf_counter() - begin, 1e-6)
+                size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
+
+    def _extend_all(self, stop):
+        """Extend all trees by few rows: one call, since each costs more than a row does."""
+        if self._packed is None:
+            self._packed = List(self.trees)
+        rows = self.rows
+        extend_forest(
+            self.common, self._packed, self.rules, rows.X, rows.y, rows.n, stop, self._moved
+        )
+
+    def _extend_each(self, stop, n_jobs):
+        """Extend each tree by a block of rows."""
+        rows = self.rows
+        tasks = [
+            (rng, *tree, self.rules, rows.X, rows.y, rows.n, stop)
+            for rng, tree in zip(self.generators, self.trees)
+        ]
+        self.trees = run_all(extend_tree, tasks, WORTH_A_THREAD, n_jobs)
+
+    def box(self):
+        """(2, features) least and largest values seen, scaled."""
+        tree, _ = self.trees[0]
+        return tree.box[tree.state[ROOT]]
+
+    def linear_dimension(self):
+        """Sum of the sides of the box of all rows; 1 where it has none."""
+        low, high = self.box()
+        return (high - low).sum() or 1.0
+
+    def __getstate__(self):
+        """Without what can be packed again."""
+        state = dict(self.__dict__)
+        state |= {"_in_python": list(self.trees), "_packed": None, "_moved": self._moved.copy()}
+        return state
+
+    def __setstate__(self, state):
+        """Refuse what is not a forest: kernels follow its indices without another look."""
+        try:
+            if state["format"] != _FORMAT:
+                raise ValueError(f"format {state['format']}, not {_FORMAT}")
+            self.__dict__.update(state)
+            self._own()
+            self._check()
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "This pickled Mondrian forest is damaged, or was written by another version of "
+                f"pymc_trees ({error}): fit it anew."
+            ) from error
+
+    def _own(self):
+        """Copy arrays that are a file's: kernels are compiled for those one may write to."""
+        rows = self.rows
+        rows.X, rows.y = _owned((rows.X, rows.y))
+        self.trees = [
+            (type(tree)(*_owned(tree)), type(labels)(*_owned(labels)))
+            for tree, labels in self._in_python
+        ]
+
+    def _check(self):
+        """Raise where trees, rows and settings do not fit each other."""
+        rows, n_trees = self.rows, len(self._in_python)
+        if not 0 <= rows.n <= len(rows.X) == len(rows.y):
+            raise ValueError("more rows are counted than there are")
+        kinds = (np.float64, 2), (np.float64 if self.classes is None else np.int64, 1)
+        for array, (dtype, n_dims) in zip((rows.X, rows.y), kinds):
+            if array.dtype != dtype or array.ndim != n_dims:
+                raise ValueError("rows are of another type")
+        X, y = rows.X[: rows.n], rows.y[: rows.n]
+        if not (np.isfinite(X).all() and np.isfinite(y).all()):
+            raise ValueError("rows are not finite")
+        if self.classes is not None and rows.n and not 0 <= y.min() <= y.max() < len(self.classes):
+            raise ValueError("labels are not classes")
+        if len(self.generators) != n_trees:
+            raise ValueError("another number of trees")
+        for tree, labels in self._in_python:
+            check_tree(tree, labels, rows.X.shape[1], rows.n, self.empty)
