@@ -238,8 +238,10 @@ def mondrian(kind, n_jobs=1):
             forest.partial_fit(X, y)  # many rows: each tree in a call of its own
             forest.partial_fit(X[:5], y[:5])  # few: all in one
         except KeyboardInterrupt:
-            assert rows <= forest.n_samples_seen_ == forest._rows.n
-            assert {int(tree.state[4]) for tree, _ in forest._trees} == {forest.n_samples_seen_}
+            assert rows <= forest.n_samples_seen_ == forest._fitted.rows.n
+            assert {int(tree.state[4]) for tree, _ in forest._fitted.trees} == {
+                forest.n_samples_seen_
+            }
             assert np.isfinite(forest.predict(X[:3])).all()
             raise
 

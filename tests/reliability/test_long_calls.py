@@ -2,6 +2,7 @@
 
 import signal
 from copy import deepcopy
+from itertools import count
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_t
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.samplers.particle_sweep import particle_sweep
 from pymc_trees.estimators import forest as estimators
+from pymc_trees.estimators import grown, threads
 from pymc_trees.step_methods import metropolis, whole_trees
 
 
@@ -97,22 +99,22 @@ def learn(n):
 
 
 def test_trees_extended_in_pieces_are_those_extended_at_once(monkeypatch):
-    forest, X, y = learn(3000)
-    monkeypatch.setattr(estimators.time, "perf_counter", iter(np.arange(0.0, 1e4)).__next__)
+    forest, X, y = learn(1000)
+    monkeypatch.setattr(grown, "perf_counter", count().__next__)
     at_once = []
-    for rng, (tree, labels) in zip(forest._generators, forest._trees):
+    for rng, (tree, labels) in zip(forest._fitted.generators, forest._fitted.trees):
         given = deepcopy((rng, tree, labels))
-        at_once.append(extend_tree(*given, forest._rules, X, y, 100, 3000)[0])
+        at_once.append(extend_tree(*given, forest._fitted.rules, X, y, 100, 1000)[0])
     forest.partial_fit(X[100:], y[100:])
-    for one, (tree, _) in zip(at_once, forest._trees):
+    for one, (tree, _) in zip(at_once, forest._fitted.trees):
         used = one.state[USED]
         np.testing.assert_array_equal(one.state, tree.state)
         np.testing.assert_array_equal(one.cut[:used], tree.cut[:used])
 
 
 def test_an_interrupted_extension_holds_whole_rows(monkeypatch):
-    forest, X, y = learn(3000)
-    monkeypatch.setattr(estimators.time, "perf_counter", iter(np.arange(0.0, 1e4)).__next__)
+    forest, X, y = learn(1000)
+    monkeypatch.setattr(grown, "perf_counter", count().__next__)
 
     def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
@@ -120,20 +122,25 @@ def test_an_interrupted_extension_holds_whole_rows(monkeypatch):
 
     forest.predict(X[:5])
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(estimators, "extend_tree", interrupted)
+        patch.setattr(grown, "extend_tree", interrupted)
         forest.partial_fit(X[100:], y[100:])
     rows = forest.n_samples_seen_
-    assert 100 < rows < 3000
-    assert {int(tree.state[ROWS]) for tree, _ in forest._trees} == {rows} == {forest._rows.n}
+    assert 100 < rows < 1000
+    assert (
+        {int(tree.state[ROWS]) for tree, _ in forest._fitted.trees}
+        == {rows}
+        == {forest._fitted.rows.n}
+    )
     forest.partial_fit(X[rows:], y[rows:])
-    whole = learn(3000)[0].partial_fit(X[100:], y[100:])
+    whole = learn(1000)[0].partial_fit(X[100:], y[100:])
     np.testing.assert_array_equal(forest.predict(X[:50]), whole.predict(X[:50]))
 
 
 def test_predictions_in_small_pieces_are_the_same(monkeypatch):
     forest, X, _ = learn(1000)
     mean, sd = forest.predict(X, return_std=True)
-    monkeypatch.setattr(estimators, "_LONG", 50)  # apart, too
+    monkeypatch.setattr(threads, "LONG", 50)  # apart, too
+    monkeypatch.setattr(estimators, "LONG", 50)
     small = forest.predict(X, return_std=True)
     np.testing.assert_array_equal(mean, small[0])
     np.testing.assert_array_equal(sd, small[1])
