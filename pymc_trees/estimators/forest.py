@@ -13,7 +13,7 @@ from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
 from pymc_trees.estimators.checks import lifetime_of, same, whole_number
 from pymc_trees.estimators.grown import Design, Grown
 from pymc_trees.estimators.inputs import checked_X, plain
-from pymc_trees.estimators.threads import LONG, run
+from pymc_trees.estimators.threads import LONG, jobs_for, run
 
 
 class MondrianForest(BaseEstimator):
@@ -109,7 +109,7 @@ class MondrianForest(BaseEstimator):
 
     def _run(self, function, tasks, work):
         """Results of a function on each tuple of arguments, in threads where that pays."""
-        return run(function, tasks, work, self.n_jobs)
+        return run(function, tasks, work, jobs_for(self.n_jobs, work))
 
     def _over_rows(self, function, n, n_trees):
         """Call a function on slices of n rows."""

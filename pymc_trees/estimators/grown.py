@@ -16,7 +16,7 @@ from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.sound import check_tree
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROOT, Rules, make_tree
 from pymc_trees.estimators.rows import Rows, Scaling
-from pymc_trees.estimators.threads import WORTH_A_THREAD, run, run_all
+from pymc_trees.estimators.threads import WORTH_A_THREAD, jobs_for, run, run_all
 
 _FORMAT = 1
 """Of what is pickled."""
@@ -71,9 +71,9 @@ class Grown:
         *self.generators, self.common = [np.random.default_rng(s) for s in seeds]
         self.beliefs: Any = None  # what the first prediction after new rows works out
         self.trees = []
-        self._grow(len(X), n_jobs)
+        self._grow(len(X), jobs_for(n_jobs, len(X) * len(self.generators)))
 
-    def _grow(self, n, n_jobs):
+    def _grow(self, n, jobs):
         """Trees of the first n rows."""
         rows, cease = self.rows, np.zeros(1, dtype=np.bool_)
         tasks = []
@@ -81,7 +81,7 @@ class Grown:
             tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, 1)
             labels = type(self.empty)(*(array.copy() for array in self.empty))
             tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, cease))
-        self.trees = run(grow_tree, tasks, n * len(tasks), n_jobs, cease)
+        self.trees = run(grow_tree, tasks, n * len(tasks), jobs, cease)
         rows.n = n
 
     @property
@@ -113,7 +113,8 @@ class Grown:
         """
         X = self.scaling.of_new(X)
         rows, stop = self.rows, self.rows.n + len(X)
-        few = len(X) * len(self._in_python) < WORTH_A_THREAD
+        work = len(X) * len(self._in_python)
+        few, jobs = work < WORTH_A_THREAD, jobs_for(n_jobs, work)
         with deferred_interrupts() as held:
             rows.put(X, y)
             self.beliefs = None
@@ -124,12 +125,12 @@ class Grown:
                     if few:
                         self._extend_all(end)
                     else:
-                        self._extend_each(end, n_jobs)
+                        self._extend_each(end, jobs)
                     rows.n = end
                 except BaseException:
                     self.trees = []
                     self.generators = self.common.spawn(len(self.generators))
-                    self._grow(rows.n, n_jobs)
+                    self._grow(rows.n, jobs)
                     raise
                 held.answer()
                 seconds = max(perf_counter() - begin, 1e-6)
@@ -144,14 +145,14 @@ class Grown:
             self.common, self._packed, self.rules, rows.X, rows.y, rows.n, stop, self._moved
         )
 
-    def _extend_each(self, stop, n_jobs):
+    def _extend_each(self, stop, jobs):
         """Extend each tree by a block of rows."""
         rows = self.rows
         tasks = [
             (rng, *tree, self.rules, rows.X, rows.y, rows.n, stop)
             for rng, tree in zip(self.generators, self.trees)
         ]
-        self.trees = run_all(extend_tree, tasks, WORTH_A_THREAD, n_jobs)
+        self.trees = run_all(extend_tree, tasks, jobs)
 
     def box(self):
         """(2, features) least and largest values seen, scaled."""
@@ -195,6 +196,16 @@ class Grown:
     def _check(self):
         """Raise where trees, rows and settings do not fit each other."""
         rows, n_trees = self.rows, len(self._in_python)
+        for part, kind in (
+            (rows, Rows),
+            (self.scaling, Scaling),
+            (self.rules, Rules),
+            (self.design, Design),
+            (self.common, np.random.Generator),
+            *((rng, np.random.Generator) for rng in self.generators),
+        ):
+            if not isinstance(part, kind):
+                raise TypeError(f"{type(part).__name__} for {kind.__name__}")
         if not 0 <= rows.n <= len(rows.X) == len(rows.y):
             raise ValueError("more rows are counted than there are")
         kinds = (np.float64, 2), (np.float64 if self.classes is None else np.int64, 1)

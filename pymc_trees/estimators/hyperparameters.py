@@ -14,6 +14,9 @@ _LEAST_SHARE = 1.0 / 1001.0
 """Of the noise in the variance of y: that of the heuristic for many rows, (1/K) / (1/2 + 1/K)."""
 _LEAST_TIME = 4e-10
 """Of gamma_2 times a lifetime: below it the prior variance used up by then is lost in rounding."""
+_LEAST_SEARCHED = 4e-6
+"""The same for the search: there already the variance grows in proportion to time, and rounding
+errors of it, 1e-16 over this number, grow below."""
 _MOST_ROWS, _MOST_TREES, _MOST_STEPS = 3000, 25, 60
 
 
@@ -50,11 +53,11 @@ def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
     n = labels.n[root]
     if gamma_2 is None:
         gamma_2 = linear_dimension / (20.0 * np.log2(max(n, 2.0)))
-        gamma_2 = max(gamma_2, _least_gamma_2(tree))
+        gamma_2 = max(gamma_2, _LEAST_TIME / tree.lifetime[0], np.finfo(float).tiny)
     reach = expit(gamma_2 * tree.lifetime[0]) - 0.5
     total = labels.squares[root] / n
     if gamma_1 is None:
-        if reach < 0.1 * _LEAST_TIME / 4.0:
+        if reach < 0.1 * _LEAST_TIME:
             raise ValueError(
                 f"gamma_2={gamma_2:g} is too small for trees with a lifetime of "
                 f"{tree.lifetime[0]:g}: means would hardly differ, whatever gamma_1 is. Leave "
@@ -69,11 +72,6 @@ def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
         noise = gamma_1 / min(2000.0, 2.0 * n)
     mean = labels.mean[root] if mean is None else mean
     return Hierarchy(float(mean), float(gamma_1), float(gamma_2), float(noise))
-
-
-def _least_gamma_2(tree):
-    """Least value at which the prior of a tree of this lifetime can be told from none."""
-    return max(_LEAST_TIME / tree.lifetime[0], np.finfo(float).tiny)
 
 
 def score(y, mean, sd):
@@ -99,7 +97,7 @@ def leave_one_out(grown, prior, run):
     start = heuristic(tree, labels, size, None, None, None, None)
     if rows.n < 3 or total == 0.0:
         return start.gamma_2, start.noise
-    least = max(_least_gamma_2(tree) for tree, _ in grown.trees)
+    least = max(_LEAST_SEARCHED / tree.lifetime[0] for tree, _ in grown.trees)
     some = np.linspace(0, rows.n - 1, min(rows.n, _MOST_ROWS)).astype(int)
     X, y = rows.X[some], rows.y[some]
 

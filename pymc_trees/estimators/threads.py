@@ -11,24 +11,28 @@ LONG = 50_000
 """Rows times trees beyond which an interrupt cannot wait for the work: some tenths of a second."""
 
 
-def run_all(function, tasks, work, n_jobs):
+def jobs_for(n_jobs, work):
+    """How many threads some work is worth; raises ValueError for a number joblib does not take.
+
+    To be asked in the thread of the caller, whose settings of joblib count.
+    """
+    return 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
+
+
+def run_all(function, tasks, jobs):
     """Results of a function on each tuple of arguments; an interrupt waits for all of them."""
-    jobs = 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
     with deferred_interrupts():
         return _results(function, tasks, jobs)
 
 
-def run(function, tasks, work, n_jobs, cease=None):
+def run(function, tasks, work, jobs, cease=None):
     """Results of a function on each tuple of arguments; an interrupt waits for tasks begun.
 
     ``cease``, an array of one entry, is set for these tasks to see: they may end sooner. Nothing
     runs any more when the interrupt comes.
     """
-    # Read here: joblib's settings are those of this thread.
-    jobs = 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
     if jobs == 1 and work <= LONG:
-        with deferred_interrupts():
-            return _results(function, tasks, jobs)
+        return run_all(function, tasks, jobs)
     cease = np.zeros(1, dtype=np.bool_) if cease is None else cease
 
     def one(*task):

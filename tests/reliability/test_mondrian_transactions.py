@@ -143,7 +143,7 @@ def test_without_memory_for_any_trees_a_forest_is_unfitted(monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_partial_fit_refuses_settings_it_would_not_follow(kind):
-    X, y = data()
+    X, y = data(500)
     forest, labels = make(kind, X, y, scaling=(np.zeros(3), np.ones(3)))
     before = seen(forest, X)
     for settings, words in (
@@ -154,6 +154,7 @@ def test_partial_fit_refuses_settings_it_would_not_follow(kind):
         ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
         ({"scaling": None}, "scaling=None"),
         ({"scaling": (np.zeros(3), np.full(3, 2.0))}, "scaling"),
+        ({"n_jobs": 0}, "n_jobs"),
         ({"gamma": -1.0} if kind == "classes" else {"posterior": "nonsense"}, "gamma|posterior"),
     ):
         old = {name: getattr(forest, name) for name in settings}
@@ -162,7 +163,7 @@ def test_partial_fit_refuses_settings_it_would_not_follow(kind):
         forest.set_params(**old)
         assert seen(forest, X) == before
     forest.set_params(scaling=[np.zeros(3), np.ones(3)]).partial_fit(X[200:], labels[200:])
-    assert forest.n_samples_seen_ == 400
+    assert forest.n_samples_seen_ == 500
 
 
 def test_predictions_follow_their_settings(monkeypatch):
