@@ -1,10 +1,25 @@
-"""How many nodes to make room for."""
+"""How many nodes to make room for.
+
+PyMC keeps an array of one shape for every draw, so that the room has to be there beforehand. How
+large a forest gets depends on the rows as on the prior, because more rows bear out finer splits: a
+function of d columns that is no smoother than Lipschitz is best cut into the order of
+``n**(d / (d + 2))`` pieces (Stone 1982). `benchmarks.capacity` measures how many nodes chains use
+from the first stumps on.
+
+References
+----------
+Stone (1982). Optimal global rates of convergence for nonparametric regression. Annals of Statistics
+10(4), 1040-1053.
+"""
+
+import os
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
 
@@ -20,11 +35,27 @@ def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
     return nodes
 
 
-def default_max_nodes(m: int, n: int, alpha, beta) -> int:
-    """Room for three times the prior mean and 200 nodes more, or for any forest when that is less.
+def rows_worth(n: int) -> int:
+    """Nodes that many rows may call for: ``3 n**(3/4)``, and no more than n / 2.
 
-    A tree over n rows has at most ``2n - 1`` nodes. An unknown ``alpha`` or ``beta`` counts with
-    the largest prior mean of 200 draws of its prior.
+    Half a row of the value for each training row is what recording the function there takes.
+    """
+    return int(min(n // 2, np.ceil(3 * n**0.75)))
+
+
+def default_room(m: int, n: int, mean: float) -> int:
+    """Room for a forest whose trees have ``mean`` nodes under the prior.
+
+    The larger of `rows_worth` and three times the prior mean and 200 nodes more, or room for any
+    forest when that is less: a tree over n rows has at most ``2n - 1`` nodes.
+    """
+    return int(min(m * (2 * n - 1), max(rows_worth(n), np.ceil(3 * m * mean) + 200)))
+
+
+def default_max_nodes(m: int, n: int, alpha, beta) -> int:
+    """`default_room` under the prior of ``alpha`` and ``beta``.
+
+    An unknown ``alpha`` or ``beta`` counts with the largest prior mean of 200 draws of its prior.
     """
     most = 2 * n - 1
     drawn = (alpha, beta)
@@ -40,12 +71,11 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
     mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
-    return int(min(m * most, np.ceil(3 * m * mean) + 200))
+    return default_room(m, n, mean)
 
 
 def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:
     """The same for a Mondrian process, whose mean is that of some trees drawn from the prior."""
-    most = 2 * len(X) - 1
     try:
         lifetimes = (
             np.ravel(pm.draw(lifetime, n_draws, random_seed=1))
@@ -59,4 +89,60 @@ def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> in
         ) from error
     with deferred_interrupts():
         mean = mean_nodes(np.random.default_rng(1), np.ascontiguousarray(X), lifetimes)
-    return int(min(m * most, np.ceil(3 * m * mean) + 200))
+    return default_room(m, len(X), mean)
+
+
+def check_memory(layout: Layout, given: bool) -> None:
+    """Refuse a forest that does not fit into the machine's memory.
+
+    Parameters
+    ----------
+    given : bool
+        Whether the user set ``max_nodes``: then one draw has to fit, otherwise 1,000.
+    """
+    memory = _memory()
+    draw = 8 * layout.shape[0] * layout.fields
+    chain = draw + 4 * layout.m * layout.n_rows + _NODE * layout.max_nodes
+    draws = 0 if given else 1000 * 8 * layout.max_nodes * layout.fields
+    if chain + draws > memory:
+        raise ValueError(
+            f"m={layout.m}, max_nodes={layout.max_nodes}: one draw of the forest takes "
+            f"{in_bytes(draw)}, 1,000 draws {in_bytes(1000 * draw)} and what a chain works on "
+            f"{in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Take fewer "
+            "trees, or set a smaller max_nodes."
+        )
+
+
+_NODE = 100
+"""Bytes of a node in `core.forest.trees.Trees`, and about as many in the arrays of a sweep."""
+
+
+def _memory() -> float:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # no such question on this system
+        return np.inf
+
+
+def too_small(name: str, layout: Layout) -> str:
+    """What to do about a forest that needs more room than it has."""
+    most = layout.m * (2 * layout.n_rows - 1)
+    more = min(2 * layout.max_nodes, most)
+    enough = "" if more == most else f"; max_nodes={most} ({_draw(layout, most)}) holds any forest"
+    return (
+        f"{name} outgrew max_nodes={layout.max_nodes}. Declare it with a larger one, for example "
+        f"max_nodes={more} ({_draw(layout, more)}){enough}."
+    )
+
+
+def _draw(layout, max_nodes):
+    shape = layout._replace(max_nodes=max_nodes).shape
+    return f"{in_bytes(8 * shape[0] * shape[1])} a draw"
+
+
+def in_bytes(n: float) -> str:
+    """A number of bytes in words."""
+    power = 0
+    while n >= 1000 and power < 4:
+        n, power = n / 1000, power + 1
+    return f"{n:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"

@@ -7,7 +7,11 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
-from pymc_trees.distributions.capacity import default_max_nodes, mondrian_max_nodes
+from pymc_trees.distributions.capacity import (
+    check_memory,
+    default_max_nodes,
+    mondrian_max_nodes,
+)
 from pymc_trees.distributions.data import training_inputs
 from pymc_trees.distributions.declaration import (
     as_tensor,
@@ -61,8 +65,9 @@ class Forest(Continuous):
     n_cuts : int, optional
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     max_nodes : int, optional
-        Room for nodes, over all trees. Default: the least of ``m (2n - 1)`` and three times the
-        prior mean plus 200. A forest that does not fit stops the run with an error.
+        Room for nodes, over all trees. Default: three times the prior mean plus 200, or
+        ``3 n**(3/4)`` when that is more (but not n / 2), and at most ``m (2n - 1)``. A forest that
+        does not fit stops the run with an error.
     cache_fit : bool, optional
         Whether the value carries the function at the training rows, so that nothing walks the
         trees there. Default: up to 20,000 numbers, rows times outputs.
@@ -147,7 +152,8 @@ class Forest(Continuous):
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
                 "sum of trees takes a NormalLeaf."
             )
-        if max_nodes is None:
+        given = max_nodes is not None
+        if not given:
             max_nodes = (
                 default_max_nodes(m, n, alpha, beta)
                 if process is None
@@ -169,6 +175,7 @@ class Forest(Continuous):
             mixed=bool(len(kinds)),
             timed=process is not None,
         )
+        check_memory(layout, given)
         grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)

@@ -15,6 +15,7 @@ from pymc_trees.core.samplers.particle_growth import FULL
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.top_down import LOST, UNFINISHED
 from pymc_trees.core.samplers.weights import log_sum_exp
+from pymc_trees.distributions.capacity import too_small
 from pymc_trees.inference.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_share
@@ -212,11 +213,7 @@ def _run(generators, problem, settings, cores, progressbar, forest) -> list[Isla
 
 def _check(island: Island, settings: Settings, forest) -> None:
     if island.status == FULL:
-        nodes = forest.layout.max_nodes
-        raise ForestTooLargeError(
-            f"A particle of {forest.name} outgrew max_nodes={nodes}. Declare the tree with a "
-            f"larger one, for example max_nodes={2 * nodes}."
-        )
+        raise ForestTooLargeError(too_small(f"A particle of {forest.name}", forest.layout))
     if island.status == UNFINISHED:
         raise RuntimeError(
             f"max_stages={settings.max_stages}: particles were unfinished after so many stages, "

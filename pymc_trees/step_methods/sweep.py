@@ -6,6 +6,7 @@ import pymc as pm
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
+from pymc_trees.distributions.capacity import too_small
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.too_large import ForestTooLargeError
 
@@ -64,10 +65,7 @@ class SweepStep(ForestStep):
         leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
         stats = self.sweep(forest, arrays.trees, forest.prior(settings), leaf)
         if stats is None:
-            raise ForestTooLargeError(
-                f"{forest.name} outgrew max_nodes={forest.layout.max_nodes}. Declare it with a "
-                f"larger one, for example max_nodes={2 * forest.layout.max_nodes}."
-            )
+            raise ForestTooLargeError(too_small(forest.name, forest.layout))
         fit = fitted_values(leaf, arrays.trees, target)
         value = forest.store(arrays.trees, fit, settings.weights)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)

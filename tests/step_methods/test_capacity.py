@@ -9,6 +9,14 @@ import small_models
 from small_models import bart_model, forest_of
 
 import pymc_trees as pmt
+from pymc_trees.core.forest.fields import Layout
+from pymc_trees.distributions.capacity import (
+    check_memory,
+    default_max_nodes,
+    in_bytes,
+    mondrian_max_nodes,
+    too_small,
+)
 from pymc_trees.step_methods.too_large import ForestTooLargeError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -42,7 +50,9 @@ def test_error_names_max_nodes_and_holds_the_draws(free, cores):
     assert nodes.max() > room
     with small(room), pytest.raises(ForestTooLargeError, match="mu_forest.*max_nodes") as caught:
         sample(60, 10, cores=cores, mp_ctx="fork")
-    assert f"max_nodes={2 * room}" in str(caught.value) and "error.idata" in str(caught.value)
+    text = str(caught.value)
+    assert f"max_nodes={2 * room} (" in text and "max_nodes=295 (" in text  # 295 holds any forest
+    assert "error.idata" in text
     kept = caught.value.idata
     assert kept.posterior.sizes["draw"] >= 10
     for chain in kept.posterior["chain"].values:
@@ -103,3 +113,75 @@ def test_default_room_holds_prior_and_posterior():
     with bart_model(n=100, m=20, max_nodes=None, alpha=0.99, beta=0.5) as model:
         pm.draw(model["mu_forest"], 200, random_seed=1)
         sample(20, 60)
+
+
+# Most places in use at once over a run from stumps on Friedman's function, of `benchmarks.capacity`
+# with sigma drawn: rows, trees, sd of the noise, places. Particles of single trees count.
+USED = [
+    (300, 50, 0.001, 240),
+    (1000, 1, 0.01, 47),
+    (1000, 50, 0.001, 362),
+    (10_000, 1, 0.01, 497),
+    (10_000, 50, 0.01, 876),
+    (10_000, 200, 0.01, 1320),
+    (50_000, 1, 0.01, 2265),
+    (50_000, 50, 0.01, 2298),
+    (200_000, 50, 1.0, 1692),
+    (200_000, 50, 0.01, 4710),
+]
+
+
+@pytest.mark.parametrize("n, m, noise, used", USED)
+def test_default_room_holds_what_was_measured(n, m, noise, used):
+    assert default_max_nodes(m, n, 0.95, 2.0) >= 2 * used
+
+
+def test_default_room_of_small_models_and_its_bounds():
+    assert [default_max_nodes(m, 1000, 0.95, 2.0) for m in (50, 200)] == [803, 2611]
+    assert default_max_nodes(1, 30, 0.95, 1.0) == 59  # any tree
+    for n in (100, 1000, 2000, 10_000, 1_000_000):
+        # What three times the prior mean calls for, or at most half a row per training row.
+        assert default_max_nodes(50, n, 0.95, 2.0) <= max(803, n // 2)
+    X = np.random.default_rng(0).random((5000, 2))
+    assert mondrian_max_nodes(1, X, 1.0) == default_max_nodes(1, 5000, 0.95, 1.0)
+
+
+def test_one_tree_on_many_rows_has_room():
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 5))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 10 * X[:, 3] + rng.normal(0, 0.1, len(X))
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, y, m=1)
+        pm.Normal("y", mu, 0.1, observed=y, shape=mu.shape)
+        step = pmt.Hybrid(local_sweeps=1, rng=1)
+    point = model.initial_point()
+    for _ in range(3):
+        point, (stats,) = step.step(point)
+    assert stats["n_leaves"] > 130  # more than 213 nodes, room by the prior alone
+
+
+@pytest.mark.parametrize("settings", [{"m": 10**8}, {"m": 5, "max_nodes": 10**12}])
+def test_what_memory_cannot_hold_is_refused_with_its_bytes(settings):
+    X = np.random.default_rng(0).random((1000, 2))
+    with pm.Model(), pytest.raises(ValueError, match=r"m=.*max_nodes=.*one draw .* [GT]B") as error:
+        pmt.BART("mu", X, leaf=pmt.NormalLeaf(0, 1), **settings)
+    assert "memory" in str(error.value)
+
+
+def test_hand_set_room_needs_memory_for_one_draw_only(monkeypatch):
+    monkeypatch.setattr("pymc_trees.distributions.capacity._memory", lambda: 1e8)
+    layout = Layout(50, 10_000, 1, 1000, False)
+    check_memory(layout, given=True)
+    with pytest.raises(ValueError, match="161 kB, 1,000 draws 161 MB .* 100 MB"):
+        check_memory(layout, given=False)
+
+
+def test_bytes_in_words():
+    numbers = (8, 999, 1000, 25_700, 1.6e6, 1.92e11, 5e15)
+    words = ["8 bytes", "999 bytes", "1 kB", "25.7 kB", "1.6 MB", "192 GB", "5e+03 TB"]
+    assert [in_bytes(n) for n in numbers] == words
+
+
+def test_no_more_room_is_advised_than_any_forest_takes():
+    text = too_small("mu_forest", Layout(2, 30, 1, 10, False))
+    assert "max_nodes=38 (" in text and "holds any" not in text
