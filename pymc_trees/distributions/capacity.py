@@ -5,7 +5,21 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.samplers.prior_draw import mean_nodes
+
+LARGEST_DRAW = 2**27
+"""Bytes of one draw above which the default room for nodes is refused: 1,000 draws are 128 GiB."""
+
+
+def check_draw_size(layout: Layout) -> None:
+    """Refuse a default that no run could hold."""
+    size = 8 * int(np.prod(layout.shape))
+    if size > LARGEST_DRAW:
+        raise ValueError(
+            f"m={layout.m}: with room for {layout.max_nodes:,} nodes, the default here, each draw "
+            f"of the forest takes {size:,} bytes. Take fewer trees, or give max_nodes yourself."
+        )
 
 
 def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:

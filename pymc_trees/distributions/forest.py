@@ -7,7 +7,11 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
-from pymc_trees.distributions.capacity import default_max_nodes, mondrian_max_nodes
+from pymc_trees.distributions.capacity import (
+    check_draw_size,
+    default_max_nodes,
+    mondrian_max_nodes,
+)
 from pymc_trees.distributions.data import training_inputs
 from pymc_trees.distributions.declaration import (
     as_tensor,
@@ -147,13 +151,18 @@ class Forest(Continuous):
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
                 "sum of trees takes a NormalLeaf."
             )
-        if max_nodes is None:
+        is_default = max_nodes is None
+        if is_default:
             max_nodes = (
                 default_max_nodes(m, n, alpha, beta)
                 if process is None
                 else mondrian_max_nodes(m, X_train, process.lifetime)
             )
-        elif not isinstance(max_nodes, int | np.integer) or max_nodes < m:
+        elif (
+            isinstance(max_nodes, bool)
+            or not isinstance(max_nodes, int | np.integer)
+            or max_nodes < m
+        ):
             raise ValueError(
                 f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
                 "tree."
@@ -169,6 +178,8 @@ class Forest(Continuous):
             mixed=bool(len(kinds)),
             timed=process is not None,
         )
+        if is_default:
+            check_draw_size(layout)
         grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
