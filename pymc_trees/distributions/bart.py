@@ -15,11 +15,17 @@ from pymc_trees.distributions.declaration import (
 from pymc_trees.distributions.evaluation import evaluate
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves import NormalVectorLeaf
+from pymc_trees.distributions.undo import all_or_nothing
 
 
 def declare(name, X, Y, leaf, dims, shape=None, separate_trees=True, *, m, **settings):
     """Register the forests of a front-end and the function they stand for."""
     model = pm.modelcontext(None)
+    with all_or_nothing(model):
+        return _declare(model, name, X, Y, leaf, dims, shape, separate_trees, m=m, **settings)
+
+
+def _declare(model, name, X, Y, leaf, dims, shape, separate_trees, *, m, **settings):
     values, schema = training_inputs(X, settings["split_rules"])
     n = values.shape[0]
     n_outputs = check_shape(shape, n)

@@ -14,6 +14,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pymc_trees.core.forest.mixed import MISSING
 from pymc_trees.distributions.encoding import as_matrix, encode_new, encode_training
 from pymc_trees.distributions.schema import CONTINUOUS, Schema
+from pymc_trees.distributions.undo import all_or_nothing
 
 _TAG = "pymc_trees_columns"
 
@@ -78,7 +79,8 @@ def register_data(
     if dims is None and schema is not None and schema.names is not None:
         dims = (f"{name}_row", f"{name}_column")
         coords = {dims[1]: schema.names}
-    variable = pm.Data(name, values, dims=dims, coords=coords)
+    with all_or_nothing(pm.modelcontext(None)):
+        variable = pm.Data(name, values, dims=dims, coords=coords)
     setattr(variable.tag, _TAG, schema)
     return variable
 
@@ -92,7 +94,10 @@ def set_data(
     """Replace model data, as `pymc.set_data` does, with frames allowed for a forest's inputs.
 
     A missing cell goes where the rules of the trees send missing cells. So does a level that no
-    training row had.
+    training row had; a column of which every new cell is such a level gets a warning. Levels must
+    match those of training exactly: text text, numbers numbers; a number matches text only where
+    every level is the plain decimal of a number. In an array of numbers, levels that are no numbers
+    are given by their codes; an array of text or objects is read as a frame is.
 
     Parameters
     ----------
@@ -107,7 +112,8 @@ def set_data(
     Raises
     ------
     ValueError
-        "X ..." for values that `Data` would refuse, or a frame with other columns.
+        "X ..." for values that `Data` would refuse, a frame with other columns, or levels of
+        another type than in training.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from pymc_trees.distributions.leaves import (
     NormalLeaf,
     NormalVectorLeaf,
 )
+from pymc_trees.distributions.numbers import check_held, is_number, real_array
 
 MOST_CUTS = 65_534
 """Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
@@ -32,7 +33,7 @@ def check_depth_prior(alpha, beta):
         if isinstance(value, Variable):
             if value.ndim != 0:
                 raise ValueError(f"{name} must be a scalar, but has {value.ndim} dimensions.")
-        elif not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        elif not is_number(value):
             raise TypeError(f"{name}={value!r} must be a number or a scalar random variable.")
     if not isinstance(alpha, Variable) and not 0 < alpha < 1:
         raise ValueError(f"alpha={alpha}: the split probability of the root must be in (0, 1).")
@@ -44,11 +45,16 @@ def check_depth_prior(alpha, beta):
 def check_weights(split_prior, p: int, names=None):
     """Split weights of the p columns, an array or a tensor."""
     if isinstance(split_prior, Mapping):
-        unknown = [key for key in split_prior if key not in (names or ())]
+        if not names:
+            raise ValueError(
+                f"split_prior={dict(split_prior)} is by column name, but X is no frame: give "
+                "one weight for each column."
+            )
+        unknown = [key for key in split_prior if key not in names]
         if unknown:
             raise ValueError(
-                f"split_prior names the columns {unknown}, which X does not have: "
-                + (f"they are {list(names)}." if names else "X is no frame, give one weight each.")
+                f"split_prior names the columns {unknown}, which X does not have: they are "
+                f"{list(names)}."
             )
         split_prior = [split_prior.get(name, 1.0) for name in names]
     if split_prior is None:
@@ -63,7 +69,7 @@ def check_weights(split_prior, p: int, names=None):
             )
         return split_prior
     try:
-        weights = np.asarray(split_prior, dtype=np.float64)
+        weights = real_array(split_prior)
     except (TypeError, ValueError) as error:
         raise ValueError(f"split_prior must hold numbers only ({error}).") from error
     if weights.shape != (p,):
@@ -130,10 +136,10 @@ def check_shape(shape, n: int) -> int | None:
     """Number of outputs of ``shape=(K, n)``; None without a shape or for ``(n,)``."""
     if shape is None:
         return None
-    try:
-        sizes = tuple(int(s) for s in np.atleast_1d(np.asarray(shape)))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"shape={shape!r}: must be None or whole numbers (K, n).") from error
+    sizes = tuple(shape) if isinstance(shape, tuple | list | np.ndarray) else (shape,)
+    if not all(is_number(s) and isinstance(s, int | np.integer) for s in sizes):
+        raise TypeError(f"shape={shape!r}: must be None or whole numbers (K, n).")
+    sizes = tuple(int(s) for s in sizes)
     if sizes == (n,):
         return None
     if len(sizes) != 2 or sizes[1] != n or sizes[0] < 1:
@@ -197,8 +203,9 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
         )
     if isinstance(Y, Variable):
         Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
+    check_held(Y, "Y")
     try:
-        y = np.asarray(Y.to_numpy() if hasattr(Y, "to_numpy") else Y, dtype=np.float64)
+        y = real_array(Y)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Y must hold numbers only ({error}).") from error
     if y.shape == (n, 1):

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from pymc_trees.core.forest.mixed import MISSING
-from pymc_trees.distributions.schema import (
-    CONTINUOUS,
-    Schema,
-    check_rules,
-    codes_of,
+from pymc_trees.distributions.columns import (
+    Column,
     column_names,
     columns_of,
-    read_schema,
+    columns_of_objects,
 )
+from pymc_trees.distributions.levels import codes_of, levels_at
+from pymc_trees.distributions.numbers import check_held, real_array
+from pymc_trees.distributions.schema import CONTINUOUS, Schema, check_rules, read_schema
 
 
 def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Schema]:
     """Float64 matrix of training inputs, and their schema."""
+    check_held(X, name)
     names = column_names(X)
-    if names is not None and len(set(names)) < len(names):
-        raise ValueError(f"{name} has repeated column names: rename them.")
+    _check_repeated(names, name)
     columns = columns_of(X, name) if names else None
     if columns is None:
         values = as_matrix(X, name)
@@ -31,54 +31,69 @@ def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Sc
         rules = check_rules(split_rules, names, p)
         if set(rules) <= {None, CONTINUOUS}:  # a large array is not copied again
             return values, Schema(names, (CONTINUOUS,) * p, (None,) * p)
-        columns = [(np.where(x == MISSING, np.nan, x), False, None) for x in values.T]
+        columns = _columns_of_matrix(values)
     rules = check_rules(split_rules, names, len(columns))
     schema = read_schema(columns, names, rules, name)
     return _matrix(columns, schema, name), schema
 
 
-def _matrix(columns, schema, name) -> np.ndarray:
+def _matrix(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
     """Matrix of columns whose levels are known."""
-    coded = []
-    for j, (cells, are_levels, _) in enumerate(columns):
-        levels = schema.levels[j]
-        if levels is None and are_levels:
-            raise ValueError(f"{name}, column {schema.label(j)}, was numeric, but now holds text.")
-        coded.append(cells if levels is None else codes_of(cells.tolist(), levels))
-    values = np.empty((len(coded[0]), len(coded)))
-    for j, cells in enumerate(coded):
-        values[:, j] = cells
+    values = np.empty((len(columns[0].cells), len(columns)))
+    for j, column in enumerate(columns):
+        label, levels = f"{name}, column {schema.label(j)},", schema.levels[j]
+        coded = column.numbers() if levels is None else codes_of(column, levels, label)
+        if coded is None:
+            raise ValueError(f"{label} was numeric, but now holds {column.present()[0]!r}.")
+        values[:, j] = coded
     return _checked(values, name, schema.names)
 
 
 def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarray:
     """Matrix of new inputs for a data variable with p columns."""
+    check_held(value, name)
     value = _in_order(value, None if schema is None else schema.names, name)
     if schema is None:
         new = as_matrix(value, name)
         _check_width(new.shape[1], p, name)
         return new
-    columns = columns_of(value, name) if column_names(value) else None
-    if columns is None:
-        columns = [(x, False, None) for x in _cells_of(value, name, schema)]
-    _check_width(len(columns), p, name)
+    if column_names(value):
+        columns = columns_of(value, name)
+        _check_width(len(columns), p, name)
+    else:
+        columns = _columns_of_array(value, schema, name, p)
     return _matrix(columns, schema, name)
 
 
-def _cells_of(value, name, schema):
-    """Columns of an array: codes of text levels back to the levels, so that both may be given."""
+def _columns_of_array(value, schema: Schema, name: str, p: int) -> list[Column]:
+    """Columns of an array: of text or objects as those of a frame, of numbers with codes."""
+    objects = _objects(value)
+    if objects is not None:
+        _check_width(objects.shape[1], p, name)
+        return columns_of_objects(objects, name)
     matrix = as_matrix(value, name)
-    cells = []
-    for j, x in enumerate(matrix.T):
-        x = np.where(x == MISSING, np.nan, x)
-        levels = schema.levels[j] if j < len(schema.levels) else None
-        if levels is not None and any(isinstance(level, str) for level in levels):
-            known = dict(enumerate(levels))
-            text = np.empty(len(x), dtype=object)
-            text[:] = [known.get(code) for code in x.tolist()]
-            x = text
-        cells.append(x)
-    return cells
+    _check_width(matrix.shape[1], p, name)
+    columns = _columns_of_matrix(matrix)
+    for j, levels in enumerate(schema.levels):
+        if levels is not None:
+            label = f"{name}, column {schema.label(j)},"
+            columns[j] = levels_at(columns[j].cells, levels, label)
+    return columns
+
+
+def _columns_of_matrix(values: np.ndarray) -> list[Column]:
+    return [Column(np.where(x == MISSING, np.nan, x), False) for x in values.T]
+
+
+def _objects(value) -> np.ndarray | None:
+    """Two-dimensional array of text or objects; None for one of numbers, or what is no array."""
+    try:
+        values = value if isinstance(value, np.ndarray) else np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return None
+    if values.dtype.kind not in "OUT" or values.ndim != 2:
+        return None
+    return values if isinstance(value, np.ndarray) else np.array(value, dtype=object)
 
 
 def _check_width(given, known, name):
@@ -91,15 +106,22 @@ def _check_width(given, known, name):
 
 def inputs_at(X: Any, schema: Schema | None) -> np.ndarray:
     """Matrix of other inputs, for a forest whose training inputs had a schema."""
-    if schema is None or not column_names(X):
+    if schema is None:
+        check_held(X, "X")
         return as_matrix(X, "X")
-    return _matrix(columns_of(_in_order(X, schema.names, "X"), "X"), schema, "X")
+    return encode_new(X, schema, "X", len(schema.rules))
+
+
+def _check_repeated(names, name):
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"{name} has repeated column names: rename them.")
 
 
 def _in_order(X, columns, name):
     given = column_names(X)
     if columns is None or given is None or given == columns:
         return X
+    _check_repeated(given, name)
     missing = [c for c in columns if c not in given]
     unknown = [c for c in given if c not in columns]
     if missing or unknown:
@@ -116,20 +138,15 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
     columns = column_names(X)
     if columns:
         found = columns_of(X, name)
-        text = [c for c, (_, are_levels, _) in zip(columns, found, strict=True) if are_levels]
+        text = [c for c, column in zip(columns, found, strict=True) if column.are_levels]
         if text:
             raise ValueError(
                 f"{name} has columns that are not numeric: {text}. Make it with pymc_trees.Data, "
                 "or give the frame to BART."
             )
-        return _checked(np.column_stack([cells for cells, _, _ in found]), name, columns)
+        return _checked(np.column_stack([column.cells for column in found]), name, columns)
     try:
-        values = np.array(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if values.dtype.kind in "USMm":
-            raise TypeError(f"its entries are of type {values.dtype}")
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers have no order")
-        values = np.ascontiguousarray(values, dtype=np.float64)
+        values = real_array(X)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "

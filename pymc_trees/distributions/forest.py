@@ -159,7 +159,11 @@ class Forest(Continuous):
                 if process is None
                 else mondrian_max_nodes(m, X_train, process.lifetime)
             )
-        elif not isinstance(max_nodes, int | np.integer) or max_nodes < m:
+        elif (
+            isinstance(max_nodes, bool)
+            or not isinstance(max_nodes, int | np.integer)
+            or max_nodes < m
+        ):
             raise ValueError(
                 f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
                 "tree."

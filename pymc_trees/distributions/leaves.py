@@ -14,6 +14,9 @@ from pymc_trees.core.leaves.dirichlet import DirichletData
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData
 from pymc_trees.core.leaves.normal_vector import NormalVectorPrior
+from pymc_trees.distributions.numbers import is_number
+
+SMALLEST_SD = 1e-150
 
 
 @njit(cache=True)
@@ -39,12 +42,14 @@ def _dirichlet_prior(alpha, n_classes):
     )
 
 
-def _is_number(value):
-    return isinstance(value, int | float | np.number) and np.isfinite(value)
-
-
-def _are_numbers(value):
-    return _is_number(value) or (isinstance(value, np.ndarray) and bool(np.isfinite(value).all()))
+def _numbers(value):
+    """A number, or several as an array; None for anything else."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if is_number(value):
+        return value
+    several = isinstance(value, list | tuple | np.ndarray) and len(value) > 0
+    return np.array(value, dtype=float) if several and all(map(is_number, value)) else None
 
 
 def _for_each(value, n_values):
@@ -53,14 +58,10 @@ def _for_each(value, n_values):
     return pt.constant(np.full(n_values, value, dtype=np.float64))
 
 
-def _has_outputs(value):
-    return np.ndim(value) == 1 if not isinstance(value, Variable) else value.ndim == 1
-
-
 def _check_positive(leaf, names):
     for name in names:
         value = getattr(leaf, name)
-        if not isinstance(value, Variable) and not (_is_number(value) and value > 0):
+        if not isinstance(value, Variable) and not (is_number(value) and value > 0):
             raise ValueError(
                 f"{type(leaf).__name__}({name}={value!r}): {name} must be a positive number, or a "
                 "random variable."
@@ -99,25 +100,26 @@ class NormalLeaf:
     kind: ClassVar[str] = "normal"
 
     def __post_init__(self):
-        for name in ("mean", "sd"):
-            value = getattr(self, name)
-            if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1:
-                object.__setattr__(self, name, np.asarray(value, dtype=np.float64))
-        sd, mean = self.sd, self.mean
-        if not isinstance(sd, Variable) and not (_are_numbers(sd) and np.all(sd > 0)):
-            raise ValueError(
-                f"NormalLeaf(sd={sd!r}): sd must be a positive number, or a random variable; one "
-                "for each output when there are several."
-            )
-        if not isinstance(mean, Variable) and not _are_numbers(mean):
-            raise ValueError(
-                f"NormalLeaf(mean={mean!r}): mean must be a finite number, or a random variable; "
-                "one for each output when there are several."
-            )
+        for name, asked in (("mean", "finite"), ("sd", "positive")):
+            given = getattr(self, name)
+            if isinstance(given, Variable):
+                continue
+            value = _numbers(given)
+            if value is None or (name == "sd" and np.any(value <= 0)):
+                raise ValueError(
+                    f"NormalLeaf({name}={given!r}): {name} must be a {asked} number, or a random "
+                    "variable; one for each output when there are several."
+                )
+            if name == "sd" and not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
+                raise ValueError(
+                    f"NormalLeaf(sd={given!r}): the square of sd and its inverse must be "
+                    "floating-point numbers: rescale the response, and sd with it."
+                )
+            object.__setattr__(self, name, value)
 
     def output(self, k: int) -> "NormalLeaf":
         """Prior of output k alone."""
-        return NormalLeaf(*(v[k] if _has_outputs(v) else v for v in self.parameters))
+        return NormalLeaf(*(v[k] if np.ndim(v) else v for v in self.parameters))
 
     @property
     def parameters(self) -> tuple:

@@ -8,8 +8,10 @@ from pymc_trees.core.soft.capacity import default_max_nodes
 from pymc_trees.distributions.data import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
 from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
+from pymc_trees.distributions.numbers import is_number
 from pymc_trees.distributions.soft_evaluation import SoftEvaluate
 from pymc_trees.distributions.soft_tree_rv import SoftTree, declared
+from pymc_trees.distributions.undo import all_or_nothing
 
 
 def SoftDecisionTree(
@@ -124,23 +126,24 @@ def SoftDecisionTree(
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
     fingerprint = declared(X_train, h[1], leaf.kind, leaf.n_values)
-    if not isinstance(X, Variable):
-        X = Data(f"{name}_X", X)
-        finite_inputs(X)  # new data are held to the same
-    forest = SoftTree(
-        f"{name}_forest",
-        fingerprint,
-        leaf,
-        p,
-        int(max_nodes),
-        float(alpha),
-        float(beta),
-        h,
-    )
-    out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
-    return pm.Deterministic(
-        name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model
-    )
+    with all_or_nothing(model):
+        if not isinstance(X, Variable):
+            X = Data(f"{name}_X", X)
+            finite_inputs(X)  # new data are held to the same
+        forest = SoftTree(
+            f"{name}_forest",
+            fingerprint,
+            leaf,
+            p,
+            int(max_nodes),
+            float(alpha),
+            float(beta),
+            h,
+        )
+        out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
+        return pm.Deterministic(
+            name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model
+        )
 
 
 def _default_leaf(Y, n):
@@ -148,6 +151,8 @@ def _default_leaf(Y, n):
         return NormalLeaf(0.0, 1.0)
     if isinstance(Y, Variable):
         Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
+    if np.ma.is_masked(Y):
+        raise ValueError("Y holds masked entries: remove those rows, or give leaf.")
     y = np.asarray(Y)
     if y.shape != (n,):
         raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
@@ -164,7 +169,10 @@ def _default_leaf(Y, n):
 
 def _check_sharpness(h) -> tuple[float, float]:
     try:
-        first, last = (float(v) for v in h)
+        first, last = h
+        if not (is_number(first) and is_number(last)):
+            raise TypeError("they are no finite numbers")
+        first, last = float(first), float(last)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"h={h!r}: give two numbers, the sharpness at the start of a warm-up and after it."

@@ -1,5 +1,6 @@
 """Hypothesis here: the same examples in every run, and no clock."""
 
+import pymc  # noqa: F401  it sets the recursion limit, which must not happen inside a test
 from hypothesis import HealthCheck, settings
 from scale import scaled
 
@@ -8,7 +9,6 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     max_examples=scaled(60),
-    # a fixture of the whole module may be shared by all examples
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no defect
 )
 settings.load_profile("house")

@@ -1,0 +1,60 @@
+"""Real numbers out of whatever holds them, and nothing else."""
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+EXACT = 2.0**53
+"""Whole numbers below this are all floats."""
+
+
+def is_real(value: Any) -> bool:
+    """Whether one entry is a real number; a bool is 0 or 1, a date or text is none."""
+    return isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting is one finite number; True and False are none."""
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )
+
+
+def check_held(X: Any, name: str) -> None:
+    """Refuse what holds no table of cells in memory."""
+    if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
+        raise TypeError(f"{name} is a {type(X).__name__}, which holds no rows: give .collect().")
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError(f"{name} is a sparse {type(X).__name__}: give {name}.toarray().")
+
+
+def real_array(value: Any) -> np.ndarray:
+    """Float64 copy of an array, series or list, NaN where it is masked or missing.
+
+    Raises
+    ------
+    TypeError
+        With what it holds, when that is anything but real numbers.
+    """
+    masked = np.ma.getmaskarray(value) if np.ma.isMaskedArray(value) else None
+    values = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else np.ma.getdata(value))
+    kind = values.dtype.kind
+    if kind == "O":
+        gone = pd.isna(values)
+        wrong = next((v for v in values[~gone].flat if not is_real(v)), None)
+        if wrong is not None:
+            raise TypeError(f"it holds {wrong!r} of type {type(wrong).__name__}")
+        values = np.where(gone, np.nan, values)
+    elif kind == "c":
+        raise TypeError("complex numbers have no order")
+    elif kind not in "biuf":
+        raise TypeError(f"its entries are of type {values.dtype}")
+    values = np.array(values, dtype=np.float64, order="C")
+    if masked is not None:
+        values[masked] = np.nan
+    return values
