@@ -19,6 +19,13 @@ from typing import Any
 PATIENCE = 0.05
 """Seconds after which `run_apart` answers an interrupt."""
 
+_current: "deferred_interrupts | None" = None
+"""The outermost context that lasts."""
+
+
+def _in_other_thread():
+    return threading.get_ident() != threading.main_thread().ident
+
 
 class deferred_interrupts:  # noqa: N801 (used like a function)
     """Context in which an interrupt is noted, and answered at its end.
@@ -29,33 +36,29 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
     code, and within another such context there is nothing left to do: then this does nothing.
     """
 
-    __slots__ = ("_handler", "_noted", "_outer")
-
-    _current: "deferred_interrupts | None" = None
-
-    def __init__(self):
-        self._handler: Callable | None = None
-        self._noted = False
-        self._outer: deferred_interrupts | None = None
+    # of the class, so that a context that notes nothing need not set them
+    _handler: Callable | None = None
+    _noted = False
+    _outer: "deferred_interrupts | None" = None
 
     def __enter__(self):
-        if threading.current_thread() is not threading.main_thread():
+        if _in_other_thread():
             return self
-        self._outer = deferred_interrupts._current
+        global _current
+        self._outer = _current
         if self._outer is not None:
             return self
         handler = _signal.getsignal(_signal.SIGINT)
         if not callable(handler):
             return self
         # Python looks for signals in calls: between these lines and the call below none can arrive.
-        deferred_interrupts._current = self
-        self._handler = handler
+        _current, self._handler = self, handler
         try:
             _signal.signal(_signal.SIGINT, self._note)
-        except BaseException as error:
+        except ValueError:  # an interpreter that is not the main one
+            _current = self._handler = None
+        except BaseException:
             self._leave()
-            if isinstance(error, ValueError):  # an interpreter that is not the main one
-                return self
             raise
         return self
 
@@ -73,10 +76,10 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
             error.add_note(f"An interrupt came before it: {raised!r}.")
 
     def _leave(self):
+        global _current
         handler, self._handler = self._handler, None
-        deferred_interrupts._current = None
-        if threading.current_thread() is threading.main_thread():
-            _signal.signal(_signal.SIGINT, handler)
+        _current = None
+        _signal.signal(_signal.SIGINT, handler)
 
     def _note(self, number, frame):
         self._noted = True
@@ -90,7 +93,7 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
             self._handler(_signal.SIGINT, sys._getframe(1))
 
 
-def run_apart(call: Callable[[], Any], stop) -> Any:
+def run_apart(call: Callable[[], Any], cease) -> Any:
     """Result of a long call, made in a thread while the main one answers interrupts.
 
     The call must let go of Python's lock. When the handler raises an exception, as it does by
@@ -101,11 +104,11 @@ def run_apart(call: Callable[[], Any], stop) -> Any:
     ----------
     call : callable
         Without arguments.
-    stop : (1,) bool array
+    cease : (1,) bool array
         Set when the call is to end soon, with any result.
     """
-    stop[0] = False
-    if threading.current_thread() is not threading.main_thread():
+    cease[0] = False
+    if _in_other_thread():
         return call()
     with deferred_interrupts() as held, ThreadPoolExecutor(1) as pool:
         made = pool.submit(copy_context().run, call)
@@ -114,6 +117,6 @@ def run_apart(call: Callable[[], Any], stop) -> Any:
                 wait([made], PATIENCE)
                 held.answer()
         except BaseException:
-            stop[0] = True
+            cease[0] = True
             raise
     return made.result()
