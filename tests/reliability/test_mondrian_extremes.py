@@ -9,7 +9,7 @@ CLASSIFIER, REGRESSOR = pmt.MondrianForestClassifier, pmt.MondrianForestRegresso
 
 
 def data(n=60):
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(0)
     X = rng.random((n, 3))
     return X, X[:, 0] + 0.1 * rng.normal(size=n)
 
