@@ -115,8 +115,8 @@ def _check(rv, draws: np.ndarray) -> None:
     who = f"{rv.name}, chain {chain}, draw {draw}, is not a {kind} of this model"
     if len(wrong) < total:
         raise ValueError(
-            f"{who}. So are {len(wrong)} of {total} draws: they were altered, or joined from the "
-            "draws of another model."
+            f"{who}. That holds for {len(wrong)} of {total} draws: they were altered, or joined "
+            "from the draws of another model."
         )
     some = [wrong[k] for k in np.unique(np.linspace(0, total - 1, LOOKED_AT).astype(int))]
     what = about.differing_settings(rv, [np.ascontiguousarray(draws[at]) for at in some])
