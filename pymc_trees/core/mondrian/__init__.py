@@ -5,8 +5,8 @@ Reading order: `tree` (the arrays and their settings), `labels` (what every labe
 more row); then the two label models: `categories` (hierarchical normalized stable process) and
 `moments` (numbers), with `belief` (Gaussian belief propagation), `branch` (where a new point leaves
 the tree, and when), `mixture` (the predictive distribution of numbers), `empirical` (a fast
-approximation to both) and `mixture_law` (what can be read off a mixture). `sound`: whether a tree that came
-from a file may be walked.
+approximation to both) and `mixture_law` (what can be read off a mixture). `sound`: may a tree that
+came from a file be walked?
 
 May import: `forest`, `priors` and `leaves`; it needs none of them so far.
 """
