@@ -55,8 +55,8 @@ def Data(
     Raises
     ------
     ValueError
-        "X ..." when the values are infinite or not two-dimensional, or a column is of another
-        type, has over 50 levels, or levels but no present cell.
+        ``dims`` other than two; "X ..." when the values are infinite or not two-dimensional, or a
+        column is of another type, has over 50 levels, or levels but no present cell.
 
     Examples
     --------
@@ -68,6 +68,8 @@ def Data(
     >>> X.get_value()[:, 0].tolist()
     [0.0, -8.452712498170644e+270, 1.0]
     """
+    if dims is not None and (isinstance(dims, str) or len(dims) != 2):
+        raise ValueError(f"dims={dims!r}: give two names, of the rows and of the columns.")
     return register_data(name, *encode_training(X, name, split_rules), dims)
 
 
@@ -112,8 +114,8 @@ def set_data(
     Raises
     ------
     ValueError
-        "X ..." for values that `Data` would refuse, a frame with other columns, or levels of
-        another type than in training.
+        A name that is no data variable; "X ..." for values that `Data` would refuse, a frame with
+        other columns, or levels of another type than in training.
 
     Examples
     --------
@@ -124,7 +126,12 @@ def set_data(
     >>> X.get_value().shape
     (5, 2)
     """
-    pm.set_data(dict(new_data), model=pm.modelcontext(model), coords=coords)  # it encodes
+    model = pm.modelcontext(model)
+    known = [v.name for v in model.data_vars]
+    unknown = [name for name in new_data if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown} are not data of the model, which has {known}.")
+    pm.set_data(dict(new_data), model=model, coords=coords)  # it encodes
 
 
 def schema_of(X: Any) -> Schema | None:

@@ -168,6 +168,8 @@ class Forest(Continuous):
                 f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
                 "tree."
             )
+        if not isinstance(cache_fit, bool | np.bool_ | None):
+            raise TypeError(f"cache_fit={cache_fit!r}: must be None, True or False.")
         if cache_fit is None:
             cache_fit = n * leaf.n_values <= CACHE_FIT
         layout = Layout(

@@ -57,7 +57,10 @@ def one_of(name, value, choices):
 
 def levels(name, value):
     """Probabilities strictly between 0 and 1, as an array."""
-    array = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    try:
+        array = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers between 0 and 1, got {value!r}.") from error
     if array.ndim != 1 or not ((array > 0) & (array < 1)).all():
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
     return array

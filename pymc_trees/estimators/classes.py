@@ -13,8 +13,14 @@ def known_classes(classes):
             "be, since a row of a class never seen before would change every prediction."
         )
     known = np.unique(unmasked("classes", classes))
-    if not known.size or (known.dtype.kind == "f" and not np.isfinite(known).all()):
-        raise ValueError(f"classes must be the labels, at least one of them, got {classes!r}.")
+    if (
+        np.ndim(classes) != 1
+        or not known.size
+        or (known.dtype.kind == "f" and not np.isfinite(known).all())
+    ):
+        raise ValueError(
+            f"classes must be a list of labels, at least one of them, got {classes!r}."
+        )
     return known
 
 

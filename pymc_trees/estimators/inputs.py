@@ -91,7 +91,8 @@ def unmasked(name, values):
 
 def checked_X(forest, X):
     """Rows to predict, as many columns as the forest's."""
-    return validate_data(forest, numbers("X", X), reset=False, dtype=np.float64, order="C")
+    with np.errstate(invalid="ignore"):  # sums of the check, where X is at the ends of the floats
+        return validate_data(forest, numbers("X", X), reset=False, dtype=np.float64, order="C")
 
 
 def checked_rows(forest, X, y, reset, **settings):
@@ -100,14 +101,15 @@ def checked_rows(forest, X, y, reset, **settings):
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     at = Columns(forest) if reset else forest
-    X, y = validate_data(
-        at,
-        numbers("X", X),
-        y,
-        reset=reset,
-        dtype=np.float64,
-        order="C",
-        estimator=name,
-        **settings,
-    )
+    with np.errstate(invalid="ignore"):
+        X, y = validate_data(
+            at,
+            numbers("X", X),
+            y,
+            reset=reset,
+            dtype=np.float64,
+            order="C",
+            estimator=name,
+            **settings,
+        )
     return at, X, y

@@ -11,7 +11,7 @@ from rich.progress import track
 
 from pymc_trees.inference.dcc import DCC, Combined, Settings
 from pymc_trees.inference.recorded import data_tree, recorded
-from pymc_trees.inference.settings import check_number, check_settings
+from pymc_trees.inference.settings import check_number, check_seed, check_settings
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
 
@@ -130,7 +130,7 @@ def sample_dcc(
     iterations = check_number("iterations", iterations, 1)
     draws = check_number("draws", draws, 1)
     cores = min(4, os.cpu_count() or 1) if cores is None else check_number("cores", cores, 1)
-    rng = np.random.default_rng(random_seed)
+    rng = check_seed(random_seed)
     started = time.perf_counter()
     dcc = DCC(SoftPosterior(model), settings, int(rng.integers(2**31)), cores)
     made = iterate(dcc, iterations, progressbar)

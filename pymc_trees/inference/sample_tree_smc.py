@@ -18,7 +18,7 @@ from pymc_trees.core.samplers.weights import log_sum_exp
 from pymc_trees.distributions.capacity import too_small
 from pymc_trees.inference.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
-from pymc_trees.inference.settings import check_number, check_share
+from pymc_trees.inference.settings import check_number, check_seed, check_share
 from pymc_trees.inference.smc_statistics import smc_statistics
 from pymc_trees.inference.tree_model import read_tree
 from pymc_trees.inference.tree_smc import Island, Settings, run_island
@@ -165,7 +165,7 @@ def sample_tree_smc(
     started = time.perf_counter()
     var_names = check_var_names(model, var_names)
     forest, problem, constant = read_tree(model)
-    rng = np.random.default_rng(random_seed)
+    rng = check_seed(random_seed)
     found = _run(rng.spawn(islands), problem, settings, cores, progressbar, forest)
     log_z = np.array([island.log_z for island in found]) + constant
     island, number = choose_draws(rng, combine, log_z, settings.particles)

@@ -36,3 +36,14 @@ def check_settings(settings: Settings) -> Settings:
         name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()
     }
     return Settings(**numbers, exploration=check_share("exploration", settings.exploration))
+
+
+def check_seed(random_seed) -> np.random.Generator:
+    """Generator of a seed."""
+    try:
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"random_seed={random_seed!r}: must be None, a whole number of at least 0, a sequence "
+            "of such, or a numpy.random.Generator."
+        ) from error
