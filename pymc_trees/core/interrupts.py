@@ -9,10 +9,12 @@ happens afterwards.
 """
 
 import _signal  # `signal` wraps the same functions in enumerations, which takes 10 times as long
+import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
@@ -91,6 +93,33 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
         elif self._noted and self._handler is not None:
             self._noted = False
             self._handler(_signal.SIGINT, sys._getframe(1))
+
+
+@contextmanager
+def answered_interrupts() -> Iterator[None]:
+    """Context in which interrupts are answered as they come, whatever lasts around it."""
+    global _current
+    held = None if _in_other_thread() else _current
+    if held is None:
+        yield
+        return
+    held.answer()
+    _current = None
+    _signal.signal(_signal.SIGINT, held._handler)
+    try:
+        yield
+    finally:
+        _current = held
+        _signal.signal(_signal.SIGINT, held._note)
+
+
+def _forget() -> None:
+    if _current is not None:
+        _current._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)  # whose body is another
 
 
 def run_apart(call: Callable[[], Any], cease) -> Any:

@@ -9,6 +9,7 @@ import pymc as pm
 import xarray as xr
 from rich.progress import track
 
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.ancestors import SCHEMES
 from pymc_trees.core.samplers.expansion import EXPANSIONS
 from pymc_trees.core.samplers.particle_growth import FULL
@@ -189,7 +190,8 @@ def _run(generators, problem, settings, cores, progressbar, forest) -> list[Isla
     work = joblib.delayed(run_island)
     found: list[Island] = []
     try:
-        results = parallel(work(rng, problem, settings) for rng in generators)
+        with deferred_interrupts():  # joblib cannot give up processes it is just starting
+            results = parallel(work(rng, problem, settings) for rng in generators)
         shown = track(
             results,
             "Top-down SMC",

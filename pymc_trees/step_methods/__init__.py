@@ -6,9 +6,9 @@ share), `metropolis` (sweeps of Metropolis moves), `cgm`, `grow_prune` (its two 
 `whole_trees` (trees redrawn from the root), `particle_gibbs` and `hybrid` (its public faces, alone
 and between local moves), `split_weights` (Dirichlet split weights), `convergence` (PyMC's warnings,
 judged on function values), `outsiders` (what PyMC must not do to a forest), `forward_sampling`
-(prior draws and predictions kept from interrupts), `new_rows` (what prediction at other rows asks
-of a model), `dcc_tree` and `soft_convergence` (soft trees). Importing this package registers the
-steps with PyMC.
+and `sampling` (what PyMC compiles, kept from interrupts), `new_rows` (what prediction at other rows
+asks of a model), `dcc_tree` and `soft_convergence` (soft trees). Importing this package registers
+the steps with PyMC.
 
 May import: `core`, `distributions`, `targets`; PyMC; `dcc_tree` the run in `inference`.
 """
@@ -25,6 +25,7 @@ from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.new_rows import explain_shapes
 from pymc_trees.step_methods.outsiders import refuse_outsiders
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
+from pymc_trees.step_methods.sampling import defer_around_draws
 from pymc_trees.step_methods.soft_convergence import judge_soft_trees
 from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.too_large import keep_draws
@@ -38,6 +39,7 @@ def _register():
     judge_soft_trees()
     keep_draws()
     defer_in_draws()
+    defer_around_draws()
     refuse_outsiders()
     explain_shapes()
     check_new_data()
