@@ -1,7 +1,5 @@
 """Settings of a forest, checked before anything is built: one function a setting."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
@@ -40,47 +38,6 @@ def check_depth_prior(alpha, beta):
     if not isinstance(beta, Variable) and beta < 0:
         raise ValueError(f"beta={beta}: must be 0 or positive; larger values give smaller trees.")
     return alpha, beta
-
-
-def check_weights(split_prior, p: int, names=None):
-    """Split weights of the p columns, an array or a tensor."""
-    if isinstance(split_prior, Mapping):
-        if not names:
-            raise ValueError(
-                f"split_prior={dict(split_prior)} is by column name, but X is no frame: give "
-                "one weight for each column."
-            )
-        unknown = [key for key in split_prior if key not in names]
-        if unknown:
-            raise ValueError(
-                f"split_prior names the columns {unknown}, which X does not have: they are "
-                f"{list(names)}."
-            )
-        split_prior = [split_prior.get(name, 1.0) for name in names]
-    if split_prior is None:
-        return np.full(p, 1.0 / p)
-    if isinstance(split_prior, Variable):
-        if split_prior.ndim != 1:
-            raise ValueError("split_prior must be a vector with one weight per column of X.")
-        if split_prior.type.shape[0] not in (None, p):
-            raise ValueError(
-                f"split_prior has {split_prior.type.shape[0]} weights, but X has {p} columns: give "
-                "one weight each."
-            )
-        return split_prior
-    try:
-        weights = real_array(split_prior)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"split_prior must hold numbers only ({error}).") from error
-    if weights.shape != (p,):
-        raise ValueError(
-            f"split_prior has shape {weights.shape}, but X has {p} columns: give one weight each."
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        raise ValueError(
-            "split_prior must hold finite weights of at least 0, not all 0; 0 excludes a column."
-        )
-    return weights / weights.sum()
 
 
 def check_ranges(X: np.ndarray) -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous
-from pytensor.graph.basic import Variable
 
 from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.forest.seal import fingerprint
@@ -19,12 +18,12 @@ from pymc_trees.distributions.declaration import (
     check_leaf,
     check_m,
     check_ranges,
-    check_weights,
     make_grid,
 )
 from pymc_trees.distributions.forest_rv import ForestRV
 from pymc_trees.distributions.mondrian_prior import check_tree_prior
 from pymc_trees.distributions.schema import check_rules, kinds_of
+from pymc_trees.distributions.split_prior import read_split_prior
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""
@@ -58,8 +57,9 @@ class Forest(Continuous):
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: the one described above.
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
-        Weights of the columns; 0 excludes a column. Default: equal, and 1 for a column that a dict
-        does not name.
+        Weights of the columns. 0 excludes a column, except where it is random. Weights that are
+        model data may be set anew for the same columns. Default: equal, and 1 for a column that a
+        dict does not name.
     split_rules : str, sequence of p str, or dict of column name and str, optional
         "continuous", "subset" or "onehot" for each column, see Notes. Default: as `Data` says.
     n_cuts : int, optional
@@ -146,7 +146,7 @@ class Forest(Continuous):
         if process is not None:
             alpha, beta = process.lifetime, 0.0
         leaf = check_leaf(leaf)
-        weights = check_weights(split_prior, p, names)
+        weights, weights_stamp = read_split_prior(split_prior, p, names)
         if leaf.kind not in ("normal", "normal_vector") and m > 1:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
@@ -185,8 +185,7 @@ class Forest(Continuous):
         grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
-        known = "unknown" if isinstance(weights, Variable) else weights
-        stamp = fingerprint(X_train, kinds, flat, offsets, known, leaf.kind, tuple(layout))
+        stamp = fingerprint(X_train, kinds, flat, offsets, weights_stamp, leaf.kind, tuple(layout))
         _, forest = ForestRV(layout=layout, leaf=leaf.kind)(
             pt.constant(X_train),
             pt.constant(flat),
@@ -195,8 +194,7 @@ class Forest(Continuous):
             pt.constant(kinds),
             as_tensor(alpha),
             as_tensor(beta),
-            # a weight that underflowed to 0 must not close nodes that the prior can split
-            pt.maximum(weights, 1e-300) if isinstance(weights, Variable) else as_tensor(weights),
+            weights,
             *(as_tensor(v) for v in leaf.parameters),
             rng=pt.random.shared_rng(seed=None),
             return_next_rng=True,

@@ -41,8 +41,9 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
         settings = other.owner.inputs[2 + N_DESIGN :]
         seeing = [k for k, setting in enumerate(settings) if sees([setting])]
         weights = settings[2]
-        direct = isinstance(weights.owner.op, Elemwise) and rv in weights.owner.inputs
-        if seeing != [2] or not direct:
+        if seeing != [2]:
+            return None
+        if not (isinstance(weights.owner.op, Elemwise) and rv in weights.owner.inputs):
             return None
         found.append(other)
     return found

@@ -12,6 +12,7 @@ from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.distributions.data import schema_of
 from pymc_trees.distributions.forest_rv import N_DESIGN, prior_maker
+from pymc_trees.distributions.split_prior import present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
 
@@ -44,9 +45,9 @@ class WorkingForest:
         X, grid, offsets, fingerprint, kinds = design_inputs
         cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
         design = make_design(X, cuts, kinds)
-        weights = forest.owner.inputs[2 + N_DESIGN + 2]
-        if hasattr(weights, "data"):
-            design = design._replace(varies=design.varies & (weights.data > 0))
+        weights = present_numbers(forest.owner.inputs[2 + N_DESIGN + 2])
+        if weights is not None:
+            design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = float(fingerprint)
         self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)

@@ -4,8 +4,8 @@ Reading order: `graph` (the terms that depend on a forest, with its outputs as a
 `affine` (how a term depends on them), `conjugate` (the likelihoods whose leaf values integrate
 out), `compiled` (their numbers at a point); for any other likelihood `terms` (its summands),
 `rowwise` and `row_ops` (a term as a function of some rows), `native` (graphs as functions that
-kernels call), `laplace` and `whole` (their numbers at a point); `choose` (which of them a forest
-has).
+kernels call), `slopes` (their derivatives), `laplace` and `whole` (their numbers at a point);
+`choose` (which of them a forest has).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

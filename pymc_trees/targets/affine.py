@@ -4,7 +4,6 @@ from enum import Enum
 
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors
-from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import SpecifyShape
@@ -42,11 +41,14 @@ def output_column(var: Variable, outputs: Variable) -> int | None:
 
 
 def passes_through(var: Variable) -> Variable | None:
-    """The input of an Op that returns it unchanged, else None."""
+    """The input of an Op that returns it unchanged, else None.
+
+    A check of parameters is no such Op: it says where the likelihood is 0.
+    """
     if var.owner is None:
         return None
     op = var.owner.op
-    if isinstance(op, CheckAndRaise | SpecifyShape):
+    if isinstance(op, SpecifyShape):
         return var.owner.inputs[0]
     if isinstance(op, DimShuffle) and op.new_order == tuple(range(var.owner.inputs[0].ndim)):
         return var.owner.inputs[0]

@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.gradient import NullTypeGradError, grad
 from pytensor.graph.basic import Variable
 
 import pymc_trees.targets.row_ops  # noqa: F401  (the rules of `read_rows`)
@@ -12,6 +11,7 @@ from pymc_trees.targets.compiled import Settings, read_settings
 from pymc_trees.targets.graph import compile_values, read_graph
 from pymc_trees.targets.native import Group, NativeFunction, UnitData, pack
 from pymc_trees.targets.rowwise import UnitTerm, read_rows
+from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
 
@@ -39,13 +39,14 @@ class LaplaceTarget:
         op = forest.owner.op
         self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
         terms, outputs = likelihood_terms(model, read_graph(model, forest))
-        units = [read_rows(term, outputs) for term in terms]
+        units = [unit for term in terms for unit in read_rows(term, outputs)]
         groups = [
             Group(u.outputs, u.rows, u.units, [f.input for f in u.free], u.index) for u in units
         ]
         k = self.layout.n_values
-        self.value = NativeFunction(groups, [u.value[:, None] for u in units], k, 1)
-        self.slopes = NativeFunction(groups, [_slopes(u, k) for u in units], k, k + k * k)
+        self.value = NativeFunction(groups, [[u.value[:, None] for u in units]], k, 1)
+        slopes = [list(one) for one in zip(*(_slopes(u, k) for u in units), strict=True)]
+        self.slopes = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
         settings = read_settings(model, forest)
@@ -111,15 +112,13 @@ def _at_least_1d(free):
     return expression.astype("float64")
 
 
-def _slopes(unit: UnitTerm, k: int) -> Variable:
-    """(u, K + K^2) gradient and second derivatives; 0 where PyTensor has none."""
-    gradient = _grad(unit.value.sum(), unit.outputs)
-    second = [_grad(gradient[:, j].sum(), unit.outputs) for j in range(k)]
-    return pt.concatenate([gradient, *second], axis=1)
-
-
-def _grad(total, outputs):
-    try:
-        return grad(total, outputs, disconnected_inputs="ignore")
-    except (NotImplementedError, NullTypeGradError):
-        return pt.zeros_like(outputs)
+def _slopes(unit: UnitTerm, k: int) -> list[Variable]:
+    """(u, K + K^2) gradient and second derivatives; then without these; then zeros."""
+    gradient = slope(unit.value.sum(), unit.outputs)
+    second = [slope(gradient[:, j].sum(), unit.outputs) for j in range(k)]
+    none = pt.zeros_like(unit.outputs)
+    return [
+        pt.concatenate([gradient, *second], axis=1),
+        pt.concatenate([gradient, *[none] * k], axis=1),
+        pt.concatenate([none] * (1 + k), axis=1),
+    ]

@@ -5,11 +5,12 @@ model. The function has the C signature
 
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 
-and writes ``width`` numbers for each of the u rows asked for; it returns 0, or 1 after an
-exception. ``data`` holds the numbers of everything that does not see the forest, ``table`` says
-where each of them lies (`UnitData`).
+and writes ``width`` numbers for each of the u rows asked for; it returns 1, or 0 after an
+exception, which Python reports by itself. ``data`` holds the numbers of everything that does not
+see the forest, ``table`` says where each of them lies (`UnitData`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,6 +79,20 @@ def read_free(free: list[Variable], at: int) -> tuple[list[str], int]:
     return found, at
 
 
+def first_that_compiles(compile_one: Callable, choices: list):
+    """What ``compile_one`` makes of the first of the choices that it can compile.
+
+    PyTensor finds out when it compiles whether an Op has code, and raises whatever comes of it.
+    """
+    *others, last = choices
+    for choice in others:
+        try:
+            return compile_one(choice)
+        except Exception:
+            continue
+    return compile_one(last)
+
+
 @dataclass
 class NativeFunction:
     """A native function of several groups of units; compiled when its address is first asked for.
@@ -86,14 +101,14 @@ class NativeFunction:
     ----------
     groups : list of Group
         Groups of units; the numbers of the units of a row are added up.
-    results : list of (u, width) variables
-        What to compute of each group.
+    choices : list of lists of (u, width) variables
+        What to compute of each group; the first list that can be compiled.
     n_values, width : int
         Outputs and results per row.
     """
 
     groups: list[Group]
-    results: list[Variable]
+    choices: list[list[Variable]]
     n_values: int
     width: int
     _compiled: Any = None
@@ -102,16 +117,16 @@ class NativeFunction:
     def address(self) -> int:
         """Where the compiled function is."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            self._compiled = first_that_compiles(self._compile, self.choices)
         return self._compiled.address
 
     def __getstate__(self):
         """Without the compiled function, which belongs to one process."""
         return {**self.__dict__, "_compiled": None}
 
-    def _compile(self):
+    def _compile(self, results):
         names = {"np": np, "carray": carray}
-        for g, (group, result) in enumerate(zip(self.groups, self.results, strict=True)):
+        for g, (group, result) in enumerate(zip(self.groups, results, strict=True)):
             function = pytensor.function(
                 [group.outputs, group.rows, group.units, *group.free],
                 result,
@@ -128,14 +143,13 @@ class NativeFunction:
         width, n_values = self.width, self.n_values
         lines = [
             "def evaluate(n, rows, outputs, table, data, result):",
-            "    try:",
-            "        rows = carray(rows, (n,), np.int64)",
-            f"        outputs = carray(outputs, (n, {n_values}), np.float64)",
-            f"        result = carray(result, (n, {width}), np.float64)",
+            "    rows = carray(rows, (n,), np.int64)",
+            f"    outputs = carray(outputs, (n, {n_values}), np.float64)",
+            f"    result = carray(result, (n, {width}), np.float64)",
             # carray wants a size; every place read is inside
-            "        table = carray(table, (1 << 40,), np.int64)",
-            "        data = carray(data, (table[0],), np.float64)",
-            "        result[:] = 0.0",
+            "    table = carray(table, (1 << 40,), np.int64)",
+            "    data = carray(data, (table[0],), np.float64)",
+            "    result[:] = 0.0",
         ]
         at, arguments = 1, []
         for group in self.groups:
@@ -145,40 +159,40 @@ class NativeFunction:
             if group.row_of is None:
                 given = ", ".join(["outputs", "rows", "rows", *own])
                 lines += [
-                    f"        found = group_{g}({given})[0]",
-                    "        for i in range(n):",
-                    f"            for j in range({width}):",
-                    "                result[i, j] += found[i, j]",
+                    f"    found = group_{g}({given})[0]",
+                    "    for i in range(n):",
+                    f"        for j in range({width}):",
+                    "            result[i, j] += found[i, j]",
                 ]
                 continue
             given = ", ".join(["their_outputs", "their_rows", "units", *own])
             lines += [
-                f"        pointers, members = table[{at}], table[{at + 1}]",
+                f"    pointers, members = table[{at}], table[{at + 1}]",
                 *_UNITS.format(n_values=n_values).splitlines(),
-                f"        found = group_{g}({given})[0]",
-                "        for u in range(total):",
-                f"            for j in range({width}):",
-                "                result[owner[u], j] += found[u, j]",
+                f"    found = group_{g}({given})[0]",
+                "    for u in range(total):",
+                f"        for j in range({width}):",
+                "            result[owner[u], j] += found[u, j]",
             ]
             at += 2
-        lines += ["        return 0", "    except Exception:", "        return 1"]
-        return "\n".join(lines)
+        # No try: numba's leaves Python's error set after an exception of an Op in object mode.
+        return "\n".join([*lines, "    return 1"])
 
 
 _UNITS = """\
-        total = 0
-        for i in range(n):
-            total += table[pointers + rows[i] + 1] - table[pointers + rows[i]]
-        units = np.empty(total, dtype=np.int64)
-        owner = np.empty(total, dtype=np.int64)
-        their_rows = np.empty(total, dtype=np.int64)
-        their_outputs = np.empty((total, {n_values}))
-        u = 0
-        for i in range(n):
-            for k in range(table[pointers + rows[i]], table[pointers + rows[i] + 1]):
-                units[u] = table[members + k]
-                owner[u] = i
-                their_rows[u] = rows[i]
-                their_outputs[u] = outputs[i]
-                u += 1
+    total = 0
+    for i in range(n):
+        total += table[pointers + rows[i] + 1] - table[pointers + rows[i]]
+    units = np.empty(total, dtype=np.int64)
+    owner = np.empty(total, dtype=np.int64)
+    their_rows = np.empty(total, dtype=np.int64)
+    their_outputs = np.empty((total, {n_values}))
+    u = 0
+    for i in range(n):
+        for k in range(table[pointers + rows[i]], table[pointers + rows[i] + 1]):
+            units[u] = table[members + k]
+            owner[u] = i
+            their_rows[u] = rows[i]
+            their_outputs[u] = outputs[i]
+            u += 1
 """

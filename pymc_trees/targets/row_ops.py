@@ -8,20 +8,10 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.builders import OpFromGraph
 from pytensor.graph.basic import Variable
-from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar import basic as scalars
-from pytensor.tensor.basic import (
-    Alloc,
-    ARange,
-    Join,
-    MakeVector,
-    ScalarFromTensor,
-    TensorFromScalar,
-)
+from pytensor.tensor.basic import Alloc, ARange, Join
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
-from pytensor.tensor.math import All
 from pytensor.tensor.shape import Reshape, Shape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
@@ -39,9 +29,10 @@ def _common(reader: Reader, variables: list[Variable]) -> tuple[int, Variable | 
     return first.axis, first.index
 
 
-def _inputs(reader, variables, axis, index):
+def _inputs(reader, variables, axis, index, full=False):
     return [
-        reader.read(v).var if v in reader.seeing else reader.take(v, axis, index) for v in variables
+        reader.read(v).var if v in reader.seeing else reader.take(v, axis, index, full)
+        for v in variables
     ]
 
 
@@ -106,7 +97,9 @@ def _join(op: Join, reader, var):
     axis, index = _common(reader, node.inputs)
     if op.axis == axis:
         raise NotRowwiseError(f"{op} along the rows")
-    return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)
+    # a Join does not broadcast: every part needs its entry for each row
+    parts = _inputs(reader, node.inputs, axis, index, full=True)
+    return Aligned(_again(op, parts, node, var), axis, index)
 
 
 @read_op.register
@@ -205,38 +198,3 @@ def _blockwise(op: Blockwise, reader, var):
     if axis >= op.batch_ndim(node):
         raise NotRowwiseError(f"{op} over the rows")
     return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)
-
-
-@read_op.register
-def _checked(op: CheckAndRaise, reader, var):
-    """A check of parameters: where it fails the likelihood of the unit is 0."""
-    value, *conditions = var.owner.inputs
-    if value not in reader.seeing:
-        raise NotRowwiseError(f"{op} of something that does not see the forest")
-    found = reader.read(value)
-    for condition in _conjuncts(conditions):
-        if condition in reader.seeing:
-            reader.conditions.append(reader.read(condition))
-        else:
-            holds = reader.take(condition, -1, None)
-            everywhere = pt.all(holds) if holds.ndim else holds
-            found = Aligned(
-                pt.switch(everywhere, found.var, -np.inf).astype(found.var.dtype),
-                found.axis,
-                found.index,
-            )
-    return found
-
-
-def _conjuncts(conditions):
-    """Conditions that together say what one condition says."""
-    for condition in conditions:
-        op = condition.owner.op if condition.owner else None
-        if isinstance(op, All | MakeVector | ScalarFromTensor | TensorFromScalar):
-            yield from _conjuncts(condition.owner.inputs)
-        elif isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.AND):
-            yield from _conjuncts(condition.owner.inputs)
-        elif isinstance(op, DimShuffle) and condition.owner.inputs[0].ndim == 0:
-            yield from _conjuncts(condition.owner.inputs)
-        else:
-            yield condition

@@ -18,10 +18,10 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.traversal import graph_inputs
-from pytensor.raise_op import CheckAndRaise
 
 from pymc_trees.targets.affine import passes_through
 from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.terms import Term, log_indicator
 
 
 class NotRowwiseError(Exception):
@@ -75,8 +75,6 @@ class Reader:
     rows: Variable = field(default_factory=lambda: pt.lvector("rows"))
     units: Variable = field(default_factory=lambda: pt.lvector("units"))
     free: list[FreeInput] = field(default_factory=list)
-    conditions: list[Aligned] = field(default_factory=list)
-    """What must hold for a unit to have a positive likelihood."""
     memo: dict = field(default_factory=dict)
     indices: list[Variable] = field(default_factory=list)
     """Indices of rows met so far."""
@@ -87,15 +85,20 @@ class Reader:
             return Aligned(self.some_outputs, 0)
         if var not in self.memo:
             inner = passes_through(var)
-            if inner is not None and not isinstance(var.owner.op, CheckAndRaise):
+            if inner is not None:
                 self.memo[var] = self.read(inner)
             else:
                 self.memo[var] = read_op(var.owner.op, self, var)
         return self.memo[var]
 
-    def take(self, var: Variable, axis: int, index: Variable | None) -> Variable:
-        """Expression that does not see the forest, at the units when it has an entry for each."""
-        known = self.known_now(var)
+    def take(
+        self, var: Variable, axis: int, index: Variable | None, full: bool = False
+    ) -> Variable:
+        """Expression that does not see the forest, at the units when it has an entry for each.
+
+        With ``full`` it keeps an entry for each; otherwise one number may stand for all.
+        """
+        known = None if full else self.known_now(var)
         narrow = all(b or k == axis for k, b in enumerate(var.type.broadcastable))
         if narrow and known is not None and known.size and (known == known.flat[0]).all():
             # one number for all rows, such as that no count is negative: checks of it fall away
@@ -150,15 +153,21 @@ def read_op(op: Op, reader: Reader, var: Variable) -> Aligned:
     raise NotRowwiseError(str(op))
 
 
-def read_rows(term: Variable, outputs: Variable) -> UnitTerm:
+def read_rows(term: Term, outputs: Variable) -> list[UnitTerm]:
     """Cut the log-likelihood of single units out of a term.
 
     Parameters
     ----------
-    term : variable
-        Log-likelihood whose entries are to be added up.
+    term : Term
+        Summand of the log-likelihood.
     outputs : (n, K) variable
         The forest's outputs, an input of it.
+
+    Returns
+    -------
+    units : list of UnitTerm
+        One for the term and the conditions that speak of its units, and one for each condition
+        that speaks of others: of the rows, say, where the term takes them by an index.
 
     Raises
     ------
@@ -169,18 +178,22 @@ def read_rows(term: Variable, outputs: Variable) -> UnitTerm:
     if n == 1:
         raise NotRowwiseError("a single row")  # broadcasting would look like alignment
     some = pt.tensor("some_outputs", dtype="float64", shape=(None, n_values))
-    reader = Reader(outputs, dependent_on([term], outputs), some)
-    found = reader.read(term)
+    reader = Reader(outputs, dependent_on([term.value, *term.conditions], outputs), some)
+    found = reader.read(term.value)
     value = sum_units(found)
-    for condition in reader.conditions:
-        if condition.index is not found.index:
-            raise NotRowwiseError("a condition on other rows")
-        others = [k for k in range(condition.var.ndim) if k != condition.axis]
-        holds = pt.all(condition.var, axis=others) if others else condition.var
-        value = pt.switch(holds, value, -np.inf)
-    return UnitTerm(
+    others = []
+    for condition in term.conditions:
+        holds = reader.read(condition)
+        if holds.index is not found.index:
+            others += read_rows(log_indicator(condition), outputs)
+            continue
+        across = [k for k in range(holds.var.ndim) if k != holds.axis]
+        everywhere = pt.all(holds.var, axis=across) if across else holds.var
+        value = pt.switch(everywhere, value, -np.inf)
+    unit = UnitTerm(
         value.astype("float64"), some, reader.rows, reader.units, found.index, reader.free
     )
+    return [unit, *others]
 
 
 def sum_units(found: Aligned) -> Variable:

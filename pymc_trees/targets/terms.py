@@ -1,31 +1,110 @@
 """Log-likelihood terms of a model that see a forest, as functions of its outputs."""
 
+from dataclasses import dataclass, field
+
+import numpy as np
 import pymc as pm
-from pytensor.graph.basic import Variable
+import pytensor.tensor as pt
+from pytensor.compile.builders import OpFromGraph
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import toposort
+from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalars
-from pytensor.tensor.elemwise import Elemwise
-from pytensor.tensor.math import Sum
+from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import All, Sum
 
 from pymc_trees.targets.affine import passes_through
 from pymc_trees.targets.graph import ForestGraph, dependent_on, open_forest
 
 
-def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Variable], Variable]:
+@dataclass
+class Term:
+    """A summand of the log-likelihood."""
+
+    value: Variable
+    """Its entries are to be added up."""
+    conditions: list[Variable] = field(default_factory=list)
+    """Where an entry of these is false the likelihood is 0."""
+
+
+def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], Variable]:
     """Every summand of the model's log-probability that sees a forest.
 
     Observed variables, Potentials and unobserved variables alike, Jacobians included.
 
     Returns
     -------
-    terms : list of variables
-        Their sum over all entries is the log-likelihood of the forest, but for a constant.
+    terms : list of Term
+        Together the log-likelihood of the forest, but for a constant.
     outputs : (n, K) matrix variable
         The forest's outputs, an input of the terms.
     """
     seen = [*graph.terms, *graph.potentials]
-    terms, outputs = open_forest(model, graph, model.logp(vars=seen, sum=False))
-    seeing = dependent_on(terms, outputs)
-    return [s for term in terms for s in _summands(term, seeing)], outputs
+    whole, outputs = open_forest(model, graph, model.logp(vars=seen, sum=False))
+    terms = []
+    for one in whole:
+        value, conditions = _without_checks(one, outputs)
+        parts = [Term(v) for v in _summands(value, dependent_on([value], outputs))]
+        if parts:
+            parts[0].conditions = conditions
+        terms += parts or [log_indicator(c) for c in conditions]
+    return terms, outputs
+
+
+def log_indicator(condition: Variable) -> Term:
+    """Term of a condition alone: 0 where it holds, else -inf."""
+    return Term(pt.switch(condition, 0.0, -np.inf))
+
+
+def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[Variable]]:
+    """A term with the checks taken out that see the forest, and what they check of it.
+
+    A check that fails leaves no likelihood, whatever becomes of the checked number afterwards: a
+    minus sign must not make infinity of it. What a check says of other variables than the forest
+    is -inf in its place, as PyMC has it.
+    """
+    conditions: list[Variable] = []
+    while True:
+        seeing = dependent_on([term, *conditions], outputs)
+        found = (n for n in toposort([term, *conditions]) if _checks(n) and n.outputs[0] in seeing)
+        node = next(found, None)
+        if node is None:
+            return term, conditions
+        if isinstance(node.op, OpFromGraph):
+            inside = node.op.fgraph.bind(node.inputs)
+            replaced = dict(zip(node.outputs, inside, strict=True))
+        else:
+            value, *checked = node.inputs
+            for condition in _conjuncts(checked):
+                if condition in seeing:
+                    conditions.append(condition)
+                else:
+                    safe = pt.switch(pt.all(condition), value, -np.inf)
+                    value = safe.astype(value.type.dtype)
+            replaced = {node.outputs[0]: value}
+        term, *conditions = clone_replace([term, *conditions], replaced, rebuild_strict=False)
+
+
+def _checks(node: Apply) -> bool:
+    if isinstance(node.op, OpFromGraph):
+        return any(_checks(inner) for inner in node.op.fgraph.apply_nodes)
+    return isinstance(node.op, CheckAndRaise)
+
+
+def _conjuncts(conditions):
+    """Conditions that together say what one condition says."""
+    for condition in conditions:
+        op = condition.owner.op if condition.owner else None
+        if isinstance(op, All | MakeVector | ScalarFromTensor | TensorFromScalar):
+            yield from _conjuncts(condition.owner.inputs)
+        elif isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.AND):
+            yield from _conjuncts(condition.owner.inputs)
+        elif isinstance(op, DimShuffle) and condition.owner.inputs[0].ndim == 0:
+            yield from _conjuncts(condition.owner.inputs)
+        else:
+            yield condition
 
 
 def _summands(term: Variable, seeing: set[Variable]) -> list[Variable]:

@@ -8,8 +8,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numba import carray, cfunc
-from pytensor.compile.mode import get_mode
-from pytensor.gradient import NullTypeGradError, grad
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import toposort
@@ -17,38 +15,47 @@ from pytensor.graph.traversal import toposort
 from pymc_trees.core.leaves.whole import make_whole
 from pymc_trees.targets.compiled import Settings, read_settings
 from pymc_trees.targets.graph import compile_values, dependent_on, read_graph
-from pymc_trees.targets.native import SIGNATURE, UnitData, pack, read_free
+from pymc_trees.targets.native import (
+    SIGNATURE,
+    UnitData,
+    first_that_compiles,
+    pack,
+    read_free,
+)
+from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
 
 @dataclass
 class WholeFunction:
-    """Native function of all outputs; ``direction`` is a second half of them, if any."""
+    """Native function of all outputs; ``direction`` is a second half of them, if any.
+
+    It is the first of ``choices``, matrices of one shape, that can be compiled.
+    """
 
     outputs: Variable
     direction: Variable | None
     free: list[Variable]
-    result: Variable
+    choices: list[Variable]
     _compiled: Any = None
 
     @property
     def address(self) -> int:
         """Where the compiled function is."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            self._compiled = first_that_compiles(self._compile, self.choices)
         return self._compiled.address
 
     def __getstate__(self):
         """Without the compiled function, which belongs to one process."""
         return {**self.__dict__, "_compiled": None}
 
-    def _compile(self):
+    def _compile(self, result):
         halves = [v for v in (self.outputs, self.direction) if v is not None]
         function = pytensor.function(
             [*halves, *self.free],
-            [self.result],
-            # a parameter out of bounds makes the likelihood 0 instead of raising an error
-            mode=get_mode("NUMBA").including("local_check_parameter_to_ninf_switch"),
+            [result],
+            mode="NUMBA",
             on_unused_input="ignore",
             trust_input=True,
         )
@@ -57,21 +64,18 @@ class WholeFunction:
             [*(f"outputs[{h * n}:{(h + 1) * n}]" for h in range(len(halves)))]
             + read_free(self.free, 1)[0]
         )
-        rows, columns = self.result.type.shape
+        rows, columns = result.type.shape
         source = f"""
 def evaluate(n, rows, outputs, table, data, result):
-    try:
-        outputs = carray(outputs, (n, {k}), np.float64)
-        result = carray(result, ({rows}, {columns}), np.float64)
-        table = carray(table, (1 << 40,), np.int64)
-        data = carray(data, (table[0],), np.float64)
-        found = function({given})[0]
-        for i in range({rows}):
-            for j in range({columns}):
-                result[i, j] = found[i, j]
-        return 0
-    except Exception:
-        return 1
+    outputs = carray(outputs, (n, {k}), np.float64)
+    result = carray(result, ({rows}, {columns}), np.float64)
+    table = carray(table, (1 << 40,), np.int64)
+    data = carray(data, (table[0],), np.float64)
+    found = function({given})[0]
+    for i in range({rows}):
+        for j in range({columns}):
+            result[i, j] = found[i, j]
+    return 1
 """
         names = {"np": np, "carray": carray, "function": function.vm.jit_fn}
         exec(compile(source, "<likelihood of a forest>", "exec"), names)
@@ -95,15 +99,21 @@ class WholeTarget:
         op = forest.owner.op
         self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
         terms, outputs = likelihood_terms(model, read_graph(model, forest))
-        total = pt.add(pt.constant(0.0), *(term.sum() for term in terms)).astype("float64")
+        total = pt.add(pt.constant(0.0), *(term.value.sum() for term in terms))
+        for condition in (c for term in terms for c in term.conditions):
+            total = pt.switch(pt.all(condition), total, -np.inf)
+        total = total.astype("float64")
         total, expressions, free = _cut_free(total, outputs)
         direction = outputs.type("direction")
-        gradient = _grad(total, outputs)
-        product = _grad((gradient * direction).sum(), outputs)
+        gradient = slope(total, outputs)
+        product = slope((gradient * direction).sum(), outputs)
         fixed = outputs.type.shape
-        self.value = WholeFunction(outputs, None, free, pt.specify_shape(total[None, None], (1, 1)))
-        self.gradient = WholeFunction(outputs, None, free, pt.specify_shape(gradient, fixed))
-        self.product = WholeFunction(outputs, direction, free, pt.specify_shape(product, fixed))
+        total = pt.specify_shape(total[None, None], (1, 1))
+        gradient, product = (pt.specify_shape(v, fixed) for v in (gradient, product))
+        none = pt.zeros(fixed)
+        self.value = WholeFunction(outputs, None, free, [total])
+        self.gradient = WholeFunction(outputs, None, free, [gradient, none])
+        self.product = WholeFunction(outputs, direction, free, [product, none])
         settings = read_settings(model, forest)
         self._function, self._names = compile_values(model, [*settings, *expressions], [outputs])
         self._n_settings = len(settings)
@@ -168,10 +178,3 @@ def _tensors(var):
     elif var.owner:
         for v in var.owner.inputs:
             yield from _tensors(v)
-
-
-def _grad(total, outputs):
-    try:
-        return grad(total, outputs, disconnected_inputs="ignore")
-    except (NotImplementedError, NullTypeGradError):
-        return pt.zeros_like(outputs)

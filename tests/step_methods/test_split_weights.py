@@ -107,6 +107,26 @@ def test_the_prior_is_recovered(concentration):
     assert abs(away((np.exp(log_weights) ** 2).mean(axis=1), second)) < 5
 
 
+def test_the_concentration_of_weights_that_underflow():
+    """Its log-density speaks of log weights, which a sparse Dirichlet has far below -745."""
+    with pm.Model() as model:
+        theta = pm.Uniform("theta", 0, 1)
+        pm.Dirichlet("weights", np.ones(3) * theta / 3)
+    logp = model.compile_logp(vars=[model["weights"]], mode="NUMBA")
+    value, found, exact = np.array([1500.0, -700.0]), [], []
+    full = np.append(value, -value.sum())
+    log_weights = special.log_softmax(full)
+    assert np.exp(log_weights).min() == 0.0
+    for t in (0.1, 0.4):
+        point = {"theta_interval__": special.logit(t), "weights_simplex__": value}
+        found.append(float(logp(point)))
+        # by the logs of gamma functions, the density, and the Jacobian, which theta does not enter
+        exact.append(
+            special.gammaln(t) - 3 * special.gammaln(t / 3) + (t / 3 - 1) * log_weights.sum()
+        )
+    np.testing.assert_allclose(found[1] - found[0], exact[1] - exact[0], rtol=1e-9)
+
+
 def test_assigned_by_itself(caplog):
     X, y = step_data(25)
     caplog.set_level("INFO")
@@ -120,13 +140,15 @@ def test_assigned_by_itself(caplog):
     assert "NUTS: [theta]" in caplog.text
 
 
-@pytest.mark.parametrize("other", ["Multinomial", "power", "two uses", "nothing"])
+@pytest.mark.parametrize("other", ["Multinomial", "power", "two uses", "alpha", "nothing"])
 def test_left_to_nuts_when_it_is_more_than_split_weights(other):
     X, y = step_data(25)
     with pm.Model() as model:
         weights = pm.Dirichlet("weights", np.ones(2))
         used = weights**2 if other == "power" else weights
-        if other != "nothing":
+        if other == "alpha":
+            pmt.BART("mu", X, y, m=3, alpha=weights[0], max_nodes=147)
+        elif other != "nothing":
             leaf = pmt.NormalLeaf(0.0, weights[0]) if other == "two uses" else None
             pmt.BART("mu", X, y, m=3, split_prior=used, leaf=leaf, max_nodes=147)
         if other == "Multinomial":

@@ -46,10 +46,31 @@ ROWWISE = {
     "censored Weibull": lambda mu: pm.Censored(
         "y", pm.Weibull.dist(1.5, pm.math.exp(mu)), None, np.full(N, 3.0), observed=CLASSES + 1.0
     ),
+    "censored Gamma": lambda mu: pm.Censored(
+        "y", pm.Gamma.dist(pm.math.exp(mu), 1.0), None, np.full(N, 3.0), observed=CLASSES + 1.0
+    ),
+    "truncated Gamma": lambda mu: pm.Truncated(
+        "y", pm.Gamma.dist(pm.math.exp(mu), 1.0), upper=4.0, observed=CLASSES + 1.0
+    ),
     "OrderedLogistic": lambda mu: pm.OrderedLogistic(
         "y", eta=mu, cutpoints=np.array([-1.0, 1.0]), observed=CLASSES
     ),
     "Categorical": lambda mu: pm.Categorical("y", logit_p=three(mu), observed=CLASSES),
+    "reference category": lambda mu: pm.Categorical(
+        "y", logit_p=pt.stack([mu, pt.zeros(N)], axis=1), observed=CLASSES % 2
+    ),
+    "reference category, joined": lambda mu: pm.Multinomial(
+        "y",
+        n=5,
+        p=pm.math.softmax(pt.concatenate([three(mu), np.zeros((N, 1))], axis=1), axis=1),
+        observed=np.array([[1, 2, 1, 1]] * N),
+    ),
+    "reference category of groups": lambda mu: pm.Multinomial(
+        "y",
+        n=1,
+        p=pm.math.softmax(pt.stack([mu[GROUPS], pt.ones(20)], axis=1), axis=1),
+        observed=np.eye(2)[np.arange(20) % 2],
+    ),
     "Multinomial": lambda mu: pm.Multinomial(
         "y", n=5, p=pm.math.softmax(three(mu), axis=1), observed=np.array([[1, 2, 2]] * N)
     ),
@@ -135,7 +156,7 @@ def native(target, rows, outputs, seen):
 def interpreted(target, rows, outputs, seen):
     """The same without compilation, for row-wise terms without an index."""
     total, at = np.zeros(len(rows)), 1
-    for group, result in zip(target.value.groups, target.value.results, strict=True):
+    for group, result in zip(target.value.groups, target.value.choices[0], strict=True):
         free = []
         for variable in group.free:
             start, stop, *shape = seen.table[at : at + 2 + variable.ndim]

@@ -5,7 +5,7 @@ The function has the C signature
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 
 ``outputs`` are (u, K) outputs of the forest at some rows, ``result`` receives a fixed count of
-numbers for each; what it returns is 0 unless something went wrong. Kernels know it by its address
+numbers for each; what it returns is 1, or 0 after an exception. Kernels know it by its address
 alone: they are not compiled anew for each likelihood.
 """
 
@@ -33,7 +33,7 @@ def _call(typing_context, address, n, rows, outputs, table, data, result):
 @njit(cache=True)
 def call_native(address, n, rows, outputs, table, data, result):
     """Call a native likelihood for ``rows[:n]`` with the outputs ``outputs[:n]``."""
-    failed = _call(
+    done = _call(
         address,
         n,
         rows.ctypes.data,
@@ -42,8 +42,8 @@ def call_native(address, n, rows, outputs, table, data, result):
         data.ctypes.data,
         result.ctypes.data,
     )
-    if failed != 0:
+    if done != 1:
         raise RuntimeError(
             "The likelihood of the forest could not be evaluated: an exception was raised inside "
-            "the model's log-probability."
+            "the model's log-probability, and reported above."
         )

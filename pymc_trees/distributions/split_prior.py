@@ -1,0 +1,125 @@
+"""Split weights as a forest takes them: numbers, model data, or random variables."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
+from pytensor.raise_op import Assert
+from pytensor.tensor.random.type import RandomType
+
+from pymc_trees.distributions.numbers import real_array
+
+LEAST = 1e-300
+"""Weight below which a column that is not excluded does not fall."""
+
+
+def read_split_prior(split_prior, p: int, names=None) -> tuple[Variable, np.ndarray | str]:
+    """Split weights of the p columns, checked as far as they are known.
+
+    Numbers and model data say by a 0 which columns are excluded. Which ones cannot change with the
+    data: a forest is encoded with the leaves that they leave nothing to split. A random weight that
+    underflows to 0 excludes nothing, since it must not close nodes that the prior can split.
+
+    Parameters
+    ----------
+    split_prior : array, Mapping, TensorVariable or None
+        As `Forest` takes it.
+    p : int
+        Columns of X.
+    names : sequence of str, optional
+        Their names.
+
+    Returns
+    -------
+    weights : (p,) TensorVariable
+        Not necessarily normalised; 0 for excluded columns.
+    stamp : array or str
+        What a forest's fingerprint is to know of them.
+    """
+    if isinstance(split_prior, Variable):
+        if split_prior.ndim != 1:
+            raise ValueError("split_prior must be a vector with one weight per column of X.")
+        if split_prior.type.shape[0] not in (None, p):
+            raise ValueError(
+                f"split_prior has {split_prior.type.shape[0]} weights, but X has {p} columns: give "
+                "one weight each."
+            )
+        now = present_numbers(split_prior)
+        if now is None:
+            return pt.maximum(split_prior, LEAST), "unknown"
+        weights = _normalised(now, p)
+        if any(isinstance(v, SharedVariable) for v in graph_inputs([split_prior])):
+            return _replaceable(split_prior.astype("float64"), weights > 0)
+    else:
+        weights = _normalised(_by_column(split_prior, p, names), p)
+    return pt.constant(weights), weights
+
+
+def present_numbers(variable: Variable) -> np.ndarray | None:
+    """What constants and model data make of an expression at present; None if it is random."""
+    if isinstance(variable, Constant):
+        return np.asarray(variable.data)
+    for root in graph_inputs([variable]):
+        known = isinstance(root, Constant | SharedVariable)
+        if not known or isinstance(root.type, RandomType):
+            return None
+    return np.asarray(variable.eval(mode="FAST_COMPILE"))
+
+
+def _by_column(split_prior, p, names):
+    if split_prior is None:
+        return np.ones(p)
+    if isinstance(split_prior, Mapping):
+        if names is None:
+            raise ValueError(
+                f"split_prior={dict(split_prior)} is by column name, but X is no frame: give "
+                "one weight for each column."
+            )
+        unknown = [key for key in split_prior if key not in names]
+        if unknown:
+            raise ValueError(
+                f"split_prior names the columns {unknown}, which X does not have: they are "
+                f"{list(names)}."
+            )
+        return [split_prior.get(name, 1.0) for name in names]
+    return split_prior
+
+
+def _normalised(split_prior, p):
+    try:
+        weights = real_array(split_prior)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"split_prior must hold numbers only ({error}).") from error
+    if weights.shape != (p,):
+        raise ValueError(
+            f"split_prior has shape {weights.shape}, but X has {p} columns: give one weight each."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
+        raise ValueError(
+            "split_prior must hold finite weights of at least 0, not all 0; 0 excludes a column."
+        )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        scaled = weights / weights.max()
+        total = scaled.sum()
+    else:
+        scaled = weights
+    return np.where(weights > 0, np.maximum(scaled / total, LEAST), 0.0)
+
+
+def _replaceable(weights, included):
+    unchanged = Assert(
+        "split_prior: the weights must be finite, and 0 for the same columns as when the forest "
+        "was declared. To exclude others declare the model anew."
+    )
+    weights = unchanged(
+        weights,
+        pt.all(pt.eq(weights > 0, included)),
+        pt.all(weights >= 0),
+        pt.all(weights < np.inf),
+    )
+    return pt.switch(included, pt.maximum(weights / pt.max(weights), LEAST), 0.0), included
