@@ -95,6 +95,11 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
             self._handler(_signal.SIGINT, sys._getframe(1))
 
 
+def interrupts_wait() -> bool:
+    """Whether a context lasts in which interrupts are only noted."""
+    return _current is not None and not _in_other_thread()
+
+
 @contextmanager
 def answered_interrupts() -> Iterator[None]:
     """Context in which interrupts are answered as they come, whatever lasts around it."""

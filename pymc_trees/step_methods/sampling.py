@@ -1,35 +1,42 @@
 """`pymc.sample` of a model with trees, kept from interrupts but between two steps.
 
-One that arrives while numba compiles, loads or gives up a function can end the process, even later;
-one that arrives in PyMC's compiled log-probability may come out as a `SystemError`, and the draws
-made before would be lost. So they wait while `pymc.sample` prepares and finishes, and while the
-steps of an iteration are made.
+One that arrives while Python sends something to the process of a chain can leave a view of freed
+memory, with which this process ends at a later garbage collection; one that arrives in PyMC's
+compiled log-probability may come out as a `SystemError`, and the draws made before would be lost;
+and numba's compiler calls Python functions that must not raise. So they wait while `pymc.sample`
+prepares and finishes, and while the steps of an iteration are made, but not while it waits for
+draws of other processes.
 """
 
 import functools
 import inspect
+import time
+from multiprocessing.connection import wait
 
 import pymc as pm
 import pymc.sampling.mcmc
+from pymc.sampling.parallel import ProcessAdapter
 from pymc.step_methods.compound import CompoundStep
 
-from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts
+from pymc_trees.core.interrupts import (
+    PATIENCE,
+    answered_interrupts,
+    deferred_interrupts,
+    interrupts_wait,
+)
 from pymc_trees.distributions.forest_rv import is_forest
 from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.split_weights import SplitWeights
-from pymc_trees.step_methods.too_large import LOOPS
 
 
 def defer_around_draws() -> None:
-    """Wrap `pymc.sample`, its loops and the loop over the steps of an iteration, once each."""
+    """Wrap `pymc.sample` and, in it, where draws are made or waited for, once each."""
     sample = _once(pymc.sampling.mcmc.sample, _prepare_and_finish)
     for module in (pm, pymc.sampling, pymc.sampling.mcmc):
         module.sample = sample
-    for name in LOOPS:
-        if hasattr(pymc.sampling.mcmc, name):
-            loop = _once(getattr(pymc.sampling.mcmc, name), _draw)
-            setattr(pymc.sampling.mcmc, name, loop)
+    pymc.sampling.mcmc._sample_many = _once(pymc.sampling.mcmc._sample_many, _draw)
+    ProcessAdapter.recv_draw = staticmethod(_once(ProcessAdapter.recv_draw, _receive))
     CompoundStep.step = _once(CompoundStep.step, _step)
 
 
@@ -61,6 +68,20 @@ def _draw(original):
             return original(*args, **kwargs)
 
     return loop
+
+
+def _receive(original):
+    def receive(processes, timeout=3600):
+        if interrupts_wait() and processes:
+            pipes = [process._msg_pipe for process in processes]
+            until = time.monotonic() + timeout
+            with deferred_interrupts() as held:
+                held.answer()
+                while not wait(pipes, PATIENCE) and time.monotonic() < until:
+                    held.answer()
+        return original(processes, timeout)
+
+    return receive
 
 
 def _step(original):
