@@ -15,6 +15,7 @@ import pymc_trees as pmt
 from pymc_trees.core.leaves.native import call_native
 from pymc_trees.targets.choose import read_target
 
+pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode")
 N = 4
 X = np.arange(N).reshape(-1, 1)
 
@@ -95,7 +96,6 @@ def test_a_second_derivative_without_code_as_a_whole():
     assert not call(target.product, both, seen, (N, 1)).any()
 
 
-@pytest.mark.filterwarnings("ignore:Numba will use object mode")
 def test_an_op_that_raises_an_error(monkeypatch):
     """The error is shown, and one of ours follows; Python itself goes on."""
     target, seen = read(lambda f: pm.Potential("y", -NotBelowZero()(f).sum()))

@@ -1,0 +1,195 @@
+"""Odd inputs of `Data`, `set_data` and `evaluate`."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pymc as pm
+import scipy.sparse
+from odd_table import FRAME, LEAF, Odd, X, Y, with_entry
+
+import pymc_trees as pmt
+
+MISSING = -(2.0**900)
+
+
+def data(said=None, holds=lambda v: True, X=X, name="X", **given):
+    """A row about `Data`: its value."""
+
+    def call():
+        with pm.Model():
+            return pmt.Data(name, X, **given).get_value()
+
+    return Odd(call, said, holds)
+
+
+def new(value, said=None, holds=lambda v: True, first=X, name="X", **given):
+    """A row about `set_data` after a first value."""
+
+    def call():
+        with pm.Model() as model:
+            pmt.Data("X", first)
+            pmt.set_data({name: value}, **given)
+            return model["X"].get_value()
+
+    return Odd(call, said, holds)
+
+
+IDS = pd.DataFrame({"a": ["1", "2", "3"]})
+CITY = pd.DataFrame({"a": ["x", "y", None]})
+NUMBERS = pd.DataFrame({"a": [0.5, 1.5, 2.5]})
+
+
+def codes(*wanted):
+    """Whether the value is a column of these codes."""
+    return lambda v: np.array_equal(v[:, 0], wanted)
+
+
+DATA = {
+    "vector": data(r"X .*two-dimensional", X=X[:, 0]),
+    "scalar": data(r"X .*two-dimensional", X=1.0),
+    "None": data(r"X ", X=None),
+    "text": data(r"X .*numbers", X=np.array([["a"]])),
+    "complex": data(r"X .*numbers", X=X + 1j),
+    "infinite": data(r"X .*infinite", X=with_entry(X, np.inf)),
+    "sparse": data(r"X .*toarray", X=scipy.sparse.csr_array(X)),
+    "lazy frame": data(r"X .*collect", X=pl.DataFrame({"a": [1.0]}).lazy()),
+    "dates": data(r"X .*'a'", X=pd.DataFrame({"a": pd.date_range("2020-01-01", periods=3)})),
+    "intervals": data(r"X .*'a'", X=pd.DataFrame({"a": pd.interval_range(0, 3)})),
+    "repeated names": data(r"X .*repeated", X=pd.DataFrame(X, columns=["a", "a"])),
+    "no columns": data(r"X .*no columns", X=X[:, :0]),
+    "split_rules a number": data(r"split_rules=5", split_rules=5),
+    "split_rules unknown": data(r"split_rules.*'sets'", split_rules="sets"),
+    "split_rules of no column": data(r"split_rules.*'c'", X=FRAME, split_rules={"c": "subset"}),
+    "levels missing everywhere": data(
+        r"X.*missing in every row", X=pd.DataFrame({"a": pd.Series([None] * 3, dtype="string")})
+    ),
+    "dims one": data(r"dim", dims=("row",)),
+    "masked": data(
+        X=np.ma.masked_array([[1.0], [2.0]], [[False], [True]]), holds=codes(1.0, MISSING)
+    ),
+    "NaN": data(X=[[1.0], [np.nan]], holds=codes(1.0, MISSING)),
+    "empty text is a level": data(X=pd.DataFrame({"a": ["", "x"]}), holds=codes(0.0, 1.0)),
+    "categories never used": data(
+        X=pd.DataFrame({"a": pd.Categorical(["y", "x"], ["w", "x", "y"])}), holds=codes(1.0, 0.0)
+    ),
+    "ordered categories": data(
+        X=pd.DataFrame({"a": pd.Categorical(["lo", "hi"], ["lo", "hi"], ordered=True)}),
+        holds=codes(0.0, 1.0),
+    ),
+    "nullable integers": data(
+        X=pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), holds=codes(1.0, MISSING)
+    ),
+    "nullable bools": data(
+        X=pd.DataFrame({"a": pd.array([True, None], dtype="boolean")}),
+        holds=codes(1.0, MISSING),
+    ),
+    "polars enum": data(
+        X=pl.DataFrame({"a": pl.Series(["v", "u"], dtype=pl.Enum(["u", "v"]))}),
+        holds=lambda v: sorted(v[:, 0]) == [0.0, 1.0],
+    ),
+    "big integers": data(X=np.array([[2**62], [1]]), holds=codes(2.0**62, 1.0)),
+    "negative zero": data(X=[[-0.0], [0.0]]),
+}
+
+SET_DATA = {
+    "another width": new(X[:, :1], r"X has 1 columns.*2"),
+    "a vector": new(X[:, 0], r"X .*two-dimensional"),
+    "infinite": new(with_entry(X, np.inf), r"X .*infinite"),
+    "text": new(np.array([["a", "b"]]), r"X, column 0,.*numeric.*'a'"),
+    "sparse": new(scipy.sparse.csr_array(X), r"X .*toarray"),
+    "lazy frame": new(pl.DataFrame({"a": [1.0]}).lazy(), r"X .*collect"),
+    "unknown variable": new(X, r"Z", name="Z"),
+    "text for numbers": new(CITY, r"X, column 'a',.*numeric.*'x'", first=NUMBERS),
+    "columns unknown": new(pd.DataFrame({"b": [1.0]}), r"X.*'a'.*'b'", first=NUMBERS),
+    "columns repeated": new(
+        pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), r"X.*repeated", first=NUMBERS
+    ),
+    "columns in another order": new(
+        pd.DataFrame({"b": [7.0], "a": [5.0]}),
+        holds=codes(5.0),
+        first=pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
+    ),
+    "masked": new(np.ma.masked_array([[1.0, 2.0]], [[True, False]]), holds=codes(MISSING)),
+    "NaN": new([[np.nan, 1.0]], holds=codes(MISSING)),
+    "no rows": new(X[:0], holds=lambda v: v.shape == (0, 2)),
+    "levels as they are": new(IDS, holds=codes(0, 1, 2), first=IDS),
+    "levels in an object array": new(
+        np.array([["1"], ["3"]], dtype=object), holds=codes(0, 2), first=IDS
+    ),
+    "levels in a text array": new(np.array([["2"], ["3"]]), holds=codes(1, 2), first=IDS),
+    "ids as categories": new(IDS.astype("category"), holds=codes(0, 1, 2), first=IDS),
+    "ids as integers": new(pd.DataFrame({"a": [1, 2, 3]}), holds=codes(0, 1, 2), first=IDS),
+    "ids as floats": new(pd.DataFrame({"a": [1.0, 2.0]}), holds=codes(0, 1), first=IDS),
+    "ids as floats that are none": new(
+        pd.DataFrame({"a": [1.0, 2.5]}), holds=codes(0, MISSING), first=IDS
+    ),
+    "ids with blanks": new(pd.DataFrame({"a": ["1 ", "2"]}), holds=codes(MISSING, 1), first=IDS),
+    "ids written in another way": new(
+        pd.DataFrame({"a": [1, 2]}), r"'a'.*'01'.*1.*type", first=pd.DataFrame({"a": ["01", "2"]})
+    ),
+    "ids as categories of integers": new(
+        pd.DataFrame({"a": pd.Categorical([1, 2])}), holds=codes(0, 1), first=IDS
+    ),
+    "one level unseen": new(
+        pd.DataFrame({"a": ["x", "new"]}), holds=codes(0.0, MISSING), first=CITY
+    ),
+    "a level missing": new(pd.DataFrame({"a": ["y", None]}), holds=codes(1.0, MISSING), first=CITY),
+}
+
+BY_RULE = {"X": np.array([[3.0], [7.0], [9.0]]), "split_rules": "subset"}
+
+
+def _levels_of_numbers(value):
+    with pm.Model() as model:
+        pmt.Data("X", **BY_RULE)
+        pmt.set_data({"X": value})
+        return model["X"].get_value()
+
+
+SET_DATA |= {
+    "integer levels as integers": Odd(lambda: _levels_of_numbers([[7], [3]]), holds=codes(1, 0)),
+    "integer levels as text": Odd(
+        lambda: _levels_of_numbers(pd.DataFrame({"a": ["7", "3"]})), holds=codes(1, 0)
+    ),
+}
+
+
+def _evaluate(X_new, **given):
+    with pm.Model():
+        trees = pmt.Forest("trees", X, m=2, leaf=LEAF)
+        return pm.draw(pmt.evaluate(trees, X_new, **given), random_seed=1)
+
+
+def _evaluate_frame(X_new):
+    with pm.Model():
+        trees = pmt.Forest("trees", FRAME, m=2, leaf=LEAF)
+        return pm.draw(pmt.evaluate(trees, X_new), random_seed=1)
+
+
+def _of(variable):
+    with pm.Model():
+        return pmt.evaluate(variable(), X)
+
+
+EVALUATE = {
+    "not a variable": Odd(lambda: pmt.evaluate(3, X), r"forest must be.*pymc_trees.Forest"),
+    "a normal variable": Odd(lambda: _of(lambda: pm.Normal("z")), r"forest must be"),
+    "the function": Odd(lambda: _of(lambda: pmt.BART("mu", X, Y, m=2)), r"forest must be.*_forest"),
+    "another width": Odd(lambda: _evaluate(X[:, :1]), r"X .*columns"),
+    "a vector": Odd(lambda: _evaluate(X[:, 0]), r"X .*two-dimensional"),
+    "text": Odd(lambda: _evaluate(np.array([["a", "b"]])), r"X, column 0,.*numeric.*'a'"),
+    "infinite": Odd(lambda: _evaluate(with_entry(X, np.inf)), r"X .*infinite"),
+    "sparse": Odd(lambda: _evaluate(scipy.sparse.csr_array(X)), r"X .*toarray"),
+    "None": Odd(lambda: _evaluate(None), r"X "),
+    "NaN": Odd(lambda: _evaluate(with_entry(X, np.nan)), holds=lambda f: np.isfinite(f).all()),
+    "masked": Odd(
+        lambda: _evaluate(np.ma.masked_array(X, X > 0.5)), holds=lambda f: np.isfinite(f).all()
+    ),
+    "no rows": Odd(lambda: _evaluate(X[:0]), holds=lambda f: f.shape == (0,)),
+    "one row": Odd(lambda: _evaluate(X[:1]), holds=lambda f: f.shape == (1,)),
+    "far outside": Odd(lambda: _evaluate(X * 1e300), holds=lambda f: np.isfinite(f).all()),
+    "levels in another order of columns": Odd(
+        lambda: _evaluate_frame(FRAME[["b", "a"]]), holds=lambda f: f.shape == (20,)
+    ),
+    "a frame that lacks a column": Odd(lambda: _evaluate_frame(FRAME[["a"]]), r"X.*lacks.*'b'"),
+}
