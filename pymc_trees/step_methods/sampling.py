@@ -1,16 +1,16 @@
 """`pymc.sample` of a model with trees, kept from interrupts but between two steps.
 
-One that arrives while Python sends something to the process of a chain can leave a view of freed
-memory, with which this process ends at a later garbage collection; one that arrives in PyMC's
-compiled log-probability may come out as a `SystemError`, and the draws made before would be lost;
-and numba's compiler calls Python functions that must not raise. So they wait while `pymc.sample`
-prepares and finishes, and while the steps of an iteration are made, but not while it waits for
-draws of other processes.
+One that arrives in PyMC's compiled log-probability may come out as a `SystemError`, and the draws
+made before would be lost; and numba's compiler calls Python functions that must not raise. So they
+wait while `pymc.sample` prepares and finishes, and while the steps of an iteration are made, but
+not while it waits for draws of other processes. Those have got the interrupt as well and may have
+ended, so that sending to them fails.
 """
 
 import functools
 import inspect
 import time
+import traceback
 from multiprocessing.connection import wait
 
 import pymc as pm
@@ -36,6 +36,7 @@ def defer_around_draws() -> None:
     for module in (pm, pymc.sampling, pymc.sampling.mcmc):
         module.sample = sample
     pymc.sampling.mcmc._sample_many = _once(pymc.sampling.mcmc._sample_many, _draw)
+    ProcessAdapter._send = _once(ProcessAdapter._send, _send)
     ProcessAdapter.recv_draw = staticmethod(_once(ProcessAdapter.recv_draw, _receive))
     CompoundStep.step = _once(CompoundStep.step, _step)
 
@@ -72,16 +73,45 @@ def _draw(original):
 
 def _receive(original):
     def receive(processes, timeout=3600):
-        if interrupts_wait() and processes:
-            pipes = [process._msg_pipe for process in processes]
-            until = time.monotonic() + timeout
-            with deferred_interrupts() as held:
+        if not interrupts_wait() or not processes:
+            return original(processes, timeout)
+        pipes = [process._msg_pipe for process in processes]
+        until = time.monotonic() + timeout
+        with deferred_interrupts() as held:
+            held.answer()
+            while not wait(pipes, PATIENCE) and time.monotonic() < until:
                 held.answer()
-                while not wait(pipes, PATIENCE) and time.monotonic() < until:
-                    held.answer()
-        return original(processes, timeout)
+            try:
+                return original(processes, timeout)
+            except (EOFError, OSError):
+                held.answer()
+                raise
 
     return receive
+
+
+def _send(original):
+    def send(self, message, *args):
+        if not interrupts_wait():
+            return original(self, message, *args)
+        with deferred_interrupts() as held:
+            try:
+                return original(self, message, *args)
+            except Exception as error:
+                # Python 3.12.1 crashes when what the frames hold is left to garbage collection
+                # (python/cpython issue 111049).
+                _clear_frames(error)
+                if message != "abort":  # where it would leave other processes behind
+                    held.answer()
+                raise
+
+    return send
+
+
+def _clear_frames(error):
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def _step(original):
