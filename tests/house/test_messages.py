@@ -41,18 +41,6 @@ def pieces(text: str) -> list[str]:
     return [piece.strip() for piece in re.findall(r"\*\*`([^`]+)`\*\*", text)]
 
 
-def constants(trees) -> dict[str, set[str]]:
-    """Texts that any name of the package is given."""
-    found: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                text = text_of(node.value)
-                if text:
-                    found.setdefault(node.targets[0].id, set()).add(text)
-    return found
-
-
 def text_of(node) -> str:
     """Text of an expression with … for each value put in; "" where there is no text at all."""
     if isinstance(node, ast.Constant):
@@ -64,10 +52,50 @@ def text_of(node) -> str:
     return ""
 
 
+def _grouped(pairs) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, node in pairs:
+        found.setdefault(name, set()).add(text_of(node))
+    return {name: texts - {""} for name, texts in found.items()}
+
+
+def assigned(tree) -> dict[str, set[str]]:
+    """Texts that each name of a file is given."""
+    return _grouped(
+        (node.targets[0].id, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    )
+
+
+def returned(trees) -> dict[str, set[str]]:
+    """Texts that each function of the package gives back."""
+    return _grouped(
+        (function.name, node.value)
+        for tree in trees
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return)
+    )
+
+
 def messages() -> dict[str, list[str]]:
     """Messages of the package, and the places that make them."""
     trees = {path: ast.parse(path.read_text()) for path in (ROOT / "pymc_trees").rglob("*.py")}
-    named = constants(trees.values())
+    given_back = returned(trees.values())
+    names = {path: assigned(tree) for path, tree in trees.items()}
+    constants = {k: v for found in names.values() for k, v in found.items() if k.isupper()}
+
+    def texts_of(path, node) -> set[str]:
+        if isinstance(node, ast.IfExp):
+            return texts_of(path, node.body) | texts_of(path, node.orelse)
+        if isinstance(node, ast.Name):
+            return names[path].get(node.id, set()) | constants.get(node.id, set())
+        if isinstance(node, ast.Call):
+            return given_back.get(ast.unparse(node.func).split(".")[-1], set())
+        return {text_of(node)} - {""}
+
     found: dict[str, list[str]] = {}
     for path, tree in sorted(trees.items()):
         for node in ast.walk(tree):
@@ -77,10 +105,7 @@ def messages() -> dict[str, list[str]]:
             if not (maker in MAKERS or maker.endswith(("Error", "Warning"))) or maker in INTERNAL:
                 continue
             place = f"{path.relative_to(ROOT)}:{node.lineno}"
-            texts = {text_of(argument) for argument in node.args} - {""}
-            for argument in node.args:
-                if isinstance(argument, ast.Name):
-                    texts |= named.get(argument.id, set())
+            texts = set().union(*(texts_of(path, argument) for argument in node.args))
             # A severity ("error"), and what only puts other messages together, are none.
             ours = {text for text in texts if re.search(r"\w+ ", text)}
             for text in ours if texts else {f"(no text to be read: {ast.unparse(node)})"}:
