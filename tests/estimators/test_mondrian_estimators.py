@@ -27,6 +27,7 @@ FORESTS = [pmt.MondrianForestClassifier, pmt.MondrianForestRegressor]
 )
 # scikit-learn warns of checks that are skipped, and the checks of what they try.
 @pytest.mark.filterwarnings("default")
+@pytest.mark.versions
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

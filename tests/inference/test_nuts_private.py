@@ -12,6 +12,8 @@ from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPote
 
 from pymc_trees.inference.nuts import Density, run_chain, start_chain
 
+pytestmark = pytest.mark.versions
+
 SD = np.array([1.0, 3.0, 0.2])
 
 

@@ -52,7 +52,7 @@ def fitted(quick_compile):
     return model, idata, pred
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.versions)])
 def test_a_new_process_predicts_the_same(fitted, packed, tmp_path):
     _, idata, pred = fitted
     encoding = {"/posterior": {"mu_forest": PACKED, "mu": PACKED}} if packed else None
