@@ -8,8 +8,8 @@ import cloudpickle
 import joblib
 import numpy as np
 
-from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.inference.local import LocalChain, visit, warm_up
+from pymc_trees.inference.processes import given_out
 from pymc_trees.inference.soft_posterior import SoftPosterior
 
 _POSTERIORS: dict[str, SoftPosterior] = {}
@@ -54,6 +54,4 @@ class Runner:
             return [run_task(self.posterior, task) for task in tasks]
         work = joblib.delayed(_work)
         parallel = joblib.Parallel(n_jobs=self.cores, batch_size=1, return_as="generator")
-        with deferred_interrupts():  # joblib cannot give up processes it is just starting
-            results = parallel(work(self.pickled, self.digest, task) for task in tasks)
-        return list(results)
+        return list(given_out(parallel, (work(self.pickled, self.digest, task) for task in tasks)))

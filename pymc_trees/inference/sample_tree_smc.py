@@ -9,7 +9,6 @@ import pymc as pm
 import xarray as xr
 from rich.progress import track
 
-from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.ancestors import SCHEMES
 from pymc_trees.core.samplers.expansion import EXPANSIONS
 from pymc_trees.core.samplers.particle_growth import FULL
@@ -18,6 +17,7 @@ from pymc_trees.core.samplers.top_down import LOST, UNFINISHED
 from pymc_trees.core.samplers.weights import log_sum_exp
 from pymc_trees.distributions.capacity import too_small
 from pymc_trees.inference.islands import COMBINATIONS, choose_draws
+from pymc_trees.inference.processes import given_out
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.settings import check_number, check_seed, check_share
 from pymc_trees.inference.smc_statistics import smc_statistics
@@ -190,8 +190,7 @@ def _run(generators, problem, settings, cores, progressbar, forest) -> list[Isla
     work = joblib.delayed(run_island)
     found: list[Island] = []
     try:
-        with deferred_interrupts():  # joblib cannot give up processes it is just starting
-            results = parallel(work(rng, problem, settings) for rng in generators)
+        results = given_out(parallel, (work(rng, problem, settings) for rng in generators))
         shown = track(
             results,
             "Top-down SMC",
