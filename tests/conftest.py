@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import zlib
 from pathlib import Path
@@ -29,6 +30,9 @@ def _use_empty_caches() -> None:
 
 
 _use_empty_caches()
+
+# A process started in the background ignores interrupts; those of the tests are to be answered.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -90,7 +90,7 @@ BAD = {
     "m fraction": ({"m": 2.5}, r"m=2.5.*whole number"),
     "m bool": ({"m": True}, r"m=True.*whole number"),
     "m None": ({"m": None}, r"m=None.*whole number"),
-    "m large": ({"m": 10**6}, r"m=1000000: .* nodes.* bytes.*max_nodes"),
+    "m large": ({"m": 10**6}, r"m=1000000, max_nodes=.*one draw .*B.*fewer"),
     "m text": ({"m": "5"}, r"m='5'.*whole number"),
     "n_cuts text": ({"n_cuts": "5"}, r"n_cuts='5'.*whole number"),
     "max_nodes text": ({"max_nodes": "500"}, r"max_nodes='500'.*whole number"),
