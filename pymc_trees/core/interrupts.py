@@ -12,9 +12,8 @@ import _signal  # `signal` wraps the same functions in enumerations, which takes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
@@ -98,24 +97,6 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
 def interrupts_wait() -> bool:
     """Whether a context lasts in which interrupts are only noted."""
     return _current is not None and not _in_other_thread()
-
-
-@contextmanager
-def answered_interrupts() -> Iterator[None]:
-    """Context in which interrupts are answered as they come, whatever lasts around it."""
-    global _current
-    held = None if _in_other_thread() else _current
-    if held is None:
-        yield
-        return
-    held.answer()
-    _current = None
-    _signal.signal(_signal.SIGINT, held._handler)
-    try:
-        yield
-    finally:
-        _current = held
-        _signal.signal(_signal.SIGINT, held._note)
 
 
 def _forget() -> None:

@@ -1,9 +1,9 @@
 """`pymc.sample` of a model with trees, kept from interrupts but between two steps.
 
-One that arrives in PyMC's compiled log-probability may come out as a `SystemError`, and the draws
-made before would be lost; and numba's compiler calls Python functions that must not raise. So they
-wait while `pymc.sample` prepares and finishes, and while the steps of an iteration are made, but
-not while it waits for draws of other processes. Those have got the interrupt as well and may have
+One that arrives in PyMC's compiled log-probability, or while a draw is recorded, may come out as a
+`SystemError`, and the draws made before would be lost; and numba's compiler calls Python functions
+that must not raise. So they wait all the time, and are answered between two iterations, and while
+`pymc.sample` waits for draws of other processes. Those have got the interrupt as well and may have
 ended, so that sending to them fails.
 """
 
@@ -11,6 +11,7 @@ import functools
 import inspect
 import time
 import traceback
+from contextlib import closing
 from multiprocessing.connection import wait
 
 import pymc as pm
@@ -18,12 +19,7 @@ import pymc.sampling.mcmc
 from pymc.sampling.parallel import ProcessAdapter
 from pymc.step_methods.compound import CompoundStep
 
-from pymc_trees.core.interrupts import (
-    PATIENCE,
-    answered_interrupts,
-    deferred_interrupts,
-    interrupts_wait,
-)
+from pymc_trees.core.interrupts import PATIENCE, deferred_interrupts, interrupts_wait
 from pymc_trees.distributions.forest_rv import is_forest
 from pymc_trees.distributions.soft_tree_rv import is_soft_tree
 from pymc_trees.step_methods.base import ForestStep
@@ -35,7 +31,7 @@ def defer_around_draws() -> None:
     sample = _once(pymc.sampling.mcmc.sample, _prepare_and_finish)
     for module in (pm, pymc.sampling, pymc.sampling.mcmc):
         module.sample = sample
-    pymc.sampling.mcmc._sample_many = _once(pymc.sampling.mcmc._sample_many, _draw)
+    pymc.sampling.mcmc._iter_sample = _once(pymc.sampling.mcmc._iter_sample, _iterate)
     ProcessAdapter._send = _once(ProcessAdapter._send, _send)
     ProcessAdapter.recv_draw = staticmethod(_once(ProcessAdapter.recv_draw, _receive))
     CompoundStep.step = _once(CompoundStep.step, _step)
@@ -63,12 +59,16 @@ def _prepare_and_finish(original):
     return sample
 
 
-def _draw(original):
-    def loop(*args, **kwargs):
-        with answered_interrupts():
-            return original(*args, **kwargs)
+def _iterate(original):
+    def iterate(*args, **kwargs):
+        with closing(original(*args, **kwargs)) as iterations:
+            for stats in iterations:
+                if interrupts_wait():
+                    with deferred_interrupts() as held:
+                        held.answer()
+                yield stats
 
-    return loop
+    return iterate
 
 
 def _receive(original):

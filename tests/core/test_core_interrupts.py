@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts, run_apart
+from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 
 
 def interrupt():
@@ -163,25 +163,6 @@ def test_a_call_apart_goes_on_when_the_handler_raises_nothing(handler):
     cease = np.zeros(1, dtype=bool)
     assert run_apart(work, cease) == "result"
     assert len(handler) == 1 and not cease[0]
-
-
-def test_an_inner_part_can_answer_interrupts_as_they_come():
-    before, reached = signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
-        with answered_interrupts():
-            assert signal.getsignal(signal.SIGINT) is before
-            with deferred_interrupts():
-                interrupt()
-                reached.append("deferred within")
-            raise AssertionError("not answered")
-    assert reached and signal.getsignal(signal.SIGINT) is before
-    with deferred_interrupts():
-        with pytest.raises(KeyboardInterrupt):
-            interrupt()
-            with answered_interrupts():  # what was noted is answered on entering
-                raise AssertionError("not answered")
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
