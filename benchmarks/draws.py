@@ -1,10 +1,10 @@
 """Draws of many models as digests: does a change of the code leave every draw as it was?
 
-``python -m benchmarks.draws record FILE`` runs the models and writes a digest of each one's draws;
-``python -m benchmarks.draws compare FILE`` runs them again and names those that differ, bit for bit.
+``python -m benchmarks.draws record FILE`` runs the models and writes a digest of each one's draws,
+``python -m benchmarks.draws compare FILE`` runs them again and names those that differ, bit by bit.
 Both on one machine, with one set of installed packages: other versions of those round differently.
-No model but DCC-Tree has a parameter for NUTS: PyTensor compiles with `fastmath`, so that its last
-bits depend on what was compiled before and what was read from a cache.
+PyTensor runs without `fastmath`: with it, last bits depend on what was compiled before, and on what
+was read from a cache.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 
 import pymc_trees as pmt
@@ -153,10 +154,20 @@ def _tree_smc():
         options = {"proposal": "optimal", "random_seed": 3, "progressbar": False, "cores": 1}
         idata = pmt.sample_tree_smc(60, islands=2, **options)
     found = {name: idata.posterior[name] for name in idata.posterior}
-    return {k: v for k, v in found.items() if not k.endswith("_forest")} | {
-        "attrs": np.array([idata.posterior.attrs[k] for k in sorted(idata.posterior.attrs)
-                           if "evidence" in k], dtype=float)
-    } | {"model": np.array(len(model.free_RVs))}
+    return (
+        {k: v for k, v in found.items() if not k.endswith("_forest")}
+        | {
+            "attrs": np.array(
+                [
+                    idata.posterior.attrs[k]
+                    for k in sorted(idata.posterior.attrs)
+                    if "evidence" in k
+                ],
+                dtype=float,
+            )
+        }
+        | {"model": np.array(len(model.free_RVs))}
+    )
 
 
 def _dcc():
@@ -166,8 +177,16 @@ def _dcc():
         sigma = pm.HalfNormal("sigma", 1.0)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
         idata = pmt.sample_dcc(
-            4, 20, 2, local_draws=10, tune=40, initial_trees=6, threshold=2, max_active=4,
-            random_seed=3, progressbar=False,
+            4,
+            20,
+            2,
+            local_draws=10,
+            tune=40,
+            initial_trees=6,
+            threshold=2,
+            max_active=4,
+            random_seed=3,
+            progressbar=False,
         )
     return {name: idata.posterior[name] for name in idata.posterior if name in ("mu", "sigma")}
 
@@ -229,6 +248,7 @@ def main():
     given = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
+    pytensor.config.numba__fastmath = False
     known = json.loads(given.file.read_text()) if given.what == "compare" else {}
     made = {}
     for name in given.only:

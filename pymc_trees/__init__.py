@@ -14,7 +14,7 @@ _HOMES = {
     "CGM": "step_methods.cgm",
     "Hybrid": "step_methods.hybrid",
     "DCCTree": "step_methods.dcc_tree",
-    "Data": "distributions.data",
+    "Data": "distributions.data.variables",
     "DecisionTree": "distributions.decision_tree",
     "DirichletLeaf": "distributions.leaves",
     "Forest": "distributions.forest",
@@ -29,13 +29,13 @@ _HOMES = {
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "check_draws": "posterior.check_draws",
-    "evaluate": "distributions.evaluation",
+    "evaluate": "distributions.ops.evaluation",
     "plot_predictive_densities": "plots.predictive_densities",
     "plot_soft_tree": "plots.soft_tree",
     "plot_topologies": "plots.soft_topologies",
-    "sample_dcc": "inference.sample_dcc",
-    "sample_tree_smc": "inference.sample_tree_smc",
-    "set_data": "distributions.data",
+    "sample_dcc": "inference.dcc.sample_dcc",
+    "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
+    "set_data": "distributions.data.variables",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -45,7 +45,7 @@ def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
     if not _HOMES[name].startswith("estimators."):
-        import_module("pymc_trees.step_methods")  # registers them
+        import_module("pymc_trees.hooks")  # registers them
     value = getattr(import_module(f"pymc_trees.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -5,22 +5,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.design import make_design
-from pymc_trees.core.forest.mixed import MISSING, from_prior
+from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.columns.mixed import MISSING, from_prior
 from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.backfitting import sweep
-from pymc_trees.core.samplers.bins import make_bins
-from pymc_trees.core.samplers.guided_sweep import guided_sweep
-from pymc_trees.core.samplers.optimal import make_look_ahead
-from pymc_trees.core.samplers.particle_sweep import particle_sweep
-from pymc_trees.core.samplers.particles import make_particles
-from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.particle_gibbs.surrogate_sweep import surrogate_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particles.optimal import make_look_ahead
+from pymc_trees.core.samplers.particles.particles import make_particles
+from pymc_trees.core.samplers.particles.proposals import PROPOSALS
+from pymc_trees.core.samplers.particles.resampling import SCHEMES
 
 CGM = np.array([0.25, 0.25, 0.4, 0.1])
 GROW_PRUNE = np.array([0.5, 0.5, 0.0, 0.0])
@@ -88,7 +88,7 @@ def make_setup(problem, leaf_name, m=1, data=True):
     trees = make_trees(m, max_nodes, n_values, n)
     if leaf_name == "normal":
         trees.values[:m] = problem.mean
-    trees.closed[:m] = not design.varies.any()
+    trees.unsplittable[:m] = not design.varies.any()
     prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)
     return Setup(trees, design, prior, leaf, make_workspace(max_nodes, n, n_stats))
 
@@ -288,7 +288,7 @@ def run_guided_sweeps(
     """As `run_particle_sweeps`, where leaf values do not integrate out."""
     m = trees.roots.size
     for s in range(draws):
-        if not guided_sweep(
+        if not surrogate_sweep(
             rng,
             trees,
             design,

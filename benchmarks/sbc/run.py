@@ -15,7 +15,7 @@ import pymc as pm
 from scipy import stats
 
 import pymc_trees as pmt
-from pymc_trees.distributions.forest_rv import is_forest
+from pymc_trees.distributions.ops.forest_rv import is_forest
 
 
 def steps_of(model, seed, move=pmt.CGM):

@@ -4,7 +4,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.data import register_data, training_inputs
+from pymc_trees.distributions.data.undo import all_or_nothing
+from pymc_trees.distributions.data.variables import register_data, training_inputs
 from pymc_trees.distributions.declaration import (
     check_fixed_choices,
     check_m,
@@ -12,10 +13,9 @@ from pymc_trees.distributions.declaration import (
     check_shape,
     default_leaf,
 )
-from pymc_trees.distributions.evaluation import evaluate
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves import NormalVectorLeaf
-from pymc_trees.distributions.undo import all_or_nothing
+from pymc_trees.distributions.ops.evaluation import evaluate
 
 
 def declare(name, X, Y, leaf, dims, shape=None, separate_trees=True, *, m, **settings):

@@ -19,9 +19,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.forest.fields import Layout
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
+from pymc_trees.core.value.fields import Layout
 
 
 def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
@@ -122,6 +122,19 @@ def _memory() -> float:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # no such question on this system
         return np.inf
+
+
+class ForestTooLargeError(RuntimeError):
+    """A forest needs more nodes than its variable has room for.
+
+    Attributes
+    ----------
+    idata : xarray.DataTree or None
+        What `pymc.sample` drew before, as after an interruption; the draws of tuning, when it got
+        no further, are in the group ``warmup_posterior``. None without any.
+    """
+
+    idata = None
 
 
 def too_small(name: str, layout: Layout) -> str:

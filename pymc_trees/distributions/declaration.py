@@ -4,14 +4,14 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.numbers import check_held, is_number, real_array
 from pymc_trees.distributions.leaves import (
     DirichletLeaf,
     NormalGammaLeaf,
     NormalLeaf,
     NormalVectorLeaf,
 )
-from pymc_trees.distributions.numbers import check_held, is_number, real_array
 
 MOST_CUTS = 65_534
 """Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""

@@ -4,14 +4,15 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous
 
-from pymc_trees.core.forest.fields import Layout
-from pymc_trees.core.forest.seal import fingerprint
+from pymc_trees.core.value.checksum import fingerprint
+from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
     check_memory,
     default_max_nodes,
     mondrian_max_nodes,
 )
-from pymc_trees.distributions.data import training_inputs
+from pymc_trees.distributions.data.schema import check_rules, kinds_of
+from pymc_trees.distributions.data.variables import training_inputs
 from pymc_trees.distributions.declaration import (
     as_tensor,
     check_depth_prior,
@@ -20,9 +21,8 @@ from pymc_trees.distributions.declaration import (
     check_ranges,
     make_grid,
 )
-from pymc_trees.distributions.forest_rv import ForestRV
 from pymc_trees.distributions.mondrian_prior import check_tree_prior
-from pymc_trees.distributions.schema import check_rules, kinds_of
+from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.split_prior import read_split_prior
 
 CACHE_FIT = 20_000

@@ -9,12 +9,12 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.dirichlet import DirichletData
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData
 from pymc_trees.core.leaves.normal_vector import NormalVectorPrior
-from pymc_trees.distributions.numbers import is_number
+from pymc_trees.distributions.data.numbers import is_number
 
 SMALLEST_SD = 1e-150
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.columns.mixed import MISSING
 
 DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
 """``alpha, beta`` of the front-ends, when nobody gave any."""

@@ -5,13 +5,13 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.soft.capacity import default_max_nodes
-from pymc_trees.distributions.data import Data, finite_inputs
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.undo import all_or_nothing
+from pymc_trees.distributions.data.variables import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
 from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
-from pymc_trees.distributions.numbers import is_number
-from pymc_trees.distributions.soft_evaluation import SoftEvaluate
-from pymc_trees.distributions.soft_tree_rv import SoftTree, declared
-from pymc_trees.distributions.undo import all_or_nothing
+from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
+from pymc_trees.distributions.ops.soft_tree_rv import SoftTree, declared
 
 
 def SoftDecisionTree(

@@ -10,7 +10,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import Assert
 from pytensor.tensor.random.type import RandomType
 
-from pymc_trees.distributions.numbers import real_array
+from pymc_trees.distributions.data.numbers import real_array
 
 LEAST = 1e-300
 """Weight below which a column that is not excluded does not fall."""

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from pymc_trees.core.mondrian.belief import Hierarchy, send_messages
-from pymc_trees.core.mondrian.leave_one_out import add_left_out
+from pymc_trees.core.mondrian.predict.belief import Hierarchy, send_messages
+from pymc_trees.core.mondrian.predict.leave_one_out import add_left_out
 from pymc_trees.core.mondrian.tree import ROOT, find_leaves
 
 _LEAST_SHARE = 1.0 / 1001.0

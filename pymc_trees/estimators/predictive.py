@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from pymc_trees.core.mondrian.belief import Messages, send_messages
-from pymc_trees.core.mondrian.empirical import add_moments_empirical, collect_empirical
-from pymc_trees.core.mondrian.mixture import add_moments, collect
-from pymc_trees.core.mondrian.mixture_law import by_row, draw, log_density
-from pymc_trees.core.mondrian.mixture_law import quantiles as quantile_kernel
+from pymc_trees.core.mondrian.predict.belief import Messages, send_messages
+from pymc_trees.core.mondrian.predict.empirical import add_moments_empirical, collect_empirical
+from pymc_trees.core.mondrian.predict.mixture import add_moments, collect
+from pymc_trees.core.mondrian.predict.mixture_distribution import by_row, draw, log_density
+from pymc_trees.core.mondrian.predict.mixture_distribution import quantiles as quantile_kernel
 from pymc_trees.estimators.checks import (
     MOST_LABEL,
     finite,

@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.distributions.forest_rv import is_forest
-from pymc_trees.distributions.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior import differences, soft_differences
 
 SAMPLE = ("chain", "draw")

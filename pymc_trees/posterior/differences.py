@@ -1,19 +1,19 @@
 """In what the model that made the draws of a forest differs from the one at hand.
 
-A seal says that a draw is none of this model's forests, and not why. The rest of the draw does, as
-far as the model's training rows contradict it.
+A checksum says that a draw is none of this model's forests, and not why. The rest of the draw does,
+as far as the model's training rows contradict it.
 """
 
 import numpy as np
 
-from pymc_trees.core.forest.fields import LEAF, UNUSED, Layout
-from pymc_trees.core.forest.seal import is_sealed
-from pymc_trees.core.forest.text import tree_starts
-from pymc_trees.core.forest.walk import Encoded, Node, expect, sent_left, walk
-from pymc_trees.distributions.forest_rv import N_DESIGN
+from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
+from pymc_trees.core.value.text import tree_starts
+from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN
 
 LARGEST_KIND = 2.0**32
-"""More than any split column; a seal of 52 bits is below it once in a million draws."""
+"""More than any split column; a checksum of 52 bits is below it once in a million draws."""
 
 ALTERED = "the draws were altered (for example rounded, or saved in another precision)"
 
@@ -26,7 +26,7 @@ def shape_of(rv) -> tuple[int, int]:
 def is_valid(rv, value: np.ndarray) -> bool:
     """Whether a value of the right shape is a forest of the model."""
     fingerprint = float(rv.owner.inputs[5].data)
-    return is_sealed(np.ascontiguousarray(value), rv.owner.op.layout.max_nodes, fingerprint)
+    return is_intact(np.ascontiguousarray(value), rv.owner.op.layout.max_nodes, fingerprint)
 
 
 def differing_sizes(rv, value: np.ndarray) -> str:
@@ -74,7 +74,7 @@ def _sizes_of(value) -> tuple[int, int] | None:
 
 
 def differing_settings(rv, values: list[np.ndarray]) -> str:
-    """What contradicts the model in some draws of the right shape, none of which is sealed."""
+    """What contradicts the model in some draws of the right shape, none of which is intact."""
     if is_rounded(values):
         return "they were altered, rounded to float32"
     if not all(np.isfinite(value).all() for value in values):

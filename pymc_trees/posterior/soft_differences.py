@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.fields import LEAF, UNUSED
-from pymc_trees.core.soft.encode import SPLIT, is_sealed, n_fields
-from pymc_trees.distributions.soft_tree_rv import fingerprint_of
+from pymc_trees.core.soft.encode import SPLIT, is_intact, n_fields
+from pymc_trees.core.value.fields import LEAF, UNUSED
+from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.posterior.differences import ALTERED, is_rounded
 
 
@@ -16,7 +16,7 @@ def shape_of(rv) -> tuple[int, int]:
 
 def is_valid(rv, value: np.ndarray) -> bool:
     """Whether a value of the right shape is a tree of the model."""
-    return is_sealed(np.ascontiguousarray(value), fingerprint_of(rv))
+    return is_intact(np.ascontiguousarray(value), fingerprint_of(rv))
 
 
 def differing_sizes(rv, value: np.ndarray) -> str:
@@ -34,7 +34,7 @@ def differing_sizes(rv, value: np.ndarray) -> str:
 
 
 def differing_settings(rv, values: list[np.ndarray]) -> str:
-    """What contradicts the model in some draws of the right shape, none of which is sealed."""
+    """What contradicts the model in some draws of the right shape, none of which is intact."""
     if is_rounded(values):
         return "they were altered, rounded to float32"
     if not all(np.isfinite(value).all() for value in values):

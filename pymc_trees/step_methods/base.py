@@ -9,8 +9,8 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 from pytensor.graph.traversal import ancestors
 
-from pymc_trees.distributions.forest_rv import is_forest
-from pymc_trees.step_methods.working import WorkingForest
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.targets.working import WorkingForest
 
 
 def forests_of(model: pm.Model, variables=None) -> list:

@@ -8,11 +8,11 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
-from pymc_trees.distributions.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.dcc import DCC, Settings
-from pymc_trees.inference.settings import check_settings
-from pymc_trees.inference.soft_model import check_inputs, read_model
-from pymc_trees.inference.soft_posterior import SoftPosterior
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.inference.dcc.dcc import DCC, Settings
+from pymc_trees.inference.dcc.settings import check_settings
+from pymc_trees.inference.dcc.soft_model import check_inputs, read_model
+from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
 
 @dataclass_state

@@ -5,8 +5,8 @@ from pymc.step_methods.compound import Competence
 
 from pymc_trees.step_methods.cgm import DEFAULT_MOVES
 from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
-from pymc_trees.step_methods.whole_trees import (
-    WholeTrees,
+from pymc_trees.step_methods.tree_redraw import (
+    TreeRedraw,
     check_batch,
     check_num_particles,
 )
@@ -96,7 +96,7 @@ class Hybrid(MetropolisStep):
         num_particles = check_num_particles(num_particles)
         self.batch = check_batch(batch)
         self.whole_trees = {
-            forest.name: WholeTrees(forest, num_particles, "optimal", "multinomial")
+            forest.name: TreeRedraw(forest, num_particles, "optimal", "multinomial")
             for forest in self.forests
         }
 

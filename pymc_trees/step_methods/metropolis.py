@@ -8,11 +8,11 @@ import numpy as np
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import MOVES
-from pymc_trees.core.samplers.backfitting import sweep
-from pymc_trees.core.samplers.whole_sweep import make_spare, whole_sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
 from pymc_trees.step_methods.sweep import SweepStep
 
-LONG = {"whole": 200_000, "laplace": 200_000}
+LONG = {"joint": 200_000, "rowwise": 200_000}
 """Rows times trees beyond which a sweep is a call that an interrupt cannot wait for."""
 LONG_CONJUGATE = 2_000_000
 
@@ -33,12 +33,12 @@ class MetropolisStep(SweepStep):
         accepted = np.zeros(len(MOVES), dtype=np.int64)
         arguments = (self.rng, trees, forest.design, prior, leaf)
         counters = (proposed, accepted)
-        if forest.target.kind == "whole":
+        if forest.target.kind == "joint":
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
             spare = make_spare(forest.layout)
             one_sweep = partial(
-                whole_sweep, *arguments, flat, self.move_weights, forest.work, spare, *counters
+                joint_sweep, *arguments, flat, self.move_weights, forest.work, spare, *counters
             )
         else:
             one_sweep = partial(sweep, *arguments, self.move_weights, forest.work, *counters)

@@ -1,12 +1,12 @@
 """`ParticleGibbs`: whole trees by conditional sequential Monte Carlo."""
 
-from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES
+from pymc_trees.arguments import check_choice
+from pymc_trees.core.samplers.particles.proposals import PROPOSALS
+from pymc_trees.core.samplers.particles.resampling import SCHEMES
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.step_methods.whole_trees import (
-    WholeTrees,
+from pymc_trees.step_methods.tree_redraw import (
+    TreeRedraw,
     check_batch,
-    check_choice,
     check_num_particles,
 )
 
@@ -100,7 +100,7 @@ class ParticleGibbs(SweepStep):
         check_choice("resampling", resampling, SCHEMES)
         self.batch = check_batch(batch)
         self.whole_trees = {
-            forest.name: WholeTrees(forest, num_particles, proposal, resampling)
+            forest.name: TreeRedraw(forest, num_particles, proposal, resampling)
             for forest in self.forests
         }
 

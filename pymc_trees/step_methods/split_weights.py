@@ -11,11 +11,11 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.basic import DirichletRV
 
-from pymc_trees.core.forest.fields import sizes
-from pymc_trees.core.forest.summary import column_choices_of
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.split_weights import draw_log_weights
-from pymc_trees.distributions.forest_rv import N_DESIGN, is_forest
+from pymc_trees.core.value.fields import sizes
+from pymc_trees.core.value.summary import column_choices_of
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN, is_forest
 from pymc_trees.targets.graph import compile_values
 
 

@@ -6,9 +6,8 @@ import pymc as pm
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
-from pymc_trees.distributions.capacity import too_small
+from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
-from pymc_trees.step_methods.too_large import ForestTooLargeError
 
 
 class SweepStep(ForestStep):

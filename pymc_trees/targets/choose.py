@@ -5,9 +5,9 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.targets.compiled import Target
 from pymc_trees.targets.graph import NotConjugateError
-from pymc_trees.targets.laplace import LaplaceTarget
-from pymc_trees.targets.rowwise import NotRowwiseError
-from pymc_trees.targets.whole import WholeTarget
+from pymc_trees.targets.joint import JointTarget
+from pymc_trees.targets.rowwise.reading import NotRowwiseError
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 NORMAL = ("normal", "normal_vector")
 """Kinds of leaves that any likelihood can have."""
@@ -34,7 +34,7 @@ def read_target(model: pm.Model, forest: Variable):
         if forest.owner.op.leaf not in NORMAL:
             raise
     try:
-        return LaplaceTarget(model, forest)
+        return RowwiseTarget(model, forest)
     except NotRowwiseError:
         pass
-    return WholeTarget(model, forest)
+    return JointTarget(model, forest)

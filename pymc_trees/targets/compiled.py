@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.distributions.forest_rv import N_DESIGN
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN
 from pymc_trees.targets.affine import Slope
 from pymc_trees.targets.conjugate import recognise
 from pymc_trees.targets.graph import compile_values

@@ -13,7 +13,7 @@ from pytensor.graph.utils import MissingInputError
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
-from pymc_trees.distributions.evaluation import Evaluate
+from pymc_trees.distributions.ops.evaluation import Evaluate
 
 
 class NotConjugateError(NotImplementedError):

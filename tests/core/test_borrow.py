@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.borrow import borrowed
+from pymc_trees.core.compile.borrow import borrowed
 
 
 class Inner(NamedTuple):

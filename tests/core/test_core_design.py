@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_trees.core.forest.design import (
+from pymc_trees.core.columns.design import (
     any_column_varies,
     column_range,
     column_varies,

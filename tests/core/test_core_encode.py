@@ -8,13 +8,13 @@ from chains import CGM, make_setup, weights_of
 from naive import slow
 from naive.laws import EVERY, MIXED
 
-from pymc_trees.core.forest.encode import decode, encode, fit_of
-from pymc_trees.core.forest.evaluate import evaluate
-from pymc_trees.core.forest.fields import LEAF, UNUSED, Layout, sizes
-from pymc_trees.core.forest.seal import compute_seal
-from pymc_trees.core.forest.summary import column_choices_of, summarise
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.value.checksum import compute_checksum
+from pymc_trees.core.value.encode import decode, encode, fit_of
+from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.core.value.fields import LEAF, UNUSED, Layout, sizes
+from pymc_trees.core.value.summary import column_choices_of, summarise
 
 STAMP = 12345.0
 M = 3
@@ -90,7 +90,7 @@ def test_round_trip_is_exact_to_the_bit(name, leaf, cache_fit, rng):
 
 
 def reseal(value, bench):
-    value[bench.max_nodes, 0] = compute_seal(value, bench.max_nodes, STAMP)
+    value[bench.max_nodes, 0] = compute_checksum(value, bench.max_nodes, STAMP)
     return value
 
 

@@ -1,10 +1,10 @@
-"""Sizes of the encoded value, as its specification states them, and the seal."""
+"""Sizes of the encoded value, as its specification states them, and the checksum."""
 
 import numpy as np
 import pytest
 
-from pymc_trees.core.forest.fields import BITS, CLOSED, Layout, sizes
-from pymc_trees.core.forest.seal import compute_seal, fingerprint, is_sealed
+from pymc_trees.core.value.checksum import compute_checksum, fingerprint, is_intact
+from pymc_trees.core.value.fields import BITS, UNSPLITTABLE, Layout, sizes
 
 
 @pytest.mark.parametrize("m, max_nodes", [(1, 1), (1, 3), (2, 52), (1, 103), (1, 105), (200, 4000)])
@@ -15,9 +15,9 @@ def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache
     layout = Layout(m, max_nodes, n_values, n_rows, cache_fit)
     # m binary trees of max_nodes nodes in all have (max_nodes + m) / 2 leaves at most.
     leaves = (max_nodes + m) // 2
-    assert BITS * layout.closed_words >= leaves > BITS * (layout.closed_words - 1)
+    assert BITS * layout.unsplittable_words >= leaves > BITS * (layout.unsplittable_words - 1)
     assert layout.fields == 1 + n_values
-    assert layout.fit_start == CLOSED + layout.closed_words
+    assert layout.fit_start == UNSPLITTABLE + layout.unsplittable_words
     rows, fields = layout.shape
     entries = layout.fit_start + (n_rows * n_values if cache_fit else 0)
     assert fields == layout.fields
@@ -32,41 +32,41 @@ def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache
     assert (kernel.fit_start, kernel.rows, kernel.cache_fit) == (layout.fit_start, rows, cache_fit)
 
 
-def sealed(rng, max_nodes=20):
+def intact(rng, max_nodes=20):
     value = rng.normal(size=(max_nodes + 13, 3))
-    value[max_nodes, 0] = compute_seal(value, max_nodes, 99.0)
+    value[max_nodes, 0] = compute_checksum(value, max_nodes, 99.0)
     return value
 
 
-def test_any_one_entry_changed_breaks_the_seal(rng):
+def test_any_one_entry_changed_breaks_the_checksum(rng):
     max_nodes = 20
-    value = sealed(rng)
-    assert is_sealed(value, max_nodes, 99.0)
+    value = intact(rng)
+    assert is_intact(value, max_nodes, 99.0)
     for _ in range(1000):
         changed = value.copy()
         place = tuple(rng.integers(0, changed.shape))
         kind = rng.integers(4)
         old = changed[place]
         changed[place] = [np.nextafter(old, np.inf), -old, 0.0, rng.normal()][kind]
-        assert not is_sealed(changed, max_nodes, 99.0), (place, kind)
+        assert not is_intact(changed, max_nodes, 99.0), (place, kind)
 
 
-def test_two_entries_exchanged_or_another_declaration_break_the_seal(rng):
+def test_two_entries_exchanged_or_another_declaration_break_the_checksum(rng):
     max_nodes = 20
-    value = sealed(rng)
-    assert not is_sealed(value, max_nodes, 98.0)
+    value = intact(rng)
+    assert not is_intact(value, max_nodes, 98.0)
     flat = value.reshape(-1)
     for _ in range(300):
         i, j = rng.choice(flat.size, 2, replace=False)
         changed = value.copy()
         changed.reshape(-1)[[i, j]] = flat[[j, i]]
-        assert not is_sealed(changed, max_nodes, 99.0), (i, j)
+        assert not is_intact(changed, max_nodes, 99.0), (i, j)
 
 
-def test_the_seal_is_a_whole_number_that_survives_float64(rng):
-    seals = {compute_seal(rng.normal(size=(6, 2)), 3, 1.0) for _ in range(500)}
-    assert len(seals) == 500
-    assert all(0 <= s < 2**52 and s == int(s) for s in seals)
+def test_the_checksum_is_a_whole_number_that_survives_float64(rng):
+    checksums = {compute_checksum(rng.normal(size=(6, 2)), 3, 1.0) for _ in range(500)}
+    assert len(checksums) == 500
+    assert all(0 <= s < 2**52 and s == int(s) for s in checksums)
 
 
 def test_fingerprint_sees_content_type_shape_and_settings():

@@ -11,7 +11,6 @@ from chains import CGM, make_setup
 from naive.laws import PROBLEMS
 from scipy import integrate, stats
 
-from pymc_trees.core.forest.encode import fit_of
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import (
     add_rows,
@@ -25,7 +24,8 @@ from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.value.encode import fit_of
 
 Y = np.array([-0.9, -0.2, -1.1, 1.2, 0.4, 1.3])
 LABELS = np.array([0, 2, 1, 1, 0, 1])

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
 from naive.laws import PROBLEMS
+from support.check_trees import check_trees
 from test_core_trees import assert_conserved
 
-from pymc_trees.core.forest.check_trees import check_trees
+from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
-from pymc_trees.core.samplers import conditional_smc as smc
-from pymc_trees.core.samplers.optimal import choose_columns
-from pymc_trees.core.samplers.particle_growth import FULL, grow_particle, is_waiting
-from pymc_trees.core.samplers.particle_sweep import particle_sweep, plant
-from pymc_trees.core.samplers.particles import start_particle
-from pymc_trees.core.samplers.tables import fill_root
+from pymc_trees.core.samplers.particle_gibbs import conditional_smc as smc
+from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep, plant
+from pymc_trees.core.samplers.particles.growth import FULL, grow_particle, is_waiting
+from pymc_trees.core.samplers.particles.optimal import choose_columns
+from pymc_trees.core.samplers.particles.particles import start_particle
 
 OPTIONS = [("prior", 1.0, 100), ("empirical", 1.0, 100), ("optimal", 1.0, 100)]
 OPTIONS += [("optimal", 0.5, 100), ("optimal", 1.0, 2)]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_trees.core.forest.design import make_design
-from pymc_trees.core.forest.encode import log_column_probability
+from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.moves.census import Census, accepts, available_weight, choose_move, pick
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop, make_prior
+from pymc_trees.core.value.encode import log_column_probability
 
 DRAWS = 20_000
 # Column 0 constant in the first four rows, column 2 constant everywhere.

@@ -9,9 +9,9 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from pymc_trees.core.samplers.particles import make_particles, rearrange
-from pymc_trees.core.samplers.resampling import SCHEMES, inverse_cdf, resample_given_first
-from pymc_trees.core.samplers.weights import (
+from pymc_trees.core.samplers.particles.particles import make_particles, rearrange
+from pymc_trees.core.samplers.particles.resampling import SCHEMES, inverse_cdf, resample_given_first
+from pymc_trees.core.samplers.particles.weights import (
     effective_size,
     forced_move,
     log_sum_exp,

@@ -6,10 +6,10 @@ from chains import CGM, make_setup, run_chain
 from naive.laws import PROBLEMS
 from test_core_trees import assert_conserved, snapshot
 
-from pymc_trees.core.forest.encode import fit_of
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
+from pymc_trees.core.value.encode import fit_of
 
 
 def small(problem, m, room):

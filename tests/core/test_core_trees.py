@@ -11,7 +11,7 @@ from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.rows import rows_below, rows_of_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 
 def pool_of(trees):

@@ -6,27 +6,27 @@ import re
 
 import numpy as np
 import pytest
+from support.check import FORM_CHECKS, VALUE_CHECKS, check_value
+from support.check_trees import TREES_CHECKS, check_trees
 
-from pymc_trees.core.forest.check import FORM_CHECKS, VALUE_CHECKS, check_value
-from pymc_trees.core.forest.check_trees import TREES_CHECKS, check_trees
-from pymc_trees.core.forest.design import make_design
-from pymc_trees.core.forest.encode import encode, fit_of
-from pymc_trees.core.forest.fields import (
-    CLOSED,
-    LOG_COLUMNS,
-    LOG_CUTS,
-    SEAL,
-    UNUSED,
-    Layout,
-    sizes,
-)
-from pymc_trees.core.forest.seal import compute_seal, fingerprint
-from pymc_trees.core.forest.text import forest_text, tree_text
+from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.value.checksum import compute_checksum, fingerprint
+from pymc_trees.core.value.encode import encode, fit_of
+from pymc_trees.core.value.fields import (
+    CHECKSUM,
+    LOG_COLUMNS,
+    LOG_CUTS,
+    UNSPLITTABLE,
+    UNUSED,
+    Layout,
+    sizes,
+)
+from pymc_trees.core.value.text import forest_text, tree_text
 
 STAMP = fingerprint("a declaration")
 
@@ -76,7 +76,7 @@ class Chain:
         return check_value(value, self.X, self.layout, STAMP, self.grid, self.weights)
 
     def reseal(self):
-        self.certificate[SEAL] = compute_seal(self.value, self.layout.max_nodes, STAMP)
+        self.certificate[CHECKSUM] = compute_checksum(self.value, self.layout.max_nodes, STAMP)
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_what_the_samplers_make_passes_every_check(rng, n_cuts, weights):
 
 def test_rows_that_are_all_alike_close_a_leaf(rng):
     chain = Chain(rng, weights=(0.0, 0.5, 0.5), n_sweeps=400)
-    words = chain.certificate[CLOSED : CLOSED + chain.layout.closed_words]
-    assert words.sum() > 0, "no leaf was closed"
+    words = chain.certificate[UNSPLITTABLE : UNSPLITTABLE + chain.layout.unsplittable_words]
+    assert words.sum() > 0, "no leaf was unsplittable"
     assert chain.check() == []
 
 
@@ -157,8 +157,8 @@ def damage_leaf(chain):
 
 
 def damage_closed(chain):
-    word = int(chain.certificate[CLOSED])
-    chain.certificate[CLOSED] = float(word ^ 1)
+    word = int(chain.certificate[UNSPLITTABLE])
+    chain.certificate[UNSPLITTABLE] = float(word ^ 1)
 
 
 def damage_log_cuts(chain):
@@ -179,7 +179,7 @@ def damage_fit(chain):
         (damage_unused, "follows the last tree"),
         (damage_cut, r"not within \[min, max\)"),
         (damage_leaf, "leaf value is not finite"),
-        (damage_closed, "closed bits"),
+        (damage_closed, "unsplittable bits"),
         (damage_log_cuts, "log_cuts = "),
         (damage_log_columns, "log_columns = "),
         (damage_fit, "Training row 7: cached fit"),
@@ -189,10 +189,10 @@ def test_each_damage_is_named(chain, damage, sentence):
     damage(chain)
     chain.reseal()
     assert any(re.search(sentence, text) for text in chain.check())
-    assert not any("seal" in text for text in chain.check())
+    assert not any("checksum" in text for text in chain.check())
 
 
-def test_padding_and_seal_are_checked(rng):
+def test_padding_and_checksum_are_checked(rng):
     for m in (3, 4):  # the padding is empty for one parity
         chain = Chain(rng, m=m, n_sweeps=2)
         used = chain.layout.fit_start + chain.layout.n_rows
@@ -203,7 +203,7 @@ def test_padding_and_seal_are_checked(rng):
             break
     else:
         pytest.fail("no layout with padding was tried")
-    assert "seal does not match" in chain.check()[-1]
+    assert "checksum does not match" in chain.check()[-1]
 
 
 @pytest.mark.parametrize("column", [3.0, 0.5, np.inf])
@@ -239,7 +239,7 @@ def split_of_tree(chain):
         ("depth", leaf_of_tree, 1, "depth"),
         ("left", leaf_of_tree, 2, "has children"),
         ("count", leaf_of_tree, 1, "counts"),
-        ("closed", split_of_tree, 1, "closed is True"),
+        ("unsplittable", split_of_tree, 1, "unsplittable is True"),
         ("log_cut", split_of_tree, 0.1, "log_cut, log_column are not"),
         ("log_column", leaf_of_tree, 0.1, "log_cut, log_column are not"),
         ("values", leaf_of_tree, np.inf, "has the values"),

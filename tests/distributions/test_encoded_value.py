@@ -10,10 +10,10 @@ from pytensor.graph.replace import clone_replace
 from small_models import bart_model, forest_of, step_data
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.design import make_design
-from pymc_trees.core.forest.encode import decode
-from pymc_trees.core.forest.fields import sizes
+from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.value.encode import decode
+from pymc_trees.core.value.fields import sizes
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -83,10 +83,10 @@ def alterations(value, layout, rng):
         "leaf value": leaf * layout.fields + 1,
         "unused mark": unused * layout.fields,
         "unused field": unused * layout.fields + 1,
-        "seal": certificate,
+        "checksum": certificate,
         "log cuts": certificate + 1,
         "log columns": certificate + 2,
-        "closed leaves": certificate + 3,
+        "unsplittable leaves": certificate + 3,
         "fit": certificate + layout.fit_start,
         "padding": value.size - 1,
     }

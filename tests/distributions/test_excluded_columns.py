@@ -7,7 +7,7 @@ import pytest
 from small_models import forest_of, step_data
 
 import pymc_trees as pmt
-from pymc_trees.distributions.forest_rv import N_DESIGN
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(30, 3)

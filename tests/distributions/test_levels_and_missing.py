@@ -8,12 +8,12 @@ import pytest
 import twin
 import xarray as xr
 from small_models import FAST, forest_of
+from support.check import check_value
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.check import check_value
-from pymc_trees.core.forest.mixed import EVERY, MISSING
-from pymc_trees.core.forest.text import tree_text
-from pymc_trees.distributions.data import schema_of
+from pymc_trees.core.columns.mixed import EVERY, MISSING
+from pymc_trees.core.value.text import tree_text
+from pymc_trees.distributions.data.variables import schema_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 24
@@ -245,7 +245,7 @@ def test_unknown_split_weights_of_columns_of_levels():
 
 
 def test_text_of_rules():
-    from pymc_trees.core.forest.text import rule_text
+    from pymc_trees.core.value.text import rule_text
 
     names, levels = ["city", "wind"], [tuple(SORTED), None]
     shown = [
@@ -264,7 +264,7 @@ def test_text_of_rules():
 
 
 def test_two_kinds_of_rules_in_a_value_of_another_kind_are_refused():
-    """A value whose seal is right for another design is no forest of this one."""
+    """A value whose checksum is right for another design is no forest of this one."""
     model, other = model_of(frame()), model_of(frame(), split_rules={"city": "onehot"})
     value = pm.draw(model["mu_forest"], random_seed=1)
     assert np.isfinite(model.compile_logp(vars=[model["mu_forest"]])({"mu_forest": value}))

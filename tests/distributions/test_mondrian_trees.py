@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from scipy import stats
 from small_models import FAST, forest_of
+from support.check import check_value
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.check import check_value
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -111,7 +111,7 @@ def _latest(tree):
 
 
 def test_the_check_sees_wrong_times(rng):
-    from pymc_trees.core.forest.seal import compute_seal
+    from pymc_trees.core.value.checksum import compute_checksum
 
     X = design(rng)
     with pm.Model() as model:
@@ -124,7 +124,9 @@ def test_the_check_sees_wrong_times(rng):
         for change in (1e-3, -1.0, 100.0, np.nan):
             wrong = value.copy()
             wrong[1, 2] += change
-            wrong[layout.max_nodes].reshape(-1)[0] = compute_seal(wrong, layout.max_nodes, stamp)
+            wrong[layout.max_nodes].reshape(-1)[0] = compute_checksum(
+                wrong, layout.max_nodes, stamp
+            )
             assert any("time" in sentence for sentence in check_value(wrong, X, layout, stamp))
 
 

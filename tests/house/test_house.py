@@ -63,7 +63,7 @@ def test_kernels_are_compiled_with_the_cache_that_never_fails():
             r"^from numba import .*\bnjit\b|numba\.n?jit\b", path.read_text(), re.MULTILINE
         )
     }
-    assert plain == {"core/kernel_cache.py"}, "take njit from pymc_trees.core.kernel_cache"
+    assert plain == {"core/compile/cache.py"}, "take njit from pymc_trees.core.compile.cache"
 
 
 def test_import_contracts_hold():

@@ -6,11 +6,11 @@ from soft_models import classification, posterior_of, regression, scaled
 from soft_quadrature import log_evidence
 
 from pymc_trees.core.soft.evidence import estimate_evidence
-from pymc_trees.core.soft.neighbours import twigs
-from pymc_trees.inference import starts
-from pymc_trees.inference.dcc import DCC, Settings
-from pymc_trees.inference.local import visit, warm_up
-from pymc_trees.inference.starts import neighbour_start, plan_starts
+from pymc_trees.core.soft.neighbours import nogs
+from pymc_trees.inference.dcc import starts
+from pymc_trees.inference.dcc.dcc import DCC, Settings
+from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.starts import neighbour_start, plan_starts
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def test_what_is_not_of_the_new_split_is_taken_over(posterior, rng, monkeypatch)
     monkeypatch.setattr(starts, "REDRAWN", 0.0)
     states = prior_states(posterior, "SLL", rng, 1)
     q = neighbour_start(posterior, "SLSLL", [("SLL", states)], rng)
-    [twig] = twigs("SLSLL")
-    assert (twig.split, twig.leaf) == (1, 1)
+    [nog] = nogs("SLSLL")
+    assert (nog.split, nog.leaf) == (1, 1)
     sigma, *_, tau = states[0]  # one input: its weight is no parameter
     assert (q[0], q[4]) == (sigma, tau)
 

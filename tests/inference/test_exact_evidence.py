@@ -7,8 +7,8 @@ from scipy import special, stats
 from soft_models import leaf_shares, posterior_of, regression, scaled
 from soft_quadrature import log_evidence
 
-from pymc_trees.inference.dcc import DCC, Settings, Topology
-from pymc_trees.inference.local import visit, warm_up
+from pymc_trees.inference.dcc.dcc import DCC, Settings, Topology
+from pymc_trees.inference.dcc.local import visit, warm_up
 
 H = 0.05
 DRAWS = 150

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_trees.inference import local
-from pymc_trees.inference.nuts import NutsChain, Run
+from pymc_trees.inference.dcc import local
+from pymc_trees.inference.dcc.nuts import NutsChain, Run
 
 
 class Posterior:

@@ -1,4 +1,4 @@
-"""What `inference.nuts` uses of PyMC's private parts, pinned; and that the chains are right."""
+"""What `inference.dcc.nuts` uses of PyMC's private parts, pinned; and that the chains are right."""
 
 import inspect
 from dataclasses import fields
@@ -10,7 +10,7 @@ from pymc.step_methods.hmc.base_hmc import BaseHMC
 from pymc.step_methods.hmc.integration import CpuLeapfrogIntegrator
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState
 
-from pymc_trees.inference.nuts import Density, run_chain, start_chain
+from pymc_trees.inference.dcc.nuts import Density, run_chain, start_chain
 
 pytestmark = pytest.mark.versions
 

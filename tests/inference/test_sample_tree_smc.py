@@ -12,8 +12,8 @@ import xarray as xr
 from naive.laws import PROBLEMS, leaf_of
 
 import pymc_trees as pmt
-from pymc_trees.inference import sample_tree_smc as front
-from pymc_trees.inference.islands import choose_draws
+from pymc_trees.inference.tree_smc import sample_tree_smc as front
+from pymc_trees.inference.tree_smc.islands import choose_draws
 
 PROBLEM = PROBLEMS["three_columns"]
 TREE = {k: PROBLEM.prior[k] for k in ("alpha", "beta")}

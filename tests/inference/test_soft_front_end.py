@@ -13,7 +13,7 @@ from soft_models import classification, leaf_shares, regression, scaled
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.distributions.soft_tree_rv import fingerprint_of
+from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -228,7 +228,7 @@ def test_classes_out_of_range_are_refused():
         p = pmt.SoftDecisionTree("p", np.eye(3), leaf=pmt.DirichletLeaf(2, 2))
         pm.Categorical("y", p=p, observed=[0, 1, 2])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1"):
-        from pymc_trees.inference.soft_posterior import SoftPosterior
+        from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
         SoftPosterior(wrong)
 

@@ -116,13 +116,13 @@ LIKELIHOODS = {
     "poisson": (poisson, log_poisson),
     "logit": (logit, log_logit),
     "student": (student, log_student),
-    "laplace": (laplace, log_laplace),
+    "rowwise": (laplace, log_laplace),
     "flat": (flat, log_flat),
     "grouped": (grouped, log_grouped),
     "bounded": (bounded, log_bounded),
     "gamma_shape": (gamma_shape, log_gamma_shape),
 }
-SD = {"student": 2.0, "laplace": 1.5, "flat": 1.5}
+SD = {"student": 2.0, "rowwise": 1.5, "flat": 1.5}
 
 
 def model_of(problem, name, m=1):
@@ -144,7 +144,7 @@ def laplace_setup(problem, model, seed, m=1):
     """Arrays of a chain whose leaf model is the one that the step method would use."""
     setup = make_setup(problem, "normal", m=m)
     target = read_target(model, model["mu_forest"])
-    assert target.kind == "laplace"
+    assert target.kind == "rowwise"
     settings, seen = target.at(model.initial_point())
     fit = np.full((problem.n, 1), m * problem.mean)
     leaf, _ = target.leaf_data(settings, seen, fit, np.random.default_rng(seed))
@@ -189,7 +189,7 @@ CASES = [
     ("logit", "deep", "change_swap"),
     ("student", "gaps", "cgm"),
     ("student", "two_columns", "grow_prune"),
-    ("laplace", "gaps", "cgm"),
+    ("rowwise", "gaps", "cgm"),
     ("flat", "gaps", "cgm"),
     ("grouped", "gaps", "cgm"),
     ("bounded", "gaps", "cgm"),

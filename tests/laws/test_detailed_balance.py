@@ -19,21 +19,21 @@ from chains import CGM
 from naive import slow
 from numba import njit
 
-from pymc_trees.core.forest.design import (
+from pymc_trees.core.columns.design import (
     any_column_varies,
     column_range,
     make_design,
     partition_rows,
 )
 from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.encode import log_column_probability
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.metropolis import metropolis_move
+from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
+from pymc_trees.core.value.encode import log_column_probability
 
 Z = 5.5
 BASE = 16  # a node's rule is one digit: 0 for a leaf, else 1 + 7 column + cut
@@ -66,7 +66,7 @@ def set_tree(trees, word, length, design, weights, work):
         node = work.below[height]
         start, stop = work.start[node], work.stop[node]
         trees.count[node] = stop - start
-        trees.closed[node] = not any_column_varies(design, work.rows, start, stop)
+        trees.unsplittable[node] = not any_column_varies(design, work.rows, start, stop)
         if word[k] == 0:
             for i in range(start, stop):
                 trees.leaf_of[0, work.rows[i]] = node

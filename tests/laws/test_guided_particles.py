@@ -21,7 +21,7 @@ from test_any_likelihood import (
     problem_of,
 )
 
-from pymc_trees.core.leaves.cells import pack_rows
+from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
 
 Z = 5.5

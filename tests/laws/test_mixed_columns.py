@@ -20,9 +20,9 @@ from numba import njit
 from oracle import partition_prior
 from scipy import stats
 
-from pymc_trees.core.forest.mixed import EVERY as EVERY_CELL
-from pymc_trees.core.forest.mixed import MISSING
-from pymc_trees.core.forest.rules import draw_rule, log_rule
+from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.rules import draw_rule, log_rule
 
 Z = exact_posterior.Z
 

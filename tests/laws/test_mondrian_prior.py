@@ -29,8 +29,8 @@ from scipy import stats
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
-from pymc_trees.core.samplers.backfitting import sweep
-from pymc_trees.core.samplers.particle_sweep import particle_sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
 BATCHES = 60

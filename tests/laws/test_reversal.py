@@ -15,7 +15,7 @@ from chains import CGM, make_setup, weights_of
 from naive import slow
 from naive.laws import EVERY, PROBLEMS
 
-from pymc_trees.core.forest.design import any_column_varies
+from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.census import take_census
@@ -31,7 +31,7 @@ from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.draw import draw_tree
-from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
 MOVES = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
@@ -95,7 +95,7 @@ def test_the_census_counts_the_whole_tree(problem, rng):
         found, census = bench.counts(bench.root), bench.census
         assert census.open_leaves == len(found.open_leaves)
         assert census.splits == len(found.splits) == len(found.pairs) + (len(found.splits) > 0)
-        assert census.twigs == len(found.twigs)
+        assert census.nogs == len(found.nogs)
         assert census.n_nodes == len(slow.visits(bench.root, bench.cells))
 
 
@@ -126,23 +126,23 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                 log_there = math.log(
                     slow.move_probabilities(offered, MOVES)[0] / len(offered.open_leaves)
                 ) + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
-                log_back = math.log(slow.move_probabilities(reverse, MOVES)[1] / len(reverse.twigs))
+                log_back = math.log(slow.move_probabilities(reverse, MOVES)[1] / len(reverse.nogs))
                 exact = bench.log_prior(after) - bench.log_prior(before) + log_back - log_there
                 left = [i for i in rows if slow.goes_left(bench.cells, i, column, cut)]
                 right = [i for i in rows if i not in left]
-                closed = []
+                unsplittable = []
                 for side in (left, right):
                     work.rows[: len(side)] = side
-                    closed.append(
+                    unsplittable.append(
                         not any_column_varies(bench.setup.design, work.rows, 0, len(side))
                     )
                 ratio = log_grow_ratio(
                     bench.setup.prior,
                     Place(depth, 0.0, 0.0, False),
-                    *(Place(depth + 1, 0.0, 0.0, side) for side in closed),
+                    *(Place(depth + 1, 0.0, 0.0, side) for side in unsplittable),
                     MOVES,
                     bench.census,
-                    parent is not None and parent.place in offered.twigs,
+                    parent is not None and parent.place in offered.nogs,
                 )
                 assert ratio == pytest.approx(exact, abs=ATOL)
                 tried += 1
@@ -208,7 +208,7 @@ def check_kept(bench):
         assert trees.depth[node.place] == depth
         assert trees.count[node.place] == len(rows)
         able = slow.varying(bench.cells, rows, bench.weights)
-        assert bool(trees.closed[node.place]) == (not able)
+        assert bool(trees.unsplittable[node.place]) == (not able)
         if isinstance(node, slow.Leaf):
             assert np.flatnonzero(trees.leaf_of[0] == node.place).tolist() == list(rows)
         else:

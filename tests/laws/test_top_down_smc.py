@@ -24,10 +24,10 @@ from numba import njit
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
-from pymc_trees.core.samplers.ancestors import SCHEMES, draw_ancestors
-from pymc_trees.core.samplers.expansion import EXPANSIONS
-from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.top_down import DONE, UNFINISHED, make_stages, top_down_smc
+from pymc_trees.core.samplers.particles.proposals import PROPOSALS
+from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
+from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
+from pymc_trees.core.samplers.smc.top_down import DONE, UNFINISHED, make_stages, top_down_smc
 
 RUNS, PARTICLES, Z = 3_000, 5, 6.0
 SETTINGS = list(itertools.product(PROPOSALS, EXPANSIONS, SCHEMES))

@@ -21,7 +21,7 @@ from numba import njit
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.samplers.whole_sweep import make_spare, whole_sweep
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
 from pymc_trees.targets.choose import read_target
 
 BATCHES = 60
@@ -80,7 +80,7 @@ def run_whole(
 ):
     proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
     for s in range(draws):
-        if not whole_sweep(
+        if not joint_sweep(
             rng, trees, design, prior, leaf, flat, moves, work, spare, proposed, accepted
         ):
             raise ValueError("full")
@@ -116,7 +116,7 @@ def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
         mu = pmt.BART("mu", problem.X, m=m, leaf=pmt.NormalLeaf(MEAN, SD), max_nodes=max_nodes)
         {"cumulated": cumulated, "correlated": correlated}[likelihood](mu, y)
     target = read_target(model, model["mu_forest"])
-    assert target.kind == "whole"
+    assert target.kind == "joint"
     setup = make_setup(problem, "normal", m=m)
     setup.trees.values[:m] = MEAN
     leaf, _ = target.leaf_data(*target.at(model.initial_point()), np.full((n, 1), m * MEAN))

@@ -7,12 +7,17 @@ import pytest
 from mondrian_twin import grow, live, rows_below, rules, stream
 from scipy import integrate, special, stats
 
-from pymc_trees.core.mondrian.belief import Hierarchy, edge, product, send_messages
 from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times
-from pymc_trees.core.mondrian.empirical import add_moments_empirical, collect_empirical
-from pymc_trees.core.mondrian.leave_one_out import add_left_out
-from pymc_trees.core.mondrian.mixture import add_moments, collect
-from pymc_trees.core.mondrian.mixture_law import by_row, draw, log_density, quantiles
+from pymc_trees.core.mondrian.predict.belief import Hierarchy, edge, product, send_messages
+from pymc_trees.core.mondrian.predict.empirical import add_moments_empirical, collect_empirical
+from pymc_trees.core.mondrian.predict.leave_one_out import add_left_out
+from pymc_trees.core.mondrian.predict.mixture import add_moments, collect
+from pymc_trees.core.mondrian.predict.mixture_distribution import (
+    by_row,
+    draw,
+    log_density,
+    quantiles,
+)
 
 GRID = np.linspace(-3, 4, 2001)
 PRIOR = Hierarchy(0.7, 2.0, 0.4, 0.1)

@@ -198,7 +198,7 @@ class Counts(NamedTuple):
 
     open_leaves: list
     splits: list
-    twigs: list
+    nogs: list
     pairs: list
     """Split nodes whose parent, a split node too, they can exchange rules with."""
 
@@ -213,7 +213,7 @@ def counts(root, cells, weights):
             continue
         out.splits.append(node.place)
         if isinstance(node.left, Leaf) and isinstance(node.right, Leaf):
-            out.twigs.append(node.place)
+            out.nogs.append(node.place)
         if parent is not None:
             out.pairs.append(node.place)
     return out
@@ -221,7 +221,7 @@ def counts(root, cells, weights):
 
 def move_probabilities(found, weights):
     """Probabilities of choosing grow, prune, change and swap: weights of those there are."""
-    offered = [found.open_leaves, found.twigs, found.splits, found.pairs]
+    offered = [found.open_leaves, found.nogs, found.splits, found.pairs]
     able = np.array([w if some else 0.0 for w, some in zip(weights, offered)])
     return able / able.sum() if able.sum() > 0 else able
 

@@ -11,7 +11,7 @@ import xarray as xr
 from small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.fields import Layout
+from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import default_max_nodes
 
 NEW = np.random.default_rng(6).random((12, 2))

@@ -94,10 +94,10 @@ def forest_model():
 def steps(apart=False):
     """Steps of every kind go on from where they were after an interrupt."""
     import pymc_trees as pmt
-    from pymc_trees.step_methods import metropolis, whole_trees
+    from pymc_trees.step_methods import metropolis, tree_redraw
 
     if apart:  # as in large models
-        metropolis.LONG_CONJUGATE = whole_trees.LONG = 0
+        metropolis.LONG_CONJUGATE = tree_redraw.LONG = 0
     model = forest_model()
     kinds = (pmt.Hybrid, pmt.CGM, lambda **given: pmt.ParticleGibbs(num_particles=5, **given))
     stepping = [kind(model=model) for kind in kinds]
@@ -173,8 +173,8 @@ def dcc(cores=1):
         pm.Normal("y", mu, 0.5, observed=y[:20], shape=mu.shape)
     settings = {"local_draws": 5, "tune": 20, "initial_trees": 3}
     if cores == 1:  # one posterior is compiled once: what `sample_dcc` does at each iteration
-        from pymc_trees.inference.dcc import DCC, Settings
-        from pymc_trees.inference.soft_posterior import SoftPosterior
+        from pymc_trees.inference.dcc.dcc import DCC, Settings
+        from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
         posterior = SoftPosterior(model)
 

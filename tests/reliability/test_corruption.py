@@ -1,7 +1,7 @@
 """Values with anything written into them: never a finite wrong number, always found.
 
 Every kind of value that a tree variable can have, 400 corruptions each in the ordinary run. A
-corruption that goes unnoticed is one whose 52-bit seal happens to match: once in 4.5e15.
+corruption that goes unnoticed is one whose 52-bit checksum happens to match: once in 4.5e15.
 """
 
 import numpy as np

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.mixed import MISSING
-from pymc_trees.distributions.data import schema_of
-from pymc_trees.distributions.encoding import encode_new, encode_training
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.encoding import encode_new, encode_training
+from pymc_trees.distributions.data.variables import schema_of
 
 WORDS = st.text("ab 01", max_size=3)
 NUMBERS = st.floats(-1e6, 1e6)

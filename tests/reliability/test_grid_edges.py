@@ -15,8 +15,8 @@ from naive.laws import partition_posterior
 from oracle import Problem
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.design import cut_code, cut_value, make_design
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.columns.design import cut_code, cut_value, make_design
+from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.declaration import MOST_CUTS, make_grid
 
 EPS = np.spacing(1.0)

@@ -9,7 +9,7 @@ import sys
 import pytest
 from scale import scaled
 
-from pymc_trees.core.kernel_cache import KernelFile
+from pymc_trees.core.compile.cache import KernelFile
 
 CHILD = """
 import json, os, sys, warnings
@@ -28,18 +28,18 @@ CacheImpl._locator_classes = [
 import numpy as np
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from pymc_trees.core.forest.seal import compute_seal
+    from pymc_trees.core.value.checksum import compute_checksum
 
     if settings.get("vanish"):
         import shutil
         shutil.rmtree(os.environ["NUMBA_CACHE_DIR"])
         open(os.environ["NUMBA_CACHE_DIR"], "w").close()
     value = np.arange(12.0).reshape(-1, 2)
-    seals = [compute_seal(value, 1, 3.0), compute_seal(value.astype(np.float32), 1, 3.0)]
+    checksums = [compute_checksum(v, 1, 3.0) for v in (value, value.astype(np.float32))]
 print(json.dumps({
-    "seals": seals,
+    "checksums": checksums,
     "warnings": [f"{w.category.__name__}: {w.message}" for w in caught],
-    "hits": sum(compute_seal.stats.cache_hits.values()),
+    "hits": sum(compute_checksum.stats.cache_hits.values()),
 }))
 """
 
@@ -64,33 +64,33 @@ def outcome(process):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A folder with compiled code, and the seals of the process that made it."""
+    """A folder with compiled code, and the checksums of the process that made it."""
     folder = tmp_path_factory.mktemp("kept") / "numba"
     first = outcome(start(folder))
     assert first["warnings"] == [] and first["hits"] == 0
-    return folder, first["seals"]
+    return folder, first["checksums"]
 
 
 @pytest.mark.parametrize("limit", [0, 1500], ids=["nothing fits", "an index fits"])
 def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
     pytest.importorskip("resource")
     found = outcome(start(tmp_path, limit=limit))
-    assert found["seals"] == kept[1] and found["hits"] == 0
+    assert found["checksums"] == kept[1] and found["hits"] == 0
     (warning,) = found["warnings"]
     assert "UserWarning" in warning and "NUMBA_CACHE_DIR" in warning
     after = outcome(start(tmp_path))  # there is room again
-    assert after["seals"] == kept[1] and after["warnings"] == []
+    assert after["checksums"] == kept[1] and after["warnings"] == []
 
 
 def test_no_folder_can_be_written(tmp_path, kept):
     (tmp_path / "file").touch()
     found = outcome(start(tmp_path / "file" / "numba"))
-    assert found["seals"] == kept[1] and len(found["warnings"]) == 1
+    assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
 def test_the_folder_vanishes_after_the_import(tmp_path, kept):
     found = outcome(start(tmp_path / "numba", vanish=True))
-    assert found["seals"] == kept[1] and len(found["warnings"]) == 1
+    assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
 def test_truncated_files_are_made_again(tmp_path, kept):
@@ -99,7 +99,7 @@ def test_truncated_files_are_made_again(tmp_path, kept):
     for path in folder.rglob("*.nb[ic]"):
         path.write_bytes(path.read_bytes()[:-50])
     found = outcome(start(folder))
-    assert found["seals"] == kept[1] and found["warnings"] == [] and found["hits"] == 0
+    assert found["checksums"] == kept[1] and found["warnings"] == [] and found["hits"] == 0
     assert outcome(start(folder))["hits"] == 2
 
 
@@ -107,7 +107,7 @@ def test_two_processes_on_an_empty_folder(tmp_path, kept):
     both = [start(tmp_path) for _ in range(2)]
     for process in both:
         found = outcome(process)
-        assert found["seals"] == kept[1] and found["warnings"] == []
+        assert found["checksums"] == kept[1] and found["warnings"] == []
 
 
 def cut(content, rng):

@@ -15,11 +15,11 @@ from pymc_trees.core.mondrian.extend import extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
-from pymc_trees.core.samplers.backfitting import sweep
-from pymc_trees.core.samplers.particle_sweep import particle_sweep
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
 from pymc_trees.estimators import forest as estimators
 from pymc_trees.estimators import grown, threads
-from pymc_trees.step_methods import metropolis, whole_trees
+from pymc_trees.step_methods import metropolis, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def last_point(model, step, n=5):
 def test_a_step_apart_draws_the_same(model, monkeypatch):
     here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
     apart = []
-    for module in (metropolis, whole_trees):
+    for module in (metropolis, tree_redraw):
         monkeypatch.setattr(module, "LONG_CONJUGATE", 0, raising=False)
         monkeypatch.setattr(module, "LONG", {} if module is metropolis else 0)
         run = module.run_apart

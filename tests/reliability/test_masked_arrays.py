@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.columns.mixed import MISSING
 
 X = np.arange(12.0).reshape(6, 2)
 MASK = X == 3.0

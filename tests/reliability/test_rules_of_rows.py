@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.evaluate import evaluate
-from pymc_trees.core.forest.fields import sizes
-from pymc_trees.core.forest.mixed import MISSING
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.core.value.fields import sizes
 
 
 @st.composite

@@ -11,7 +11,7 @@ import pytest
 from small_models import FAST, bart_model
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.too_large import ChainLostError
+from pymc_trees.hooks.keep_draws import ChainLostError
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")

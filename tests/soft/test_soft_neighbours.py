@@ -9,10 +9,10 @@ from pymc_trees.core.soft.neighbours import (
     Parameters,
     buds,
     grow,
+    nogs,
     prune,
     put_together,
     take_apart,
-    twigs,
 )
 from pymc_trees.core.soft.topology import n_splits
 
@@ -35,12 +35,12 @@ def same(a, b):
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])
 def test_twigs_and_buds_are_each_others_inverse(leaves):
     smaller, larger = all_topologies(leaves), all_topologies(leaves + 1)
-    grown = [twig for label in smaller for twig in buds(label)]
-    pruned = [twig for label in larger for twig in twigs(label)]
+    grown = [nog for label in smaller for nog in buds(label)]
+    pruned = [nog for label in larger for nog in nogs(label)]
     assert set(grown) == set(pruned) and len(set(grown)) == len(grown)
-    for twig in grown:
-        assert n_splits(twig.larger) == n_splits(twig.smaller) + 1
-        assert {twig.smaller} <= set(smaller) and {twig.larger} <= set(larger)
+    for nog in grown:
+        assert n_splits(nog.larger) == n_splits(nog.smaller) + 1
+        assert {nog.smaller} <= set(smaller) and {nog.larger} <= set(larger)
 
 
 @pytest.mark.parametrize("has_values", [True, False])
@@ -57,20 +57,20 @@ def test_pruning_undoes_growing(rng, has_values):
     for leaves in (1, 2, 3, 4):
         for label in all_topologies(leaves):
             parts = parameters(rng, label, has_values=has_values)
-            for twig in buds(label):
-                grown = grow(parts, twig, 0.3, np.array([0.1, -0.2]))
-                assert grown.tau[twig.split] == 0.3
-                same(prune(grown, twig), parts)
+            for nog in buds(label):
+                grown = grow(parts, nog, 0.3, np.array([0.1, -0.2]))
+                assert grown.tau[nog.split] == 0.3
+                same(prune(grown, nog), parts)
     assert len(parts.tau) == 3  # and the first are as they were
 
 
 def test_growing_undoes_pruning_of_leaves_alike(rng):
     for label in all_topologies(5):
-        for twig in twigs(label):
+        for nog in nogs(label):
             parts = parameters(rng, label)
-            parts.values[twig.leaf + 1] = parts.values[twig.leaf]
-            gate = parts.tau[twig.split], parts.weights[twig.split]
-            same(grow(prune(parts, twig), twig, *gate), parts)
+            parts.values[nog.leaf + 1] = parts.values[nog.leaf]
+            gate = parts.tau[nog.split], parts.weights[nog.split]
+            same(grow(prune(parts, nog), nog, *gate), parts)
 
 
 def test_a_grown_tree_is_the_same_function(rng):
@@ -79,7 +79,7 @@ def test_a_grown_tree_is_the_same_function(rng):
     for label in all_topologies(4):
         parts = parameters(rng, label)
         before = leaf_shares(label, x[:, :2], parts.weights, parts.tau, 0.3) @ parts.values
-        for twig in buds(label):
-            more = grow(parts, twig, 0.5, np.array([0.4, 0.6]))
-            after = leaf_shares(twig.larger, x[:, :2], more.weights, more.tau, 0.3) @ more.values
+        for nog in buds(label):
+            more = grow(parts, nog, 0.5, np.array([0.4, 0.6]))
+            after = leaf_shares(nog.larger, x[:, :2], more.weights, more.tau, 0.3) @ more.values
             np.testing.assert_allclose(after, before, atol=1e-12)

@@ -72,7 +72,7 @@ def test_draws_follow_the_prior(rng):
 
 def test_proposals_grow_prune_and_stay(rng):
     counts = Counter(propose(rng, "SSLLL") for _ in range(6000))
-    # grow: three leaves, 0.2 each; prune: the one twig, 0.3; stay 0.1; 4 sd of 6,000 draws
+    # grow: three leaves, 0.2 each; prune: the one nog, 0.3; stay 0.1; 4 sd of 6,000 draws
     expected = {"SSSLLLL": 0.2, "SSLSLLL": 0.2, "SSLLSLL": 0.2, "SLL": 0.3, "SSLLL": 0.1}
     assert set(counts) == set(expected)
     for label, p in expected.items():

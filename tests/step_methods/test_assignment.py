@@ -43,7 +43,7 @@ def test_registered_once_and_only_the_default_is_ideal(two):
 
     import pymc.step_methods as registry
 
-    import pymc_trees.step_methods as ours
+    import pymc_trees.hooks as ours
 
     importlib.reload(ours)
     for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune):

@@ -9,7 +9,7 @@ import small_models
 from small_models import bart_model, forest_of
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.fields import Layout
+from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
     check_memory,
     default_max_nodes,
@@ -17,7 +17,7 @@ from pymc_trees.distributions.capacity import (
     mondrian_max_nodes,
     too_small,
 )
-from pymc_trees.step_methods.too_large import ForestTooLargeError
+from pymc_trees.hooks.keep_draws import ForestTooLargeError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

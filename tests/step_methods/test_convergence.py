@@ -11,7 +11,7 @@ from pymc.stats.convergence import WarningType
 from small_models import bart_model, forest_of, sample
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.convergence import function_values, judge_function_values
+from pymc_trees.hooks.convergence import function_values, judge_function_values
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -10,7 +10,7 @@ from small_models import bart_model, step_data
 from test_sampling_state import assert_same, go
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.encode import fit_of
+from pymc_trees.core.value.encode import fit_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -65,7 +65,7 @@ def test_a_restored_state_goes_on_exactly(model):
 
 LIKELIHOODS = {
     "rows": lambda f, y: pm.Poisson("y", pm.math.exp(f), observed=np.abs(np.round(y))),
-    "whole": lambda f, y: pm.Normal("y", pt.cumsum(f), 1.0, observed=np.cumsum(y)),
+    "joint": lambda f, y: pm.Normal("y", pt.cumsum(f), 1.0, observed=np.cumsum(y)),
     "shared": lambda f, y: pm.Normal("y", f[0], pm.math.exp(f[1]), observed=y),
 }
 

@@ -12,7 +12,7 @@ from pytensor.scalar.basic import UnaryScalarOp, upgrade_to_float
 from pytensor.tensor.elemwise import Elemwise
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.native import call_native
+from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 
 pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode")
@@ -79,7 +79,7 @@ def call(function, fit, seen, shape):
 
 def test_a_second_derivative_without_code_row_by_row():
     target, seen = read(lambda f: pm.Potential("y", -cosh(f)))
-    assert target.kind == "laplace"
+    assert target.kind == "rowwise"
     fit = np.linspace(-1, 1, N).reshape(N, 1)
     np.testing.assert_allclose(call(target.value, fit, seen, (N, 1)), -np.cosh(fit))
     slopes = np.concatenate([-np.sinh(fit), np.zeros((N, 1))], axis=1)
@@ -88,7 +88,7 @@ def test_a_second_derivative_without_code_row_by_row():
 
 def test_a_second_derivative_without_code_as_a_whole():
     target, seen = read(lambda f: pm.Potential("y", -cosh(f.sum())))
-    assert target.kind == "whole"
+    assert target.kind == "joint"
     fit = np.linspace(-1, 2, N).reshape(N, 1)
     found = call(target.gradient, fit, seen, (N, 1))
     np.testing.assert_allclose(found, np.full((N, 1), -np.sinh(fit.sum())))
@@ -116,7 +116,7 @@ def test_one_row_as_a_softmax_reference():
     target, seen = read(
         lambda f: pm.Categorical("y", logit_p=pt.stack([f, pt.zeros(N)], axis=1), observed=y)
     )
-    assert target.kind == "laplace"
+    assert target.kind == "rowwise"
     fit = np.linspace(-1, 1, N).reshape(N, 1)
     p = 1 / (1 + np.exp(-fit[:, 0]))
     np.testing.assert_allclose(

@@ -100,7 +100,7 @@ def unpacked(free, table, data, at=1):
 def log_likelihood(target, point):
     """Function of the outputs, without compilation."""
     _, seen = target.at(point)
-    if target.kind == "whole":
+    if target.kind == "joint":
         free, _ = unpacked(target.value.free, *seen)
         whole = compiled([target.value.outputs, *target.value.free], target.value.choices[0])
         return lambda fit: whole(fit, *free).item()
@@ -124,7 +124,7 @@ def compiled(inputs, result):
 @pytest.mark.parametrize("case", [*ROWWISE, *WHOLE])
 def test_numbers_are_those_of_the_model(case):
     model, target = read((ROWWISE | WHOLE)[case])
-    assert target.kind == ("laplace" if case in ROWWISE else "whole")
+    assert target.kind == ("rowwise" if case in ROWWISE else "joint")
     rv, point = model["f_forest"], model.initial_point()
     layout = rv.owner.op.layout
     others = [v for v in model.basic_RVs if v is not rv]
@@ -167,12 +167,12 @@ def test_a_check_below_a_minus_sign():
     assert ours(np.full((N, 1), 0.5)) == -1.0
 
 
-@pytest.mark.parametrize("case", ["Potential of logp", "Assert in a mean", "whole"])
+@pytest.mark.parametrize("case", ["Potential of logp", "Assert in a mean", "joint"])
 def test_chain_agrees_with_quadrature(case):
     """f outside [0, 1] is impossible; there is much prior mass there."""
-    likelihood = (ROWWISE | {"whole": lambda f: inside_of_a_whole(f)})[case]
+    likelihood = (ROWWISE | {"joint": lambda f: inside_of_a_whole(f)})[case]
     model, target = read(likelihood, alpha=0.8, beta=0.5)
-    assert target.kind == ("whole" if case == "whole" else "laplace")
+    assert target.kind == ("joint" if case == "joint" else "rowwise")
 
     def log_row(rows, values):
         i = np.array(sorted(rows))[:, None]

@@ -8,7 +8,7 @@ import pytest
 from small_models import step_data
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.native import call_native
+from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -170,8 +170,8 @@ def interpreted(target, rows, outputs, seen):
 
 def differences(model, target, points):
     """Log-likelihood at some outputs less that at the first, by the target and by the model."""
-    indexed = target.kind == "laplace" and any(g.row_of is not None for g in target.value.groups)
-    value = native if indexed or target.kind == "whole" else interpreted
+    indexed = target.kind == "rowwise" and any(g.row_of is not None for g in target.value.groups)
+    value = native if indexed or target.kind == "joint" else interpreted
     point = model.initial_point()
     _, seen = target.at(point)
     rv = model["mu_forest"]
@@ -183,7 +183,7 @@ def differences(model, target, points):
         flat = forest[layout.max_nodes :].reshape(-1)[layout.fit_start :]
         fit = np.ascontiguousarray(flat[:N].reshape(N, 1))
         result = value(target, np.arange(N), fit, seen)
-        if target.kind == "laplace":
+        if target.kind == "rowwise":
             rest = np.arange(5, N)  # any rows can be asked for
             some = value(target, rest, fit[5:].copy(), seen)
             np.testing.assert_allclose(some, result[5:], rtol=1e-12)
@@ -195,14 +195,14 @@ def differences(model, target, points):
 @pytest.mark.parametrize("case", ROWWISE)
 def test_read_row_by_row(case):
     model, target = target_of(ROWWISE[case])
-    assert target.kind == "laplace"
+    assert target.kind == "rowwise"
     np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_read_as_a_whole(case):
     model, target = target_of(WHOLE[case])
-    assert target.kind == "whole"
+    assert target.kind == "joint"
     np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.soft.topology import n_splits
-from pymc_trees.inference.local import warm_up
-from pymc_trees.inference.nuts import run_chain
-from pymc_trees.inference.soft_posterior import SoftPosterior
+from pymc_trees.inference.dcc.local import warm_up
+from pymc_trees.inference.dcc.nuts import run_chain
+from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
 from . import runs
 

@@ -12,11 +12,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.evaluate import evaluate
 from pymc_trees.core.moves.census import MOVES
-from pymc_trees.core.samplers.backfitting import sweep
-from pymc_trees.inference.tree_model import read_tree
-from pymc_trees.inference.tree_smc import Settings, run_island
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.inference.tree_smc.model import read_tree
+from pymc_trees.inference.tree_smc.run import Settings, run_island
 from pymc_trees.step_methods.cgm import DEFAULT_MOVES
 from pymc_trees.step_methods.metropolis import check_moves
 

@@ -1,7 +1,7 @@
 """Numbers about a forest that a trace records."""
 
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)

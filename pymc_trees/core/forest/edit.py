@@ -1,14 +1,14 @@
 """Split a leaf, join two leaves; the only functions that take or give back places of the pool."""
 
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import NONE
-from pymc_trees.core.kernel_cache import njit
 
 
 @njit(cache=True)
 def split_leaf(trees, node, column, cut):
     """Give a leaf two children; False when the pool has no room.
 
-    The caller sets the children's ``count``, ``closed`` and ``leaf_of``, and the node's prior
+    The caller sets the children's ``count``, ``unsplittable`` and ``leaf_of``, and the node's prior
     terms.
     """
     if trees.n_free[0] < 2:

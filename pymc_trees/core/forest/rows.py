@@ -1,6 +1,6 @@
 """Which training rows reach a node."""
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 
 @njit(cache=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 NONE = -1
 
@@ -32,7 +32,7 @@ class Trees(NamedTuple):
     """(N,) int32: 0 for a root."""
     count: np.ndarray
     """(N,) int64: training rows in the node."""
-    closed: np.ndarray
+    unsplittable: np.ndarray
     """(N,) bool: the node's training rows are all alike, so that it cannot split."""
     log_cut: np.ndarray
     """(N,) float64: log density of the cut given node and column; 0 in a leaf."""
@@ -107,6 +107,6 @@ def preorder(trees, top, out):
 
 
 @njit(cache=True)
-def is_twig(column, left, right, node):
+def is_nog(column, left, right, node):
     """Whether both children of a split node are leaves, so that it can be pruned."""
     return column[left[node]] < 0 and column[right[node]] < 0

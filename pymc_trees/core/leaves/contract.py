@@ -33,7 +33,7 @@ from collections.abc import Callable
 from numba import types
 from numba.extending import overload
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 _MODELS: dict[type, dict[str, Callable]] = {}
 

@@ -7,7 +7,7 @@ branches off there at the first event of a Poisson process with rate eta: after 
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 FURTHEST = 1e300
 """Points further away are as far; sums of two such distances are still numbers."""

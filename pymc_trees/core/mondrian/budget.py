@@ -7,7 +7,7 @@ among those kept and those it adds: online and batch still agree in law.
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.labels import join_leaves
 from pymc_trees.core.mondrian.tree import LEAVES, NONE, USED, give_back
 

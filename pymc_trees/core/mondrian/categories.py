@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.branch import distance
 from pymc_trees.core.mondrian.labels import register
 from pymc_trees.core.mondrian.tree import NONE, ROOT

@@ -7,8 +7,8 @@ reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
 
 import numpy as np
 
-from pymc_trees.core.forest.borrow import borrowed
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.borrow import borrowed
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
 from pymc_trees.core.mondrian.labels import (

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.borrow import borrowed
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.borrow import borrowed
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.labels import fill_leaf, fill_split, with_label_nodes
 from pymc_trees.core.mondrian.tree import (

@@ -5,7 +5,7 @@ They follow indices without looking whether these lie inside the arrays.
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.categories import Categories
 from pymc_trees.core.mondrian.tree import (
     FREE,

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.forest.trees import is_twig, preorder
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import is_nog, preorder
 
 GROW, PRUNE, CHANGE, SWAP = 0, 1, 2, 3
 MOVES = ("grow", "prune", "change", "swap")
@@ -19,24 +19,24 @@ class Census(NamedTuple):
     """Leaves with a valid split: where grow can act."""
     splits: int
     """Split nodes: where change can act; all but the root can swap with their parent."""
-    twigs: int
+    nogs: int
     """Split nodes with two leaves as children: where prune can act."""
 
 
 @njit(cache=True, inline="always")
 def take_census(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
-    column, left, right, closed = trees.column, trees.left, trees.right, trees.closed
+    column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
     n_nodes = preorder(trees, trees.roots[tree], nodes)
-    open_leaves, splits, twigs = 0, 0, 0
+    open_leaves, splits, nogs = 0, 0, 0
     for k in range(n_nodes):
         node = nodes[k]
         if column[node] >= 0:
             splits += 1
-            twigs += is_twig(column, left, right, node)
+            nogs += is_nog(column, left, right, node)
         else:
-            open_leaves += not closed[node]
-    return Census(n_nodes, open_leaves, splits, twigs)
+            open_leaves += not unsplittable[node]
+    return Census(n_nodes, open_leaves, splits, nogs)
 
 
 @njit(cache=True, inline="always")

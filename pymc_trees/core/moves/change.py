@@ -11,9 +11,9 @@ choosing this kind of move.
 
 import numpy as np
 
-from pymc_trees.core.forest.mixed import side_cells
-from pymc_trees.core.forest.rules import draw_rule
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.columns.mixed import side_cells
+from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import add_sides, log_marginal
 from pymc_trees.core.moves.census import accepts, available_weight, pick
 from pymc_trees.core.moves.subtree import (
@@ -49,7 +49,7 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
     column = draw_column(rng, prior, design, work.rows, 0, n)
     code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, n)
     if n_below == 3:
-        changed = change_twig(
+        changed = change_nog(
             rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut
         )
     else:
@@ -65,25 +65,25 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
 
 
 @njit(cache=True, inline="always")
-def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut):
+def change_nog(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut):
     """`change` at a node whose children are leaves: no row needs to move before acceptance."""
-    rows, stats, new_stats, closed = work.rows, work.stats, work.new_stats, trees.closed
+    rows, stats, new_stats, unsplittable = work.rows, work.stats, work.new_stats, trees.unsplittable
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     left, right = trees.left[top], trees.right[top]
     n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[left], new_stats[right])
-    left_closed, right_closed, left_rate, right_rate = survey_sides(
+    left_unsplittable, right_unsplittable, left_rate, right_rate = survey_sides(
         prior, design, cells, threshold, rows, n
     )
-    open_after = census.open_leaves - int(left_closed) - int(right_closed)
-    open_after += int(closed[left]) + int(closed[right])
+    open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
+    open_after += int(unsplittable[left]) + int(unsplittable[right])
     depth, time = trees.depth[left], trees.time[top]
     log_ratio = (
         log_marginal(leaf, new_stats[left])
         + log_marginal(leaf, new_stats[right])
         - log_marginal(leaf, stats[left])
         - log_marginal(leaf, stats[right])
-        + log_stop(prior, Place(depth, time, left_rate, left_closed))
-        + log_stop(prior, Place(depth, time, right_rate, right_closed))
+        + log_stop(prior, Place(depth, time, left_rate, left_unsplittable))
+        + log_stop(prior, Place(depth, time, right_rate, right_unsplittable))
         - log_stop(prior, place_of(trees, left))
         - log_stop(prior, place_of(trees, right))
         + np.log(
@@ -95,7 +95,7 @@ def change_twig(rng, trees, tree, design, prior, leaf, weights, census, work, to
         return 0
     trees.column[top], trees.cut[top] = code, cut
     trees.count[left], trees.count[right] = n_left, n - n_left
-    closed[left], closed[right] = left_closed, right_closed
+    unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
     for d in range(stats.shape[1]):
         stats[left, d] = new_stats[left, d]

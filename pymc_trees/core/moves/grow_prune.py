@@ -4,21 +4,21 @@ Column and cut of a grown node come from the prior given its rows, so that their
 between proposal and prior. With d the leaf's depth, T the tree and T' the grown one,
 
     ratio = p(rows left) p(rows right) / p(rows) * p_split(d) s_left s_right / p_stop(d)
-            * [P(prune | T') / twigs(T')] / [P(grow | T) / open(T)]
+            * [P(prune | T') / nogs(T')] / [P(grow | T) / open(T)]
 
 where s is ``p_stop(d + 1)``, or 1 for a child whose rows are all alike, ``open`` counts the
-leaves with a valid split and ``twigs`` the prunable nodes of the whole tree. The time of a split of
+leaves with a valid split and ``nogs`` the prunable nodes of the whole tree. The time of a split of
 a Mondrian process comes from the prior too, and cancels.
 """
 
 import numpy as np
 
+from pymc_trees.core.columns.mixed import side_cells
+from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.mixed import side_cells
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
-from pymc_trees.core.forest.rules import draw_rule
-from pymc_trees.core.forest.trees import is_twig
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
 from pymc_trees.core.moves.census import (
     GROW,
@@ -51,7 +51,7 @@ def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
     smaller tree; ``parent_is_twig`` says whether the parent of the grown leaf can be pruned before
     the move.
     """
-    open_after = census.open_leaves - 1 + (not left.closed) + (not right.closed)
+    open_after = census.open_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
     log_prior = (
         log_split(prior, place)  # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
         + log_stop(prior, left)
@@ -60,7 +60,7 @@ def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
     )
     back = weights[PRUNE] / (
         available_weight(weights, open_after, census.splits + 1)
-        * (census.twigs + 1 - parent_is_twig)
+        * (census.nogs + 1 - parent_is_twig)
     )
     there = weights[GROW] / (
         available_weight(weights, census.open_leaves, census.splits) * census.open_leaves
@@ -71,12 +71,12 @@ def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
 @njit(cache=True, inline="always")
 def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
-    columns, closed, nodes = trees.column, trees.closed, work.nodes
+    columns, unsplittable, nodes = trees.column, trees.unsplittable, work.nodes
     target = pick(rng, census.open_leaves)
     node = -1
     for k in range(census.n_nodes):
         candidate = nodes[k]
-        if columns[candidate] < 0 and not closed[candidate]:
+        if columns[candidate] < 0 and not unsplittable[candidate]:
             if target == 0:
                 node = candidate
                 break
@@ -91,7 +91,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     code, cut, log_cut = draw_rule(rng, design, column, rows, 0, n)
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[0], new_stats[1])
-    left_closed, right_closed, left_rate, right_rate = survey_sides(
+    left_unsplittable, right_unsplittable, left_rate, right_rate = survey_sides(
         prior, design, cells, threshold, rows, n
     )
     parent = trees.parent[node]
@@ -104,11 +104,11 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
         + log_grow_ratio(
             prior,
             place,
-            Place(place.depth + 1, time, left_rate, left_closed),
-            Place(place.depth + 1, time, right_rate, right_closed),
+            Place(place.depth + 1, time, left_rate, left_unsplittable),
+            Place(place.depth + 1, time, right_rate, right_unsplittable),
             weights,
             census,
-            parent >= 0 and is_twig(columns, trees.left, trees.right, parent),
+            parent >= 0 and is_nog(columns, trees.left, trees.right, parent),
         )
     )
     if not accepts(rng, log_ratio):
@@ -121,7 +121,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
     trees.time[node] = time
     left, right = trees.left[node], trees.right[node]
     trees.count[left], trees.count[right] = n_left, n - n_left
-    closed[left], closed[right] = left_closed, right_closed
+    unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
     for d in range(stats.shape[1]):
         stats[left, d] = new_stats[0, d]
@@ -136,26 +136,26 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
     columns, lefts, rights = trees.column, trees.left, trees.right
     nodes, stats, new_stats = work.nodes, work.stats, work.new_stats
-    target = pick(rng, census.twigs)
+    target = pick(rng, census.nogs)
     node = -1
     for k in range(census.n_nodes):
         candidate = nodes[k]
-        if columns[candidate] >= 0 and is_twig(columns, lefts, rights, candidate):
+        if columns[candidate] >= 0 and is_nog(columns, lefts, rights, candidate):
             if target == 0:
                 node = candidate
                 break
             target -= 1
     left, right = lefts[node], rights[node]
-    left_closed, right_closed = trees.closed[left], trees.closed[right]
+    left_unsplittable, right_unsplittable = trees.unsplittable[left], trees.unsplittable[right]
     place = place_of(trees, node)
     parent = trees.parent[node]
     sibling_is_leaf = False
     if parent >= 0:
         sibling = rights[parent] if lefts[parent] == node else lefts[parent]
         sibling_is_leaf = columns[sibling] < 0
-    open_before = census.open_leaves + 1 - (not left_closed) - (not right_closed)
+    open_before = census.open_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
     smaller = Census(
-        census.n_nodes - 2, open_before, census.splits - 1, census.twigs - 1 + sibling_is_leaf
+        census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + sibling_is_leaf
     )
     join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     log_ratio = (

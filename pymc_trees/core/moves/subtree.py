@@ -7,12 +7,12 @@ likelihood of the leaves. A node whose cut leaves its new ``[min, max)`` has pri
 
 import numpy as np
 
-from pymc_trees.core.forest.design import partition_rows
-from pymc_trees.core.forest.mixed import column_of
+from pymc_trees.core.columns.design import partition_rows
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.rules import log_rule
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.rows import all_rows, rows_below
-from pymc_trees.core.forest.rules import log_rule
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.moves.census import available_weight
 from pymc_trees.core.priors.contract import Place, log_column, log_split_at, log_stop, survey
@@ -32,13 +32,18 @@ def gather(trees, tree, top, work):
 def log_current(trees, prior, leaf, n_below, work):
     """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
     below, stats, column = work.below, work.stats, trees.column
-    log_cut, log_share, depth, closed = trees.log_cut, trees.log_column, trees.depth, trees.closed
+    log_cut, log_share, depth, unsplittable = (
+        trees.log_cut,
+        trees.log_column,
+        trees.depth,
+        trees.unsplittable,
+    )
     times, rate, parent = trees.time, trees.rate, trees.parent
     total = 0.0
     for k in range(n_below):
         node = below[k]
         start = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(depth[node], start, rate[node], closed[node])
+        place = Place(depth[node], start, rate[node], unsplittable[node])
         if column[node] >= 0:
             total += log_cut[node] + log_share[node] + log_split_at(prior, place, times[node])
         else:
@@ -56,7 +61,12 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     """
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop
     columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
-    log_cut, log_share, closed, depth = work.log_cut, work.log_column, work.closed, trees.depth
+    log_cut, log_share, unsplittable, depth = (
+        work.log_cut,
+        work.log_column,
+        work.unsplittable,
+        trees.depth,
+    )
     new_stats, spare = work.new_stats, work.spare
     times, rate, parent = trees.time, work.rate, trees.parent
     starts[below[0]], stops[below[0]] = 0, n
@@ -65,9 +75,9 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
         node = below[k]
         start, stop = starts[node], stops[node]
         column = columns[node]
-        closed[node], rate[node] = survey(prior, design, rows, start, stop)
+        unsplittable[node], rate[node] = survey(prior, design, rows, start, stop)
         begin = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(depth[node], begin, rate[node], closed[node])
+        place = Place(depth[node], begin, rate[node], unsplittable[node])
         if column >= 0:
             cut = cuts[node]
             total += log_split_at(prior, place, times[node])
@@ -93,13 +103,18 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
 
 @njit(cache=True, inline="always")
 def log_choice_ratio(trees, weights, census, n_below, work):
-    """Log ratio of P(this kind of move) after and before: leaves may have opened or closed."""
-    below, column, closed, new_closed = work.below, trees.column, trees.closed, work.closed
+    """Log ratio of P(this kind of move) after and before: what can split may have changed."""
+    below, column, unsplittable, new_unsplittable = (
+        work.below,
+        trees.column,
+        trees.unsplittable,
+        work.unsplittable,
+    )
     open_after = census.open_leaves
     for k in range(n_below):
         node = below[k]
         if column[node] < 0:
-            open_after += int(closed[node]) - int(new_closed[node])
+            open_after += int(unsplittable[node]) - int(new_unsplittable[node])
     return np.log(
         available_weight(weights, census.open_leaves, census.splits)
         / available_weight(weights, open_after, census.splits)
@@ -110,7 +125,12 @@ def log_choice_ratio(trees, weights, census, n_below, work):
 def commit(trees, tree, n_below, work):
     """Make the proposed subtree the current one."""
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop
-    leaf_of, column, closed, stats = trees.leaf_of[tree], trees.column, trees.closed, work.stats
+    leaf_of, column, unsplittable, stats = (
+        trees.leaf_of[tree],
+        trees.column,
+        trees.unsplittable,
+        work.stats,
+    )
     for k in range(n_below):
         node = below[k]
         start, stop = starts[node], stops[node]
@@ -119,9 +139,9 @@ def commit(trees, tree, n_below, work):
         if column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
-            closed[node] = False
+            unsplittable[node] = False
         else:
-            closed[node] = work.closed[node]
+            unsplittable[node] = work.unsplittable[node]
             for d in range(stats.shape[1]):
                 stats[node, d] = work.new_stats[node, d]
             for i in range(start, stop):

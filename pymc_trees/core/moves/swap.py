@@ -10,7 +10,7 @@ with the terms of `change`. A swap that would leave any node without rows has pr
 can never carry its parent's own rule: one side of it would be empty.)
 """
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import accepts, pick
 from pymc_trees.core.moves.subtree import (
     commit,

@@ -28,8 +28,8 @@ class Workspace(NamedTuple):
     """(N,) float64: proposed ``Trees.log_cut``."""
     log_column: np.ndarray
     """(N,) float64: proposed ``Trees.log_column``."""
-    closed: np.ndarray
-    """(N,) bool: proposed ``Trees.closed``."""
+    unsplittable: np.ndarray
+    """(N,) bool: proposed ``Trees.unsplittable``."""
     new_stats: np.ndarray
     """(N, D) float64: proposed statistics of leaves."""
     rate: np.ndarray
@@ -52,7 +52,7 @@ def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
         stop=np.zeros(max_nodes, dtype=np.int64),
         log_cut=np.zeros(max_nodes),
         log_column=np.zeros(max_nodes),
-        closed=np.zeros(max_nodes, dtype=np.bool_),
+        unsplittable=np.zeros(max_nodes, dtype=np.bool_),
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),

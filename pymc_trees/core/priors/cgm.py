@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.forest.design import any_column_varies, column_varies, parts_vary
-from pymc_trees.core.forest.encode import log_column_probability
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.columns.design import any_column_varies, column_varies, parts_vary
+from pymc_trees.core.columns.rules import log_column_probability
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import register
 
 
@@ -49,9 +49,9 @@ def log_split(prior, depth):
 
 
 @njit(cache=True)
-def log_stop(prior, depth, closed):
+def log_stop(prior, depth, unsplittable):
     """Log probability that a node is a leaf: 1 when it has no valid split."""
-    if closed:
+    if unsplittable:
         return 0.0
     if depth < 64:
         return prior.log_stops[depth]
@@ -105,7 +105,7 @@ def _log_split(prior, place):
 
 @njit(cache=True)
 def _log_stop(prior, place):
-    return log_stop(prior, place.depth, place.closed)
+    return log_stop(prior, place.depth, place.unsplittable)
 
 
 @njit(cache=True)

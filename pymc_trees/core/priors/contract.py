@@ -5,7 +5,7 @@
 stop)``                                     node's rate (`Place`)
 ``survey_sides(prior, design, cells,        the same of the rows of ``rows[:n]`` whose cell is at
 threshold, rows, n)``                       most the threshold and of the others, without moving
-                                            rows: two closed, two rates
+                                            rows: two unsplittable, two rates
 ``log_split(prior, place)``                 log probability that a node with a valid split splits
 ``log_stop(prior, place)``                  log probability that a node is a leaf
 ``draw_time(rng, prior, place)``            time of a split, given that there is one
@@ -20,7 +20,7 @@ log_cut, rate, rows, start, stop)``         log density
 =========================================== =======================================================
 
 The cut is uniform on the column's extent in the node under every prior. Rules of levels and of
-missing cells (`core.forest.mixed`) are known to `CGMPrior` alone.
+missing cells (`core.columns.mixed`) are known to `CGMPrior` alone.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from typing import NamedTuple
 from numba import types
 from numba.extending import overload
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 _PRIORS: dict[type, dict[str, Callable]] = {}
 
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     """Time of the parent's split; 0 for a root."""
     rate: float
     """Linear dimension of the box of its rows, for a Mondrian process; else unused."""
-    closed: bool
+    unsplittable: bool
     """Whether its rows are all alike."""
 
 
@@ -51,7 +51,7 @@ def place_of(trees, node):
     """Place of a node of a tree."""
     parent = trees.parent[node]
     time = trees.time[parent] if parent >= 0 else 0.0
-    return Place(trees.depth[node], time, trees.rate[node], trees.closed[node])
+    return Place(trees.depth[node], time, trees.rate[node], trees.unsplittable[node])
 
 
 def register(prior: type, **kernels: Callable) -> None:

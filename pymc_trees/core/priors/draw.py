@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.design import partition_rows
+from pymc_trees.core.columns.design import partition_rows
+from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.rules import draw_rule
-from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.priors.contract import (
     draw_column,
     draw_time,
@@ -37,9 +37,9 @@ def draw_tree(rng, trees, tree, design, prior, rows, spare):
         node = stack[height]
         start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
-        trees.closed[node], trees.rate[node] = survey(prior, design, rows, start, stop)
+        trees.unsplittable[node], trees.rate[node] = survey(prior, design, rows, start, stop)
         place = place_of(trees, node)
-        if place.closed or np.log(rng.random()) >= log_split(prior, place):
+        if place.unsplittable or np.log(rng.random()) >= log_split(prior, place):
             for k in range(start, stop):
                 trees.leaf_of[tree, rows[k]] = node
             continue

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.forest.design import column_range, linear_dimension
+from pymc_trees.core.columns.design import column_range, linear_dimension
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.priors.contract import register
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.encode import fit_of
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_likelihood
+from pymc_trees.core.value.encode import fit_of
 
 
 @njit(cache=True)

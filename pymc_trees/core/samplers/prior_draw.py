@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.design import (
+from pymc_trees.core.columns.design import (
     any_column_varies,
     design_of,
     float_design,
     linear_dimension,
 )
-from pymc_trees.core.forest.encode import encode, fit_of
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.kernel_cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
+from pymc_trees.core.value.encode import encode, fit_of
 
 
 @njit(cache=True)
@@ -54,11 +54,11 @@ def stumps_value(X, grid, offsets, fingerprint, kinds, weights, centre, sizes):
     design = design_of(X, grid, offsets, kinds, weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows).astype(np.uint32)
-    closed = not any_column_varies(design, rows, 0, sizes.n_rows)
+    unsplittable = not any_column_varies(design, rows, 0, sizes.n_rows)
     rate = linear_dimension(design, rows, 0, sizes.n_rows)
     for t in range(sizes.m):
         trees.values[trees.roots[t]] = centre
-        trees.closed[trees.roots[t]] = closed
+        trees.unsplittable[trees.roots[t]] = unsplittable
         trees.rate[trees.roots[t]] = rate
     fit = np.empty((sizes.n_rows, sizes.n_values))
     fit_of(trees, fit)

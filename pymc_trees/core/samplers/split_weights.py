@@ -15,7 +15,7 @@ step. Logs throughout: in a sparse Dirichlet most weights are smaller than any d
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 LEAST = np.log(1e-300)
 """Log of the least weight that the forest's prior distinguishes."""

@@ -6,21 +6,21 @@ field  split                           leaf                        unused row
 0      `SPLIT` = 0                     `LEAF` = -1                 `UNUSED` = -2
 1      threshold tau in [0, 1]         first leaf value            0
 2 ..   weights Delta of the p inputs   further leaf values         0
-last   seal in row 0, 0 in every other row
+last   checksum in row 0, 0 in every other row
 ====== =============================== =========================== ==================
 
 Fields that a row does not use hold 0. K is 1 for a normal leaf and the number of classes for a
-Dirichlet leaf. The seal is a checksum of 52 bits (`core.forest.seal`) of every other entry and of
-the declaration's fingerprint: training inputs, sharpness and leaf. A value whose seal does not
-match evaluates to NaN and has log-probability -inf. Only `encode` and `prior_draw` write it.
+Dirichlet leaf. The checksum, of 52 bits, is that (`core.value.checksum`) of every other entry and
+of the declaration's fingerprint: training inputs, sharpness and leaf. A value whose checksum does
+not match evaluates to NaN and has log-probability -inf. Only `encode` and `prior_draw` write it.
 """
 
 import numpy as np
 
-from pymc_trees.core.forest.fields import LEAF, UNUSED
-from pymc_trees.core.forest.seal import checksum
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.soft.gates import leaf_probabilities
+from pymc_trees.core.value.checksum import checksum
+from pymc_trees.core.value.fields import LEAF, UNUSED
 
 SPLIT = 0
 
@@ -31,15 +31,15 @@ def n_fields(p: int, n_values: int) -> int:
 
 
 @njit(cache=True)
-def compute_seal(value, fingerprint):
-    """Seal of a C-contiguous value; the seal entry itself is left out."""
+def compute_checksum(value, fingerprint):
+    """Checksum of a C-contiguous value; the checksum entry itself is left out."""
     return checksum(value, value.shape[1] - 1, fingerprint)
 
 
 @njit(cache=True)
-def is_sealed(value, fingerprint):
+def is_intact(value, fingerprint):
     """Whether nothing was written into the value since it was made for this declaration."""
-    return value[0, -1] == compute_seal(value, fingerprint)
+    return value[0, -1] == compute_checksum(value, fingerprint)
 
 
 def encode(label: str, delta, tau, values, max_nodes: int, fingerprint: float) -> np.ndarray:
@@ -66,19 +66,19 @@ def encode(label: str, delta, tau, values, max_nodes: int, fingerprint: float) -
     at = np.flatnonzero(~split)
     value[at, 0] = LEAF
     value[at, 1 : 1 + n_values] = values
-    value[0, -1] = compute_seal(value, fingerprint)
+    value[0, -1] = compute_checksum(value, fingerprint)
     return value
 
 
 def label_of(value: np.ndarray) -> str:
-    """Topology of a sealed value."""
+    """Topology of an intact value."""
     return "".join("S" if kind == SPLIT else "L" for kind in value[:, 0] if kind != UNUSED)
 
 
 @njit(cache=True)
 def parse(value, fingerprint, table, depths):
-    """Write the node table and depths of a value; its number of nodes, 0 when it is not sealed."""
-    if not is_sealed(value, fingerprint):
+    """Write the node table and depths of a value; its number of nodes, 0 when it is not intact."""
+    if not is_intact(value, fingerprint):
         return 0
     waiting = np.empty(value.shape[0], dtype=np.int64)  # splits whose right subtree has yet to come
     height, n_split, n_leaf, depth = 0, 0, 0, 0
@@ -103,7 +103,7 @@ def parse(value, fingerprint, table, depths):
 
 @njit(cache=True)
 def summarise(value, n_values, fingerprint):
-    """Splits per depth, leaves per depth, (L, K) leaf values; no leaves when it is not sealed."""
+    """Splits per depth, leaves per depth, (L, K) leaf values; no leaves when it is not intact."""
     table = np.empty((value.shape[0], 2), dtype=np.int64)
     depths = np.empty(value.shape[0], dtype=np.int64)
     nodes = parse(value, fingerprint, table, depths)
@@ -120,7 +120,7 @@ def summarise(value, n_values, fingerprint):
 
 @njit(cache=True)
 def evaluate(value, X, low, span, h, n_values, fingerprint):
-    """Outputs of a tree at rows of unscaled inputs, (n, K); NaN when it is not sealed."""
+    """Outputs of a tree at rows of unscaled inputs, (n, K); NaN when it is not intact."""
     n, p = X.shape
     if p != low.size:
         raise ValueError(

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 STEEPEST = 100.0
 """Distances to a gate, in units of h, from which on a row is on one side: exp(-100) is 4e-44."""

@@ -35,7 +35,7 @@ class Parameters(NamedTuple):
     """(S, p - 1)"""
 
 
-def twigs(label: str) -> list[Twig]:
+def nogs(label: str) -> list[Twig]:
     """Twigs of a topology: without one of them it is a neighbour."""
     return [
         _twig(f"{label[:at]}L{label[at + 3 :]}", at)
@@ -50,9 +50,9 @@ def buds(label: str) -> list[Twig]:
 
 
 def neighbours(label: str) -> dict[str, Twig]:
-    """Topologies that differ by one split, and the twig that makes the difference."""
-    near = {twig.smaller: twig for twig in twigs(label)}
-    return near | {twig.larger: twig for twig in buds(label)}
+    """Topologies that differ by one split, and the nog that makes the difference."""
+    near = {nog.smaller: nog for nog in nogs(label)}
+    return near | {nog.larger: nog for nog in buds(label)}
 
 
 def _twig(smaller: str, at: int) -> Twig:
@@ -73,28 +73,28 @@ def put_together(parts: Parameters) -> np.ndarray:
     return np.concatenate([np.ravel(piece) for piece in parts])
 
 
-def grow(parts: Parameters, twig: Twig, tau: float, weights: np.ndarray) -> Parameters:
+def grow(parts: Parameters, nog: Twig, tau: float, weights: np.ndarray) -> Parameters:
     """Parameters of the larger topology: both leaves take the value of the one they grow from."""
     values = parts.values
     if len(values):
-        values = np.insert(values, twig.leaf, values[twig.leaf])
+        values = np.insert(values, nog.leaf, values[nog.leaf])
     return Parameters(
         parts.others,
         values,
-        np.insert(parts.tau, twig.split, tau),
-        np.insert(parts.weights, twig.split, weights, axis=0),
+        np.insert(parts.tau, nog.split, tau),
+        np.insert(parts.weights, nog.split, weights, axis=0),
     )
 
 
-def prune(parts: Parameters, twig: Twig) -> Parameters:
+def prune(parts: Parameters, nog: Twig) -> Parameters:
     """Parameters of the smaller topology: the leaf takes the mean of the two it replaces."""
     values = parts.values.copy()
     if len(values):
-        values[twig.leaf] = values[twig.leaf : twig.leaf + 2].mean()
-        values = np.delete(values, twig.leaf + 1)
+        values[nog.leaf] = values[nog.leaf : nog.leaf + 2].mean()
+        values = np.delete(values, nog.leaf + 1)
     return Parameters(
         parts.others,
         values,
-        np.delete(parts.tau, twig.split),
-        np.delete(parts.weights, twig.split, axis=0),
+        np.delete(parts.tau, nog.split),
+        np.delete(parts.weights, nog.split, axis=0),
     )

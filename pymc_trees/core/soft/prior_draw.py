@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pymc_trees.core.forest.fields import LEAF, UNUSED
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
-from pymc_trees.core.soft.encode import compute_seal
+from pymc_trees.core.soft.encode import compute_checksum
 from pymc_trees.core.soft.topology import draw_kinds
+from pymc_trees.core.value.fields import LEAF, UNUSED
 
 
 @njit(cache=True)
@@ -28,5 +28,5 @@ def draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint):
             value[at, 0] = LEAF
             draw_values(leaf, rng, nothing, value[at, 1 : 1 + n_values])
     value[kinds.size :, 0] = UNUSED
-    value[0, -1] = compute_seal(value, fingerprint)
+    value[0, -1] = compute_checksum(value, fingerprint)
     return value

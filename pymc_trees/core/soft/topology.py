@@ -6,7 +6,7 @@ stump, ``"SLL"`` one split, ``"SSLLL"`` has its left child split and ``"SLSLL"``
 
 import numpy as np
 
-from pymc_trees.core.kernel_cache import njit
+from pymc_trees.core.compile.cache import njit
 
 STUMP = "L"
 GROW, PRUNE, STAY = 0.6, 0.3, 0.1
@@ -98,7 +98,7 @@ def check_room(nodes: int, max_nodes: int) -> None:
 
 
 def propose(rng: np.random.Generator, label: str) -> str:
-    """Topology to look at next (section 3.2): grow a leaf, prune a twig, or stay.
+    """Topology to look at next (section 3.2): grow a leaf, prune a nog, or stay.
 
     The stump has nothing to prune, so that it grows where another would prune. This is no
     Metropolis step: which topologies are looked at does not enter their weights.
@@ -110,6 +110,6 @@ def propose(rng: np.random.Generator, label: str) -> str:
         leaves = [at for at, node in enumerate(label) if node == "L"]
         at = leaves[rng.integers(len(leaves))]
         return f"{label[:at]}SLL{label[at + 1 :]}"
-    twigs = [at for at in range(len(label)) if label.startswith("SLL", at)]
-    at = twigs[rng.integers(len(twigs))]
+    nogs = [at for at in range(len(label)) if label.startswith("SLL", at)]
+    at = nogs[rng.integers(len(nogs))]
     return f"{label[:at]}L{label[at + 3 :]}"

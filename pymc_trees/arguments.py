@@ -1,0 +1,36 @@
+"""Checks of arguments that several callers share: the value, or an error that names it."""
+
+import numpy as np
+
+
+def check_number(name: str, value, least: int) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}: must be a whole number of at least {least}.")
+    return int(value)
+
+
+def check_share(name: str, value) -> float:
+    """A number from 0 to 1."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r}: must be a number from 0 to 1.")
+    return float(value)
+
+
+def check_choice(name: str, value, choices) -> str:
+    """One of some words."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
+    return value
+
+
+def check_seed(random_seed) -> np.random.Generator:
+    """Generator of a seed."""
+    try:
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"random_seed={random_seed!r}: must be None, a whole number of at least 0, a sequence "
+            "of such, or a numpy.random.Generator."
+        ) from error

@@ -1,0 +1,253 @@
+"""Training columns with categories or missing cells, and which way a rule sends their rows.
+
+The rule of a split node is two numbers. With p columns, the first is ``column + p * way``:
+
+=== ======================== ==================================
+way rule                     a row whose cell is missing goes
+=== ======================== ==================================
+0   ``x <= cut`` left        right
+1   ``x <= cut`` left        left
+2   levels in ``cut`` left   right
+3   levels in ``cut`` left   left
+=== ======================== ==================================
+
+Levels are the whole numbers 0, 1, .. and a set of them a whole number: bit l stands for level l.
+The split of missing against present rows sends every present cell to the other side: cut
+`EVERY` with missing rows right, its negative with missing rows left, and the sets of all levels
+and of none. In a `Design` (`design`), without levels and missing cells, a rule is column and cut.
+
+Functions here and in `rules` take either type of design; numba resolves them at compile time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from pymc_trees.core.compile.cache import njit
+
+MISSING = -(2.0**900)
+"""What stands for a missing cell in X; a column of it can still be summed."""
+EVERY = float(np.finfo(np.float64).max)
+"""A cut that every cell is below; its negative is below every cell."""
+MOST_LEVELS = 50
+LEFT, SET = 1, 2
+"""Parts of ``way``: missing rows go left; the cut is a set of levels."""
+
+
+class MixedDesign(NamedTuple):
+    """As `Design`, where a column may have levels or missing cells."""
+
+    columns: np.ndarray
+    """(p, n) cells: float64, or uint8 / uint16 for a grid design; levels as whole numbers."""
+    varies: np.ndarray
+    """(p,) bool: two values, or both missing and present cells."""
+    low: np.ndarray
+    """(p,) float64: smallest present cell."""
+    high: np.ndarray
+    """(p,) float64: largest present cell."""
+    grid: np.ndarray
+    offsets: np.ndarray
+    is_grid: bool
+    kinds: np.ndarray
+    """(p,) int64: 0 for numbers; L for subsets of L levels; -L for one level against the rest."""
+    gaps: np.ndarray
+    """(p,) bool: the column has missing cells."""
+    missing: float
+    """The cell that stands for a missing one."""
+    rank: np.ndarray
+    """(q, n) uint32: for each column with missing cells, the number of its cell's value."""
+    rank_row: np.ndarray
+    """(p,) int64: row of ``rank``, or -1."""
+    stamp: np.ndarray
+    """Room to count distinct values: the token of the count that met a number last."""
+    token: np.ndarray
+    """(1,) int64: number of the last count."""
+    room: np.ndarray
+    """(n,) as cells: 0 for rows that go left, 1 for the others."""
+
+
+def is_mixed(design) -> bool:
+    """Whether a numba type is that of a `MixedDesign`."""
+    return isinstance(design, types.BaseNamedTuple) and design.instance_class is MixedDesign
+
+
+def make_mixed(X: np.ndarray, kinds: np.ndarray, grid: list[np.ndarray] | None) -> MixedDesign:
+    """Design of an (n, p) array in which `MISSING` stands for missing cells."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    n, p = X.shape
+    dtype, flat, offsets = np.float64, np.empty(0), np.empty(0, dtype=np.int64)
+    if grid is not None:
+        dtype = np.uint8 if max(len(g) for g in grid) < 255 else np.uint16
+        flat = np.concatenate([np.asarray(g, dtype=np.float64) for g in grid])
+        offsets = np.cumsum([0] + [len(g) for g in grid]).astype(np.int64)
+    missing = MISSING if grid is None else float(np.iinfo(dtype).max)
+    columns = np.empty((p, n), dtype=dtype)
+    kinds = np.asarray(kinds, dtype=np.int64)
+    return fill_mixed(X, flat, offsets, kinds, np.ones(p), columns, missing)
+
+
+@njit(cache=True)
+def fill_mixed(X, grid, offsets, kinds, weights, columns, missing):
+    """`MixedDesign` whose cells are written to ``columns``; weight 0 excludes a column."""
+    n, p = X.shape
+    is_grid = offsets.size > 0
+    varies, gaps = np.zeros(p, dtype=np.bool_), np.zeros(p, dtype=np.bool_)
+    low, high = np.zeros(p), np.zeros(p)
+    rank_row = np.full(p, -1)
+    n_gaps = 0
+    for j in range(p):
+        for i in range(n):
+            if X[i, j] == MISSING:
+                gaps[j] = True
+                columns[j, i] = missing
+            elif is_grid and kinds[j] == 0:
+                columns[j, i] = np.searchsorted(grid[offsets[j] : offsets[j + 1]], X[i, j])
+            else:
+                columns[j, i] = X[i, j]
+        met = False
+        for i in range(n):
+            cell = float(columns[j, i])
+            varies[j] |= columns[j, i] != columns[j, 0]
+            if cell != missing:
+                low[j] = min(low[j], cell) if met else cell
+                high[j] = max(high[j], cell) if met else cell
+                met = True
+        varies[j] &= weights[j] > 0.0
+        if gaps[j]:
+            rank_row[j] = n_gaps
+            n_gaps += 1
+    rank = np.zeros((n_gaps, n), dtype=np.uint32)
+    most = 0
+    for j in range(p):
+        if not gaps[j]:
+            continue
+        order = np.argsort(columns[j])
+        number = 0
+        for k in range(1, n):
+            number += columns[j, order[k]] != columns[j, order[k - 1]]
+            rank[rank_row[j], order[k]] = number
+        most = max(most, number)
+    return MixedDesign(
+        columns,
+        varies,
+        low,
+        high,
+        grid,
+        offsets,
+        is_grid,
+        kinds,
+        gaps,
+        missing,
+        rank,
+        rank_row,
+        np.zeros(most + 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros_like(columns[0]),
+    )
+
+
+def from_prior(design) -> np.ndarray | None:
+    """Columns, (p,) bool, with levels or missing cells; None in a `Design`."""
+    return (design.kinds != 0) | design.gaps if isinstance(design, MixedDesign) else None
+
+
+@njit(cache=True)
+def present_range(design, column, rows, start, stop):
+    """Of a numeric column among some rows: missing rows, distinct values, smallest, largest."""
+    cells, missing = design.columns[column], design.missing
+    rank, stamp = design.rank[design.rank_row[column]], design.stamp
+    design.token[0] += 1
+    token = design.token[0]
+    n_missing, distinct = 0, 0
+    low, high = 0.0, 0.0
+    for k in range(start, stop):
+        i = rows[k]
+        cell = float(cells[i])
+        if cell == missing:
+            n_missing += 1
+            continue
+        if distinct == 0:
+            low, high = cell, cell
+        low, high = min(low, cell), max(high, cell)
+        distinct += stamp[rank[i]] != token
+        stamp[rank[i]] = token
+    return n_missing, distinct, low, high
+
+
+@njit(cache=True)
+def levels_present(design, column, rows, start, stop):
+    """Set of the levels among some rows, their number, and whether a row is missing."""
+    cells, missing = design.columns[column], design.missing
+    levels, n_levels, any_missing = np.int64(0), 0, False
+    for k in range(start, stop):
+        cell = float(cells[rows[k]])
+        if cell == missing:
+            any_missing = True
+            continue
+        bit = np.int64(1) << np.int64(cell)
+        n_levels += (levels & bit) == 0
+        levels |= bit
+    return levels, n_levels, any_missing
+
+
+def column_of(design, code):
+    """Column of the first number of a rule."""
+    return code % len(design.columns) if isinstance(design, MixedDesign) else code
+
+
+def n_codes(design):
+    """One more than the largest first number of a rule."""
+    return len(design.columns) * (4 if isinstance(design, MixedDesign) else 1)
+
+
+def side_cells(design, code, cut, rows, start, stop):
+    """Cells and a threshold, so that the rows with ``cells[i] <= threshold`` go left."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+@overload(column_of)
+def _column_of(design, code):
+    if is_mixed(design):
+        return lambda design, code: code % design.columns.shape[0]
+    return lambda design, code: code
+
+
+@overload(n_codes)
+def _n_codes(design):
+    if is_mixed(design):
+        return lambda design: 4 * design.columns.shape[0]
+    return lambda design: design.columns.shape[0]
+
+
+@overload(side_cells)
+def _side_cells(design, code, cut, rows, start, stop):
+    def plain(design, code, cut, rows, start, stop):
+        return design.columns[code], cut
+
+    def mixed(design, code, cut, rows, start, stop):
+        p = design.columns.shape[0]
+        column, way = code % p, code // p
+        cells = design.columns[column]
+        if way < SET and not design.gaps[column]:
+            return cells, cut
+        room, missing = design.room, design.missing
+        to_missing = 0 if way & LEFT else 1
+        if way < SET:
+            for k in range(start, stop):
+                i = rows[k]
+                cell = float(cells[i])
+                room[i] = to_missing if cell == missing else int(cell > cut)
+            return room, 0.5
+        levels = np.int64(cut)
+        for k in range(start, stop):
+            i = rows[k]
+            cell = float(cells[i])
+            if cell == missing:
+                room[i] = to_missing
+            else:
+                room[i] = 1 - ((levels >> np.int64(cell)) & 1)
+        return room, 0.5
+
+    return mixed if is_mixed(design) else plain

@@ -1,0 +1,255 @@
+"""The law of a rule given its node and column: draw one, and the log density of one.
+
+Numbers without missing cells: the cut is uniform between the extremes of the node's rows
+(Lakshminarayanan 2015, eq. 5). In a `MixedDesign` furthermore, for a column with d distinct present
+values among the node's rows,
+
+- the side of missing rows is a fair coin, whether there are any in the node or not;
+- where there are some, the split is missing against present with probability ``1 / (1 + d)``, or
+  1 when d = 1: there is no other;
+- else a set of levels is uniform over those that part the levels present (``2**d - 2``), or over
+  the d single levels, and every level absent from the node goes to either side by a fair coin (to
+  the right when the set is a single level).
+
+Coins of levels and sides that no training row of the node sees belong to the rule: a prediction
+may need them. Moves that draw a rule draw them, and moves that send other rows to a node count
+their new density.
+"""
+
+import numpy as np
+from numba.extending import overload
+
+from pymc_trees.core.columns.design import (
+    column_range,
+    column_varies,
+    cut_code,
+    cut_value,
+    draw_cut,
+)
+from pymc_trees.core.columns.mixed import (
+    EVERY,
+    SET,
+    is_mixed,
+    levels_present,
+    present_range,
+)
+from pymc_trees.core.compile.cache import njit
+
+LOG_2 = np.log(2.0)
+
+
+def draw_rule(rng, design, column, rows, start, stop):
+    """Rule of a column that varies in ``rows[start:stop]``: its two numbers, and log density."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def log_rule(design, code, cut, rows, start, stop):
+    """Log density of a rule given its column; -inf when the column or the rule parts nothing."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def rule_value(design, code, cut):
+    """Cut in the units of X of a cut in the units of the design's cells."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def rule_code(design, code, value):
+    """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def draw_side(rng, design, column):
+    """First number of a rule of a column of numbers: a side for missing rows, by a fair coin."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def log_side(design):
+    """Log probability of that side."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+@overload(draw_rule)
+def _draw_rule(rng, design, column, rows, start, stop):
+    def plain(rng, design, column, rows, start, stop):
+        low, high = column_range(design, column, rows, start, stop)
+        return column, draw_cut(rng, design, low, high), -np.log(high - low)
+
+    return _draw_mixed if is_mixed(design) else plain
+
+
+@overload(log_rule)
+def _log_rule(design, code, cut, rows, start, stop):
+    def plain(design, code, cut, rows, start, stop):
+        if stop - start < 2 or not column_varies(design, code, rows, start, stop):
+            return -np.inf
+        low, high = column_range(design, code, rows, start, stop)
+        return -np.log(high - low) if cut >= low and cut < high else -np.inf
+
+    return _log_mixed if is_mixed(design) else plain
+
+
+@overload(rule_value)
+def _rule_value(design, code, cut):
+    def mixed(design, code, cut):
+        p = design.columns.shape[0]
+        if code >= SET * p or abs(cut) == EVERY:
+            return cut
+        return cut_value(design, code % p, cut)
+
+    return mixed if is_mixed(design) else lambda design, code, cut: cut_value(design, code, cut)
+
+
+@overload(rule_code)
+def _rule_code(design, code, value):
+    def mixed(design, code, value):
+        p = design.columns.shape[0]
+        if code >= SET * p or abs(value) == EVERY:
+            return value
+        return cut_code(design, code % p, value)
+
+    return mixed if is_mixed(design) else lambda design, code, value: cut_code(design, code, value)
+
+
+@overload(draw_side)
+def _draw_side(rng, design, column):
+    if is_mixed(design):
+        return lambda rng, design, column: column + design.columns.shape[0] * (rng.random() < 0.5)
+    return lambda rng, design, column: column
+
+
+@overload(log_side)
+def _log_side(design):
+    if is_mixed(design):
+        return lambda design: -LOG_2
+    return lambda design: 0.0
+
+
+def _draw_mixed(rng, design, column, rows, start, stop):
+    p = design.columns.shape[0]
+    side = int(rng.random() < 0.5)
+    if design.kinds[column] != 0:
+        levels, log_p = draw_levels(rng, design, column, side, rows, start, stop)
+        return column + p * (SET + side), levels, log_p
+    code = column + p * side
+    log_p = -LOG_2
+    if design.gaps[column]:
+        n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
+        if n_missing > 0:
+            if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
+                return code, -EVERY if side == 1 else EVERY, log_p + log_apart(distinct)
+            log_p += log_not_apart(distinct)
+    else:
+        low, high = column_range(design, column, rows, start, stop)
+    return code, draw_cut(rng, design, low, high), log_p - np.log(high - low)
+
+
+def _log_mixed(design, code, cut, rows, start, stop):
+    p = design.columns.shape[0]
+    column, way = code % p, code // p
+    if stop - start < 2 or not column_varies(design, column, rows, start, stop):
+        return -np.inf
+    if (way >= SET) != (design.kinds[column] != 0):
+        return -np.inf
+    if way >= SET:
+        return log_levels(design, column, way - SET, cut, rows, start, stop)
+    log_p = -LOG_2
+    if design.gaps[column]:
+        n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
+        if n_missing > 0:
+            if cut == (-EVERY if way == 1 else EVERY):
+                return log_p + log_apart(distinct)
+            if distinct == 1:
+                return -np.inf
+            log_p += log_not_apart(distinct)
+    else:
+        low, high = column_range(design, column, rows, start, stop)
+    return log_p - np.log(high - low) if cut >= low and cut < high else -np.inf
+
+
+@njit(cache=True)
+def log_apart(distinct):
+    """Log probability to split missing against present."""
+    return 0.0 if distinct == 1 else -np.log1p(distinct)
+
+
+@njit(cache=True)
+def log_not_apart(distinct):
+    """Log probability not to, of at least two values."""
+    return np.log(distinct / (1.0 + distinct))
+
+
+@njit(cache=True)
+def log_share(kind, n_present):
+    """Log probability of a set that parts the levels present, coins of the absent ones included."""
+    if kind < 0:
+        return -np.log(n_present)
+    parted = n_present * LOG_2 + np.log1p(-(2.0 ** (1 - n_present)))
+    return -parted - (kind - n_present) * LOG_2
+
+
+@njit(cache=True)
+def draw_levels(rng, design, column, side, rows, start, stop):
+    """Set of levels, as a float, and log density, the coin of the side included."""
+    kind = design.kinds[column]
+    n_levels = abs(kind)
+    present, n_present, any_missing = levels_present(design, column, rows, start, stop)
+    log_p = -LOG_2
+    if any_missing:
+        if n_present == 1 or rng.random() * (1 + n_present) < 1.0:
+            every = (np.int64(1) << n_levels) - 1
+            return 0.0 if side == 1 else float(every), log_p + log_apart(n_present)
+        log_p += log_not_apart(n_present)
+    log_p += log_share(kind, n_present)
+    if kind < 0:
+        target = min(int(rng.random() * n_present), n_present - 1)
+        for level in range(n_levels):
+            if (present >> level) & 1:
+                if target == 0:
+                    return float(np.int64(1) << level), log_p
+                target -= 1
+    while True:
+        levels = np.int64(0)
+        for level in range(n_levels):
+            levels |= np.int64(rng.random() < 0.5) << level
+        if (levels & present) != 0 and (levels & present) != present:
+            return float(levels), log_p
+
+
+@njit(cache=True)
+def log_levels(design, column, side, cut, rows, start, stop):
+    """Log density of a set of levels; -inf for what is none, or parts nothing."""
+    kind = design.kinds[column]
+    n_levels = abs(kind)
+    every = (np.int64(1) << n_levels) - 1
+    if not (cut >= 0.0 and cut <= every and cut == np.floor(cut)):
+        return -np.inf
+    levels = np.int64(cut)
+    present, n_present, any_missing = levels_present(design, column, rows, start, stop)
+    log_p = -LOG_2
+    if any_missing:
+        if levels == (0 if side == 1 else every):
+            return log_p + log_apart(n_present)
+        if n_present == 1:
+            return -np.inf
+        log_p += log_not_apart(n_present)
+    inside = levels & present
+    if inside == 0 or inside == present:
+        return -np.inf
+    if kind < 0 and levels & (levels - 1) != 0:
+        return -np.inf
+    return log_p + log_share(kind, n_present)
+
+
+@njit(cache=True)
+def log_column_probability(design, weights, column, rows, start, stop):
+    """Log of ``weights[column]`` over the sum of the weights of the columns that vary in a node."""
+    columns, varies = design.columns, design.varies
+    total = 0.0
+    for j in range(weights.size):
+        if varies[j]:
+            first = columns[j, rows[start]]
+            for k in range(start + 1, stop):
+                if columns[j, rows[k]] != first:
+                    total += weights[j]
+                    break
+    return np.log(weights[column] / total)

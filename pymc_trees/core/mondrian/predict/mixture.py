@@ -1,0 +1,112 @@
+"""The predictive distribution of a number: a mixture of normals (thesis, 6.3-6.5, alg. 6.5).
+
+A component for each time at which the new point may branch off, and one for not doing so, which the
+thesis leaves out (footnote 4 of chapter 6; lines 8 and 10 of alg. 6.5 write both weights of a leaf
+into one place). The time of branching is integrated, not plugged in: with s the prior variance used
+up since the parent's time, the mean of the new parent is normal given the rows, with a mean that is
+linear and a variance that is quadratic in s.
+"""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times, distance
+from pymc_trees.core.mondrian.predict.belief import product, rest
+from pymc_trees.core.mondrian.tree import ROOT, greatest_depth
+
+WEIGHT, MEAN, VAR = range(3)
+
+
+@njit(cache=True)
+def _branch(prior, below, above, eta, start, end, last, stays, weight, decay, out, n):
+    """Components of a point that branches off between ``start`` and ``end``.
+
+    ``below`` and ``above``: mean and variance of the messages on both sides; ``last``: what the
+    prior has in store at the end of the lifetime.
+    """
+    (m, v), (c, C) = below, above
+    to_start = rest(prior, start)
+    total = C + to_start - rest(prior, end) + v
+    n_times = branching_times(eta, prior.gamma_2, end - start, weight, decay)
+    growth = np.exp(-prior.gamma_2 * start)
+    for k in range(n_times):
+        ahead = growth * decay[k]  # exp(-gamma_2 t) at the time t of branching
+        to_come = prior.gamma_1 * ahead / (1.0 + ahead)
+        var = C + to_start - to_come
+        share = var / total if total > 0.0 else 0.0
+        out[n + k, WEIGHT] = stays * weight[k]
+        out[n + k, MEAN] = c + share * (m - c)
+        out[n + k, VAR] = var * (1.0 - share) + to_come - last + prior.noise
+    return n + n_times
+
+
+@njit(cache=True)
+def _components(
+    column, cut, time, lifetime, box, left, right, root, prior,
+    mean_below, var_below, mean_above, var_above, x, weight, decay, out, n,
+):  # fmt: skip
+    """Append the components of a point; how many there are then."""
+    j, start, stays = root, 0.0, 1.0
+    last = rest(prior, lifetime)
+    while True:
+        end = min(time[j], lifetime)
+        eta = distance(box[j], x)
+        below, above = (mean_below[j], var_below[j]), (mean_above[j], var_above[j])
+        if eta > 0.0:
+            n = _branch(prior, below, above, eta, start, end, last, stays, weight, decay, out, n)
+            stays *= np.exp(-eta * (end - start))
+        if column[j] < 0 or stays == 0.0:
+            break
+        j, start = (left[j] if x[column[j]] <= cut[j] else right[j]), end
+    if stays > 0.0:
+        edge = rest(prior, start) - rest(prior, end)
+        mean, var = product(above[0], above[1] + edge, below[0], below[1])
+        out[n, WEIGHT], out[n, MEAN], out[n, VAR] = stays, mean, var + prior.noise
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def collect(tree, belief, X):
+    """Components (weight, mean, variance) of all rows one after another; how many each row has."""
+    column, cut, box, left, right = tree.column, tree.cut, tree.box, tree.left, tree.right
+    time, lifetime, root, prior = tree.time, tree.lifetime[0], tree.state[ROOT], belief.prior
+    mean_below, var_below = belief.mean_below, belief.var_below
+    mean_above, var_above = belief.mean_above, belief.var_above
+    weight, decay = np.empty(MAX_TIMES), np.empty(MAX_TIMES)
+    most = (greatest_depth(tree) + 1) * MAX_TIMES + 1
+    out = np.empty((2 * most, 3))
+    counts = np.empty(X.shape[0], dtype=np.int64)
+    n = 0
+    for i in range(X.shape[0]):
+        if n + most > out.shape[0]:
+            longer = np.empty((2 * out.shape[0], 3))
+            longer[:n] = out[:n]
+            out = longer
+        stop = _components(
+            column, cut, time, lifetime, box, left, right, root, prior,
+            mean_below, var_below, mean_above, var_above, X[i], weight, decay, out, n,
+        )  # fmt: skip
+        counts[i] = stop - n
+        n = stop
+    return out[:n].copy(), counts
+
+
+@njit(cache=True, nogil=True)
+def add_moments(tree, belief, X, centre, first, second):
+    """Add each row's mean and mean square of one tree (6.4), both about ``centre``."""
+    column, cut, box, left, right = tree.column, tree.cut, tree.box, tree.left, tree.right
+    time, lifetime, root, prior = tree.time, tree.lifetime[0], tree.state[ROOT], belief.prior
+    mean_below, var_below = belief.mean_below, belief.var_below
+    mean_above, var_above = belief.mean_above, belief.var_above
+    weight, decay = np.empty(MAX_TIMES), np.empty(MAX_TIMES)
+    out = np.empty(((greatest_depth(tree) + 1) * MAX_TIMES + 1, 3))
+    for i in range(X.shape[0]):
+        n = _components(
+            column, cut, time, lifetime, box, left, right, root, prior,
+            mean_below, var_below, mean_above, var_above, X[i], weight, decay, out, 0,
+        )  # fmt: skip
+        for k in range(n):
+            mean = out[k, MEAN] - centre
+            first[i] += out[k, WEIGHT] * mean
+            second[i] += out[k, WEIGHT] * (out[k, VAR] + mean * mean)

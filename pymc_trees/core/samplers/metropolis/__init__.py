@@ -1,0 +1,1 @@
+"""Local moves: `one_move`, `backfitting` (all trees), `joint_sweep` (any likelihood)."""

@@ -1,0 +1,48 @@
+"""One backfitting sweep: every tree once, given the residual of the others.
+
+Chipman 2010, eq. 12-13 (Lakshminarayanan 2015, algorithm 1): the structure of tree t by one move
+with its leaf values integrated out, then its leaf values from their conditional; where they do not
+integrate out, both steps with weighed draws (`leaves.laplace`).
+"""
+
+from pymc_trees.core.compile.borrow import borrowed
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.leaves.contract import draw_leaves, next_tree
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
+
+
+@njit(cache=True, nogil=True)
+def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+
+    Parameters
+    ----------
+    weights : (4,) float64
+        Weights of the moves in `census.MOVES`.
+    proposed, accepted : (4,) int64
+        Counters per move, added to.
+    """
+    rng, trees, design, prior, leaf, work = borrowed((rng, trees, design, prior, leaf, work))
+    roots, column, values = trees.roots, trees.column, trees.values
+    nodes, stats = work.nodes, work.stats
+    m = roots.size
+    for t in range(m):
+        if work.cease[0]:
+            return False
+        census = take_census(trees, t, nodes)
+        next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
+        kind, outcome = metropolis_move(rng, trees, t, design, prior, leaf, weights, census, work)
+        if outcome == FULL:
+            return False
+        if kind >= 0:
+            proposed[kind] += 1
+            accepted[kind] += outcome
+        n_nodes = preorder(trees, roots[t], nodes)
+        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
+    next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
+    renew_times(rng, prior, trees, nodes)
+    return True

@@ -1,0 +1,128 @@
+"""One backfitting sweep when the likelihood is not a product over rows.
+
+A move of tree t is proposed and accepted as if there were no data: a step that leaves the prior of
+trees invariant and is reversible. The tree it led to and values drawn for all its leaves are then
+accepted or not by the ratio of log weights (`leaves.whole`): what is left of the
+Metropolis-Hastings ratio when a proposal is reversible with respect to the prior (Tierney 1998).
+The values are refreshed once more by the same rule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.borrow import borrowed
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import Trees, make_trees, preorder
+from pymc_trees.core.leaves.nonconjugate.joint import (
+    fit_tree,
+    label_leaves,
+    log_likelihood_at,
+    log_weight,
+    write_leaves,
+)
+from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
+
+
+class Spare(NamedTuple):
+    """Where the tree before a move is kept."""
+
+    trees: Trees
+
+
+def make_spare(layout) -> Spare:
+    """Room for one tree of a forest."""
+    return Spare(make_trees(1, layout.max_nodes, layout.n_values, layout.n_rows))
+
+
+@njit(cache=True)
+def copy_nodes(source, target):
+    """Copy the pool of nodes, without the rows' leaves."""
+    target.column[:] = source.column
+    target.cut[:] = source.cut
+    target.left[:] = source.left
+    target.right[:] = source.right
+    target.parent[:] = source.parent
+    target.depth[:] = source.depth
+    target.count[:] = source.count
+    target.unsplittable[:] = source.unsplittable
+    target.log_cut[:] = source.log_cut
+    target.log_column[:] = source.log_column
+    target.values[:] = source.values
+    target.time[:] = source.time
+    target.rate[:] = source.rate
+    target.free[:] = source.free
+    target.n_free[:] = source.n_free
+
+
+@njit(cache=True, nogil=True)
+def joint_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, proposed, accepted):
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+
+    Parameters
+    ----------
+    leaf : JointData
+        The likelihood.
+    flat : NormalData
+        A leaf model without data, under which moves are proposed.
+    """
+    rng, trees, design, prior, leaf, flat, work, spare = borrowed(
+        (rng, trees, design, prior, leaf, flat, work, spare)
+    )
+    offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, spare.trees
+    n, n_values = offset.shape
+    work.stats[:] = 0.0
+    for t in range(trees.roots.size):
+        if work.cease[0]:
+            return False
+        leaf_of = trees.leaf_of[t]
+        for i in range(n):
+            for k in range(n_values):
+                offset[i, k] -= trees.values[leaf_of[i], k]
+        census = take_census(trees, t, nodes)
+        values = label_leaves(
+            leaf, column, trees.values, leaf_of, nodes, census.n_nodes, work.below
+        )
+        fit = fit_tree(leaf, values.size // n_values)
+        total = log_likelihood_at(leaf, values)
+        weight = log_weight(leaf, fit, values, total)
+        copy_nodes(trees, kept)
+        kept.leaf_of[0] = leaf_of
+        kind, outcome = metropolis_move(rng, trees, t, design, prior, flat, weights, census, work)
+        if outcome == FULL:
+            return False
+        if kind >= 0:
+            proposed[kind] += 1
+        if outcome == 1:
+            n_nodes = preorder(trees, trees.roots[t], nodes)
+            new_values = label_leaves(
+                leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below
+            )
+            new_fit = fit_tree(leaf, new_values.size // n_values)
+            draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
+            new_total = log_likelihood_at(leaf, new_values)
+            new_weight = log_weight(leaf, new_fit, new_values, new_total)
+            if np.log(rng.random()) < new_weight - weight:
+                accepted[kind] += 1
+                values, fit, total, weight = new_values, new_fit, new_total, new_weight
+            else:
+                copy_nodes(kept, trees)
+                leaf_of[:] = kept.leaf_of[0]
+        n_nodes = preorder(trees, trees.roots[t], nodes)
+        present = label_leaves(leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below)
+        draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
+        new_total = log_likelihood_at(leaf, present)
+        new_weight = log_weight(leaf, fit, present, new_total)
+        if np.log(rng.random()) < new_weight - weight:
+            values, total = present, new_total
+        write_leaves(column, trees.values, nodes, n_nodes, values)
+        leaf.total[0] = total
+        for i in range(n):
+            for k in range(n_values):
+                offset[i, k] += trees.values[leaf_of[i], k]
+    renew_times(rng, prior, trees, nodes)
+    return True

@@ -1,0 +1,286 @@
+"""The one-step optimal proposal on binned columns (Lakshminarayanan 2013, section 3.3.1).
+
+For a node with rows of marginal likelihood m, and column j with interval k of length l among the
+``span`` that the node's codes cover, the proposal weighs
+
+    stop           p_stop
+    split (j, k)   p_split * s_j / sum(s) * l / span_j * G_k / m,   G_k = m(codes <= k) m(codes > k)
+
+with the sum over the columns that vary, and draws the cut in its interval (`cut_in_interval`).
+Where code k + 1 stands for several values, cuts of interval k part them, and the mean of ``G_k``
+and ``G_{k+1}`` stands in. With single-valued codes this is the optimal kernel itself; elsewhere it
+is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf,
+``G_k`` takes the precision of the node's rows about their mean where the noise is smaller
+(`normal_cells`): a tree half grown leaves more than the noise unexplained.
+
+With many columns a random subset A is looked at: those the present tree splits on, and each other
+with probability ``share``. On the space of trees and subsets the target is the posterior times
+``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all of them in A. Given
+A, then, a split on a column that is new to the tree weighs ``1 / share`` times as much.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from pymc_trees.core.columns.design import column_varies
+from pymc_trees.core.columns.mixed import column_of, is_mixed
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.histograms.binning import Bins
+from pymc_trees.core.histograms.cache import Tables, make_node_tables
+from pymc_trees.core.histograms.contract import weigh_cells
+from pymc_trees.core.histograms.normal import PROPOSES
+from pymc_trees.core.priors.contract import column_weight, log_split, log_stop
+
+STOP = -1
+
+
+class LookAhead(NamedTuple):
+    """Arrays the proposal writes to."""
+
+    share: float
+    """Probability to look at a column that the tree does not use."""
+    columns: np.ndarray
+    """(p,) int64: the columns looked at come first."""
+    n_columns: np.ndarray
+    """(1,) int64: how many they are."""
+    used: np.ndarray
+    """(p,) bool: columns a tree splits on."""
+    by_prior: np.ndarray
+    """(p,) bool: the column varies in the node, and its rule is drawn from the prior."""
+    first: np.ndarray
+    """(p,) int64: first interval of each column looked at."""
+    last: np.ndarray
+    """(p,) int64: end of its intervals; equal to ``first`` when it does not vary."""
+    weight: np.ndarray
+    """(p, 256) float64: weights of the intervals of a column, by place in ``columns``."""
+    total: np.ndarray
+    """(p,) float64: their sums."""
+    log_mass: np.ndarray
+    """(p,) float64: log weight of each column."""
+    room: np.ndarray
+    """(3, 257) float64."""
+    gain: np.ndarray
+    """(p, 258) float64: see `cells.weigh_cells`."""
+    log_factor: np.ndarray
+    """(p,) float64: the same."""
+    root: np.ndarray
+    """(1,) float64: log normaliser while the weights are those of the root, else NaN."""
+    tables: Tables
+
+
+def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.0) -> LookAhead:
+    """Room for a proposal that looks at a share of the columns, for any particle of some."""
+    p = bins.codes.shape[1]
+    return LookAhead(
+        float(share),
+        np.arange(p),
+        np.array([p]),
+        np.zeros(p, dtype=np.bool_),
+        np.zeros(p, dtype=np.bool_),
+        np.zeros(p, dtype=np.int64),
+        np.zeros(p, dtype=np.int64),
+        np.zeros((p, 256)),
+        np.zeros(p),
+        np.zeros(p),
+        np.zeros((3, 257)),
+        np.zeros((p, 258)),
+        np.zeros(p),
+        np.full(1, np.nan),
+        make_node_tables(leaf, bins, n_particles, max_nodes),
+    )
+
+
+@njit(cache=True)
+def choose_columns(rng, look, design, trees, tree, nodes):
+    """Draw the columns to look at, given the present tree."""
+    if look.share >= 1.0:
+        return
+    columns, used, share = look.columns, look.used, look.share
+    column = trees.column
+    used[:] = False
+    for k in range(preorder(trees, trees.roots[tree], nodes)):
+        if column[nodes[k]] >= 0:
+            used[column_of(design, column[nodes[k]])] = True
+    n = 0
+    for j in range(used.size):
+        if used[j] or rng.random() < share:
+            columns[n] = j
+            n += 1
+    look.n_columns[0] = n
+
+
+@njit(cache=True)
+def mark_used(look, design, particles, c):
+    """Mark the columns that a particle splits on."""
+    if look.share >= 1.0:
+        return
+    used, column = look.used, particles.column
+    used[:] = False
+    for k in range(particles.n_nodes[c]):
+        if column[c, k] >= 0:
+            used[column_of(design, column[c, k])] = True
+
+
+@njit(cache=True)
+def log_new_column(look, column):
+    """Log of what a split on a column adds to the target given the columns looked at."""
+    if look.share >= 1.0 or look.used[column]:
+        return 0.0
+    return -np.log(look.share)
+
+
+def rule_from_prior(design, column):
+    """Whether a column has levels or missing cells: rules of these are not looked ahead at."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+def find_by_prior(look, design, rows, start, stop):
+    """Mark the columns looked at that vary in a node and whose rule the prior draws."""
+    raise NotImplementedError("To be called from compiled code.")
+
+
+@overload(rule_from_prior)
+def _rule_from_prior(design, column):
+    if is_mixed(design):
+        return lambda design, column: design.kinds[column] != 0 or design.gaps[column]
+    return lambda design, column: False
+
+
+@overload(find_by_prior)
+def _find_by_prior(look, design, rows, start, stop):
+    def mixed(look, design, rows, start, stop):
+        columns, by_prior = look.columns, look.by_prior
+        for a in range(look.n_columns[0]):
+            j = columns[a]
+            by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
+
+    def plain(look, design, rows, start, stop):
+        pass
+
+    return mixed if is_mixed(design) else plain
+
+
+@njit(cache=True, **PROPOSES)
+def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
+    """Weights of the intervals of a column, and their sum."""
+    total = 0.0
+    for k in range(begin, end):
+        h = ahead[offset + k]
+        w = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
+        weight[a, k] = w
+        total += w
+    return total
+
+
+@njit(cache=True)
+def weigh_splits(look, bins, prior, leaf, cells, unit, place, power):
+    """Fill the weights of all intervals of the columns looked at; the log of the normaliser.
+
+    Parameters
+    ----------
+    cells : (D, p, B) array
+        Table of the node.
+    power : float
+        Of the likelihood, from `cells.tempering`.
+    """
+    columns, first, last = look.columns, look.first, look.last
+    weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.gain
+    edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
+    offsets, weights = bins.offsets, prior.weights
+    log_factor, used, share, by_prior = look.log_factor, look.used, look.share, look.by_prior
+    n = look.n_columns[0]
+    weigh_cells(leaf, cells, offsets, columns, n, power, unit, look.room, gain, log_factor)
+    spread = 0.0
+    largest = -np.inf
+    for a in range(n):
+        j = columns[a]
+        first[a], last[a] = 0, 0
+        rarity = share if share < 1.0 and not used[j] else 1.0
+        if by_prior[a] and weights[j] > 0.0:  # one interval, with the marginal likelihood as it is
+            s_j = weights[j] / rarity
+            last[a] = 1
+            weight[a, 0], total[a], log_mass[a] = 1.0, 1.0, np.log(s_j)
+            spread += s_j
+            largest = max(largest, log_mass[a])
+            continue
+        offset = offsets[j]
+        n_codes = offsets[j + 1] - offset
+        if n_codes < 2 or weights[j] <= 0.0:
+            continue
+        low, high = 0, n_codes - 1
+        while low < high and cells[0, a, low] == 0:
+            low += 1
+        while low < high and cells[0, a, high] == 0:
+            high -= 1
+        begin = low if single[offset + low] else low - 1
+        if begin >= high:
+            continue
+        first[a], last[a] = begin, high
+        sum_a = _blend(a, offset, begin, high, lengths, ahead, gain, weight)
+        total[a] = sum_a
+        span = edges[offset + high] - edges[offset + begin]
+        s_j = column_weight(prior, j, span) / rarity
+        spread += s_j
+        log_mass[a] = log_factor[a] + np.log(s_j * sum_a / span)
+        largest = max(largest, log_mass[a])
+    stop = log_stop(prior, place)
+    if spread == 0.0:
+        return stop
+    log_p = log_split(prior, place) - np.log(spread)
+    largest = max(largest + log_p, stop)
+    sum_all = np.exp(stop - largest)
+    for a in range(n):
+        if last[a] > first[a]:
+            log_mass[a] += log_p
+            sum_all += np.exp(log_mass[a] - largest)
+    return largest + np.log(sum_all)
+
+
+@njit(cache=True)
+def draw_interval(rng, look, prior, place, log_total):
+    """Draw from the weights just filled: place of the column or `STOP`, interval, log q."""
+    first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
+    stop = log_stop(prior, place)
+    u = rng.random() - np.exp(stop - log_total)
+    chosen = STOP
+    if u >= 0.0:
+        for a in range(look.n_columns[0]):
+            if last[a] > first[a]:
+                chosen = a
+                u -= np.exp(log_mass[a] - log_total)
+                if u < 0.0:
+                    break
+    if chosen == STOP:  # or rounding, with nothing to split
+        return STOP, 0, stop - log_total
+    target = rng.random() * look.total[chosen]
+    k = first[chosen]
+    while k < last[chosen] - 1:
+        target -= weight[chosen, k]
+        if target < 0.0:
+            break
+        k += 1
+    return chosen, k, _log_q(look, chosen, k, log_total)
+
+
+@njit(cache=True)
+def _log_q(look, a, k, log_total):
+    return look.log_mass[a] - log_total + np.log(look.weight[a, k] / look.total[a])
+
+
+@njit(cache=True)
+def find_interval(look, bins, prior, place, log_total, column, cut):
+    """As `draw_interval`, of an outcome that is known."""
+    if column == STOP:
+        return STOP, 0, log_stop(prior, place) - log_total
+    columns, offsets = look.columns, bins.offsets
+    for a in range(look.n_columns[0]):
+        if columns[a] == column and look.by_prior[a]:
+            return a, 0, _log_q(look, a, 0, log_total)
+        if columns[a] == column:
+            edges = bins.edges[offsets[column] : offsets[column + 1]]
+            k = np.searchsorted(edges, cut, side="right") - 1
+            return a, k, _log_q(look, a, k, log_total)
+    return STOP, 0, -np.inf

@@ -1,0 +1,154 @@
+"""Partial trees grown side by side, one per particle.
+
+A particle's nodes are numbered in the order they are made and queue up in it: ``waiting`` points
+to the place in the queue whose node is expanded next, and a particle is finished when it has
+passed them all. The right child of a node follows its left child.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+
+
+class Particles(NamedTuple):
+    """C partial trees of up to M nodes over n rows, with D statistics per node."""
+
+    column: np.ndarray
+    """(C, M) int32: split column; -1 for a leaf or a node not yet expanded."""
+    cut: np.ndarray
+    """(C, M) float64."""
+    left: np.ndarray
+    """(C, M) int32: left child; the right one is the next."""
+    depth: np.ndarray
+    """(C, M) int32."""
+    start: np.ndarray
+    """(C, M) int64: first place of the node's rows in ``rows[c]``."""
+    stop: np.ndarray
+    """(C, M) int64."""
+    unsplittable: np.ndarray
+    """(C, M) bool: the node's rows are all alike."""
+    log_cut: np.ndarray
+    """(C, M) float64: as in `Trees`."""
+    log_column: np.ndarray
+    """(C, M) float64."""
+    begin: np.ndarray
+    """(C, M) float64: time of the parent's split, 0 at a root."""
+    rate: np.ndarray
+    """(C, M) float64: as in `Trees`."""
+    stats: np.ndarray
+    """(C, M, D) float64: statistics of the node's rows."""
+    log_m: np.ndarray
+    """(C, M) float64: their log marginal likelihood."""
+    rows: np.ndarray
+    """(C, n) uint32: the training rows, those of a node side by side."""
+    n_nodes: np.ndarray
+    """(C,) int64."""
+    waiting: np.ndarray
+    """(C,) int64: next place of the queue."""
+    queue: np.ndarray
+    """(C, M) int32: nodes in the order they are expanded: breadth first, unless reordered."""
+    log_w: np.ndarray
+    """(C,) float64: log weights since the last resampling."""
+    reference: np.ndarray
+    """(M,) int32: node of the reference tree for each node of particle 0."""
+    cease: np.ndarray
+    """(1,) bool: set from outside when growing is to end, whatever it has come to."""
+
+
+def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) -> Particles:
+    """Room for ``n_particles`` trees."""
+    shape = (n_particles, max(max_nodes, 1))
+    return Particles(
+        column=np.empty(shape, dtype=np.int32),
+        cut=np.empty(shape),
+        left=np.empty(shape, dtype=np.int32),
+        depth=np.empty(shape, dtype=np.int32),
+        start=np.empty(shape, dtype=np.int64),
+        stop=np.empty(shape, dtype=np.int64),
+        unsplittable=np.empty(shape, dtype=np.bool_),
+        log_cut=np.empty(shape),
+        log_column=np.empty(shape),
+        begin=np.zeros(shape),
+        rate=np.zeros(shape),
+        stats=np.empty((*shape, n_stats)),
+        log_m=np.empty(shape),
+        rows=np.empty((n_particles, n_rows), dtype=np.uint32),
+        n_nodes=np.zeros(n_particles, dtype=np.int64),
+        waiting=np.zeros(n_particles, dtype=np.int64),
+        queue=np.empty(shape, dtype=np.int32),
+        log_w=np.zeros(n_particles),
+        reference=np.empty(shape[1], dtype=np.int32),
+        cease=np.zeros(1, dtype=np.bool_),
+    )
+
+
+@njit(cache=True)
+def start_particle(particles, c, unsplittable, stats, log_m):
+    """A particle that is a root with all rows, of known statistics."""
+    rows = particles.rows
+    n = rows.shape[1]
+    for i in range(n):
+        rows[c, i] = i
+    particles.column[c, 0] = -1
+    particles.depth[c, 0] = 0
+    particles.start[c, 0] = 0
+    particles.stop[c, 0] = n
+    particles.unsplittable[c, 0] = unsplittable
+    for d in range(stats.size):
+        particles.stats[c, 0, d] = stats[d]
+    particles.log_m[c, 0] = log_m
+    particles.n_nodes[c] = 1
+    particles.waiting[c] = 0
+    particles.queue[c, 0] = 0
+    particles.log_w[c] = 0.0
+
+
+@njit(cache=True)
+def copy_particle(particles, source, target):
+    """Make ``target`` the same partial tree as ``source``; weights are the caller's."""
+    n_nodes = particles.n_nodes[source]
+    for k in range(n_nodes):
+        particles.column[target, k] = particles.column[source, k]
+        particles.cut[target, k] = particles.cut[source, k]
+        particles.left[target, k] = particles.left[source, k]
+        particles.depth[target, k] = particles.depth[source, k]
+        particles.start[target, k] = particles.start[source, k]
+        particles.stop[target, k] = particles.stop[source, k]
+        particles.unsplittable[target, k] = particles.unsplittable[source, k]
+        particles.log_cut[target, k] = particles.log_cut[source, k]
+        particles.log_column[target, k] = particles.log_column[source, k]
+        particles.begin[target, k] = particles.begin[source, k]
+        particles.rate[target, k] = particles.rate[source, k]
+        particles.stats[target, k] = particles.stats[source, k]
+        particles.log_m[target, k] = particles.log_m[source, k]
+        particles.queue[target, k] = particles.queue[source, k]
+    particles.rows[target] = particles.rows[source]
+    particles.n_nodes[target] = n_nodes
+    particles.waiting[target] = particles.waiting[source]
+
+
+@njit(cache=True)
+def rearrange(particles, ancestors):
+    """Replace the particles by their children, in place.
+
+    The place of a child means nothing (but that of a reference, which is its own ancestor): an
+    ancestor with children keeps its place, and only the places of childless particles are written.
+    """
+    n = ancestors.size
+    spare = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed
+    for c in range(n):
+        spare[ancestors[c]] += 1
+    for c in range(n):
+        if spare[c] > 0:
+            spare[c] = spare[c] - 1  # stays in its place
+        else:
+            spare[c] = -1  # place is free
+    source = 0
+    for c in range(n):
+        if spare[c] == -1:
+            while spare[source] <= 0:
+                source += 1
+            copy_particle(particles, source, c)
+            spare[source] -= 1

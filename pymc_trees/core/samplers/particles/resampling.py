@@ -1,0 +1,66 @@
+"""Ancestors of a new generation, given that child 0 has ancestor 0.
+
+The conditional law of each scheme (Chopin and Singh 2015, section 4). Before a systematic or
+stratified draw the particles are put in a random order: the law of a child's ancestor is then the
+weights, and nothing depends on where the reference stands. Given that child 0 copies particle 0,
+the point that made it is uniform over particle 0's share of the unit interval; it fixes the common
+uniform of a systematic draw, and its own stratum only of a stratified one. Pinning particle 0
+beside an ordinary draw is not invariant.
+"""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.moves.census import pick
+
+MULTINOMIAL, SYSTEMATIC, STRATIFIED = 0, 1, 2
+SCHEMES = ("multinomial", "systematic", "stratified")
+
+
+@njit(cache=True)
+def inverse_cdf(weights, point):
+    """Particle whose share of the unit interval holds ``point``."""
+    last = 0
+    for c in range(weights.size):
+        if weights[c] > 0.0:
+            last = c
+            point -= weights[c]
+            if point < 0.0:
+                break
+    return last
+
+
+@njit(cache=True)
+def resample_given_first(rng, scheme, weights, ancestors):
+    """Write ancestors of all children; ``ancestors[0]`` is 0.
+
+    Parameters
+    ----------
+    scheme : int
+        Index in `SCHEMES`.
+    weights : (C,) float64
+        Normalised; ``weights[0]`` is positive.
+    ancestors : (C,) int64
+        Overwritten.
+    """
+    n = weights.size
+    ancestors[0] = 0
+    if scheme == MULTINOMIAL:
+        for c in range(1, n):
+            ancestors[c] = inverse_cdf(weights, rng.random())
+        return
+    order = np.arange(n)
+    for c in range(n - 1):
+        other = c + pick(rng, n - c)
+        order[c], order[other] = order[other], order[c]
+    ordered = weights[order]
+    before = 0.0
+    for c in range(n):
+        if order[c] == 0:
+            break
+        before += ordered[c]
+    point = n * (before + rng.random() * weights[0])
+    stratum = min(int(point), n - 1)
+    for c in range(1, n):
+        u = point - stratum if scheme == SYSTEMATIC else rng.random()
+        ancestors[c] = order[inverse_cdf(ordered, ((stratum + c) % n + u) / n)]

@@ -1,0 +1,1 @@
+"""One tree with its evidence: `expansion`, `ancestors`, `top_down` (the run), `draws` (encoded)."""

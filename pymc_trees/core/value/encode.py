@@ -1,0 +1,182 @@
+"""Working arrays to the encoded value of `fields` and back."""
+
+import numpy as np
+
+from pymc_trees.core.columns.design import any_column_varies, linear_dimension, partition_rows
+from pymc_trees.core.columns.mixed import column_of, n_codes
+from pymc_trees.core.columns.rules import log_column_probability, log_rule, rule_code, rule_value
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.value.checksum import compute_checksum
+from pymc_trees.core.value.fields import (
+    BITS,
+    CHECKSUM,
+    LEAF,
+    LOG_COLUMNS,
+    LOG_CUTS,
+    TIME_TERMS,
+    UNSPLITTABLE,
+    UNUSED,
+)
+
+
+@njit(cache=True)
+def encode(trees, design, sizes, fingerprint, fit, nodes):
+    """Encoded value of a forest.
+
+    Parameters
+    ----------
+    fit : (n, K) float64
+        The forest's outputs at the training rows; read when the layout caches them.
+    nodes : (max_nodes,) int32
+        Room for one tree in preorder.
+    """
+    n_values = sizes.n_values
+    value = np.zeros((sizes.rows, sizes.fields))
+    certificate = value[sizes.max_nodes :].reshape(-1)
+    row, leaf = 0, 0
+    log_cuts, log_columns = 0.0, 0.0
+    for t in range(sizes.m):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            column = trees.column[node]
+            if column >= 0:
+                value[row, 0] = column
+                value[row, 1] = rule_value(design, column, trees.cut[node])
+                if sizes.timed:
+                    value[row, sizes.fields - 1] = trees.time[node]
+                log_cuts += trees.log_cut[node]
+                log_columns += trees.log_column[node]
+            else:
+                value[row, 0] = LEAF
+                for v in range(n_values):
+                    value[row, 1 + v] = trees.values[node, v]
+                if trees.unsplittable[node]:
+                    certificate[UNSPLITTABLE + leaf // BITS] += 2.0 ** (leaf % BITS)
+                leaf += 1
+            row += 1
+    for k in range(row, sizes.max_nodes):
+        value[k, 0] = UNUSED
+    certificate[LOG_CUTS] = log_cuts
+    certificate[LOG_COLUMNS] = log_columns
+    if sizes.timed:
+        add_time_terms(trees, nodes, certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start])
+    if sizes.cache_fit:
+        flat = fit.reshape(-1)
+        certificate[sizes.fit_start : sizes.fit_start + flat.size] = flat
+    certificate[CHECKSUM] = compute_checksum(value, sizes.max_nodes, fingerprint)
+    return value
+
+
+@njit(cache=True)
+def add_time_terms(trees, nodes, terms):
+    """Add what times and boxes say of a Mondrian process with any lifetime, to zeros.
+
+    A split of a node with rate R from time s on has density ``R exp(-R (t - s))``, and a leaf has
+    none until the lifetime L with probability ``exp(-R (L - s))`` (Roy and Teh 2009).
+    """
+    for t in range(trees.roots.size):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            parent, rate = trees.parent[node], trees.rate[node]
+            start = trees.time[parent] if parent >= 0 else 0.0
+            if trees.column[node] >= 0:
+                terms[0] += np.log(rate) - rate * (trees.time[node] - start)
+                terms[2] = max(terms[2], trees.time[node])
+            else:
+                terms[0] += rate * start
+                terms[1] += rate
+
+
+@njit(cache=True)
+def decode(value, design, weights, sizes, trees, rows, spare):
+    """Fill working arrays from the node rows of a value; False when they are not a forest.
+
+    Every rule is checked: whole column numbers of columns that vary, cuts inside the range of the
+    node's training rows (so that no leaf is empty), trees that end where the next one starts. The
+    prior's terms of every node are computed again from the training rows.
+
+    Parameters
+    ----------
+    trees : Trees
+        Fresh from `make_trees`; overwritten.
+    rows, spare : (n,) uint32
+        Room for row numbers.
+    """
+    n, most = sizes.n_rows, n_codes(design)
+    starts = np.empty(sizes.max_nodes, dtype=np.int64)
+    stops = np.empty(sizes.max_nodes, dtype=np.int64)
+    stack = np.empty(sizes.max_nodes, dtype=np.int32)
+    at = 0
+    for t in range(sizes.m):
+        for i in range(n):
+            rows[i] = i
+        root = trees.roots[t]
+        starts[root], stops[root] = 0, n
+        stack[0] = root
+        height = 1
+        while height > 0:
+            height -= 1
+            node = stack[height]
+            start, stop = starts[node], stops[node]
+            if at >= sizes.max_nodes:
+                return False
+            kind = value[at, 0]
+            trees.count[node] = stop - start
+            trees.unsplittable[node] = not any_column_varies(design, rows, start, stop)
+            if sizes.timed:
+                trees.rate[node] = linear_dimension(design, rows, start, stop)
+            if kind == LEAF:
+                for v in range(sizes.n_values):
+                    trees.values[node, v] = value[at, 1 + v]
+                    if not np.isfinite(value[at, 1 + v]):
+                        return False
+                for k in range(start, stop):
+                    trees.leaf_of[t, rows[k]] = node
+            else:
+                if not (kind >= 0 and kind < most and kind == np.floor(kind)):
+                    return False
+                column = int(kind)
+                cut = rule_code(design, column, value[at, 1])
+                log_cut = log_rule(design, column, cut, rows, start, stop)
+                if log_cut == -np.inf or not split_leaf(trees, node, column, cut):
+                    return False
+                trees.log_cut[node] = log_cut
+                if sizes.timed:
+                    trees.time[node] = value[at, sizes.fields - 1]
+                    parent = trees.parent[node]
+                    if not (
+                        trees.time[node] >= (trees.time[parent] if parent >= 0 else 0.0)
+                        and trees.time[node] < np.inf
+                    ):
+                        return False
+                    trees.log_column[node] = -log_cut - np.log(trees.rate[node])
+                else:
+                    trees.log_column[node] = log_column_probability(
+                        design, weights, column_of(design, column), rows, start, stop
+                    )
+                middle = partition_rows(design, column, cut, rows, start, stop, spare)
+                left, right = trees.left[node], trees.right[node]
+                starts[left], stops[left] = start, middle
+                starts[right], stops[right] = middle, stop
+                stack[height] = right
+                stack[height + 1] = left
+                height += 2
+            at += 1
+    for k in range(at, sizes.max_nodes):
+        if value[k, 0] != UNUSED:
+            return False
+    return True
+
+
+@njit(cache=True)
+def fit_of(trees, fit):
+    """Write the sum over trees of the leaf values at the training rows to ``fit``, (n, K)."""
+    fit[:] = 0.0
+    m, n = trees.leaf_of.shape
+    for t in range(m):
+        for i in range(n):
+            leaf = trees.leaf_of[t, i]
+            for v in range(fit.shape[1]):
+                fit[i, v] += trees.values[leaf, v]

@@ -1,0 +1,157 @@
+"""The function of x that an encoded forest stands for."""
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.value.checksum import is_intact
+
+
+@njit(cache=True)
+def same_content(a, b):
+    """Whether two contiguous arrays hold the same bits; at once when they are the same memory."""
+    if a.shape != b.shape:
+        return False
+    if a.ctypes.data == b.ctypes.data:
+        return True
+    bits_a, bits_b = a.reshape(-1).view(np.uint64), b.reshape(-1).view(np.uint64)
+    start = 0
+    while start < bits_a.size:  # by blocks: vectorised inside, an early end between
+        stop = min(start + 4096, bits_a.size)
+        different = np.uint64(0)
+        for k in range(start, stop):
+            different |= bits_a[k] ^ bits_b[k]
+        if different != 0:
+            return False
+        start = stop
+    return True
+
+
+@njit(cache=True)
+def evaluate(value, X, X_train, sizes, fingerprint):
+    """Outputs of a forest at the rows of ``X``, shape (rows of X, K).
+
+    NaN everywhere when the value is not an intact forest of this design. At the training inputs
+    the cached outputs are returned when the layout holds them.
+    """
+    out = np.zeros((X.shape[0], sizes.n_values))
+    if X.shape[1] != X_train.shape[1]:
+        raise ValueError(
+            "X has another number of columns than the X the forest was declared with: "
+            "give it the same columns in the same order."
+        )
+    if not is_intact(value, sizes.max_nodes, fingerprint):
+        out[:] = np.nan
+        return out
+    if sizes.cache_fit and same_content(X, X_train):
+        certificate = value[sizes.max_nodes :].reshape(-1)
+        stop = sizes.fit_start + sizes.n_rows * sizes.n_values
+        out.reshape(-1)[:] = certificate[sizes.fit_start : stop]
+        return out
+    any_missing = False
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            any_missing |= is_missing(X[i, j])
+            if np.isinf(X[i, j]):
+                raise ValueError(
+                    "X holds infinite values: remove those rows before predicting, or put NaN for "
+                    "a missing cell."
+                )
+    column, right, roots = _links(value, sizes)
+    if sizes.mixed or any_missing:
+        _add_mixed(value, X, X_train, sizes, column, right, roots, out)
+        return out
+    for t in range(sizes.m):
+        for i in range(X.shape[0]):
+            k = roots[t]
+            while column[k] >= 0:
+                k = k + 1 if X[i, column[k]] <= value[k, 1] else right[k]
+            for v in range(sizes.n_values):
+                out[i, v] += value[k, 1 + v]
+    return out
+
+
+@njit(cache=True)
+def is_missing(x):
+    """Whether a cell of X is missing."""
+    return x == MISSING or x != x
+
+
+@njit(cache=True)
+def _coin(value, sizes, row):
+    """Fair coin of a node for missing cells that its rule says nothing of."""
+    state = np.uint64(value[sizes.max_nodes, 0]) + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (state >> np.uint64(63)) == np.uint64(1)
+
+
+@njit(cache=True)
+def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
+    """Add the trees where cells may be levels or missing.
+
+    A level that no training row had counts as missing. A forest without missing training cells
+    has no sides in its rules: a coin of each node decides.
+    """
+    p = X.shape[1]
+    n_levels = np.zeros(p)
+    missing_left = np.zeros(sizes.max_nodes, dtype=np.bool_)
+    levels = np.full(sizes.max_nodes, np.int64(-1))
+    for k in range(sizes.max_nodes):
+        if column[k] < 0:
+            continue
+        way = column[k] // p
+        column[k] %= p
+        missing_left[k] = (way & LEFT) != 0 if sizes.mixed else _coin(value, sizes, k)
+        if way >= SET:
+            levels[k] = np.int64(value[k, 1])
+            if n_levels[column[k]] == 0.0:
+                n_levels[column[k]] = 1.0 + X_train[:, column[k]].max()
+    for j in range(p):
+        if n_levels[j] > 0.0:
+            for i in range(X.shape[0]):
+                x = X[i, j]
+                if not is_missing(x) and not (x >= 0.0 and x == np.floor(x)):
+                    raise ValueError(
+                        "X holds something other than level numbers 0, 1, .. in a column that is "
+                        "split by levels: set new data with pymc_trees.set_data."
+                    )
+    for t in range(sizes.m):
+        for i in range(X.shape[0]):
+            k = roots[t]
+            while column[k] >= 0:
+                x = X[i, column[k]]
+                if is_missing(x) or (levels[k] >= 0 and x >= n_levels[column[k]]):
+                    goes_left = missing_left[k]
+                elif levels[k] >= 0:
+                    goes_left = (levels[k] >> np.int64(x)) & 1 == 1
+                else:
+                    goes_left = x <= value[k, 1]
+                k = k + 1 if goes_left else right[k]
+            for v in range(sizes.n_values):
+                out[i, v] += value[k, 1 + v]
+
+
+@njit(cache=True)
+def _links(value, sizes):
+    """Columns as integers, right children and roots of the preorder rows."""
+    column = np.full(sizes.max_nodes, np.int32(-1))
+    right = np.empty(sizes.max_nodes, dtype=np.int32)
+    roots = np.empty(sizes.m, dtype=np.int32)
+    waiting = np.empty(sizes.max_nodes, dtype=np.int32)  # splits whose right child is not met yet
+    row = 0
+    for t in range(sizes.m):
+        roots[t] = row
+        height = 0
+        while True:
+            column[row] = int(value[row, 0])
+            row += 1
+            if column[row - 1] >= 0:
+                waiting[height] = row - 1
+                height += 1
+            elif height > 0:
+                height -= 1
+                right[waiting[height]] = row
+            else:
+                break
+    return column, right, roots

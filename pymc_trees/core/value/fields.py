@@ -1,0 +1,129 @@
+"""Specification of the encoded forest, the value a PyMC variable holds.
+
+A forest of ``m`` trees is a C-contiguous float64 array of shape ``(rows, fields)``.
+
+Node rows, ``0 .. max_nodes - 1``: all trees in preorder (node, left subtree, right subtree), one
+after another; then unused rows.
+
+========= ======================= ============================ ==================
+field     split node              leaf                         unused row
+========= ======================= ============================ ==================
+0         split column, 0 .. p-1, ``LEAF`` = -1                ``UNUSED`` = -2
+          plus p times the way
+1         cut: ``x <= cut`` left  first leaf value             0
+2 .. K    0                       further leaf values          0
+last      split time (`timed`)    0, or as above               0
+========= ======================= ============================ ==================
+
+``K`` is the number of values of a leaf (1: mean; 2: mean and precision; K classes:
+probabilities), and ``fields = 1 + max(K, 1)``, at least 3 when splits have times (`timed`, trees of
+a Mondrian process). A node reads only the fields of its kind of split.
+
+The way is 0 unless the layout is ``mixed``: the training columns have levels or missing cells. Then
+`mixed` says what 0 to 3 mean: to which side missing rows go, and whether field 1 is a cut or a set
+of levels, as an integer below 2**50. No layout is both ``mixed`` and ``timed``.
+
+Certificate, the rows after ``max_nodes``, read as one flat vector and padded with 0:
+
+=================================== ==================================================
+entries                             meaning
+=================================== ==================================================
+0                                   52-bit checksum of the design's fingerprint and of every other
+                                    entry of the value, stored as a whole number
+1                                   sum over split nodes of the log density of the cut
+2                                   sum over split nodes of the log probability of the column
+                                    under the split weights of the declaration
+3 .. 2 + ceil(leaves_max / 52)      bit b of word w is 1 when leaf 52 w + b (in preorder over the
+                                    whole forest) is unsplittable: its training rows are all alike
+next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log prior,
+                                    ``terms[0] - lifetime * terms[1]``, and the last split's time
+next ``n * K`` (``cache_fit`` only) the function's K outputs at the n training rows, row-major
+=================================== ==================================================
+
+The checksum makes the value all or nothing: whatever is written into it by something that does not
+know forests no longer matches, evaluates to NaN and has log-probability -inf. Only functions of
+`encode` write it, from arrays that satisfy the invariants of `check`.
+"""
+
+from typing import NamedTuple
+
+LEAF = -1
+UNUSED = -2
+
+CHECKSUM = 0
+LOG_CUTS = 1
+LOG_COLUMNS = 2
+UNSPLITTABLE = 3
+BITS = 52
+TIME_TERMS = 3
+
+
+class Layout(NamedTuple):
+    """Sizes of one encoded forest; hashable, so that a PyTensor Op can hold it."""
+
+    m: int
+    """Number of trees."""
+    max_nodes: int
+    """Node rows, over all trees."""
+    n_values: int
+    """Values per leaf, K."""
+    n_rows: int
+    """Training rows n."""
+    cache_fit: bool
+    """Whether the certificate holds the function at the training rows."""
+    mixed: bool = False
+    """Whether the training columns have levels or missing cells."""
+    timed: bool = False
+    """Whether splits have times: trees of a Mondrian process."""
+
+    @property
+    def fields(self) -> int:
+        """Entries of a row."""
+        return 1 + max(self.n_values, 2 if self.timed else 1)
+
+    @property
+    def unsplittable_words(self) -> int:
+        """Words that hold the unsplittable bits of the largest forest."""
+        return ((self.max_nodes + self.m) // 2 + BITS - 1) // BITS
+
+    @property
+    def fit_start(self) -> int:
+        """Entry of the certificate where the cached function starts."""
+        return UNSPLITTABLE + self.unsplittable_words + (TIME_TERMS if self.timed else 0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the encoded value."""
+        size = self.fit_start + (self.n_rows * self.n_values if self.cache_fit else 0)
+        return self.max_nodes + -(-size // self.fields), self.fields
+
+
+class Sizes(NamedTuple):
+    """`Layout` as the kernels take it."""
+
+    m: int
+    max_nodes: int
+    n_values: int
+    n_rows: int
+    fit_start: int
+    rows: int
+    cache_fit: bool
+    mixed: bool
+    fields: int
+    timed: bool
+
+
+def sizes(layout: Layout) -> Sizes:
+    """Numbers of a layout for the kernels."""
+    return Sizes(
+        layout.m,
+        layout.max_nodes,
+        layout.n_values,
+        layout.n_rows,
+        layout.fit_start,
+        layout.shape[0],
+        layout.cache_fit,
+        layout.mixed,
+        layout.fields,
+        layout.timed,
+    )

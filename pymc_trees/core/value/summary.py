@@ -1,0 +1,141 @@
+"""What the log-probability of a forest needs to know of its value."""
+
+import numpy as np
+
+from pymc_trees.core.columns.design import design_of
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.encode import decode
+from pymc_trees.core.value.fields import BITS, LOG_COLUMNS, LOG_CUTS, TIME_TERMS, UNSPLITTABLE
+
+
+@njit(cache=True)
+def summarise(value, sizes, fingerprint):
+    """Counts and terms of the tree prior, and the leaf values, from an intact value.
+
+    Returns
+    -------
+    split_counts, open_counts : (D,) float64
+        Split nodes, and leaves that could have split, at each depth.
+    leaf_values : (L, K) float64
+        Values of all leaves, in preorder.
+    log_cuts, log_columns : float
+        The certificate's sums; ``log_cuts`` is -inf when the value is not an intact forest.
+    time_terms : (3,) float64
+        Those of `fields`; zeros for trees without times.
+    """
+    time_terms = np.zeros(TIME_TERMS)
+    if not is_intact(value, sizes.max_nodes, fingerprint):
+        return np.zeros(1), np.zeros(1), np.empty((0, sizes.n_values)), -np.inf, 0.0, time_terms
+    certificate = value[sizes.max_nodes :].reshape(-1)
+    if sizes.timed:
+        time_terms[:] = certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start]
+    depth_of = np.empty(sizes.max_nodes, dtype=np.int32)  # a stack of open branches
+    leaf_values = np.empty((sizes.max_nodes, sizes.n_values))
+    split_counts = np.zeros(sizes.max_nodes + 1)
+    open_counts = np.zeros(sizes.max_nodes + 1)
+    row, leaf, deepest = 0, 0, 0
+    for _ in range(sizes.m):
+        depth_of[0] = 0
+        height = 1
+        while height > 0:
+            height -= 1
+            depth = depth_of[height]
+            deepest = max(deepest, depth)
+            if value[row, 0] >= 0:
+                split_counts[depth] += 1
+                depth_of[height] = depth + 1
+                depth_of[height + 1] = depth + 1
+                height += 2
+            else:
+                leaf_values[leaf] = value[row, 1 : 1 + sizes.n_values]
+                word = int(certificate[UNSPLITTABLE + leaf // BITS])
+                if (word >> (leaf % BITS)) & 1 == 0:
+                    open_counts[depth] += 1
+                leaf += 1
+            row += 1
+    deepest += 1
+    return (
+        split_counts[:deepest].copy(),
+        open_counts[:deepest].copy(),
+        leaf_values[:leaf].copy(),
+        certificate[LOG_CUTS],
+        certificate[LOG_COLUMNS],
+        time_terms,
+    )
+
+
+@njit(cache=True)
+def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare):
+    """Which columns were chosen, and among which: for split weights that are unknown.
+
+    Returns
+    -------
+    chosen : (p,) float64
+        Split nodes of each column.
+    sets : (s, p) float64
+        Row by row, 1 for the columns that vary in a split node; equal sets once.
+    set_counts : (s,) float64
+        Split nodes with that set.
+    """
+    p = design.columns.shape[0]
+    chosen = np.zeros(p)
+    if not is_intact(value, sizes.max_nodes, fingerprint) or not decode(
+        value, design, np.ones(p), sizes, trees, rows, spare
+    ):
+        return chosen, np.ones((1, p)), np.zeros(1)
+    sets = np.zeros((sizes.max_nodes, p))
+    counts = np.zeros(sizes.max_nodes)
+    n_sets = 0
+    varies = np.zeros(p)
+    for t in range(sizes.m):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            top = nodes[k]
+            if trees.column[top] < 0:
+                continue
+            chosen[column_of(design, trees.column[top])] += 1
+            _columns_that_vary(trees, design, t, top, rows, spare, varies)
+            same = 0
+            while same < n_sets and not np.array_equal(sets[same], varies):
+                same += 1
+            if same == n_sets:
+                sets[same] = varies
+                n_sets += 1
+            counts[same] += 1
+    if n_sets == 0:  # no split node at all: any set of positive weight, counted 0 times
+        sets[0] = 1.0
+        n_sets = 1
+    return chosen, sets[:n_sets].copy(), counts[:n_sets].copy()
+
+
+@njit(cache=True)
+def _columns_that_vary(trees, design, tree, top, rows, spare, varies):
+    n = 0
+    for i in range(trees.leaf_of.shape[1]):
+        node = trees.leaf_of[tree, i]
+        while node != top and trees.parent[node] >= 0:
+            node = trees.parent[node]
+        if node == top:
+            rows[n] = i
+            n += 1
+    for j in range(varies.size):
+        cells = design.columns[j]
+        varies[j] = 0.0
+        for k in range(1, n):
+            if design.varies[j] and cells[rows[k]] != cells[rows[0]]:
+                varies[j] = 1.0
+                break
+
+
+@njit(cache=True)
+def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
+    """`column_choices` from the raw design."""
+    p = X.shape[1]
+    design = design_of(X, grid, offsets, kinds, np.ones(p))
+    trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    nodes = np.empty(sizes.max_nodes, dtype=np.int32)
+    rows = np.empty(sizes.n_rows, dtype=np.uint32)
+    spare = np.empty(sizes.n_rows, dtype=np.uint32)
+    return column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)

@@ -1,0 +1,1 @@
+"""How do data enter? `variables` (`Data`, `set_data`), `encoding` (frames to numbers)."""

@@ -1,0 +1,174 @@
+"""Arrays and frames in, float64 matrices out.
+
+Levels become codes 0, 1, .. and missing cells the number `MISSING`: PyMC's data hold no NaN.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.columns import (
+    Column,
+    column_names,
+    columns_of,
+    columns_of_objects,
+)
+from pymc_trees.distributions.data.levels import codes_of, levels_at
+from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.data.schema import CONTINUOUS, Schema, check_rules, read_schema
+
+
+def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Schema]:
+    """Float64 matrix of training inputs, and their schema."""
+    check_held(X, name)
+    names = column_names(X)
+    _check_repeated(names, name)
+    columns = columns_of(X, name) if names else None
+    if columns is None:
+        values = as_matrix(X, name)
+        p = values.shape[1]
+        rules = check_rules(split_rules, names, p)
+        if set(rules) <= {None, CONTINUOUS}:  # a large array is not copied again
+            return values, Schema(names, (CONTINUOUS,) * p, (None,) * p)
+        columns = _columns_of_matrix(values)
+    rules = check_rules(split_rules, names, len(columns))
+    schema = read_schema(columns, names, rules, name)
+    return _matrix(columns, schema, name), schema
+
+
+def _matrix(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
+    """Matrix of columns whose levels are known."""
+    values = np.empty((len(columns[0].cells), len(columns)))
+    for j, column in enumerate(columns):
+        label, levels = f"{name}, column {schema.label(j)},", schema.levels[j]
+        coded = column.numbers() if levels is None else codes_of(column, levels, label)
+        if coded is None:
+            raise ValueError(f"{label} was numeric, but now holds {column.present()[0]!r}.")
+        values[:, j] = coded
+    return _checked(values, name, schema.names)
+
+
+def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarray:
+    """Matrix of new inputs for a data variable with p columns."""
+    check_held(value, name)
+    value = _in_order(value, None if schema is None else schema.names, name)
+    if schema is None:
+        new = as_matrix(value, name)
+        _check_width(new.shape[1], p, name)
+        return new
+    if column_names(value):
+        columns = columns_of(value, name)
+        _check_width(len(columns), p, name)
+    else:
+        columns = _columns_of_array(value, schema, name, p)
+    return _matrix(columns, schema, name)
+
+
+def _columns_of_array(value, schema: Schema, name: str, p: int) -> list[Column]:
+    """Columns of an array: of text or objects as those of a frame, of numbers with codes."""
+    objects = _objects(value)
+    if objects is not None:
+        _check_width(objects.shape[1], p, name)
+        return columns_of_objects(objects, name)
+    matrix = as_matrix(value, name)
+    _check_width(matrix.shape[1], p, name)
+    columns = _columns_of_matrix(matrix)
+    for j, levels in enumerate(schema.levels):
+        if levels is not None:
+            label = f"{name}, column {schema.label(j)},"
+            columns[j] = levels_at(columns[j].cells, levels, label)
+    return columns
+
+
+def _columns_of_matrix(values: np.ndarray) -> list[Column]:
+    return [Column(np.where(x == MISSING, np.nan, x), False) for x in values.T]
+
+
+def _objects(value) -> np.ndarray | None:
+    """Two-dimensional array of text or objects; None for one of numbers, or what is no array."""
+    try:
+        values = value if isinstance(value, np.ndarray) else np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return None
+    if values.dtype.kind not in "OUT" or values.ndim != 2:
+        return None
+    return values if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+
+
+def _check_width(given, known, name):
+    if given != known:
+        raise ValueError(
+            f"{name} has {given} columns, but the model was declared with {known}: give "
+            "it the same columns in the same order."
+        )
+
+
+def inputs_at(X: Any, schema: Schema | None) -> np.ndarray:
+    """Matrix of other inputs, for a forest whose training inputs had a schema."""
+    if schema is None:
+        check_held(X, "X")
+        return as_matrix(X, "X")
+    return encode_new(X, schema, "X", len(schema.rules))
+
+
+def _check_repeated(names, name):
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"{name} has repeated column names: rename them.")
+
+
+def _in_order(X, columns, name):
+    given = column_names(X)
+    if columns is None or given is None or given == columns:
+        return X
+    _check_repeated(given, name)
+    missing = [c for c in columns if c not in given]
+    unknown = [c for c in given if c not in columns]
+    if missing or unknown:
+        raise ValueError(
+            f"{name}: the new frame lacks the columns {missing} and has the unknown columns "
+            f"{unknown}. Give it the columns of the training frame."
+        )
+    order = [given.index(c) for c in columns]
+    return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
+
+
+def as_matrix(X: Any, name: str) -> np.ndarray:
+    """Float64 (n, p) matrix of numbers, `MISSING` for NaN, or an error that names it."""
+    columns = column_names(X)
+    if columns:
+        found = columns_of(X, name)
+        text = [c for c, column in zip(columns, found, strict=True) if column.are_levels]
+        if text:
+            raise ValueError(
+                f"{name} has columns that are not numeric: {text}. Make it with pymc_trees.Data, "
+                "or give the frame to BART."
+            )
+        return _checked(np.column_stack([column.cells for column in found]), name, columns)
+    try:
+        values = real_array(X)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "
+            "a pandas or polars frame; encode dates as numbers first."
+        ) from error
+    return _checked(values, name, columns)
+
+
+def _checked(values, name, columns):
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must be two-dimensional (rows, columns), but has shape {values.shape}. "
+            "For a single column use X.reshape(-1, 1)."
+        )
+    if values.shape[1] == 0:
+        raise ValueError(f"{name} has no columns: give at least one.")
+    infinite = np.isinf(values)
+    if infinite.any():
+        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
+        raise ValueError(
+            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
+            "NaN for a missing cell."
+        )
+    values[np.isnan(values)] = MISSING
+    return values

@@ -1,0 +1,93 @@
+"""What the columns of a forest's inputs are: names, numbers or levels, and how they are split."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
+from pymc_trees.distributions.data.levels import levels_of
+
+CONTINUOUS, SUBSET, ONEHOT = "continuous", "subset", "onehot"
+RULES = (CONTINUOUS, SUBSET, ONEHOT)
+
+
+class Schema(NamedTuple):
+    """Of p columns."""
+
+    names: tuple[str, ...] | None
+    """Names of a frame's columns; None for an array."""
+    rules: tuple[str, ...]
+    """One of `RULES` for each column."""
+    levels: tuple[tuple | None, ...]
+    """Levels of each column, by their code; None for numbers."""
+    complete: bool = False
+    """Whether missing cells are refused."""
+
+    def label(self, j: int) -> str:
+        """Name of a column for messages."""
+        return repr(self.names[j]) if self.names else str(j)
+
+
+def check_rules(split_rules, names: Sequence[str] | None, p: int) -> list[str | None]:
+    """Rule of each column as given; None where nothing is."""
+    if split_rules is None:
+        return [None] * p
+    if isinstance(split_rules, str):
+        split_rules = [split_rules] * p
+    if isinstance(split_rules, Mapping):
+        unknown = [key for key in split_rules if key not in (names or ())]
+        if unknown:
+            raise ValueError(
+                f"split_rules names the columns {unknown}, which X does not have"
+                + (f": they are {list(names)}." if names else "; give one rule per column.")
+            )
+        rules = [split_rules.get(name) for name in names or ()]
+    elif isinstance(split_rules, Iterable):
+        rules = list(split_rules)
+    else:
+        raise TypeError(
+            f"split_rules={split_rules!r}: give one of {list(RULES)}, one for each column, or a "
+            "dict of column name and rule."
+        )
+    if len(rules) != p:
+        raise ValueError(f"split_rules has {len(rules)} entries, but X has {p} columns.")
+    wrong = [rule for rule in rules if rule is not None and rule not in RULES]
+    if wrong:
+        raise ValueError(f"split_rules: {wrong[0]!r} is no rule; choose from {list(RULES)}.")
+    return rules
+
+
+def read_schema(columns, names, rules: list[str | None], name: str) -> Schema:
+    """Schema of training columns."""
+    schema = Schema(names, (CONTINUOUS,) * len(columns), (None,) * len(columns))
+    found_rules, found_levels = [], []
+    for j, column in enumerate(columns):
+        by_sets = column.are_levels and column.order is None
+        rule = rules[j] or (SUBSET if by_sets else CONTINUOUS)
+        as_levels = column.are_levels or rule != CONTINUOUS
+        label = f"{name}, column {schema.label(j)},"
+        found_levels.append(levels_of(column, label) if as_levels else None)
+        found_rules.append(rule)
+    return Schema(names, tuple(found_rules), tuple(found_levels))
+
+
+def kinds_of(X: np.ndarray, schema: Schema | None, rules: list[str | None]) -> np.ndarray:
+    """Kinds of the columns for `MixedDesign`; empty when all are numbers without missing cells."""
+    kinds = np.zeros(X.shape[1], dtype=np.int64)
+    for j in range(X.shape[1]):
+        rule = rules[j] or (schema.rules[j] if schema is not None else CONTINUOUS)
+        if rule == CONTINUOUS:
+            continue
+        present = X[:, j][X[:, j] != MISSING]
+        whole = present.size and present.min() >= 0 and (present == np.floor(present)).all()
+        if not whole or present.max() >= MOST_LEVELS:
+            label = schema.label(j) if schema is not None else j
+            raise ValueError(
+                f"split_rules: column {label} of X is split by levels, so that model data must "
+                f"hold level numbers 0, 1, .. below {MOST_LEVELS} there. Make it with "
+                "pymc_trees.Data, or give X to BART as it is, and any values will do."
+            )
+        n_levels = int(present.max()) + 1
+        kinds[j] = n_levels if rule == SUBSET else -n_levels
+    return kinds if kinds.any() or (X == MISSING).any() else kinds[:0]

@@ -1,0 +1,212 @@
+"""Inputs of a forest as model data, with what is known of their columns."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RNGConsumerOp
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.encoding import as_matrix, encode_new, encode_training
+from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
+from pymc_trees.distributions.data.undo import all_or_nothing
+
+_TAG = "pymc_trees_columns"
+
+
+def Data(
+    name: str,
+    X: Any,
+    dims: Sequence[str] | None = None,
+    *,
+    split_rules: str | Sequence[str] | Mapping[str, str] | None = None,
+) -> SharedVariable:
+    """Register the inputs of a forest as model data.
+
+    Like `pymc.Data`, but columns may hold text, categories and missing cells, and what the columns
+    of a frame are is remembered: `set_data` puts those of a new frame in the same order and gives
+    its levels the same codes. Text and unordered categories are split by subsets of their levels.
+    Ordered categories are numbers in their order, bools are 0 and 1, and both are split by cuts.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data variable.
+    X : (n, p) array, pandas or polars frame
+        Numbers, text, categories or bools; missing cells as NaN, None or NA.
+    dims : sequence of str, optional
+        Names of the two dimensions. Default for a frame: ``{name}_row``, and ``{name}_column`` with
+        the names of the columns as coordinates.
+    split_rules : str, sequence of p str, or dict of column name and str, optional
+        "continuous", "subset" or "onehot" for columns whose rule is not the one above. Numbers
+        that are split by levels may be any, up to 50 different ones.
+
+    Returns
+    -------
+    SharedVariable
+        A model data variable, shape (n, p), dtype float64: levels as codes in sorted order,
+        missing cells as ``-2.0**900``.
+
+    Raises
+    ------
+    ValueError
+        ``dims`` other than two; "X ..." when the values are infinite or not two-dimensional, or a
+        column is of another type, has over 50 levels, or levels but no present cell.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, pymc as pm, pymc_trees as pmt
+    >>> frame = pd.DataFrame({"city": ["Oslo", None, "Rome"], "wind": [1.0, 2.0, np.nan]})
+    >>> with pm.Model() as model:
+    ...     X = pmt.Data("X", frame)
+    ...     mu = pmt.BART("mu", X, leaf=pmt.NormalLeaf(0, 1), m=5)
+    >>> X.get_value()[:, 0].tolist()
+    [0.0, -8.452712498170644e+270, 1.0]
+    """
+    if dims is not None and (isinstance(dims, str) or len(dims) != 2):
+        raise ValueError(f"dims={dims!r}: give two names, of the rows and of the columns.")
+    return register_data(name, *encode_training(X, name, split_rules), dims)
+
+
+def register_data(
+    name: str, values: np.ndarray, schema: Schema | None, dims=None
+) -> SharedVariable:
+    """Model data variable of encoded inputs."""
+    coords = None
+    if dims is None and schema is not None and schema.names is not None:
+        dims = (f"{name}_row", f"{name}_column")
+        coords = {dims[1]: schema.names}
+    with all_or_nothing(pm.modelcontext(None)):
+        variable = pm.Data(name, values, dims=dims, coords=coords)
+    setattr(variable.tag, _TAG, schema)
+    return variable
+
+
+def set_data(
+    new_data: Mapping[str, Any],
+    model: pm.Model | None = None,
+    *,
+    coords: Mapping[str, Sequence] | None = None,
+) -> None:
+    """Replace model data, as `pymc.set_data` does, with frames allowed for a forest's inputs.
+
+    A missing cell goes where the rules of the trees send missing cells. So does a level that no
+    training row had; a column of which every new cell is such a level gets a warning. Levels must
+    match those of training exactly: text text, numbers numbers; a number matches text only where
+    every level is the plain decimal of a number. In an array of numbers, levels that are no numbers
+    are given by their codes; an array of text or objects is read as a frame is.
+
+    Parameters
+    ----------
+    new_data : dict of str to array or frame
+        New values by data variable. A frame for a variable made by `Data` from a frame is put in
+        the remembered column order.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    coords : dict, optional
+        New coordinate values of named dimensions.
+
+    Raises
+    ------
+    ValueError
+        A name that is no data variable; "X ..." for values that `Data` would refuse, a frame with
+        other columns, or levels of another type than in training.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> with pm.Model() as model:
+    ...     X = pmt.Data("X", np.arange(6.0).reshape(3, 2))
+    ...     pmt.set_data({"X": np.zeros((5, 2))})
+    >>> X.get_value().shape
+    (5, 2)
+    """
+    model = pm.modelcontext(model)
+    known = [v.name for v in model.data_vars]
+    unknown = [name for name in new_data if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown} are not data of the model, which has {known}.")
+    pm.set_data(dict(new_data), model=model, coords=coords)  # it encodes
+
+
+def schema_of(X: Any) -> Schema | None:
+    """What is known of the columns of a model data variable."""
+    return getattr(getattr(X, "tag", None), _TAG, None)
+
+
+def _encoded(model, name, value):
+    """New value of a data variable: a checked matrix when it is the inputs of a forest."""
+    variable = model.named_vars.get(name)
+    if variable is None or not hasattr(variable.tag, _TAG):
+        return value
+    schema = schema_of(variable)
+    new = encode_new(value, schema, name, variable.get_value(borrow=True).shape[1])
+    if schema is not None and schema.complete and (new == MISSING).any():
+        raise ValueError(f"{name} holds NaN or infinite values: remove or impute those rows.")
+    if variable.dtype == "float64":
+        return new
+    if (new == MISSING).any():
+        raise ValueError(
+            f"{name} holds NaN, but is {variable.dtype} model data: make it with pymc_trees.Data."
+        )
+    cast = new.astype(variable.dtype)
+    return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
+
+
+def check_new_data() -> None:
+    """Make `pymc.set_data` encode the inputs of forests, once.
+
+    PyMC masks NaN in data, and a compiled function then fails with an error about array types.
+    """
+    original = pm.Model.set_data
+    if getattr(original, "checks_forests", False):
+        return
+
+    @functools.wraps(original)
+    def set_data(self, name, values, coords=None):
+        return original(self, name, _encoded(self, name, values), coords=coords)
+
+    set_data.checks_forests = True  # type: ignore[attr-defined]
+    pm.Model.set_data = set_data
+
+
+def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None]:
+    """Values that X has now, as a matrix, and what is known of its columns."""
+    if not isinstance(X, Variable):
+        return encode_training(X, "X", split_rules)
+    if any(v.owner and isinstance(v.owner.op, RNGConsumerOp) for v in ancestors([X])):
+        raise TypeError(
+            "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
+            "frame, pm.Data or an expression of those."
+        )
+    values = X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
+    checked = as_matrix(values, "X")
+    if isinstance(X, SharedVariable) and not hasattr(X.tag, _TAG):
+        setattr(X.tag, _TAG, None)
+    # The very array of the data variable where it will do, so that a forest knows at once that it
+    # is evaluated at its training inputs. Setting new data replaces that array.
+    usable = values.dtype == np.float64 and values.flags.c_contiguous
+    return values if usable and not np.isnan(values).any() else checked, schema_of(X)
+
+
+def finite_inputs(X: Any) -> np.ndarray:
+    """Values that X has now, for a model that takes numbers without missing cells only."""
+    values, schema = training_inputs(X)
+    if schema is not None and any(levels is not None for levels in schema.levels):
+        named = [schema.label(j) for j, levels in enumerate(schema.levels) if levels is not None]
+        raise ValueError(
+            f"X has columns that are not numeric: {named}. Encode them as numbers first, for "
+            "example one 0/1 column per level."
+        )
+    if (values == MISSING).any():
+        raise ValueError("X holds NaN or infinite values: remove or impute those rows.")
+    if isinstance(X, SharedVariable):
+        p = values.shape[1]
+        known = schema or Schema(None, (CONTINUOUS,) * p, (None,) * p)
+        setattr(X.tag, _TAG, known._replace(complete=True))
+    return values

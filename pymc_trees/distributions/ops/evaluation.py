@@ -1,0 +1,121 @@
+"""The function of X that a forest variable stands for, as a PyTensor Op."""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
+from pymc_trees.core.value.fields import Layout, sizes
+from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
+from pymc_trees.distributions.ops.forest_rv import ForestRV
+
+
+class Evaluate(Op):
+    """Outputs of an encoded forest at the rows of X, shape (rows of X, K)."""
+
+    __props__ = ("layout",)
+    gufunc_signature = "(r,f),(n,p),(t,p),()->(n,k)"
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, value, X, X_train, fingerprint):
+        """Apply to an encoded value, inputs, training inputs and the design's fingerprint."""
+        value, X = pt.as_tensor(value), pt.as_tensor(X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
+            )
+        X = X.astype("float64")
+        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.layout.n_values))
+        return Apply(self, [value, X, pt.as_tensor(X_train), pt.as_tensor(fingerprint)], [output])
+
+    def infer_shape(self, node, input_shapes):
+        """One row per row of X."""
+        return [(input_shapes[1][0], pt.constant(self.layout.n_values, dtype="int64"))]
+
+    def perform(self, node, inputs, outputs):
+        """Evaluate."""
+        value, X, X_train, fingerprint = inputs
+        outputs[0][0] = evaluate_kernel(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            X_train,
+            sizes(self.layout),
+            float(fingerprint),
+        )
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: a tree is a step function."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(Evaluate)
+def _numba_evaluate(op, node, **kwargs):
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def evaluate_forest(value, X, X_train, fingerprint):
+        return evaluate_kernel(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(X_train),
+            layout,
+            fingerprint.item(),
+        )
+
+    return evaluate_forest, KERNELS_VERSION
+
+
+def evaluate(forest: Variable, X):
+    """Evaluate a forest variable at the rows of X.
+
+    Parameters
+    ----------
+    forest : TensorVariable
+        Made by `Forest`.
+    X : (n, p) array or tensor
+        Inputs with the columns of the training inputs, in the same order. NaN is a missing cell: it
+        goes where each split sends missing rows. Where no training cell was missing, that is left
+        or right by a fair coin of each split of each draw.
+
+    Returns
+    -------
+    TensorVariable or tuple of two
+        Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape
+        (n,), mean and precision, for a `NormalGammaLeaf`; shape (n, n_classes) for a
+        `DirichletLeaf`. NaN when the forest's value is not a valid encoding.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> with pm.Model():
+    ...     forest = pmt.Forest("trees", X, m=3, leaf=pmt.NormalLeaf(0, 1))
+    ...     f = pmt.evaluate(forest, X)
+    >>> pm.draw(f, random_seed=1).shape
+    (20,)
+    """
+    if not isinstance(forest, Variable) or not (
+        forest.owner and isinstance(forest.owner.op, ForestRV)
+    ):
+        raise TypeError(
+            "forest must be the variable made by pymc_trees.Forest (BART registers it as "
+            "'<name>_forest')."
+        )
+    op = forest.owner.op
+    if not isinstance(X, Variable):
+        X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
+    _, _, X_train, _, _, fingerprint, *_ = forest.owner.inputs
+    out = Evaluate(op.layout)(forest, X, X_train, fingerprint)
+    if op.leaf == "normal":
+        return out[:, 0]
+    if op.leaf == "normal_vector":
+        return out.T
+    if op.leaf == "normal_gamma":
+        return out[:, 0], out[:, 1]
+    return out

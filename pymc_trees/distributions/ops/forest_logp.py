@@ -1,0 +1,167 @@
+"""Log-probability of an encoded forest, a symbolic expression of its settings.
+
+With ``S_d`` split nodes and ``O_d`` leaves that could have split at depth d, and node by node the
+density of the cut and the probability of the column (Lakshminarayanan 2015, eq. 4-6),
+
+    log p = sum_d S_d log p_d + sum_d O_d log(1 - p_d) + log cuts + log columns + log p(leaf values)
+    p_d = alpha (1 + d)**-beta
+
+or, for a Mondrian process with lifetime L (`core.value.encode.add_time_terms`),
+
+    log p = terms[0] - L terms[1] + log cuts + log columns + log p(leaf values)
+
+and -inf when a split is later than L. Counts and terms come from the value, so that the expression
+is differentiable in every setting; a value that is not an intact forest has log-probability -inf.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.dist_math import check_parameters
+from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Apply, Constant
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.value.fields import Layout, sizes
+from pymc_trees.core.value.summary import column_choices_of, summarise
+from pymc_trees.distributions.leaves import LEAF_KINDS
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN, ForestRV, kinds_reader
+
+NO_GRADIENT = (
+    "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
+    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one by itself); find_MAP, fit and "
+    "other methods that need gradients of every variable cannot treat a forest."
+)
+
+
+class ForestSummary(Op):
+    """Counts, terms and leaf values of an encoded forest, by `core.value.summary`."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, value, fingerprint):
+        """Apply to an encoded value and its design's fingerprint."""
+        vector, scalar = pt.TensorType("float64", (None,)), pt.TensorType("float64", ())
+        leaves = pt.TensorType("float64", (None, self.layout.n_values))
+        outputs = [vector(), vector(), leaves(), scalar(), scalar(), vector()]
+        return Apply(self, [pt.as_tensor(value), pt.as_tensor(fingerprint)], outputs)
+
+    def perform(self, node, inputs, outputs):
+        """Summarise."""
+        value, fingerprint = inputs
+        results = summarise(np.ascontiguousarray(value), sizes(self.layout), float(fingerprint))
+        for storage, result in zip(outputs, results, strict=True):
+            storage[0] = np.asarray(result)
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: counts of trees have no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(ForestSummary)
+def _numba_summary(op, node, **kwargs):
+    layout = sizes(op.layout)
+
+    @numba_njit
+    def summary(value, fingerprint):
+        splits, open_leaves, values, log_cuts, log_columns, times = summarise(
+            np.ascontiguousarray(value), layout, fingerprint.item()
+        )
+        return splits, open_leaves, values, np.asarray(log_cuts), np.asarray(log_columns), times
+
+    return summary, KERNELS_VERSION
+
+
+class ColumnChoices(Op):
+    """Columns chosen by the split nodes, and the sets they were chosen from."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, value, X, grid, offsets, fingerprint, kinds):
+        """Apply to an encoded value and its design."""
+        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint, kinds)]
+        vector, matrix = pt.TensorType("float64", (None,)), pt.TensorType("float64", (None, None))
+        return Apply(self, inputs, [vector(), matrix(), vector()])
+
+    def perform(self, node, inputs, outputs):
+        """List the choices."""
+        value, X, grid, offsets, fingerprint, kinds = inputs
+        results = column_choices_of(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            grid,
+            offsets,
+            float(fingerprint),
+            sizes(self.layout),
+            kinds if self.layout.mixed else None,
+        )
+        for storage, result in zip(outputs, results, strict=True):
+            storage[0] = result
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: choices of columns have no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(ColumnChoices)
+def _numba_choices(op, node, **kwargs):
+    layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
+
+    @numba_njit
+    def choices(value, X, grid, offsets, fingerprint, kinds):
+        return column_choices_of(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint.item(),
+            layout,
+            as_kinds(kinds),
+        )
+
+    return choices, KERNELS_VERSION
+
+
+@_logprob.register(ForestRV)
+def _forest_logp(op, values, rng, size, *inputs, **kwargs):
+    [value] = values
+    X, grid, offsets, fingerprint, kinds = inputs[:N_DESIGN]
+    alpha, beta, weights, *leaf_parameters = inputs[N_DESIGN:]
+    splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
+        value, fingerprint
+    )
+    log_leaves = pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    if op.layout.timed:
+        logp = times[0] - alpha * times[1] + log_cuts + log_columns + log_leaves
+        logp = pt.switch(pt.le(times[2], alpha), logp, -np.inf)
+        return check_parameters(logp, alpha > 0, msg="lifetime > 0")
+    depth = pt.arange(splits.shape[0]).astype("float64")
+    log_p = pt.log(alpha) - beta * pt.log1p(depth)
+    logp = pt.sum(splits * log_p) + pt.sum(open_leaves * pt.log1p(-pt.exp(log_p))) + log_cuts
+    if isinstance(weights, Constant):
+        logp += log_columns
+    else:
+        chosen, sets, counts = ColumnChoices(op.layout)(value, X, grid, offsets, fingerprint, kinds)
+        # 0 log 0 for a column that no node chose
+        logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
+        logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
+    logp += log_leaves
+    return check_parameters(
+        logp,
+        alpha > 0,
+        alpha < 1,
+        beta >= 0,
+        pt.all(weights >= 0),
+        msg="0 < alpha < 1, beta >= 0, split_prior >= 0",
+    )
+
+
+__all__ = ["NO_GRADIENT", "ColumnChoices", "ForestSummary"]

@@ -1,0 +1,190 @@
+"""The forest as a random variable: its Op, its prior draw and its initial point.
+
+Inputs after the generator and the size:
+
+======================== ============================================================
+``X``                    (n, p) training inputs, a constant
+``grid``, ``offsets``    grid cuts of `core.columns.design`; empty for continuous cuts
+``fingerprint``          of the design, the split weights and the layout
+``kinds``                (p,) kinds of the columns (`core.columns.mixed`); empty unless mixed
+``alpha``, ``beta``      depth prior; for a layout with times the lifetime of a Mondrian
+                         process, and 0
+``weights``              (p,) split weights
+leaf parameters          those of the leaf's kind
+======================== ============================================================
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.mondrian import make_mondrian
+from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
+from pymc_trees.core.value.fields import Layout, sizes
+from pymc_trees.distributions.leaves import LEAF_KINDS
+
+N_DESIGN = 5
+"""Inputs before ``alpha``."""
+
+
+def prior_maker(layout):
+    """Kernel that makes the tree prior from ``alpha``, ``beta`` and ``weights``."""
+    return make_mondrian if layout.timed else make_prior
+
+
+class ForestRV(RandomVariable):
+    """Random variable whose value is an encoded forest (`core.value.fields`)."""
+
+    name = "forest"
+    dtype = "float64"
+    __props__ = ("name", "signature", "dtype", "inplace", "layout", "leaf")
+    _print_name = ("Forest", "\\operatorname{Forest}")
+
+    def __init__(self, *, layout: Layout, leaf: str, **kwargs):
+        self.layout = Layout(*layout)
+        self.leaf = leaf
+        rows, fields = self.layout.shape
+        settings = f",{LEAF_KINDS[leaf].signature}" * LEAF_KINDS[leaf].n_parameters
+        kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p){settings}->({rows},{fields})"
+        kwargs.setdefault("name", self.name)
+        kwargs.setdefault("dtype", self.dtype)
+        super().__init__(**kwargs)
+
+    def rng_fn(self, rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *rest):
+        """Draw from the prior."""
+        *leaf_parameters, size = rest
+        if size not in (None, ()):
+            raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
+        leaf = LEAF_KINDS[self.leaf].prior(
+            *(v if np.ndim(v) else float(v) for v in leaf_parameters)
+        )
+        with deferred_interrupts():
+            return draw_value(
+                rng,
+                np.ascontiguousarray(X),
+                grid,
+                offsets,
+                float(fingerprint),
+                kinds if self.layout.mixed else None,
+                prior_maker(self.layout)(float(alpha), float(beta), np.ascontiguousarray(weights)),
+                leaf,
+                sizes(self.layout),
+            )
+
+
+def is_forest(rv) -> bool:
+    """Whether a random variable is a forest."""
+    return bool(rv.owner) and isinstance(rv.owner.op, ForestRV)
+
+
+@numba_core_rv_funcify.register(ForestRV)
+def _numba_draw(op, node):
+    make_leaf = LEAF_KINDS[op.leaf].prior
+    make_tree_prior = prior_maker(op.layout)
+    layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
+
+    @numba_njit
+    def draw(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf_parameters):
+        return draw_value(
+            rng,
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint,
+            as_kinds(kinds),
+            make_tree_prior(alpha, beta, np.ascontiguousarray(weights)),
+            make_leaf(*leaf_parameters),
+            layout,
+        )
+
+    return draw, KERNELS_VERSION
+
+
+@numba_njit
+def _given(kinds):
+    return np.ascontiguousarray(kinds)
+
+
+@numba_njit
+def _none(kinds):
+    return None
+
+
+def kinds_reader(layout: Layout):
+    """Compiled function of ``kinds``: itself, or None for a design of plain numbers."""
+    return _given if layout.mixed else _none
+
+
+class Stumps(Op):
+    """Encoded forest of stumps that all have the same leaf value: where chains start."""
+
+    __props__ = ("layout",)
+
+    def __init__(self, layout: Layout):
+        self.layout = Layout(*layout)
+
+    def make_node(self, X, grid, offsets, fingerprint, kinds, weights, centre):
+        """Apply to the design inputs of a `ForestRV` and a (K,) leaf value."""
+        inputs = [pt.as_tensor(v) for v in (X, grid, offsets, fingerprint, kinds, weights, centre)]
+        return Apply(self, inputs, [pt.matrix(shape=self.layout.shape, dtype="float64")])
+
+    def infer_shape(self, node, input_shapes):
+        """Shape of the layout."""
+        return [tuple(pt.constant(s, dtype="int64") for s in self.layout.shape)]
+
+    def perform(self, node, inputs, outputs):
+        """Encode."""
+        X, grid, offsets, fingerprint, kinds, weights, centre = inputs
+        outputs[0][0] = stumps_value(
+            np.ascontiguousarray(X),
+            grid,
+            offsets,
+            float(fingerprint),
+            kinds if self.layout.mixed else None,
+            weights,
+            centre,
+            sizes(self.layout),
+        )
+
+
+@register_funcify_default_op_cache_key(Stumps)
+def _numba_stumps(op, node, **kwargs):
+    layout = sizes(op.layout)
+    as_kinds = kinds_reader(op.layout)
+
+    @numba_njit
+    def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
+        return stumps_value(
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(grid),
+            np.ascontiguousarray(offsets),
+            fingerprint.item(),
+            as_kinds(kinds),
+            weights,
+            centre,
+            layout,
+        )
+
+    return stumps, KERNELS_VERSION
+
+
+@_support_point.register(ForestRV)
+def _initial_forest(op, rv, rng, size, *inputs):
+    design = inputs[:N_DESIGN]
+    weights = inputs[N_DESIGN + 2]
+    centre = LEAF_KINDS[op.leaf].centre(op.layout.n_values, *inputs[N_DESIGN + 3 :])
+    return Stumps(op.layout)(
+        *design, weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+    )
+
+
+__all__ = ["N_DESIGN", "ForestRV", "Stumps", "prior_maker"]

@@ -1,0 +1,223 @@
+"""The soft tree as a random variable: its Op, prior draw, initial point and log-probability.
+
+Inputs after the generator and the size: the fingerprint of the declaration, then the parameters of
+the leaf's kind. The prior of the topology (eq. 6) times, at every split,
+``Delta ~ Dirichlet(1, .., 1)`` and ``tau ~ Beta(1, 1)``, times the prior of the leaf values.
+"""
+
+from math import lgamma
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Continuous, _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.soft.encode import encode, n_fields, summarise
+from pymc_trees.core.soft.prior_draw import draw_value
+from pymc_trees.core.soft.topology import STUMP, split_probability
+from pymc_trees.core.value.checksum import fingerprint as hash_parts
+from pymc_trees.distributions.declaration import as_tensor
+from pymc_trees.distributions.leaves import LEAF_KINDS
+
+NO_GRADIENT = (
+    "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "
+    "pymc_trees.DCCTree (pm.sample() assigns it by itself) or pymc_trees.sample_dcc; find_MAP, fit "
+    "and other methods that need gradients of every variable cannot treat it."
+)
+
+
+class SoftTreeRV(RandomVariable):
+    """Random variable whose value is an encoded soft tree (`core.soft.encode`)."""
+
+    name = "soft_tree"
+    dtype = "float64"
+    __props__ = (
+        "name",
+        "signature",
+        "dtype",
+        "inplace",
+        "p",
+        "n_values",
+        "max_nodes",
+        "leaf",
+        "alpha",
+        "beta",
+        "h",
+    )
+    _print_name = ("SoftTree", "\\operatorname{SoftTree}")
+
+    def __init__(self, *, p, n_values, max_nodes, leaf, alpha, beta, h, **kwargs):
+        self.p, self.n_values, self.max_nodes = p, n_values, max_nodes
+        self.leaf, self.alpha, self.beta, self.h = leaf, alpha, beta, h
+        scalars = ",()" * LEAF_KINDS[leaf].n_parameters
+        kwargs["signature"] = f"(){scalars}->({max_nodes},{n_fields(p, n_values)})"
+        kwargs.setdefault("name", self.name)
+        kwargs.setdefault("dtype", self.dtype)
+        super().__init__(**kwargs)
+
+    def rng_fn(self, rng, fingerprint, *rest):
+        """Draw from the prior."""
+        *leaf_parameters, size = rest
+        if size not in (None, ()):
+            raise NotImplementedError("A soft tree has no batch dimensions: declare one per model.")
+        leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
+        with deferred_interrupts():
+            return draw_value(
+                rng,
+                self.alpha,
+                self.beta,
+                leaf,
+                self.p,
+                self.n_values,
+                self.max_nodes,
+                float(fingerprint),
+            )
+
+
+def is_soft_tree(rv) -> bool:
+    """Whether a random variable is a soft tree."""
+    return bool(rv.owner) and isinstance(rv.owner.op, SoftTreeRV)
+
+
+def declared(X: np.ndarray, h: float, leaf: str, n_values: int) -> float:
+    """Fingerprint of a declaration: of the training inputs, the sharpness and the leaf."""
+    return hash_parts(np.asarray(X, dtype=np.float64), h, leaf, n_values)
+
+
+def fingerprint_of(rv) -> float:
+    """Fingerprint of a soft tree's declaration."""
+    return float(rv.owner.inputs[2].data)
+
+
+def is_training_inputs(rv, X: np.ndarray) -> bool:
+    """Whether a soft tree was declared at these inputs."""
+    op = rv.owner.op
+    return declared(X, op.h[1], op.leaf, op.n_values) == fingerprint_of(rv)
+
+
+@numba_core_rv_funcify.register(SoftTreeRV)
+def _numba_draw(op, node):
+    make_leaf = LEAF_KINDS[op.leaf].prior
+    alpha, beta = float(op.alpha), float(op.beta)
+    p, n_values, max_nodes = op.p, op.n_values, op.max_nodes
+
+    @numba_njit
+    def draw(rng, fingerprint, *leaf_parameters):
+        leaf = make_leaf(*leaf_parameters)
+        return draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint)
+
+    return draw, KERNELS_VERSION
+
+
+class Stump(Op):
+    """Encoded soft tree of one leaf: where chains start."""
+
+    __props__ = ("p", "n_values", "max_nodes")
+
+    def __init__(self, p: int, n_values: int, max_nodes: int):
+        self.p, self.n_values, self.max_nodes = p, n_values, max_nodes
+
+    def make_node(self, fingerprint, values):
+        """Apply to the declaration's fingerprint and (K,) leaf values."""
+        shape = (self.max_nodes, n_fields(self.p, self.n_values))
+        inputs = [pt.as_tensor(fingerprint), pt.as_tensor(values)]
+        return Apply(self, inputs, [pt.matrix(shape=shape, dtype="float64")])
+
+    def perform(self, node, inputs, outputs):
+        """Encode."""
+        fingerprint, values = inputs
+        nothing = np.zeros((0, self.p))
+        outputs[0][0] = encode(
+            STUMP, nothing, np.zeros(0), values[None], self.max_nodes, float(fingerprint)
+        )
+
+
+@_support_point.register(SoftTreeRV)
+def _initial_tree(op, rv, rng, size, fingerprint, *leaf_parameters):
+    centre = LEAF_KINDS[op.leaf].centre(op.n_values, *leaf_parameters)
+    values = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+    return Stump(op.p, op.n_values, op.max_nodes)(fingerprint, values)
+
+
+class SoftTreeSummary(Op):
+    """Splits per depth, leaves per depth and leaf values of an encoded soft tree."""
+
+    __props__ = ("n_values",)
+
+    def __init__(self, n_values: int):
+        self.n_values = n_values
+
+    def make_node(self, value, fingerprint):
+        """Apply to an encoded value and the declaration's fingerprint."""
+        vector = pt.TensorType("float64", (None,))
+        values = pt.TensorType("float64", (None, self.n_values))
+        inputs = [pt.as_tensor(value), pt.as_tensor(fingerprint)]
+        return Apply(self, inputs, [vector(), vector(), values()])
+
+    def perform(self, node, inputs, outputs):
+        """Summarise."""
+        value, fingerprint = inputs
+        results = summarise(np.ascontiguousarray(value), self.n_values, float(fingerprint))
+        for storage, result in zip(outputs, results, strict=True):
+            storage[0] = result
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: a topology has no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(SoftTreeSummary)
+def _numba_summary(op, node, **kwargs):
+    n_values = op.n_values
+
+    @numba_njit
+    def summary(value, fingerprint):
+        return summarise(np.ascontiguousarray(value), n_values, fingerprint.item())
+
+    return summary, KERNELS_VERSION
+
+
+@_logprob.register(SoftTreeRV)
+def _soft_tree_logp(op, values, rng, size, fingerprint, *leaf_parameters, **kwargs):
+    [value] = values
+    splits, leaves, leaf_values = SoftTreeSummary(op.n_values)(value, fingerprint)
+    p_split = split_probability(np.arange(op.max_nodes), op.alpha, op.beta)
+    depths = splits.shape[0]
+    logp = pt.dot(splits, pt.constant(np.log(p_split))[:depths])
+    logp += pt.dot(leaves, pt.constant(np.log1p(-p_split))[:depths])
+    logp += pt.sum(splits) * lgamma(op.p)  # density of a uniform Delta; that of tau is 1
+    logp += pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    return pt.switch(pt.eq(leaf_values.shape[0], 0), -np.inf, logp)
+
+
+class SoftTree(Continuous):
+    """The random variable behind `SoftDecisionTree`; its arguments are checked there."""
+
+    rv_type = SoftTreeRV
+
+    @classmethod
+    def dist(cls, fingerprint, leaf, p, max_nodes, alpha, beta, h, **kwargs):
+        """Soft tree that is not registered in a model."""
+        op = SoftTreeRV(
+            p=p,
+            n_values=leaf.n_values,
+            max_nodes=max_nodes,
+            leaf=leaf.kind,
+            alpha=alpha,
+            beta=beta,
+            h=h,
+        )
+        _, tree = op(
+            pt.constant(fingerprint, dtype="float64"),
+            *(as_tensor(v) for v in leaf.parameters),
+            rng=pt.random.shared_rng(seed=None),
+            return_next_rng=True,
+        )
+        return tree

@@ -1,0 +1,216 @@
+"""DCC-Tree: global iterations over topologies, and their combined posterior (algorithm 1)."""
+
+import zlib
+from copy import deepcopy
+from itertools import groupby, islice
+from typing import NamedTuple
+
+import numpy as np
+from pymc.step_methods.state import DataClassState, dataclass_state
+
+from pymc_trees.core.soft.evidence import MAX_CENTRES, Evidence, estimate_evidence
+from pymc_trees.core.soft.search import Search
+from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.inference.dcc.local import LocalChain, Visit
+from pymc_trees.inference.dcc.runner import Runner
+from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.inference.dcc.starts import plan_starts
+
+QUICK_CENTRES = 500
+"""Gaussians of the estimates that only decide which topology is visited next."""
+
+
+class Settings(NamedTuple):
+    """Numbers of a run; defaults are those of the authors' program for its papers."""
+
+    chains: int = 16
+    """N_c, local chains per topology."""
+    local_draws: int = 100
+    """N_s, draws per chain and visit."""
+    tune: int = 2000
+    """N_INIT, warm-up per chain."""
+    importance_draws: int = 10
+    """N_M, pseudo-draws per Gaussian."""
+    initial_trees: int = 100
+    """T_0, topologies of the prior to start with."""
+    threshold: int = 5
+    """C_0, proposals that make no topology active yet."""
+    max_active: int = 100
+    """T_max, active topologies at most."""
+    exploration: float = 0.0
+    """Delta of eq. 10."""
+
+
+@dataclass_state
+class Topology(DataClassState):
+    """What is known of an active topology."""
+
+    chains: list[LocalChain]
+    draws: list[np.ndarray]
+    """One (chains, local draws, d) array a visit."""
+    divergences: int
+    """After warm-up."""
+    estimate: tuple
+    """log Z, log variance of the weights, their largest logarithm, and mean and sd of these."""
+
+
+UNKNOWN = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
+
+
+class Combined(NamedTuple):
+    """The combined posterior (eq. 28-29); topologies by falling weight."""
+
+    labels: list[str]
+    log_evidence: np.ndarray
+    error: np.ndarray
+    log_prior: np.ndarray
+    weight: np.ndarray
+
+
+class DCC:
+    """A run on one model.
+
+    Parameters
+    ----------
+    posterior : SoftPosterior
+    settings : Settings
+    seed : int
+        Everything follows from it, on any number of cores.
+    cores : int
+        Processes for local inference.
+    """
+
+    def __init__(self, posterior: SoftPosterior, settings: Settings, seed: int, cores: int = 1):
+        op = posterior.op
+        self.posterior, self.settings, self.seed = posterior, settings, seed
+        self.run = Runner(posterior, cores)
+        self.rng = np.random.default_rng([seed, 0])
+        self.search = Search(
+            op.alpha,
+            op.beta,
+            settings.threshold,
+            settings.max_active,
+            op.max_nodes,
+            settings.exploration,
+        )
+        self.search.start(self.rng, settings.initial_trees)
+        self.topologies: dict[str, Topology] = {}
+
+    def _seed(self, label: str, *numbers: int) -> list[int]:
+        return [self.seed, 1, zlib.crc32(label.encode()), len(label), *numbers]
+
+    def log_prior(self, label: str) -> float:
+        """Log of p(m)."""
+        return log_prior(label, self.posterior.op.alpha, self.posterior.op.beta)
+
+    def state(self) -> dict:
+        """Everything that a run needs to go on, as plain and comparable values."""
+        return {
+            "seed": self.seed,
+            "rng": self.rng.bit_generator.state,
+            "proposed": dict(self.search.proposed),
+            "active": list(self.search.active),
+            "topologies": dict(self.topologies),
+        }
+
+    @classmethod
+    def resume(cls, posterior: SoftPosterior, settings: Settings, state: dict) -> "DCC":
+        """A run that goes on from a `state`."""
+        state = deepcopy(state)
+        dcc = cls(posterior, settings, state["seed"])
+        dcc.rng.bit_generator.state = state["rng"]
+        dcc.search.proposed, dcc.search.active = state["proposed"], state["active"]
+        dcc.topologies = state["topologies"]
+        return dcc
+
+    def iterate(self) -> str:
+        """One global iteration: warm up what is new, visit one topology, propose another.
+
+        Returns the label of the topology visited.
+        """
+        settings = self.settings
+        self.search.activate()
+        # an interrupted iteration may have left topologies active that nothing is known of
+        self._warm_up([label for label in self.search.active if label not in self.topologies])
+        label = self._select()
+        topology = self.topologies[label]
+        visits: list[Visit] = self.run(
+            [(label, chain, settings.local_draws) for chain in topology.chains]
+        )
+        topology.chains = [v.chain for v in visits]
+        topology.draws.append(np.stack([v.draws for v in visits]))
+        topology.divergences += sum(v.divergences for v in visits)
+        quick = self.evidence(label, QUICK_CENTRES)
+        finite = quick.log_weights[np.isfinite(quick.log_weights)]
+        topology.estimate = (
+            quick.log_evidence,
+            quick.log_variance,
+            float(finite.max()),
+            float(finite.mean()),
+            float(finite.std()),
+        )
+        self.search.step(self.rng, label)
+        return label
+
+    def _warm_up(self, new: list[str]) -> None:
+        """Start the chains of new topologies, the small ones first: larger ones start from them."""
+        for _, level in groupby(sorted(new, key=len), key=len):
+            labels = list(level)
+            states = {
+                label: np.stack([chain.nuts.position for chain in topology.chains])
+                for label, topology in self.topologies.items()
+            }
+            tasks = []
+            for label in labels:
+                seeds = [self._seed(label, chain) for chain in range(self.settings.chains)]
+                starts = plan_starts(label, seeds, states)
+                tasks += [(label, start, self.settings.tune) for start in starts]
+            warm = iter(self.run(tasks))
+            for label in labels:
+                chains = list(islice(warm, self.settings.chains))
+                self.topologies[label] = Topology(
+                    chains=chains, draws=[], divergences=0, estimate=UNKNOWN
+                )
+
+    def _select(self) -> str:
+        known = [self.topologies[label] for label in self.search.active]
+        visits = np.array([len(t.draws) for t in known])
+        log_z, log_variance, largest, mean, sd = np.array([t.estimate for t in known]).T
+        prior = np.array([self.log_prior(label) for label in self.search.active])
+        return self.search.select(
+            visits, log_z + prior, log_variance + 2.0 * prior, largest + prior, mean + prior, sd
+        )
+
+    def evidence(self, label: str, max_centres: int = MAX_CENTRES) -> Evidence:
+        """Evidence of a visited topology from all its draws; the same for the same draws."""
+        topology = self.topologies[label]
+        self.posterior.bind(label)
+        rng = np.random.default_rng(self._seed(label, 1_000_000 + len(topology.draws)))
+        return estimate_evidence(
+            rng,
+            np.concatenate(topology.draws, axis=1),
+            self.posterior.log_densities,
+            self.posterior.draw_prior,
+            self.settings.importance_draws,
+            max_centres,
+        )
+
+    def combine(self) -> Combined:
+        """Weights of all visited topologies."""
+        labels = [label for label, topology in self.topologies.items() if topology.draws]
+        found = [self.evidence(label) for label in labels]
+        log_z = np.array([e.log_evidence for e in found])
+        error = np.array([e.error for e in found])
+        prior = np.array([self.log_prior(label) for label in labels])
+        log_mass = log_z + prior
+        weight = np.exp(log_mass - log_mass.max())
+        weight /= weight.sum()
+        order = np.argsort(-log_mass, kind="stable")  # a far smaller weight is 0
+        return Combined(
+            [labels[k] for k in order], log_z[order], error[order], prior[order], weight[order]
+        )
+
+    def draw_parameters(self, rng: np.random.Generator, label: str, count: int) -> np.ndarray:
+        """(count, d) draws of a topology's parameters: weighted pseudo-draws (eq. 14)."""
+        evidence = self.evidence(label)
+        return evidence.points[rng.choice(len(evidence.points), count, p=evidence.probabilities)]

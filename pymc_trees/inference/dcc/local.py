@@ -1,0 +1,112 @@
+"""Local inference: the chains of one topology, warmed up once and run on at every visit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pymc.step_methods.state import DataClassState, dataclass_state
+
+from pymc_trees.inference.dcc.nuts import run_chain, start_chain
+from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.inference.dcc.starts import neighbour_start
+
+ANNEAL = (0.075, 0.85)
+"""Part of a warm-up in which h falls: iterations 75 to 850 of 1,000 in the authors' program."""
+RESTARTS = 3
+"""Further warm-ups of a chain that still diverges; after that the geometry is to blame."""
+WINDOW = 25
+"""Draws that variances are estimated from, at least: fewer might be all the same."""
+REJECTED = 0.2
+"""One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
+
+
+@dataclass_state
+class LocalChain(DataClassState):
+    """One chain of one topology between visits."""
+
+    nuts: Any
+    """`nuts.NutsChain`"""
+    warm_ups: int
+    gradients: int
+    """Gradient evaluations so far."""
+
+
+@dataclass_state
+class Visit(DataClassState):
+    """What one chain did at one visit."""
+
+    chain: LocalChain
+    draws: np.ndarray
+    """(n, d)"""
+    divergences: int
+
+
+def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
+    """Sharpness at iteration i of n: h falls by a constant amount between two levels."""
+    start, stop = ANNEAL[0] * n, ANNEAL[1] * n
+    share = min(max((i - start) / max(stop - start, 1.0), 0.0), 1.0)
+    return h[0] + share * (h[1] - h[0])
+
+
+def warm_up(
+    posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int, donors: Sequence = ()
+) -> LocalChain:
+    """Chain that has adapted to a topology, from a draw of the prior or, with donors, near them.
+
+    Steps and variances are adapted anew once h has fallen: those of softer gates are too long and
+    too wide. Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it
+    adapts anew from where it stands, each time half as long again and with half as many rejections
+    as aim; one that does not move starts from a draw of the prior.
+
+    Near donors (`starts.Start`) h falls from the geometric mean of its two levels: among the
+    softest gates such a start would be forgotten, and at the last level alone NUTS adapts at
+    greater cost.
+    """
+    posterior.bind(label)
+    density, h = posterior.density, posterior.op.h
+    chain, gradients = None, 0
+    for attempt in range(1 + RESTARTS):
+        n, target = tune + attempt * (tune // 2), 1.0 - REJECTED * 0.5**attempt
+        falling = 0
+        if chain is None:
+            falling = round(ANNEAL[1] * n)
+            window = max(n // 20, WINDOW)
+            near = neighbour_start(posterior, label, donors, rng) if donors else None
+            levels = h if near is None else (float(np.sqrt(h[0] * h[1])), h[1])
+            start = posterior.draw_start(rng) if near is None else near
+            donors = ()  # a further attempt has the prior's
+            chain = start_chain(density, start, rng, target, window)
+            run = run_chain(
+                density,
+                chain,
+                falling,
+                tune=True,
+                before_each=lambda i, n=n, levels=levels: posterior.set_sharpness(
+                    sharpness(i, n, levels)
+                ),
+            )
+            posterior.bind(label)
+            chain, gradients = run.chain, gradients + run.gradients
+        rest = n - falling
+        window = max(rest // 2, WINDOW)
+        chain = start_chain(density, chain.position, rng, target, window, chain.variances)
+        run = run_chain(density, chain, rest, tune=True)
+        gradients += run.gradients
+        run = run_chain(density, run.chain, max(tune // 20, 1))
+        gradients += run.gradients
+        few = len(run.draws) == 1 or run.draws.shape[1] == 0
+        in_place = few or bool(np.ptp(run.draws, axis=0).any())
+        if in_place and not run.diverging.any():
+            break
+        chain = run.chain if in_place else None
+    return LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
+
+
+def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> Visit:
+    """Run a chain on at the model's sharpness."""
+    posterior.bind(label)
+    run = run_chain(posterior.density, chain.nuts, n)
+    after = LocalChain(
+        nuts=run.chain, warm_ups=chain.warm_ups, gradients=chain.gradients + run.gradients
+    )
+    return Visit(chain=after, draws=run.draws, divergences=int(run.diverging.sum()))

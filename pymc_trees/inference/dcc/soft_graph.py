@@ -1,0 +1,160 @@
+"""Log-densities of the parameters of one topology, for any topology, as PyTensor graphs.
+
+The unconstrained vector q holds, in this order,
+
+========================= ======================= =====================================
+other free variables      their value variables   PyMC's transforms
+leaf values               L (normal leaf only)    none
+thresholds tau            S                       logit
+weights Delta             S (p - 1)               stick-breaking, 0 for equal weights
+========================= ======================= =====================================
+
+The topology is a shared node table, so that one compiled function serves every topology.
+"""
+
+from math import lgamma
+from typing import NamedTuple
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+
+from pymc_trees.core.soft.topology import STUMP, node_table
+from pymc_trees.distributions.leaves import LEAF_KINDS
+from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
+from pymc_trees.distributions.ops.soft_gates import SoftGates
+from pymc_trees.inference.dcc.soft_model import SoftModel, observed_classes
+
+
+class Parameters(NamedTuple):
+    """One topology's parameters as functions of q."""
+
+    others: list[Variable]
+    """Value variables of the other free variables."""
+    values: Variable
+    """(L, 1) leaf values, or None with a Dirichlet leaf."""
+    tau: Variable
+    """(S,)"""
+    delta: Variable
+    """(S, p)"""
+    log_jacobian: Variable
+    """Of tau and Delta."""
+
+
+class SoftGraph:
+    """Graphs of q, a vector, that depend on the shared ``table`` and ``h``."""
+
+    def __init__(self, soft: SoftModel):
+        self.soft = soft
+        op = soft.tree.owner.op
+        self.table = pytensor.shared(node_table(STUMP), "node_table")
+        self.h = pytensor.shared(np.float64(op.h[1]), "h")
+        self.q = pt.vector("q", dtype="float64")
+        point = soft.model.initial_point()
+        self.values = [soft.model.rvs_to_values[rv] for rv in soft.others]
+        self.shapes = [np.shape(point[v.name]) for v in self.values]
+        self.parameters = self._read(op)
+        self.classes = None if soft.labels is None else observed_classes(soft)
+        self.log_prior, self.log_likelihood = self._densities(op)
+
+    def _read(self, op) -> Parameters:
+        q, at = self.q, 0
+        others = []
+        for value, shape in zip(self.values, self.shapes, strict=True):
+            size = int(np.prod(shape))
+            piece = q[at : at + size].reshape(shape)
+            others.append(pt.specify_broadcastable(piece) if value.type.ndim == 0 else piece)
+            at += size
+        n_split = self.table.shape[0] // 2
+        start = pt.constant(at, dtype="int64")
+        leaf_values = None
+        if op.leaf == "normal":
+            leaf_values = q[start : start + n_split + 1].reshape((-1, 1))
+            start = start + n_split + 1
+        logit = q[start : start + n_split]
+        stick = q[start + n_split :].reshape((n_split, op.p - 1))
+        # log g and log (1 - g) of every logistic, both without cancellation
+        offset = pt.constant(np.log(np.arange(op.p - 1, 0, -1)))
+        log_taken = -pt.softplus(offset - stick)
+        log_rest = -pt.softplus(stick - offset)
+        left_over = pt.concatenate([pt.zeros((n_split, 1)), pt.cumsum(log_rest, axis=1)], axis=1)
+        delta = pt.exp(left_over + pt.concatenate([log_taken, pt.zeros((n_split, 1))], axis=1))
+        log_jacobian = pt.sum(log_taken + log_rest + left_over[:, :-1])
+        log_jacobian += pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
+        return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
+
+    def routed(self, evaluation) -> Variable:
+        """(n, L) leaf probabilities in place of an evaluation of the tree."""
+        _, X, low, span, *_ = evaluation.owner.inputs
+        scaled = (X.eval() - low.data) / span.data
+        parameters = self.parameters
+        return SoftGates()(
+            parameters.delta, parameters.tau, pt.constant(scaled), self.h, self.table
+        )[0]
+
+    def localise(self, graphs: list[Variable], tree: Variable, replace=()) -> list[Variable]:
+        """Graphs with the evaluations of a tree (its variable or value) written in terms of q."""
+        replace = dict(replace)
+        for variable in ancestors(graphs):
+            if variable.owner and isinstance(variable.owner.op, SoftEvaluate):
+                if variable.owner.inputs[0] is not tree:
+                    raise NotImplementedError("DCC-Tree: the tree is used in another form.")
+                if variable not in replace:
+                    # A sum, not a product by BLAS: the same bits in every process.
+                    leaves = self.parameters.values.T
+                    replace[variable] = pt.sum(
+                        self.routed(variable) * leaves, axis=1, keepdims=True
+                    )
+        if not replace:
+            return graphs
+        local = graph_replace(graphs, replace, strict=False)
+        if any(v is tree for v in ancestors(local)):
+            raise NotImplementedError(
+                "A variable of the model uses the encoded tree itself. DCC-Tree can treat only "
+                "what uses the function that SoftDecisionTree returned."
+            )
+        return local
+
+    def _densities(self, op):
+        soft, parameters = self.soft, self.parameters
+        model = soft.model
+        priors = model.logp(vars=soft.others, sum=False) if soft.others else []
+        factors = model.logp(vars=soft.factors, sum=False) if soft.factors else []
+        prior = parameters.log_jacobian
+        # density of a uniform Delta at every split; that of tau is 1
+        prior += (self.table.shape[0] // 2) * lgamma(op.p)
+        settings = model.replace_rvs_by_values(list(soft.tree.owner.inputs[3:]))
+        if op.leaf == "normal":
+            prior += pt.sum(LEAF_KINDS["normal"].logp(parameters.values, *settings))
+        likelihood = pt.constant(0.0)
+        if soft.labels is not None:
+            likelihood, concentrations = self._class_counts(settings[0] / op.n_values)
+        prior = sum((pt.sum(term) for term in priors), prior)
+        likelihood = sum((pt.sum(term) for term in factors), likelihood)
+        value = model.rvs_to_values[soft.tree]
+        replace = list(zip(self.values, parameters.others, strict=True))
+        if soft.labels is not None:
+            [self.concentrations] = self.localise([concentrations], value, replace)
+        prior, likelihood = self.localise([prior, likelihood], value, replace)
+        return prior, likelihood
+
+    def _class_counts(self, alpha):
+        """Log of eq. 8, and the (K, L) parameters of the leaves' Dirichlet conditionals.
+
+        ``alpha`` is that of one class; the constant of a leaf has a factor per class too.
+        """
+        [evaluation] = [
+            v
+            for v in ancestors([self.soft.labels])
+            if v.owner and isinstance(v.owner.op, SoftEvaluate)
+        ]
+        shown = pt.constant(self.classes)  # (n, K)
+        counts = pt.sum(shown[:, :, None] * self.routed(evaluation)[:, None, :], axis=0)
+        classes = self.soft.tree.owner.op.n_values
+        total = classes * alpha
+        per_leaf = pt.gammaln(total) - pt.gammaln(counts.sum(axis=0) + total)
+        per_class = pt.gammaln(counts + alpha) - pt.gammaln(alpha)
+        return pt.sum(per_leaf) + pt.sum(per_class), counts + alpha

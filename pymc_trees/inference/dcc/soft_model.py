@@ -1,0 +1,107 @@
+"""What DCC-Tree reads off the graph of a model with a soft tree, and what it refuses."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+from pymc.distributions.discrete import Categorical
+from pytensor.compile.ops import ViewOp
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.type import discrete_dtypes
+
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_inputs
+
+
+class SoftModel(NamedTuple):
+    """A model with one soft tree, taken apart."""
+
+    model: pm.Model
+    tree: Variable
+    others: list[Variable]
+    """Free random variables beside the tree."""
+    factors: list[Variable]
+    """Observed variables and potentials, without ``labels``."""
+    labels: Variable | None
+    """Observed classes of a Dirichlet leaf (eq. 8); None for a normal leaf."""
+
+
+def read_model(model: pm.Model) -> SoftModel:
+    """Take a model apart.
+
+    Raises
+    ------
+    ValueError, NotImplementedError
+        When it has not exactly one soft tree, other free variables that NUTS cannot move, or a
+        Dirichlet leaf whose probabilities enter anything but one `pymc.Categorical`.
+    """
+    trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
+    if len(trees) != 1:
+        raise ValueError(
+            f"DCC-Tree needs a model with one SoftDecisionTree; this one has {len(trees)}."
+        )
+    [tree] = trees
+    others = [rv for rv in model.free_RVs if rv is not tree]
+    refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_forest(rv)]
+    if refused:
+        raise NotImplementedError(
+            f"DCC-Tree infers every free variable of a model together, by NUTS, and {refused} are "
+            "discrete, or forests: leave them out or marginalise them."
+        )
+    latent = [rv.name for rv in others if any(a is tree for a in ancestors([rv]))]
+    if latent:
+        raise NotImplementedError(
+            f"The priors of {latent} depend on the tree: DCC-Tree needs to draw every other free "
+            "variable beforehand. Marginalise them, or observe them."
+        )
+    factors = [*model.observed_RVs, *model.potentials]
+    if tree.owner.op.leaf == "normal":
+        return SoftModel(model, tree, others, factors, None)
+    seeing = [v for v in [*others, *factors] if any(a is tree for a in ancestors([v]))]
+    labels = seeing[0] if len(seeing) == 1 else None
+    if labels is None or not _is_categorical_of(labels, tree):
+        raise NotImplementedError(
+            "The probabilities of a SoftDecisionTree with a DirichletLeaf must be the p of one "
+            "observed pm.Categorical and enter nothing else, but they enter "
+            f"{[v.name for v in seeing]}."
+        )
+    return SoftModel(model, tree, others, [v for v in factors if v is not labels], labels)
+
+
+def _is_categorical_of(rv, tree) -> bool:
+    if not isinstance(rv.owner.op, Categorical.rv_type):
+        return False
+    p = rv.owner.inputs[-1]
+    while p.owner and isinstance(p.owner.op, ViewOp):  # what a Deterministic is
+        [p] = p.owner.inputs
+    return bool(p.owner) and isinstance(p.owner.op, SoftEvaluate) and p.owner.inputs[0] is tree
+
+
+def check_inputs(soft: SoftModel) -> None:
+    """Refuse inputs of the likelihood that are not, at present, those of the declaration."""
+    evaluations = [
+        v
+        for v in ancestors([*soft.factors, *([] if soft.labels is None else [soft.labels])])
+        if v.owner and isinstance(v.owner.op, SoftEvaluate) and v.owner.inputs[0] is soft.tree
+    ]
+    if not all(is_training_inputs(soft.tree, v.owner.inputs[1].eval()) for v in evaluations):
+        raise ValueError(
+            f"{soft.tree.name} is evaluated at inputs other than those it was declared with. "
+            "Sampling needs the training inputs: set the data back with pm.set_data, or declare "
+            "the model anew with the new ones."
+        )
+
+
+def observed_classes(soft: SoftModel) -> np.ndarray:
+    """(n, K) indicators of the observed classes."""
+    assert soft.labels is not None
+    codes = soft.model.rvs_to_values[soft.labels].eval()
+    classes = soft.tree.owner.op.n_values
+    if codes.ndim != 1 or not np.isin(codes, np.arange(classes)).all():
+        raise ValueError(
+            f"{soft.labels.name}: the observed classes must be whole numbers from 0 to "
+            f"{classes - 1}, one a row."
+        )
+    return (codes[:, None] == np.arange(classes)).astype(float)

@@ -1,0 +1,177 @@
+"""Compiled functions of a model with a soft tree: one set of them serves every topology."""
+
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.pytensorf import compile, reseed_rngs
+
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.soft.encode import encode
+from pymc_trees.core.soft.topology import STUMP, n_splits, node_table
+from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
+from pymc_trees.inference.dcc.nuts import Density
+from pymc_trees.inference.dcc.soft_graph import SoftGraph
+from pymc_trees.inference.dcc.soft_model import check_inputs, observed_classes, read_model
+
+TRIES = 1000
+"""Prior draws looked at for a start with a finite log-density."""
+
+
+class SoftPosterior:
+    """Densities, prior draws and values of one topology at a time.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With one `SoftDecisionTree`.
+    """
+
+    def __init__(self, model: pm.Model):
+        self.soft = read_model(model)
+        check_inputs(self.soft)
+        self.op = self.soft.tree.owner.op
+        self.graph = SoftGraph(self.soft)
+        self.label = STUMP
+        self.n_others = sum(int(np.prod(shape)) for shape in self.graph.shapes)
+
+    def is_current(self) -> bool:
+        """Whether the observed classes, which the functions hold as numbers, are still the same.
+
+        Everything else of the model's data they read anew at every call, but for the inputs.
+        """
+        known = self.graph.classes
+        return known is None or np.array_equal(known, observed_classes(self.soft))
+
+    def bind(self, label: str, h: float | None = None) -> None:
+        """Make all functions those of a topology, at the model's sharpness by default."""
+        self.label = label
+        self.graph.table.set_value(node_table(label))
+        self.set_sharpness(self.op.h[1] if h is None else h)
+
+    def set_sharpness(self, h: float) -> None:
+        """Change h."""
+        self.graph.h.set_value(h)
+
+    @property
+    def dimension(self) -> int:
+        """Length of q for the topology."""
+        n = n_splits(self.label)
+        return self.n_others + (n + 1) * (self.op.leaf == "normal") + n * self.op.p
+
+    @cached_property
+    def density(self) -> Density:
+        """Log-density of q and its gradient."""
+        graph = self.graph
+        joint = graph.log_prior + graph.log_likelihood
+        function = compile([graph.q], [joint, pt.grad(joint, graph.q)])
+        function.trust_input = True
+        return Density(function)
+
+    @cached_property
+    def _pair(self):
+        graph = self.graph
+        function = compile([graph.q], [graph.log_prior + graph.log_likelihood, graph.log_prior])
+        function.trust_input = True
+        return function
+
+    def log_densities(self, points: np.ndarray) -> np.ndarray:
+        """(P, 2) log of the joint density and of the prior at (P, d) points."""
+        found, pair = np.empty((len(points), 2)), self._pair
+        with deferred_interrupts() as held:
+            for out, q in zip(found, np.ascontiguousarray(points)):
+                out[:] = pair(q)
+                held.answer()
+        return found
+
+    @cached_property
+    def _prior(self):
+        soft, model = self.soft, self.soft.model
+        outputs = []
+        for rv in soft.others:
+            transform = model.rvs_to_transforms[rv]
+            outputs.append(rv if transform is None else transform.forward(rv, *rv.owner.inputs))
+        if self.op.leaf == "normal":
+            n_leaf = self.graph.table.shape[0] // 2 + 1
+            mean, sd = soft.tree.owner.inputs[3:]
+            outputs.append(pm.Normal.dist(mean, sd, shape=(n_leaf,)))
+        if not outputs:
+            return (lambda: []), []
+        try:
+            function, updates = compile([], outputs, random_seed=False, return_updates=True)
+            with deferred_interrupts():
+                function()
+        except NotImplementedError as error:
+            raise ValueError(
+                f"The evidence of a topology needs proper priors, and one of the model cannot be "
+                f"drawn from: {error}"
+            ) from error
+        return function, list(updates)
+
+    def draw_prior(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """(count, d) draws of q from the prior, given the topology."""
+        function, generators = self._prior
+        reseed_rngs(generators, int(rng.integers(2**63)))
+        n, p = n_splits(self.label), self.op.p
+        out = np.empty((count, self.dimension))
+        head = self.dimension - n * p
+        with deferred_interrupts() as held:
+            for row in out:
+                row[:head] = np.concatenate([np.ravel(v) for v in function()] or [np.empty(0)])
+                held.answer()
+        tau = rng.random((count, n))
+        out[:, head : head + n] = np.log(tau) - np.log1p(-tau)
+        # Stick-breaking of a uniform simplex: the k-th piece takes a Beta(1, p - k) of the rest.
+        pieces = np.arange(p - 1, 0, -1)
+        log_rest = np.log1p(-rng.random((count, n, p - 1))) / pieces
+        stick = np.log(-np.expm1(log_rest)) - log_rest + np.log(pieces)
+        out[:, head + n :] = stick.reshape(count, -1)
+        return out
+
+    def draw_start(self, rng: np.random.Generator) -> np.ndarray:
+        """(d,) draw from the prior with a finite density and gradient."""
+        for _ in range(TRIES):
+            [q] = self.draw_prior(rng, 1)
+            density = self.density._pytensor_function
+            with deferred_interrupts():
+                value, gradient = density(q)
+            if np.isfinite(value) and np.isfinite(gradient).all():
+                return q
+        raise ValueError(
+            f"No draw of {TRIES} from the prior of topology {self.label} has a finite "
+            "log-probability: check the likelihood with model.debug()."
+        )
+
+    @cached_property
+    def _unpack(self):
+        graph = self.graph
+        _, values, tau, delta, _ = graph.parameters
+        # Leaf probabilities follow from the soft counts of the classes.
+        last = graph.concentrations if values is None else values
+        function = compile([graph.q], [*graph.parameters.others, tau, delta, last])
+        function.trust_input = True
+        return function
+
+    def point(self, q: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Value of every free variable, by the names of value variables."""
+        unpack = self._unpack
+        with deferred_interrupts():
+            *others, tau, delta, values = unpack(q)
+        if self.op.leaf == "dirichlet":
+            values = _draw_probabilities(rng, values.T)
+        point = {v.name: np.asarray(x) for v, x in zip(self.graph.values, others, strict=True)}
+        tree = self.soft.tree
+        name = self.soft.model.rvs_to_values[tree].name
+        room, fingerprint = self.op.max_nodes, fingerprint_of(tree)
+        point[name] = encode(self.label, delta, tau, values, room, fingerprint)
+        return point
+
+
+def _draw_probabilities(rng, concentration):
+    """(L, K) draws of Dirichlet distributions, in logs: a gamma of small shape would underflow."""
+    shape = concentration
+    log_gamma = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+    out = np.exp(log_gamma - log_gamma.max(axis=1, keepdims=True))
+    out = np.maximum(out, np.finfo(float).tiny)
+    return out / out.sum(axis=1, keepdims=True)

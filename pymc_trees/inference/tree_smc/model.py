@@ -1,0 +1,77 @@
+"""What top-down SMC reads off a model with one decision tree, and what it refuses."""
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.traversal import ancestors
+
+from pymc_trees.core.leaves.contract import log_constant
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.inference.tree_smc.run import Problem
+from pymc_trees.targets.conjugate import recognise
+from pymc_trees.targets.graph import NotConjugateError
+from pymc_trees.targets.working import WorkingForest
+
+
+def read_tree(model: pm.Model) -> tuple[WorkingForest, Problem, float]:
+    """The tree of a model, its numbers for `run_island`, and the constant of its evidence.
+
+    The constant is what the marginal likelihoods of leaves leave out, and the log-probability of
+    everything observed that the tree does not enter.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, NotConjugateError
+        When the model is not one `DecisionTree` whose leaf values integrate out, and nothing else
+        to infer.
+    """
+    trees = [rv for rv in model.free_RVs if is_forest(rv)]
+    if any(is_soft_tree(rv) for rv in model.free_RVs):
+        raise NotImplementedError(
+            "sample_tree_smc grows trees with hard splits; for a SoftDecisionTree use "
+            "pymc_trees.sample_dcc."
+        )
+    if len(trees) != 1:
+        raise ValueError(
+            f"sample_tree_smc needs a model with one DecisionTree; this one has {len(trees)}. "
+            "Several trees or forests are sampled by pm.sample()."
+        )
+    [tree] = trees
+    if tree.owner.op.layout.m != 1:
+        raise NotImplementedError(
+            f"{tree.name} is a sum of {tree.owner.op.layout.m} trees, and sample_tree_smc grows "
+            "one: declare a DecisionTree, or sample the sum by pm.sample() with "
+            "pymc_trees.ParticleGibbs."
+        )
+    others = [rv.name for rv in model.free_RVs if rv is not tree]
+    if others:
+        raise NotImplementedError(
+            f"sample_tree_smc infers the tree alone, and {others} would have to be inferred too. "
+            "Observe them or give numbers in their place (choosing among several numbers by the "
+            "log_marginal_likelihood of a run with each), or sample the model by pm.sample() with "
+            "pymc_trees.ParticleGibbs."
+        )
+    try:
+        recognise(model, tree)
+    except NotConjugateError as error:
+        raise NotConjugateError(
+            f"sample_tree_smc needs leaf values that integrate out. {error} pm.sample() samples a "
+            "NormalLeaf tree under any likelihood."
+        ) from None
+    forest = WorkingForest(model, tree)
+    point = model.initial_point()
+    settings, seen = forest.target.at(point)
+    no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_values))
+    leaf, _ = forest.target.leaf_data(settings, seen, no_fit)
+    constant = log_constant(leaf) + forest.target.log_scale(seen) + _other_terms(model, tree, point)
+    problem = Problem(forest.design, forest.prior(settings), leaf, forest.sizes, forest.fingerprint)
+    return forest, problem, constant
+
+
+def _other_terms(model, tree, point) -> float:
+    others = [
+        term
+        for term in [*model.observed_RVs, *model.potentials]
+        if not any(a is tree for a in ancestors([term]))
+    ]
+    return float(model.compile_logp(vars=others)(point)) if others else 0.0

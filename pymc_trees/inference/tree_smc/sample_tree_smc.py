@@ -1,0 +1,225 @@
+"""`sample_tree_smc`: one decision tree by top-down sequential Monte Carlo, with its evidence."""
+
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pymc as pm
+import xarray as xr
+from rich.progress import track
+
+from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
+from pymc_trees.core.samplers.particles.growth import FULL
+from pymc_trees.core.samplers.particles.proposals import PROPOSALS
+from pymc_trees.core.samplers.particles.weights import log_sum_exp
+from pymc_trees.core.samplers.smc.ancestors import SCHEMES
+from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
+from pymc_trees.core.samplers.smc.top_down import LOST, UNFINISHED
+from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.inference.processes import given_out
+from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
+from pymc_trees.inference.tree_smc.islands import COMBINATIONS, choose_draws
+from pymc_trees.inference.tree_smc.model import read_tree
+from pymc_trees.inference.tree_smc.run import Island, Settings, run_island
+from pymc_trees.inference.tree_smc.statistics import smc_statistics
+
+
+def sample_tree_smc(
+    particles=1000,
+    *,
+    islands=4,
+    proposal="prior",
+    expansion="node",
+    resampling="systematic",
+    ess_threshold=0.1,
+    max_stages=5000,
+    combine="average",
+    cores=None,
+    random_seed=None,
+    progressbar=True,
+    var_names=None,
+    model=None,
+) -> xr.DataTree:
+    """Sample a model with one `DecisionTree` by top-down sequential Monte Carlo.
+
+    Particles start as stumps and grow stage by stage, each weighed by how well its partial tree
+    explains the data, until all trees are complete. The mean of the weights is an unbiased estimate
+    of the evidence (the marginal likelihood).
+
+    Parameters
+    ----------
+    particles : int, default 1000
+        Particles per island, and draws per chain of the result.
+    islands : int, default 4
+        Independent runs, one for each chain of the result. Below some 100 particles each they are
+        worth less than one larger run (Lakshminarayanan 2016, figure 3.5).
+    proposal : {"prior", "empirical", "optimal"}, default "prior"
+        How particles grow (section 3.3): by the tree prior; with cuts uniform in a random gap
+        between adjacent distinct values; or in proportion to prior times likelihood one split
+        ahead, for which fewer particles do, and which is the one to take when most columns are
+        irrelevant.
+    expansion : {"node", "lowest", "layer"}, default "node"
+        What a stage expands (section 3.4.1.1): the oldest node, the node of the lowest marginal
+        likelihood, or all nodes of a layer.
+    resampling : {"multinomial", "systematic", "stratified", "residual"}, default "systematic"
+        Scheme.
+    ess_threshold : float in [0, 1], default 0.1
+        Particles are resampled when their effective number falls below this share of them (section
+        3.4.1).
+    max_stages : int, default 5000
+        Stages after which an unfinished run is an error (section 3.4.1): its evidence would be
+        biased.
+    combine : {"average", "evidence"}, default "average"
+        ``"average"``: every island is a chain, so that averages over chains give all islands the
+        same weight (the choice of section 3.4.1.3). ``"evidence"``: every chain is drawn from the
+        islands in proportion to their evidence, as in one run with all particles; it leans on few
+        islands when their evidence differs much.
+    cores : int, optional
+        Islands at the same time; default: as many as the backend has workers. The backend is
+        joblib's: ``joblib.parallel_config(backend="loky" | "dask" | "ray" | ...)``.
+    random_seed : int, sequence of int, Generator or None
+        Same seed, same draws, on any number of cores and any backend.
+    progressbar : bool, default True
+        Counts islands.
+    var_names : sequence of str, optional
+        Variables of the posterior, as in `pymc.sample`; default all. The function at the training
+        rows is the largest by far: leave it out of large runs, predictions need the trees only.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``posterior`` (equally weighted draws after a final resampling, in random order),
+        ``observed_data``, ``constant_data`` and ``sample_stats``:
+
+        ``log_marginal_likelihood`` (chain)
+            Log evidence of each island, every observed variable and constant included.
+        ``log_weights`` (chain, particle)
+            Normalised log weights of the complete trees, before the final resampling.
+        ``island``, ``particle`` (chain, draw)
+            Where a draw comes from.
+        ``n_leaves``, ``max_depth`` (chain, draw), ``variable_inclusion`` (chain, draw, column)
+            As for `CGM`.
+        ``stage_ess``, ``resampled`` (chain, stage)
+            Effective number of particles, and whether they were resampled; an island that ended
+            earlier has NaN and False.
+
+        The attribute ``log_marginal_likelihood`` is the log of the mean of the islands' evidence,
+        which is unbiased like each of them.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, NotConjugateError
+        For settings out of range, or a model that is not one `DecisionTree` whose leaf values
+        integrate out and nothing else to infer.
+    ForestTooLargeError
+        A particle outgrew ``max_nodes`` of the declaration.
+    RuntimeError
+        Unfinished after ``max_stages``, or no particle with a weight.
+
+    Notes
+    -----
+    An interrupted run gives back the islands that were complete, with a warning.
+
+    The optimal proposal looks at up to 256 distinct values of a column one by one, and at 255
+    quantile intervals of a column with more, within which it then looks at the values one by one;
+    with a normal leaf it weighs splits with the precision that the rows of a node have about their
+    mean where the noise is smaller. The weights correct for both.
+
+    References
+    ----------
+    Lakshminarayanan, Roy and Teh (2013). Top-down particle filtering for Bayesian decision trees.
+    ICML. Lakshminarayanan (2016). Decision trees and forests: a probabilistic perspective. PhD
+    thesis, University College London, algorithm 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.arange(20.0).reshape(-1, 1)
+    >>> y = (X[:, 0] > 9).astype(int)
+    >>> with pm.Model():
+    ...     p = pmt.DecisionTree("p", X, leaf=pmt.DirichletLeaf(alpha=2.0, n_classes=2))
+    ...     pm.Categorical("y", p=p, observed=y)
+    ...     idata = pmt.sample_tree_smc(50, islands=2, cores=1, random_seed=1, progressbar=False)
+    y
+    >>> idata.posterior["p"].sizes["chain"], idata.posterior["p"].sizes["draw"]
+    (2, 50)
+    >>> bool(-10 < idata.attrs["log_marginal_likelihood"] < -3)
+    True
+    """
+    model = pm.modelcontext(model)
+    settings = Settings(
+        check_number("particles", particles, 1),
+        check_choice("proposal", proposal, PROPOSALS),
+        check_choice("expansion", expansion, EXPANSIONS),
+        check_choice("resampling", resampling, SCHEMES),
+        check_share("ess_threshold", ess_threshold),
+        check_number("max_stages", max_stages, 1),
+    )
+    islands = check_number("islands", islands, 1)
+    combine = check_choice("combine", combine, COMBINATIONS)
+    cores = -1 if cores is None else check_number("cores", cores, 1)
+    started = time.perf_counter()
+    var_names = check_var_names(model, var_names)
+    forest, problem, constant = read_tree(model)
+    rng = check_seed(random_seed)
+    found = _run(rng.spawn(islands), problem, settings, cores, progressbar, forest)
+    log_z = np.array([island.log_z for island in found]) + constant
+    island, number = choose_draws(rng, combine, log_z, settings.particles)
+    points = np.empty(island.shape, dtype=object)
+    for at in np.ndindex(points.shape):
+        points[at] = {forest.value_name: found[island[at]].values[number[at]]}
+    idata = data_tree(
+        model,
+        {"posterior": recorded(model, points, var_names)},
+        started,
+        log_marginal_likelihood=float(log_sum_exp(log_z) - np.log(len(log_z))),
+    )
+    idata["sample_stats"] = xr.DataTree(smc_statistics(found, log_z, island, number))
+    return idata
+
+
+def _run(generators, problem, settings, cores, progressbar, forest) -> list[Island]:
+    """Islands in order, run by joblib."""
+    # No memory maps: the kernels would be compiled again for arrays that cannot be written.
+    parallel = joblib.Parallel(n_jobs=cores, return_as="generator", max_nbytes=None)
+    work = joblib.delayed(run_island)
+    found: list[Island] = []
+    try:
+        results = given_out(parallel, (work(rng, problem, settings) for rng in generators))
+        shown = track(
+            results,
+            "Top-down SMC",
+            total=len(generators),
+            transient=True,
+            disable=not progressbar,
+        )
+        for island in shown:
+            _check(island, settings, forest)
+            found.append(island)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        warnings.warn(
+            f"Interrupted: the result holds the {len(found)} of {len(generators)} islands that "
+            "were complete.",
+            stacklevel=3,
+        )
+    return found
+
+
+def _check(island: Island, settings: Settings, forest) -> None:
+    if island.status == FULL:
+        raise ForestTooLargeError(too_small(f"A particle of {forest.name}", forest.layout))
+    if island.status == UNFINISHED:
+        raise RuntimeError(
+            f"max_stages={settings.max_stages}: particles were unfinished after so many stages, "
+            "and their evidence would be biased. Give a larger max_stages (with expansion='node' "
+            "a tree takes a stage for each of its nodes), or expansion='layer'."
+        )
+    if island.status == LOST:
+        raise RuntimeError(
+            "No particle is left with a positive weight. Give more particles, or another proposal."
+        )

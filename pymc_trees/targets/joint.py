@@ -1,0 +1,180 @@
+"""Target of a forest under a likelihood that is evaluated as a whole."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from numba import carray, cfunc
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import toposort
+
+from pymc_trees.core.leaves.nonconjugate.joint import make_joint
+from pymc_trees.targets.compiled import Settings, read_settings
+from pymc_trees.targets.graph import compile_values, dependent_on, read_graph
+from pymc_trees.targets.native import (
+    SIGNATURE,
+    UnitData,
+    first_that_compiles,
+    pack,
+    read_free,
+)
+from pymc_trees.targets.slopes import slope
+from pymc_trees.targets.terms import likelihood_terms
+
+
+@dataclass
+class WholeFunction:
+    """Native function of all outputs; ``direction`` is a second half of them, if any.
+
+    It is the first of ``choices``, matrices of one shape, that can be compiled.
+    """
+
+    outputs: Variable
+    direction: Variable | None
+    free: list[Variable]
+    choices: list[Variable]
+    _compiled: Any = None
+
+    @property
+    def address(self) -> int:
+        """Where the compiled function is."""
+        if self._compiled is None:
+            self._compiled = first_that_compiles(self._compile, self.choices)
+        return self._compiled.address
+
+    def __getstate__(self):
+        """Without the compiled function, which belongs to one process."""
+        return {**self.__dict__, "_compiled": None}
+
+    def _compile(self, result):
+        halves = [v for v in (self.outputs, self.direction) if v is not None]
+        function = pytensor.function(
+            [*halves, *self.free],
+            [result],
+            mode="NUMBA",
+            on_unused_input="ignore",
+            trust_input=True,
+        )
+        n, k = self.outputs.type.shape
+        given = ", ".join(
+            [*(f"outputs[{h * n}:{(h + 1) * n}]" for h in range(len(halves)))]
+            + read_free(self.free, 1)[0]
+        )
+        rows, columns = result.type.shape
+        source = f"""
+def evaluate(n, rows, outputs, table, data, result):
+    outputs = carray(outputs, (n, {k}), np.float64)
+    result = carray(result, ({rows}, {columns}), np.float64)
+    table = carray(table, (1 << 40,), np.int64)
+    data = carray(data, (table[0],), np.float64)
+    found = function({given})[0]
+    for i in range({rows}):
+        for j in range({columns}):
+            result[i, j] = found[i, j]
+    return 1
+"""
+        names = {"np": np, "carray": carray, "function": function.vm.jit_fn}
+        exec(compile(source, "<likelihood of a forest>", "exec"), names)
+        return cfunc(SIGNATURE)(names["evaluate"])
+
+
+class JointTarget:
+    """Prior settings and likelihood of one forest, as functions of the other variables.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it with a `NormalLeaf`.
+    """
+
+    kind = "joint"
+
+    def __init__(self, model: pm.Model, forest: Variable):
+        op = forest.owner.op
+        self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
+        terms, outputs = likelihood_terms(model, read_graph(model, forest))
+        total = pt.add(pt.constant(0.0), *(term.value.sum() for term in terms))
+        for condition in (c for term in terms for c in term.conditions):
+            total = pt.switch(pt.all(condition), total, -np.inf)
+        total = total.astype("float64")
+        total, expressions, free = _cut_free(total, outputs)
+        direction = outputs.type("direction")
+        gradient = slope(total, outputs)
+        product = slope((gradient * direction).sum(), outputs)
+        fixed = outputs.type.shape
+        total = pt.specify_shape(total[None, None], (1, 1))
+        gradient, product = (pt.specify_shape(v, fixed) for v in (gradient, product))
+        none = pt.zeros(fixed)
+        self.value = WholeFunction(outputs, None, free, [total])
+        self.gradient = WholeFunction(outputs, None, free, [gradient, none])
+        self.product = WholeFunction(outputs, direction, free, [product, none])
+        settings = read_settings(model, forest)
+        self._function, self._names = compile_values(model, [*settings, *expressions], [outputs])
+        self._n_settings = len(settings)
+        self._zero = np.zeros(fixed)
+
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        return 1 + self.layout.n_values
+
+    def at(self, point: dict) -> tuple[Settings, UnitData]:
+        """Settings, and the numbers that the likelihood takes beside f, at a point."""
+        results = self._function(self._zero, *(point[name] for name in self._names))
+        return Settings.of(results[: self._n_settings]), pack(results[self._n_settings :], [])
+
+    def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
+        """Leaf model over the outputs ``fit``; None, since there is no residual."""
+        mean, sd = settings.leaf
+        leaf = make_joint(
+            mean,
+            sd,
+            self.value.address,
+            self.gradient.address,
+            self.product.address,
+            seen.table,
+            seen.data,
+            fit.copy(),
+        )
+        return leaf, None
+
+    def log_scale(self, seen: UnitData) -> float:
+        """Log-likelihood left out by the leaf model: nothing."""
+        return 0.0
+
+
+def _cut_free(total, outputs):
+    """Replace what does not see ``outputs`` by inputs; also the expressions and the inputs."""
+    seeing = dependent_on([total], outputs)
+    replaced: dict[Variable, Variable] = {}
+    expressions: list[Variable] = []
+    free: list[Variable] = []
+    for node in toposort([total]):
+        if not any(v in seeing for v in node.outputs):
+            continue
+        for v in (t for u in node.inputs if u not in seeing for t in _tensors(u)):
+            if v in replaced or (isinstance(v, Constant) and v.data.size == 1):
+                continue
+            new = pt.tensor(f"free_{len(free)}", dtype="float64", shape=v.type.shape or (1,))
+            inside = new if v.ndim else new[0]
+            inside = pt.neq(inside, 0.0) if v.dtype == "bool" else inside.astype(v.dtype)
+            replaced[v] = pt.specify_shape(inside, v.type.shape)
+            expressions.append((v if v.ndim else v[None]).astype("float64"))
+            free.append(new)
+    [total] = clone_replace([total], replaced, rebuild_strict=False)
+    return total, expressions, free
+
+
+def _tensors(var):
+    """The variable, or the tensors that something else was made of."""
+    if isinstance(var.type, pt.TensorType):
+        yield var
+    elif var.owner:
+        for v in var.owner.inputs:
+            yield from _tensors(v)

@@ -1,0 +1,124 @@
+"""Target of a forest under any likelihood that is a product over rows."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
+from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
+from pymc_trees.targets.compiled import Settings, read_settings
+from pymc_trees.targets.graph import compile_values, read_graph
+from pymc_trees.targets.native import Group, NativeFunction, UnitData, pack
+from pymc_trees.targets.rowwise.reading import UnitTerm, read_rows
+from pymc_trees.targets.slopes import slope
+from pymc_trees.targets.terms import likelihood_terms
+
+
+class RowwiseTarget:
+    """Prior settings and row-wise likelihood of one forest, as functions of the other variables.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it with a `NormalLeaf`.
+
+    Raises
+    ------
+    NotRowwiseError
+        When a term of the likelihood is not known to treat the rows apart.
+    NotConjugateError
+        When the forest is used otherwise than through its function at the training inputs.
+    """
+
+    kind = "rowwise"
+
+    def __init__(self, model: pm.Model, forest: Variable):
+        op = forest.owner.op
+        self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
+        terms, outputs = likelihood_terms(model, read_graph(model, forest))
+        units = [unit for term in terms for unit in read_rows(term, outputs)]
+        groups = [
+            Group(u.outputs, u.rows, u.units, [f.input for f in u.free], u.index) for u in units
+        ]
+        k = self.layout.n_values
+        self.value = NativeFunction(groups, [[u.value[:, None] for u in units]], k, 1)
+        slopes = [list(one) for one in zip(*(_slopes(u, k) for u in units), strict=True)]
+        self.slopes = NativeFunction(groups, slopes, k, k + k * k)
+        free = [_at_least_1d(f) for u in units for f in u.free]
+        indices = [u.index for u in units if u.index is not None]
+        settings = read_settings(model, forest)
+        self._function, self._names = compile_values(model, [*settings, *free, *indices], [outputs])
+        self._n_settings, self._n_indices = len(settings), len(indices)
+        self._zero = np.zeros((self.layout.n_rows, k))
+        self._rows_of: list[tuple] = [(None, None)] * len(indices)
+
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        k = self.layout.n_values
+        return 1 + 2 * k + k * k
+
+    def at(self, point: dict) -> tuple[Settings, UnitData]:
+        """Settings, and the numbers that the likelihood takes beside f, at a point."""
+        results = self._function(self._zero, *(point[name] for name in self._names))
+        settings = Settings.of(results[: self._n_settings])
+        stop = len(results) - self._n_indices
+        units_of = [self._invert(i, rows) for i, rows in enumerate(results[stop:])]
+        return settings, pack(results[self._n_settings : stop], units_of)
+
+    def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng):
+        """Leaf model over the outputs ``fit``; None, since there is no residual."""
+        mean, sd = settings.leaf
+        leaf = make_rowwise(
+            mean,
+            sd,
+            rng,
+            self.value.address,
+            self.slopes.address,
+            seen.table,
+            seen.data,
+            fit.copy(),
+            self.layout.max_nodes,
+        )
+        return leaf, None
+
+    def log_scale(self, seen: UnitData) -> float:
+        """Log-likelihood left out by the leaf model: nothing."""
+        return 0.0
+
+    def _invert(self, i, rows):
+        """Units of each row, from the row of each unit."""
+        n = self.layout.n_rows
+        rows = np.asarray(rows)
+        known, answer = self._rows_of[i]
+        if known is None or not np.array_equal(known, rows):
+            if ((rows < -n) | (rows >= n)).any():
+                raise IndexError(
+                    f"An index into the function of {self.name} is out of range: it has {n} rows."
+                )
+            place = rows % n
+            pointers = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=n))])
+            answer = (pointers, np.argsort(place, kind="stable"))
+            self._rows_of[i] = (rows, answer)
+        return answer
+
+
+def _at_least_1d(free):
+    expression = free.expression
+    expression = expression if expression.ndim else expression[None]
+    return expression.astype("float64")
+
+
+def _slopes(unit: UnitTerm, k: int) -> list[Variable]:
+    """(u, K + K^2) gradient and second derivatives; then without these; then zeros."""
+    gradient = slope(unit.value.sum(), unit.outputs)
+    second = [slope(gradient[:, j].sum(), unit.outputs) for j in range(k)]
+    none = pt.zeros_like(unit.outputs)
+    return [
+        pt.concatenate([gradient, *second], axis=1),
+        pt.concatenate([gradient, *[none] * k], axis=1),
+        pt.concatenate([none] * (1 + k), axis=1),
+    ]

@@ -1,0 +1,117 @@
+"""Working arrays of one forest between two steps of a chain."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.forest.trees import Trees, make_trees
+from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.encode import decode, encode, fit_of
+from pymc_trees.core.value.fields import sizes
+from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.ops.forest_rv import N_DESIGN, prior_maker
+from pymc_trees.distributions.split_prior import present_numbers
+from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.graph import check_inputs, inputs_seen
+
+
+class Arrays(NamedTuple):
+    """What a chain knows about its forest beside the encoded value."""
+
+    value: np.ndarray
+    """The encoded value that the arrays stand for."""
+    trees: Trees
+    fit: np.ndarray
+    """(n, K) outputs at the training rows."""
+    weights: np.ndarray
+    """Split weights that the trees' column probabilities were computed with."""
+
+
+class WorkingForest:
+    """One forest of a step method: its target, design and, while a chain runs, its arrays."""
+
+    def __init__(self, model, forest):
+        self.name = forest.name
+        self.value_name = model.rvs_to_values[forest].name
+        self.layout = forest.owner.op.layout
+        schema = schema_of(forest)
+        self.columns = None if schema is None else schema.names
+        self.sizes = sizes(self.layout)
+        self.target = read_target(model, forest)
+        self._forest, self._inputs = forest, inputs_seen(model, forest)
+        design_inputs = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
+        X, grid, offsets, fingerprint, kinds = design_inputs
+        cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
+        design = make_design(X, cuts, kinds)
+        weights = present_numbers(forest.owner.inputs[2 + N_DESIGN + 2])
+        if weights is not None:
+            design = design._replace(varies=design.varies & (weights > 0))
+        self.design = design
+        self.fingerprint = float(fingerprint)
+        self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)
+        self.arrays: Arrays | None = None
+        self.restored: tuple[np.ndarray, np.ndarray] | None = None
+
+    def check_inputs(self) -> None:
+        """Refuse to go on when the model's data were set anew after the step was made.
+
+        The step has the training inputs of the declaration. Everything else in the model, and what
+        is recorded, would see the new ones.
+        """
+        check_inputs(self._forest, self._inputs)
+
+    def load(self, value: np.ndarray, weights: np.ndarray) -> Arrays:
+        """Arrays of a value: those kept, or new ones when something else changed it."""
+        kept = self.arrays
+        if (
+            kept is not None
+            and (value is kept.value or np.array_equal(value, kept.value))
+            and np.array_equal(weights, kept.weights)
+        ):
+            return kept
+        layout = self.layout
+        value = np.ascontiguousarray(value, dtype=np.float64)
+        trees = make_trees(layout.m, layout.max_nodes, layout.n_values, layout.n_rows)
+        if (
+            value.shape != layout.shape
+            or not is_intact(value, layout.max_nodes, self.fingerprint)
+            or not decode(
+                value, self.design, weights, self.sizes, trees, self.work.rows, self.work.spare
+            )
+        ):
+            raise ValueError(
+                f"The value of {self.name} is not a forest of this model. Leave it out of "
+                "initvals, or give a draw of the same model."
+            )
+        return Arrays(value.copy(), trees, self._fit(value, trees), weights.copy())
+
+    def _fit(self, value, trees):
+        # To the last bit what the chain went on with, which a new sum need not be.
+        if self.restored is not None and np.array_equal(value, self.restored[0]):
+            return self.restored[1]
+        if self.arrays is not None and np.array_equal(value, self.arrays.value):
+            return self.arrays.fit
+        fit = np.empty((self.layout.n_rows, self.layout.n_values))
+        if self.layout.cache_fit:
+            start = self.sizes.fit_start
+            flat = value[self.layout.max_nodes :].reshape(-1)
+            fit.reshape(-1)[:] = flat[start : start + fit.size]
+        else:
+            fit_of(trees, fit)
+        return fit
+
+    def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Encode, and keep the arrays for the next step."""
+        value = encode(trees, self.design, self.sizes, self.fingerprint, fit, self.work.nodes)
+        self.arrays = Arrays(value, trees, fit, weights.copy())
+        return value
+
+    def prior(self, settings):
+        """Tree prior at a point's settings."""
+        return prior_maker(self.layout)(settings.alpha, settings.beta, settings.weights)
+
+    def __getstate__(self):
+        """Without the arrays of a chain, which the next point rebuilds."""
+        return {**self.__dict__, "arrays": None}
