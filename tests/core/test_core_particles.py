@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
 from support.check_trees import check_trees
+from support.naive.laws import PROBLEMS
 from test_core_trees import assert_conserved
 
 from pymc_trees.core.histograms.cache import fill_root

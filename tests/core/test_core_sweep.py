@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, run_chain
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup, run_chain
+from support.naive.laws import PROBLEMS
 from test_core_trees import assert_conserved, snapshot
 
 from pymc_trees.core.forest.trees import make_trees

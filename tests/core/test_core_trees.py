@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup
-from naive import slow
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup
+from support.naive import slow
+from support.naive.laws import PROBLEMS
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import join_leaves, split_leaf

@@ -12,13 +12,13 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import PROBLEMS
 from scipy import special, stats
+from support import oracle as o
+from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS
 
 import pymc_trees as pmt
 from pymc_trees.core.moves.workspace import make_workspace

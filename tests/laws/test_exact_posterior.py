@@ -1,6 +1,6 @@
 """One tree on data so small that every partition can be listed: the chain finds the exact numbers.
 
-Tolerances. Every average is compared in standard errors by batch means (`naive.batches`, 60
+Tolerances. Every average is compared in standard errors by batch means (`support.naive.batches`, 60
 batches). The file looks at some 10,000 averages; at 6.0 standard errors, of a t law with 59
 degrees of freedom, one of them would fail by chance in 1,000 runs of the file with fresh seeds,
 and the seeds are fixed; the largest seen is 4.1. The absolute tolerances (0.03 on the probability
@@ -11,11 +11,11 @@ of a partition, 0.04 on sums of such) are set by the longest memory met, grow an
 import zlib
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import (
+from support import oracle as o
+from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import (
     EVERY,
     MISTAKES,
     PROBLEMS,

@@ -9,10 +9,10 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import partition_of, run_guided
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support import oracle as o
+from support.chains import partition_of, run_guided
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from test_any_likelihood import (
     BATCHES,
     exact_law,

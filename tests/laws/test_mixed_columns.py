@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import test_exact_posterior as exact_posterior
 import test_particle_gibbs as particle_gibbs
-from chains import CGM, design_of, make_setup, run_chain
-from naive import slow
-from naive.batches import law_gap
-from naive.laws import EVERY, MIXED, law, partition_posterior
 from numba import njit
-from oracle import partition_prior
 from scipy import stats
+from support.chains import CGM, design_of, make_setup, run_chain
+from support.naive import slow
+from support.naive.batches import law_gap
+from support.naive.laws import EVERY, MIXED, law, partition_posterior
+from support.oracle import partition_prior
 
 from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING

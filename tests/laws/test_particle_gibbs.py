@@ -4,9 +4,9 @@ It must not move with the number of particles, the proposal, the resampling sche
 looked at or the bins. The cases are not the full product: they hold every pair of a leaf, a number
 of particles, a proposal and a scheme.
 
-Tolerances. Averages are compared in standard errors by batch means (`naive.batches`, 60 batches).
-The file looks at some 2,500 averages; at 6.0 standard errors, of a t law with 59 degrees of
-freedom, one would fail by chance in 4,000 runs of the file with fresh seeds, and the seeds are
+Tolerances. Averages are compared in standard errors by batch means (`support.naive.batches`, 60
+batches). The file looks at some 2,500 averages; at 6.0 standard errors, of a t law with 59 degrees
+of freedom, one would fail by chance in 4,000 runs of the file with fresh seeds, and the seeds are
 fixed; the largest seen is 4.9, a mean of the skew normal-gamma precision (0.7 in ten times the
 draws). The absolute tolerances are those of `test_exact_posterior`; the error of a probability
 here is at most 0.006 (9,000 draws, 50 particles).
@@ -15,11 +15,11 @@ here is at most 0.006 (9,000 draws, 50 particles).
 import zlib
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import make_setup, make_tools, run_particles, with_float_cells
-from naive.batches import gap, independent_se, law_gap
-from naive.laws import EVERY, law
+from support import oracle as o
+from support.chains import make_setup, make_tools, run_particles, with_float_cells
+from support.naive.batches import gap, independent_se, law_gap
+from support.naive.laws import EVERY, law
 from test_exact_posterior import _check_values, _depths, partition_shares
 
 Z = 6.0

@@ -6,7 +6,9 @@ between distributions: Kolmogorov-Smirnov at p > 1e-5, about 60 tests.
 
 import numpy as np
 import pytest
-from chains import (
+from numba import njit
+from scipy import stats
+from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
@@ -16,11 +18,9 @@ from chains import (
     run_chain,
     weights_of,
 )
-from naive import slow
-from naive.batches import frequencies, law_gap
-from naive.laws import EVERY, PROBLEMS, law
-from numba import njit
-from scipy import stats
+from support.naive import slow
+from support.naive.batches import frequencies, law_gap
+from support.naive.laws import EVERY, PROBLEMS, law
 
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.samplers.prior_draw import draw_forest

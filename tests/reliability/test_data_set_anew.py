@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import FAST, bart_model, sample, step_data
-from soft_models import regression
+from support.small_models import FAST, bart_model, sample, step_data
+from support.soft_models import regression
 
 import pymc_trees as pmt
 from pymc_trees.targets.graph import NotConjugateError

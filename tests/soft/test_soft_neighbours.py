@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from soft_models import leaf_shares
+from support.soft_models import leaf_shares
 from test_soft_topology import all_topologies
 
 from pymc_trees.core.soft.neighbours import (

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from soft_models import TOPOLOGIES, paths
+from support.soft_models import TOPOLOGIES, paths
 
 from pymc_trees.core.soft.capacity import default_max_nodes, leaf_count_law
 from pymc_trees.core.soft.topology import (

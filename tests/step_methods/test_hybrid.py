@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import bart_model, step_data
+from support.small_models import bart_model, step_data
 from test_sampling_state import assert_same, go
 
 import pymc_trees as pmt

@@ -8,7 +8,7 @@ import pymc as pm
 import pytest
 from pymc.step_methods.compound import CompoundStep
 from pymc.step_methods.state import equal_dataclass_values
-from small_models import bart_model, step_data
+from support.small_models import bart_model, step_data
 
 import pymc_trees as pmt
 
