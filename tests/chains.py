@@ -65,8 +65,8 @@ def design_of(problem):
 
 def float_cells(design):
     """The same design with float64 cells."""
-    if hasattr(design, "room"):
-        design = design._replace(room=design.room.astype(np.float64))
+    if hasattr(design, "sides"):
+        design = design._replace(sides=design.sides.astype(np.float64))
     return design._replace(columns=design.columns.astype(np.float64))
 
 

@@ -13,12 +13,12 @@ from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
 from pymc_trees.core.leaves.nonconjugate.joint import (
-    fit_tree,
     label_leaves,
     log_likelihood_at,
     log_weight,
     write_leaves,
 )
+from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
