@@ -23,7 +23,7 @@ class GrowPrune(MetropolisStep):
     ------
     ValueError
         ``vars`` that are not forests.
-    NotConjugateError
+    UnsupportedModelError
         As for `CGM`.
 
     Notes

@@ -46,7 +46,7 @@ class Hybrid(MetropolisStep):
     ------
     ValueError
         Arguments that are not what they should be.
-    NotConjugateError
+    UnsupportedModelError
         A likelihood that cannot be treated, with what to use instead.
 
     Notes
