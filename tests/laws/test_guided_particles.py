@@ -12,18 +12,13 @@ import numpy as np
 import pytest
 from support import oracle as o
 from support.chains import partition_of, run_guided
+from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from test_any_likelihood import (
-    BATCHES,
-    exact_law,
-    laplace_setup,
-    model_of,
-    problem_of,
-)
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
 
+BATCHES = 60
 Z = 5.5
 CASES = [
     ("poisson", "gaps", 2, "optimal"),

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 from support import oracle as o
 from support.chains import make_setup, make_tools, partition_of, run_particles, with_float_cells
+from support.laws.prior import check_laws
 from support.naive.batches import RARE, batch_means, frequencies, gap, law_gap
 from support.naive.laws import PROBLEMS
-from test_prior import check_laws
 
 BATCHES = 60
 Z = 5.5

@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from support.small_models import bart_model, step_data
-from test_sampling_state import assert_same, go
+from support.stepping import assert_same, go
 
 import pymc_trees as pmt
 from pymc_trees.core.value.encode import fit_of

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from support.small_models import bart_model, sample, step_data
-from test_sampling_state import assert_same, go
+from support.stepping import assert_same, go
 
 import pymc_trees as pmt
 
