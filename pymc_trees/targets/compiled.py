@@ -54,6 +54,9 @@ class Target:
         When the leaf values cannot be integrated out.
     """
 
+    needs_surrogate = False
+    is_joint = False
+
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op
         self.layout, self.leaf = op.layout, op.leaf

@@ -94,6 +94,8 @@ class JointTarget:
     """
 
     kind = "joint"
+    needs_surrogate = True
+    is_joint = True
 
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op

@@ -34,6 +34,8 @@ class RowwiseTarget:
     """
 
     kind = "rowwise"
+    needs_surrogate = True
+    is_joint = False
 
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op
