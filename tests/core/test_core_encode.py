@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, weights_of
-from naive import slow
-from naive.laws import EVERY, MIXED
+from support.chains import CGM, make_setup, weights_of
+from support.naive import slow
+from support.naive.laws import EVERY, MIXED
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.samplers.metropolis.backfitting import sweep

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup
-from naive.laws import PROBLEMS
 from scipy import integrate, stats
+from support.chains import CGM, make_setup
+from support.naive.laws import PROBLEMS
 
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import (

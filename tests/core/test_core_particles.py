@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
 from support.check_trees import check_trees
-from test_core_trees import assert_conserved
+from support.naive.laws import PROBLEMS
+from support.pool import assert_conserved, small
 
 from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
@@ -245,8 +245,6 @@ def narrower(particles, width):
 
 
 def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
-    from test_core_sweep import small
-
     problem = PROBLEMS["deep"]
     for room in (0, 1, 3):
         setup = small(problem, 3, room)
@@ -269,8 +267,6 @@ def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
 
 
 def test_in_tuning_a_tree_without_room_stays(rng):
-    from test_core_sweep import small
-
     for room in (0, 1, 3):
         setup = small(PROBLEMS["deep"], 3, room)
         tools = make_tools(setup, 4, "prior", "multinomial")

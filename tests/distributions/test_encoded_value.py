@@ -5,9 +5,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-import twin
 from pytensor.graph.replace import clone_replace
-from small_models import bart_model, forest_of, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.design import make_design

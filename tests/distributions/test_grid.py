@@ -3,8 +3,8 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
-from small_models import bart_model, forest_of, sample, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.declaration import make_grid

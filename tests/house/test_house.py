@@ -114,6 +114,16 @@ def test_readme_and_ci_run_the_same_test_command():
     assert last_line in (ROOT / "README.md").read_text().splitlines()
 
 
+def test_shared_helpers_of_the_tests_stand_in_support():
+    tests = ROOT / "tests"
+    modules = [path for path in tests.rglob("*.py") if "support" not in path.parts]
+    for path in modules:
+        assert path.name.startswith("test_") or path.name == "conftest.py", f"{path}: to support/"
+    importing = re.compile(r"^\s*(from|import) \.*(test_\w+|conftest)\b", re.MULTILINE)
+    for path in tests.rglob("*.py"):
+        assert not importing.search(path.read_text()), f"{path} imports a test module"
+
+
 def test_version_and_changelog_agree():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()

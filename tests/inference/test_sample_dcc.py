@@ -7,8 +7,8 @@ import pymc as pm
 import pytest
 import xarray as xr
 from scipy import special
-from soft_models import classification, posterior_of, regression, scaled
-from soft_quadrature import log_evidence
+from support.soft_models import classification, posterior_of, regression, scaled
+from support.soft_quadrature import log_evidence
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of

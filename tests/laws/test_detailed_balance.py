@@ -13,11 +13,11 @@ by chance in 10,000 fresh runs. Each move leaves pi invariant by itself, so each
 from typing import NamedTuple
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM
-from naive import slow
 from numba import njit
+from support import oracle as o
+from support.chains import CGM
+from support.naive import slow
 
 from pymc_trees.core.columns.design import (
     any_column_varies,

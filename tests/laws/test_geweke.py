@@ -16,13 +16,13 @@ Averages of (value - mean) / sd over 100 batches are compared with 0, and of its
 from typing import NamedTuple
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from chains import CGM, GROW_PRUNE, make_setup
-from naive.batches import batch_means, gap
-from naive.laws import PROBLEMS, law
 from numba import njit
+from support import oracle as o
+from support.chains import CGM, GROW_PRUNE, make_setup
+from support.naive.batches import batch_means, gap
+from support.naive.laws import PROBLEMS, law
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder

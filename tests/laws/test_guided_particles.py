@@ -9,21 +9,16 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import partition_of, run_guided
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from test_any_likelihood import (
-    BATCHES,
-    exact_law,
-    laplace_setup,
-    model_of,
-    problem_of,
-)
+from support import oracle as o
+from support.chains import partition_of, run_guided
+from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
 
+BATCHES = 60
 Z = 5.5
 CASES = [
     ("poisson", "gaps", 2, "optimal"),

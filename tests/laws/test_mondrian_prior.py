@@ -1,4 +1,4 @@
-"""Trees of a Mondrian process: samplers and draws against exact laws (`oracle.mondrian`).
+"""Trees of a Mondrian process: samplers and draws against exact laws (`support.oracle.mondrian`).
 
 Averages are compared in standard errors by batch means (60 batches), as in `test_exact_posterior`:
 some 1,500 averages at 6.0 standard errors. A chain with a mistake in the prior of times, boxes or
@@ -10,7 +10,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from chains import (
+from numba import njit
+from scipy import stats
+from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
@@ -20,11 +22,9 @@ from chains import (
     record,
     with_float_cells,
 )
-from naive.batches import batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
-from numba import njit
-from oracle import MondrianLaw
-from scipy import stats
+from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
+from support.oracle import MondrianLaw
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.moves.problem import Problem

@@ -8,11 +8,11 @@ standard errors (t law, 59 degrees of freedom) one fails by chance in 3,000 fres
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import PROBLEMS, partition_posterior
+from support import oracle as o
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS, partition_posterior
 
 import pymc_trees as pmt
 

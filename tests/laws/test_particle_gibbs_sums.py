@@ -6,13 +6,13 @@ error measured at these lengths. Kolmogorov-Smirnov at p > 1e-5.
 """
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import make_setup, make_tools, partition_of, run_particles, with_float_cells
-from naive.batches import RARE, batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
 from scipy import stats
-from test_prior import check_laws
+from support import oracle as o
+from support.chains import make_setup, make_tools, partition_of, run_particles, with_float_cells
+from support.laws.prior import check_laws
+from support.naive.batches import RARE, batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
 
 BATCHES = 60
 Z = 5.5

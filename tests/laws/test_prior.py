@@ -6,52 +6,25 @@ between distributions: Kolmogorov-Smirnov at p > 1e-5, about 60 tests.
 
 import numpy as np
 import pytest
-from chains import (
+from numba import njit
+from scipy import stats
+from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
     make_setup,
     partition_code,
-    partition_of,
     run_chain,
-    weights_of,
 )
-from naive import slow
-from naive.batches import frequencies, law_gap
-from naive.laws import EVERY, PROBLEMS, law
-from numba import njit
-from scipy import stats
+from support.laws.prior import check_laws
+from support.naive import slow
+from support.naive.laws import EVERY, PROBLEMS
 
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
-BATCHES = 60
-Z = 5.5
 P = 1e-5
 LEAVES = ("normal", "normal_gamma", "dirichlet")
-
-
-def root_law(problem):
-    """dict root column -> prior probability; the root of every problem has a valid split."""
-    cells = slow.cells_of(make_setup(problem, "normal").design)
-    weights = weights_of(problem, problem.X.shape[1])
-    able = slow.varying(cells, range(problem.n), weights)
-    alpha, total = problem.prior["alpha"], sum(weights[j] for j in able)
-    return {-1: 1 - alpha} | {j: alpha * weights[j] / total for j in able}
-
-
-def check_laws(name, codes, depths, roots):
-    p = EVERY[name].X.shape[1]
-    problem, exact, draws = EVERY[name], law(name, "flat"), len(codes)
-    found, shares = frequencies(codes, BATCHES)
-    states = [partition_of(code, problem.n) for code in found]
-    partitions = law_gap(states, shares, exact.partitions, draws)
-    assert partitions.within(Z, 0.015), partitions
-    for record, wanted in ((depths, exact.depths), (roots, root_law(problem))):
-        record = np.where(record < 0, record, record % p) if record is roots else record
-        keys, shares = frequencies(record, BATCHES)
-        distance = law_gap(keys.tolist(), shares, wanted, draws)
-        assert distance.within(Z, 0.015), distance
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ import itertools
 import zlib
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
-from naive.batches import batch_means, gap
-from naive.laws import EVERY, law, leaf_of
 from numba import njit
+from support import oracle as o
+from support.chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
+from support.naive.batches import batch_means, gap
+from support.naive.laws import EVERY, law, leaf_of
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian

@@ -6,11 +6,11 @@ times the error measured at these lengths.
 """
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import PROBLEMS
+from support import oracle as o
+from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS
 
 BATCHES = 60
 Z = 5.5

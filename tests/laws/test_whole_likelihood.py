@@ -10,14 +10,22 @@ import math
 from itertools import product
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, record, run_guided
-from naive.batches import batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
 from numba import njit
+from support import oracle as o
+from support.chains import (
+    CGM,
+    CHANGE_SWAP,
+    GROW_PRUNE,
+    make_setup,
+    partition_of,
+    record,
+    run_guided,
+)
+from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from scale import scaled
+from support.scale import scaled
 
 from pymc_trees.core.compile.cache import KernelFile
 

@@ -1,9 +1,9 @@
 """A rule sends a row the same way wherever it is asked: in the design, evaluated, and by hand."""
 
 import numpy as np
-import twin
 from hypothesis import given
 from hypothesis import strategies as st
+from support import twin
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.compound import Competence
-from small_models import bart_model, sample, step_data
+from support.small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
 

@@ -6,8 +6,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import bart_model, step_data
-from test_sampling_state import assert_same, go
+from support.small_models import bart_model, step_data
+from support.stepping import assert_same, go
 
 import pymc_trees as pmt
 from pymc_trees.core.value.encode import fit_of
