@@ -1,8 +1,23 @@
-"""Sums over trees of what their leaves return at each row."""
+"""What the leaves of trees return at each row, added up."""
 
+from typing import NamedTuple
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import leaf_output
+from pymc_trees.core.leaves.contract import leaf_output, register
+
+
+class ConstantLeaf(NamedTuple):
+    """Leaf whose values are its outputs at every row, without prior or data."""
+
+    n_values: int
+
+
+@njit(cache=True)
+def _n_stats(leaf):
+    return 0
+
+
+register(ConstantLeaf, n_stats=_n_stats)
 
 
 @njit(cache=True)
