@@ -11,6 +11,7 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.leaves.contract import add_rows, n_stats
+from pymc_trees.core.moves.problem import Problem as CoreProblem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
@@ -129,11 +130,9 @@ def _run_island(rng, problem, settings):
         write = partial(
             encode_particles,
             rng,
-            trees,
+            CoreProblem(trees, design, prior, leaf),
             particles,
             chosen,
-            design,
-            leaf,
             sizes,
             problem.fingerprint,
             work,

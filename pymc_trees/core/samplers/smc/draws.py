@@ -12,11 +12,11 @@ from pymc_trees.core.value.encode import encode, fit_of
 
 @njit(cache=True, nogil=True)
 def encode_particles(
-    rng, trees, particles, chosen, design, leaf, sizes, fingerprint, work, values, counts, inclusion
+    rng, problem, particles, chosen, sizes, fingerprint, work, values, counts, inclusion
 ):
     """Encode one draw for each entry of ``chosen``.
 
-    False when ``trees`` has no room, or on ``particles.cease``.
+    False when the pool of the problem's trees has no room, or on ``particles.cease``.
 
     Parameters
     ----------
@@ -29,6 +29,7 @@ def encode_particles(
     inclusion : (N, p) int64
         Overwritten with split nodes per column.
     """
+    trees, design, prior, leaf = problem
     nodes, stats = work.nodes, work.stats
     fit = np.zeros((trees.leaf_of.shape[1], trees.values.shape[1]))
     for s in range(chosen.size):
@@ -40,7 +41,7 @@ def encode_particles(
             if trees.column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
         if sizes.cache_fit:
-            fit_of(trees, fit)
-        values[s] = encode(trees, design, sizes, fingerprint, fit, nodes)
+            fit_of(leaf, trees, fit)
+        values[s] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
         counts[s, 0], counts[s, 1] = count_forest(trees, nodes, inclusion[s])
     return True
