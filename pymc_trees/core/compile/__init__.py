@@ -1,4 +1,4 @@
 """How are kernels compiled? `cache` (code kept on disk) and `borrow` (arrays that are not counted).
 
-May import: numba.
+May import: numba, `_version`.
 """
