@@ -49,7 +49,7 @@ class Bench:
 
     def sweeps(self, rng, n):
         for _ in range(n):
-            assert sweep(rng, *self.setup[:4], CGM, self.setup.work, *self.counters)
+            assert sweep(rng, self.setup.problem, CGM, self.setup.work, self.counters)
 
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees

@@ -18,7 +18,7 @@ def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
         setup = small(problem, m, room)
         for _ in range(5000):
             before = snapshot(setup.trees)
-            if not sweep(rng, *setup[:4], CGM, setup.work, *counters):
+            if not sweep(rng, setup.problem, CGM, setup.work, counters):
                 break
             fit = np.empty((problem.n, 1))
             fit_of(setup.trees, fit)

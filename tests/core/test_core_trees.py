@@ -54,7 +54,7 @@ def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     counters = np.zeros((2, 4), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     for s in range(10_000):
-        assert sweep(rng, *setup[:4], CGM, setup.work, *counters)
+        assert sweep(rng, setup.problem, CGM, setup.work, counters)
         if s % 100 == 0:
             assert_conserved(setup.trees)
             for t in range(3):
@@ -73,7 +73,7 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
     cells = setup.design.columns.T.astype(float)
     inclusion, inside = np.empty(2, dtype=np.int64), work.inside
     for _ in range(200):
-        assert sweep(rng, *setup[:4], CGM, work, *counters)
+        assert sweep(rng, setup.problem, CGM, work, counters)
         used, leaves, depth = np.zeros(2), 0, 0
         for t in range(2):
             found = slow.visits(slow.read(trees, t), cells)

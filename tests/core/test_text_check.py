@@ -12,6 +12,7 @@ from support.check_trees import TREES_CHECKS, check_trees
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
@@ -57,9 +58,8 @@ class Chain:
         self.work = make_workspace(self.layout.max_nodes, n, 2)
         counts = np.zeros((2, 4), dtype=np.int64)
         for _ in range(n_sweeps):
-            assert sweep(
-                rng, self.trees, self.design, prior, leaf, moves, self.work, counts[0], counts[1]
-            )
+            problem = Problem(self.trees, self.design, prior, leaf)
+            assert sweep(rng, problem, moves, self.work, counts)
         self.counts = counts
         fit = np.empty((n, 1))
         fit_of(self.trees, fit)

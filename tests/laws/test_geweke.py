@@ -28,6 +28,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 BATCHES = 100
@@ -47,11 +48,11 @@ def count_leaves(trees, nodes):
 @njit(cache=True)
 def normal_joint(rng, trees, design, prior, leaf, work, moves, shape, scale, out, fs, ys):
     """Joint chain of a sum of trees; ``out`` rows: leaves, stump, sigma^2."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     n = leaf.r.size
     f, y = np.zeros(n), np.zeros(n)
     for s in range(out.shape[0]):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         f[:] = 0.0
         for t in range(trees.roots.size):
@@ -146,9 +147,9 @@ def test_the_joint_test_rejects_another_tree_prior(wrong):
 @njit(cache=True)
 def single_joint(rng, trees, design, prior, leaf, work, moves, is_classes, centre, out, values):
     """Joint chain of one tree whose leaves hold (mu, tau) or class probabilities."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(out.shape[0]):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         for i in range(leaf.y.size):
             value = trees.values[trees.leaf_of[0, i]]

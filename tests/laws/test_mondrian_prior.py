@@ -28,6 +28,7 @@ from support.oracle import MondrianLaw
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
@@ -58,9 +59,9 @@ def timed_setup(name, data=True):
 @njit(cache=True)
 def run_moves(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, times):
     """Sweeps of moves, as `chains.run_sweeps`, with the time of the root's split."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(draws):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]

@@ -30,6 +30,7 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
 from pymc_trees.targets.choose import read_target
 
@@ -87,14 +88,13 @@ def exact(problem, y, name, m):
 def run_whole(
     rng, trees, design, prior, leaf, flat, moves, work, spare, draws, codes, depths, roots, fits
 ):
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
+    problem = Problem(trees, design, prior, leaf)
     for s in range(draws):
-        if not joint_sweep(
-            rng, trees, design, prior, leaf, flat, moves, work, spare, proposed, accepted
-        ):
+        if not joint_sweep(rng, problem, flat, moves, work, spare, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
-    return accepted
+    return counts[1]
 
 
 CASES = [

@@ -19,7 +19,7 @@ from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
 from pymc_trees.estimators import forest as estimators
 from pymc_trees.estimators import grown, threads
-from pymc_trees.step_methods import metropolis, tree_redraw
+from pymc_trees.step_methods import local_moves, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ def last_point(model, step, n=5):
 def test_a_step_apart_draws_the_same(model, monkeypatch):
     here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
     apart = []
-    for module in (metropolis, tree_redraw):
+    for module in (local_moves, tree_redraw):
         monkeypatch.setattr(module, "LONG_CONJUGATE", 0, raising=False)
-        monkeypatch.setattr(module, "LONG", {} if module is metropolis else 0)
+        monkeypatch.setattr(module, "LONG", 0)
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
     there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
@@ -59,7 +59,7 @@ def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypa
         return sweep(*arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(metropolis, "sweep", interrupted)
+        patch.setattr(local_moves, "sweep", interrupted)
         step.step(point)
     assert step.forests[0].arrays is None  # they had moved on, and were not those of the point
     np.testing.assert_array_equal(point["mu_forest"], kept)
@@ -73,7 +73,7 @@ def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     setup = make_setup(PROBLEMS["deep"], "normal", m=3)
     counters = np.zeros((2, 4), dtype=np.int64)
     setup.work.cease[0] = True
-    assert not sweep(rng, *setup[:4], CGM, setup.work, *counters)
+    assert not sweep(rng, setup.problem, CGM, setup.work, counters)
     assert not counters.any()
     tools = make_tools(setup, 4, "prior", "multinomial")
     tools.particles.cease[0] = True

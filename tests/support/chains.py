@@ -12,6 +12,8 @@ from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
+from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
@@ -22,10 +24,10 @@ from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.particles.resampling import SCHEMES
 
-CGM = np.array([0.25, 0.25, 0.4, 0.1])
-GROW_PRUNE = np.array([0.5, 0.5, 0.0, 0.0])
+CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
+GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
-CHANGE_SWAP = np.array([0.1, 0.1, 0.4, 0.4])
+CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
 
 
 class Setup(NamedTuple):
@@ -36,6 +38,11 @@ class Setup(NamedTuple):
     prior: tuple
     leaf: tuple
     work: tuple
+
+    @property
+    def problem(self):
+        """What kernels take as one."""
+        return Problem(*self[:4])
 
 
 def weights_of(problem, p):
@@ -58,8 +65,8 @@ def design_of(problem):
 
 def float_cells(design):
     """The same design with float64 cells."""
-    if hasattr(design, "room"):
-        design = design._replace(room=design.room.astype(np.float64))
+    if hasattr(design, "sides"):
+        design = design._replace(sides=design.sides.astype(np.float64))
     return design._replace(columns=design.columns.astype(np.float64))
 
 
@@ -135,12 +142,12 @@ def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depth
     ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
     none. The column of a root that is a leaf is -1.
     """
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(draws):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
-    return proposed, accepted
+    return counts
 
 
 def partition_of(code, n):
@@ -175,7 +182,7 @@ def run_chain(seed, setup, moves, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, k))
     rng = np.random.default_rng(seed)
     record = (codes, depths, roots, fits)
-    proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, *record)
+    proposed, accepted = run_sweeps(rng, *setup, moves, draws, *record)
     return Chain(codes, depths, roots, fits, proposed, accepted)
 
 

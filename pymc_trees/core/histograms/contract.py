@@ -19,10 +19,9 @@ unit, out)``
 """
 
 import numpy as np
-from numba.extending import overload
 
+from pymc_trees.core.compile.dispatch import generic, kernel_of
 from pymc_trees.core.histograms import dirichlet, normal, normal_gamma  # noqa: F401
-from pymc_trees.core.leaves.contract import kernel_of, typed_kernel
 
 
 def n_planes(leaf) -> int:
@@ -36,53 +35,26 @@ def make_tables(leaf, n_tables: int, n_columns: int, n_codes: int) -> np.ndarray
     return np.zeros((n_tables, n_planes, n_columns, n_codes), dtype=dtype)
 
 
+@generic("leaf")
 def pack_rows(leaf, packed, unit):
     """What each row adds to a table."""
-    return kernel_of(type(leaf), "pack_rows")(leaf, packed, unit)
 
 
+@generic("leaf")
 def add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
     """Add rows to a table."""
-    kernel = kernel_of(type(leaf), "add_cells")
-    return kernel(leaf, packed, rows, start, stop, codes, columns, n, table)
 
 
+@generic("leaf")
 def tempering(leaf, rows, start, stop):
     """Power of the likelihood to look ahead with."""
-    return kernel_of(type(leaf), "tempering")(leaf, rows, start, stop)
 
 
+@generic("leaf")
 def weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
     """Marginal likelihood of the two sides of each cut between codes."""
-    kernel = kernel_of(type(leaf), "weigh_cells")
-    return kernel(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor)
 
 
+@generic("leaf")
 def prefix_stats(leaf, table, place, k, unit, out):
     """Statistics of the rows with codes up to k."""
-    return kernel_of(type(leaf), "prefix_stats")(leaf, table, place, k, unit, out)
-
-
-@overload(pack_rows)
-def _pack_rows(leaf, packed, unit):
-    return typed_kernel(leaf, "pack_rows")
-
-
-@overload(add_cells)
-def _add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
-    return typed_kernel(leaf, "add_cells")
-
-
-@overload(tempering)
-def _tempering(leaf, rows, start, stop):
-    return typed_kernel(leaf, "tempering")
-
-
-@overload(weigh_cells)
-def _weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
-    return typed_kernel(leaf, "weigh_cells")
-
-
-@overload(prefix_stats)
-def _prefix_stats(leaf, table, place, k, unit, out):
-    return typed_kernel(leaf, "prefix_stats")

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.leaves.dirichlet import DirichletData
 
 

@@ -8,7 +8,7 @@ precision per row the sum is that of ``w r``, and a second plane holds that of w
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.leaves.normal import NormalData
 
 PROPOSES = {"fastmath": {"reassoc", "contract", "nsz", "nnan", "ninf"}, "error_model": "numpy"}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.leaves.normal_gamma import NormalGammaData, log_marginal_of
 
 

@@ -112,10 +112,4 @@ def evaluate(forest: Variable, X):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
     _, _, X_train, _, _, fingerprint, *_ = forest.owner.inputs
     out = Evaluate(op.layout)(forest, X, X_train, fingerprint)
-    if op.leaf == "normal":
-        return out[:, 0]
-    if op.leaf == "normal_vector":
-        return out.T
-    if op.leaf == "normal_gamma":
-        return out[:, 0], out[:, 1]
-    return out
+    return op.leaf_type.functions(out)

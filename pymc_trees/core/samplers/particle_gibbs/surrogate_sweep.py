@@ -27,8 +27,8 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, draw_leaves, next_tree
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.moves.census import pick
 from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.random import pick
 from pymc_trees.core.samplers.particle_gibbs.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_gibbs.sweep import replace_tree
 from pymc_trees.core.samplers.particles.growth import CEASED, FULL

@@ -9,7 +9,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.histograms.cache import divide_table, release_table, table_for
 from pymc_trees.core.histograms.contract import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
-from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.priors.contract import (
     Place,
     draw_time,

@@ -22,11 +22,11 @@ A, then, a split on a column that is new to the tree weighs ``1 / share`` times 
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from pymc_trees.core.columns.design import column_varies
-from pymc_trees.core.columns.mixed import column_of, is_mixed
+from pymc_trees.core.columns.design import Design, column_varies
+from pymc_trees.core.columns.mixed import MixedDesign, column_of, rule_from_prior
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import Tables, make_node_tables
@@ -132,35 +132,27 @@ def log_new_column(look, column):
     return -np.log(look.share)
 
 
-def rule_from_prior(design, column):
-    """Whether a column has levels or missing cells: rules of these are not looked ahead at."""
-    raise NotImplementedError("To be called from compiled code.")
-
-
+@generic("design")
 def find_by_prior(look, design, rows, start, stop):
     """Mark the columns looked at that vary in a node and whose rule the prior draws."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
-@overload(rule_from_prior)
-def _rule_from_prior(design, column):
-    if is_mixed(design):
-        return lambda design, column: design.kinds[column] != 0 or design.gaps[column]
-    return lambda design, column: False
+@njit(cache=True)
+def _find_none(look, design, rows, start, stop):
+    pass
 
 
-@overload(find_by_prior)
+@njit(cache=True)
 def _find_by_prior(look, design, rows, start, stop):
-    def mixed(look, design, rows, start, stop):
-        columns, by_prior = look.columns, look.by_prior
-        for a in range(look.n_columns[0]):
-            j = columns[a]
-            by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
+    """Those with levels or missing cells, whose rules are not looked ahead at."""
+    columns, by_prior = look.columns, look.by_prior
+    for a in range(look.n_columns[0]):
+        j = columns[a]
+        by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
 
-    def plain(look, design, rows, start, stop):
-        pass
 
-    return mixed if is_mixed(design) else plain
+register(Design, find_by_prior=_find_none)
+register(MixedDesign, find_by_prior=_find_by_prior)
 
 
 @njit(cache=True, **PROPOSES)

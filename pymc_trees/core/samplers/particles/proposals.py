@@ -20,11 +20,11 @@ Where a column has levels or missing cells, its rule always comes from the prior
 import numpy as np
 
 from pymc_trees.core.columns.design import draw_cut
-from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
-from pymc_trees.core.samplers.particles.optimal import STOP, rule_from_prior
+from pymc_trees.core.samplers.particles.optimal import STOP
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 PROPOSALS = ("prior", "empirical", "optimal")

@@ -11,7 +11,7 @@ beside an ordinary draw is not invariant.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.moves.census import pick
+from pymc_trees.core.random import pick
 
 MULTINOMIAL, SYSTEMATIC, STRATIFIED = 0, 1, 2
 SCHEMES = ("multinomial", "systematic", "stratified")
