@@ -11,10 +11,9 @@ from pymc_trees.distributions.declaration import (
     check_m,
     check_outputs,
     check_shape,
-    default_leaf,
 )
 from pymc_trees.distributions.forest import Forest
-from pymc_trees.distributions.leaves import NormalVectorLeaf
+from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.ops.evaluation import evaluate
 
 
@@ -39,21 +38,21 @@ def _declare(model, name, X, Y, leaf, dims, shape, separate_trees, *, m, **setti
         check_outputs(leaf, n_outputs)
         if separate_trees:
             forests = [
-                Forest(f"{name}_{k}_forest", X, m=m, leaf=leaf.output(k), **settings)
+                Forest(f"{name}_{k}_forest", X, m=m, leaf=leaf.of_output(k), **settings)
                 for k in range(n_outputs)
             ]
             out = pt.stack([evaluate(forest, X) for forest in forests])
             return pm.Deterministic(name, out, dims=dims, model=model)
-        leaf = NormalVectorLeaf.of(leaf, n_outputs)
+        leaf = leaf.of_outputs(n_outputs)
         forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
-    out = evaluate(forest, X)
-    if isinstance(out, tuple):
-        mean, precision = out
-        return (
-            pm.Deterministic(name, mean, dims=dims, model=model),
-            pm.Deterministic(f"{name}_tau", precision, dims=dims, model=model),
-        )
-    return pm.Deterministic(name, out, dims=dims, model=model)
+    functions = evaluate(forest, X)
+    if not isinstance(functions, tuple):
+        return pm.Deterministic(name, functions, dims=dims, model=model)
+    suffixes = forest.owner.op.leaf_type.suffixes
+    return tuple(
+        pm.Deterministic(f"{name}{suffix}", function, dims=dims, model=model)
+        for suffix, function in zip(suffixes, functions, strict=True)
+    )
 
 
 def BART(

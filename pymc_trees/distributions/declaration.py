@@ -5,17 +5,11 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.numbers import check_held, is_number, real_array
-from pymc_trees.distributions.leaves import (
-    DirichletLeaf,
-    NormalGammaLeaf,
-    NormalLeaf,
-    NormalVectorLeaf,
-)
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.leaves.contract import LeafPrior
 
 MOST_CUTS = 65_534
 """Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
-Leaf = NormalLeaf | NormalVectorLeaf | NormalGammaLeaf | DirichletLeaf
 
 
 def check_m(m) -> int:
@@ -109,7 +103,7 @@ def check_shape(shape, n: int) -> int | None:
 
 def check_outputs(leaf, n_outputs: int) -> None:
     """Several outputs have normal leaves, with one setting for all or one for each."""
-    if not isinstance(leaf, NormalLeaf):
+    if not isinstance(leaf, LeafPrior) or not leaf.several_outputs:
         raise TypeError(
             f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), take a NormalLeaf."
         )
@@ -130,61 +124,22 @@ def check_fixed_choices(response) -> None:
         raise ValueError(f"response={response!r}: only 'constant' leaves are offered.")
 
 
-def check_leaf(leaf) -> Leaf:
+def check_leaf(leaf) -> LeafPrior:
     """A leaf prior."""
-    if isinstance(leaf, type) and issubclass(leaf, Leaf):
+    if isinstance(leaf, type) and issubclass(leaf, LeafPrior):
         raise TypeError(f"leaf is the class {leaf.__name__}: give an instance, with its settings.")
-    if not isinstance(leaf, Leaf):
+    if not isinstance(leaf, LeafPrior):
         raise TypeError(
             f"leaf={leaf!r}: must be pymc_trees.NormalLeaf, NormalGammaLeaf or DirichletLeaf."
         )
-    if not isinstance(leaf, NormalVectorLeaf):
-        for value in leaf.parameters:
-            if (value.ndim if isinstance(value, Variable) else np.ndim(value)) != 0:
-                raise ValueError(
-                    "leaf: every setting of a leaf prior must be a scalar; several outputs, "
-                    "shape=(K, n), may have one each."
-                )
+    for value, signature in zip(leaf.parameters, leaf.signatures):
+        ndim = value.ndim if isinstance(value, Variable) else np.ndim(value)
+        if signature == "()" and ndim != 0:
+            raise ValueError(
+                "leaf: every setting of a leaf prior must be a scalar; several outputs, "
+                "shape=(K, n), may have one each."
+            )
     return leaf
-
-
-def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
-    """Normal leaf that gives f the range of Y (Chipman 2010, section 2.2.3 and section 4).
-
-    The interval of k prior standard deviations about the prior mean of f is the range of Y, or
-    (-3, 3) on the latent scale when Y holds only 0 and 1.
-    """
-    if Y is None:
-        raise ValueError(
-            "Y=None sets no scale for the leaves: give Y, or leaf=pymc_trees.NormalLeaf(mean, sd)."
-        )
-    if isinstance(Y, Variable):
-        Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
-    check_held(Y, "Y")
-    try:
-        y = real_array(Y)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Y must hold numbers only ({error}).") from error
-    if y.shape == (n, 1):
-        y = y[:, 0]
-    if y.shape != (n,):
-        raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
-    if n == 0:
-        raise ValueError("X has no rows: a forest needs at least one training row.")
-    if not np.isfinite(y).all():
-        raise ValueError(
-            "Y holds NaN or infinite values: remove those rows, or set the leaf yourself with "
-            "leaf=pymc_trees.NormalLeaf(mean, sd)."
-        )
-    low, high = y.min(), y.max()
-    if low == high:
-        raise ValueError(
-            f"Y has the one value {low}, so that it sets no scale for the leaves: give "
-            "leaf=pymc_trees.NormalLeaf(mean, sd)."
-        )
-    if set(np.unique(y)) <= {0.0, 1.0}:
-        return NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
-    return NormalLeaf((high + low) / (2 * m), (high - low) / (2 * k * np.sqrt(m)))
 
 
 def as_tensor(value):

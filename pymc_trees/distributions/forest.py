@@ -147,7 +147,7 @@ class Forest(Continuous):
             alpha, beta = process.lifetime, 0.0
         leaf = check_leaf(leaf)
         weights, weights_stamp = read_split_prior(split_prior, p, names)
-        if leaf.kind not in ("normal", "normal_vector") and m > 1:
+        if m > 1 and not leaf.in_sums:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
                 "sum of trees takes a NormalLeaf."
@@ -185,8 +185,8 @@ class Forest(Continuous):
         grid = make_grid(X_train, n_cuts, kinds)
         flat = np.concatenate(grid) if grid else np.empty(0)
         offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
-        stamp = fingerprint(X_train, kinds, flat, offsets, weights_stamp, leaf.kind, tuple(layout))
-        _, forest = ForestRV(layout=layout, leaf=leaf.kind)(
+        stamp = fingerprint(X_train, kinds, flat, offsets, weights_stamp, leaf.name, tuple(layout))
+        _, forest = ForestRV(layout=layout, leaf=leaf.name)(
             pt.constant(X_train),
             pt.constant(flat),
             pt.constant(offsets.astype("int64")),

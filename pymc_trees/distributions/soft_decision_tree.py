@@ -9,7 +9,8 @@ from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
-from pymc_trees.distributions.leaves import DirichletLeaf, NormalLeaf
+from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
+from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTree, declared
 
@@ -111,7 +112,7 @@ def SoftDecisionTree(
             )
     check_depth_prior(alpha, beta)
     leaf = check_leaf(_default_leaf(Y, n) if leaf is None else leaf)
-    if leaf.kind not in ("normal", "dirichlet"):
+    if not leaf.in_soft_trees:
         raise ValueError(
             f"leaf={leaf!r}: a SoftDecisionTree takes a NormalLeaf or a DirichletLeaf."
         )
@@ -125,7 +126,7 @@ def SoftDecisionTree(
     low = X_train.min(axis=0)
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
-    fingerprint = declared(X_train, h[1], leaf.kind, leaf.n_values)
+    fingerprint = declared(X_train, h[1], leaf.name, leaf.n_values)
     with all_or_nothing(model):
         if not isinstance(X, Variable):
             X = Data(f"{name}_X", X)
@@ -141,9 +142,7 @@ def SoftDecisionTree(
             h,
         )
         out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
-        return pm.Deterministic(
-            name, out[:, 0] if leaf.kind == "normal" else out, dims=dims, model=model
-        )
+        return pm.Deterministic(name, leaf.functions(out), dims=dims, model=model)
 
 
 def _default_leaf(Y, n):

@@ -10,6 +10,7 @@ from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
+from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.ops.forest_rv import N_DESIGN
 
 LARGEST_KIND = 2.0**32
@@ -87,7 +88,7 @@ def differing_settings(rv, values: list[np.ndarray]) -> str:
             tree_starts(value, layout)
     except ValueError:
         return ALTERED
-    found = [_contradiction(_encoded(rv, value), rv.owner.op.leaf) for value in values]
+    found = [_contradiction(_encoded(rv, value), rv.owner.op.leaf_type) for value in values]
     for rank, setting in enumerate(SETTINGS):
         if rank in found:
             return f"the model was declared with other {setting}, unless {ALTERED}"
@@ -124,7 +125,7 @@ def _encoded(rv, value) -> Encoded:
     return Encoded(value, X, rv.owner.op.layout, float(fingerprint), cuts, weights, kinds)
 
 
-def _contradiction(encoded: Encoded, leaf: str) -> int | None:
+def _contradiction(encoded: Encoded, leaf: type[LeafPrior]) -> int | None:
     """Rank among `SETTINGS` of what a draw contradicts; None when it contradicts nothing."""
     layout, p = encoded.layout, encoded.X.shape[1]
     splits = _kinds_of(encoded)
@@ -141,7 +142,8 @@ def _contradiction(encoded: Encoded, leaf: str) -> int | None:
     known = not np.isnan(encoded.weights).any()
     if known and not np.isclose(encoded.certificate[2], log_columns, rtol=1e-9, atol=1e-9):
         return 3
-    return None if _are_leaves(nodes, leaf) else 4
+    values = np.array([node.leaf_values for node in nodes if node.column < 0])
+    return None if leaf.are_values(values) else 4
 
 
 def _kinds_of(encoded) -> np.ndarray:
@@ -181,11 +183,3 @@ def _log_terms(encoded: Encoded, nodes: list[Node]) -> tuple[float, float]:
             return -np.inf, 0.0
         log_cuts, log_columns = log_cuts + terms.log_cut, log_columns + terms.log_column
     return log_cuts, log_columns
-
-
-def _are_leaves(nodes: list[Node], leaf: str) -> bool:
-    """Whether leaf values can be those of a kind of leaf."""
-    values = np.array([node.leaf_values for node in nodes if node.column < 0])
-    if leaf == "dirichlet":
-        return bool((values >= 0).all() and np.allclose(values.sum(axis=1), 1.0))
-    return leaf != "normal_gamma" or bool((values[:, 1] > 0).all())

@@ -44,8 +44,7 @@ def differing_settings(rv, values: list[np.ndarray]) -> str:
     op = rv.owner.op
     leaves = np.concatenate([value[value[:, 0] == LEAF, 1:-1] for value in values])
     used, rest = leaves[:, : op.n_values], leaves[:, op.n_values :]
-    simplex = bool((used >= 0).all() and np.allclose(used.sum(axis=1), 1.0))
-    if rest.any() or (op.leaf == "dirichlet" and not simplex):
+    if rest.any() or not op.leaf_type.are_values(used):
         return f"the model was declared with another leaf, unless {ALTERED}"
     return (
         f"{ALTERED}, or the model was declared with other training inputs X, h or leaf, which do "

@@ -10,7 +10,7 @@ from pymc.util import get_random_generator
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.targets.working import WorkingForest
+from pymc_trees.targets.forest_state import WorkingForest
 
 
 def forests_of(model: pm.Model, variables=None) -> list:

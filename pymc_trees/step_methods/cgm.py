@@ -31,7 +31,7 @@ class CGM(SweepStep):
     ------
     ValueError
         ``vars`` or ``moves`` that are not what they should be.
-    NotConjugateError
+    UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a leaf other than
         a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
 

@@ -24,7 +24,7 @@ class GrowPrune(SweepStep):
     ------
     ValueError
         ``vars`` that are not forests.
-    NotConjugateError
+    UnsupportedModelError
         As for `CGM`.
 
     Notes

@@ -42,7 +42,7 @@ class Hybrid(SweepStep):
     ------
     ValueError
         Arguments that are not what they should be.
-    NotConjugateError
+    UnsupportedModelError
         A likelihood that cannot be treated, with what to use instead.
 
     Notes

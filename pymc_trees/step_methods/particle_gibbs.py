@@ -42,7 +42,7 @@ class ParticleGibbs(SweepStep):
     ------
     ValueError
         Arguments that are not what they should be.
-    NotConjugateError
+    UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a leaf other than
         a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
 

@@ -3,17 +3,16 @@
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.targets.compiled import Target
-from pymc_trees.targets.graph import NotConjugateError
+from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.contract import Refusal, Target
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.rowwise.reading import NotRowwiseError
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
-NORMAL = ("normal", "normal_vector")
-"""Kinds of leaves that any likelihood can have."""
+TARGETS: list[type[Target]] = [ConjugateTarget, RowwiseTarget, JointTarget]
+"""Kinds of targets, the quickest first."""
 
 
-def read_target(model: pm.Model, forest: Variable):
+def read_target(model: pm.Model, forest: Variable) -> Target:
     """Target of a forest.
 
     Parameters
@@ -25,16 +24,13 @@ def read_target(model: pm.Model, forest: Variable):
 
     Raises
     ------
-    NotConjugateError
+    UnsupportedModelError
         When no sampler can treat the likelihood, with what to use instead.
     """
-    try:
-        return Target(model, forest)
-    except NotConjugateError:
-        if forest.owner.op.leaf not in NORMAL:
-            raise
-    try:
-        return RowwiseTarget(model, forest)
-    except NotRowwiseError:
-        pass
-    return JointTarget(model, forest)
+    refusals = []
+    for kind in TARGETS:
+        found = kind.read(model, forest)
+        if not isinstance(found, Refusal):
+            return found
+        refusals.append(found)
+    raise refusals[0].error

@@ -14,10 +14,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_trees.distributions.ops.evaluation import Evaluate
-
-
-class NotConjugateError(NotImplementedError):
-    """A forest whose leaf values do not integrate out, or that is not used through its function."""
+from pymc_trees.targets.errors import ForestUseError
 
 
 class ForestGraph(NamedTuple):
@@ -66,7 +63,7 @@ def open_forest(
 
     Raises
     ------
-    NotConjugateError
+    ForestUseError
         When an expression uses the forest otherwise than at its training inputs.
     """
     layout = graph.rv.owner.op.layout
@@ -82,7 +79,7 @@ def open_forest(
         expressions, {node.outputs[0]: outputs for node in nodes}, rebuild_strict=False
     )
     if any(v is graph.value for v in ancestors(replaced)):
-        raise NotConjugateError(
+        raise ForestUseError(
             f"{graph.rv.name} is used otherwise than through evaluate(forest, X): use the function "
             "that BART, DecisionTree or evaluate returns."
         )
@@ -108,12 +105,12 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
         try:
             known = X.data if isinstance(X, Constant) else X.eval()
         except MissingInputError:
-            raise NotConjugateError(
+            raise ForestUseError(
                 f"{rv.name} is evaluated at inputs that depend on other variables of the model: "
                 "its inputs must be data."
             ) from None
         if not np.array_equal(known, X_train):
-            raise NotConjugateError(
+            raise ForestUseError(
                 f"{rv.name} is evaluated at inputs other than those it was declared with. "
                 "Sampling needs the training inputs: set the data back with pm.set_data, or "
                 "declare the model anew with the new ones."

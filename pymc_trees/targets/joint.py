@@ -1,7 +1,7 @@
 """Target of a forest under a likelihood that is evaluated as a whole."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pymc as pm
@@ -13,7 +13,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import toposort
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
-from pymc_trees.targets.compiled import Settings, read_settings
+from pymc_trees.targets.contract import Refusal, refuse_leaf
 from pymc_trees.targets.graph import compile_values, dependent_on, read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
@@ -22,6 +22,7 @@ from pymc_trees.targets.native import (
     pack,
     read_free,
 )
+from pymc_trees.targets.settings import Settings, read_settings
 from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
@@ -99,7 +100,7 @@ class JointTarget:
 
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op
-        self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
+        self.name, self.layout = forest.name, op.layout
         terms, outputs = likelihood_terms(model, read_graph(model, forest))
         total = pt.add(pt.constant(0.0), *(term.value.sum() for term in terms))
         for condition in (c for term in terms for c in term.conditions):
@@ -120,6 +121,11 @@ class JointTarget:
         self._function, self._names = compile_values(model, [*settings, *expressions], [outputs])
         self._n_settings = len(settings)
         self._zero = np.zeros(fixed)
+
+    @classmethod
+    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
+        """Target of a forest, unless its leaf values cannot be proposed."""
+        return refuse_leaf(forest) or cls(model, forest)
 
     @property
     def n_stats(self) -> int:

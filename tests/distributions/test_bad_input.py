@@ -6,7 +6,7 @@ import polars as pl
 import pymc as pm
 import pytest
 import scipy.sparse
-from small_models import sample, step_data
+from support.small_models import sample, step_data
 
 import pymc_trees as pmt
 

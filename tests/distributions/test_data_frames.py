@@ -5,8 +5,8 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import pytest
-import twin
-from small_models import FAST, forest_of, step_data
+from support import twin
+from support.small_models import FAST, forest_of, step_data
 
 import pymc_trees as pmt
 

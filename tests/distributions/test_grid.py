@@ -3,8 +3,8 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
-from small_models import bart_model, forest_of, sample, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.declaration import make_grid
@@ -76,7 +76,7 @@ def test_degenerate_columns(column):
         sample(10, 10)
 
 
-@pytest.mark.slow  # compiles the sweep for 16-bit codes
+@pytest.mark.full  # compiles the sweep for 16-bit codes
 def test_more_than_255_cuts_use_wider_codes():
     rng = np.random.default_rng(0)
     X = rng.random((400, 1))

@@ -5,10 +5,10 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import pytest
-import twin
 import xarray as xr
-from small_models import FAST, forest_of
+from support import twin
 from support.check import check_value
+from support.small_models import FAST, forest_of
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import EVERY, MISSING

@@ -8,8 +8,8 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import stats
-from small_models import FAST, forest_of
 from support.check import check_value
+from support.small_models import FAST, forest_of
 
 import pymc_trees as pmt
 

@@ -8,11 +8,11 @@ program fails a level of 1e-4 once in 10,000 choices of seeds.
 from collections import Counter
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-import twin
 from scipy import stats
+from support import oracle as o
+from support import twin
 
 import pymc_trees as pmt
 from pymc_trees.distributions.declaration import make_grid

@@ -16,11 +16,12 @@ NOT_OURS = "## From PyMC and others"
 """Heading of the section whose pieces are other packages' words."""
 
 # Name of a function that makes a message, other than those called ...Error or ...Warning.
-MAKERS = {"warn", "warning", "_refusal"}
+MAKERS = {"warn", "warning", "refusal"}
 
 # Exception -> why no user meets it.
 INTERNAL = {
     "NotRowwiseError": "caught by read_target, which goes on to the likelihood as a whole",
+    "LeafNotProposedError": "caught by read_target, which raises the refusal of the first target",
     "NotAffineError": "caught where the model is read; its words end in a refusal",
 }
 

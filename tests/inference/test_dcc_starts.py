@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from soft_models import classification, posterior_of, regression, scaled
-from soft_quadrature import log_evidence
+from support.soft_models import classification, posterior_of, regression, scaled
+from support.soft_quadrature import log_evidence
 
 from pymc_trees.core.soft.evidence import estimate_evidence
 from pymc_trees.core.soft.neighbours import nogs

@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.state import equal_dataclass_values
-from soft_models import regression
+from support.soft_models import regression
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of

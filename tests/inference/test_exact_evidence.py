@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import special, stats
-from soft_models import leaf_shares, posterior_of, regression, scaled
-from soft_quadrature import log_evidence
+from support.soft_models import leaf_shares, posterior_of, regression, scaled
+from support.soft_quadrature import log_evidence
 
 from pymc_trees.inference.dcc.dcc import DCC, Settings, Topology
 from pymc_trees.inference.dcc.local import visit, warm_up

@@ -7,8 +7,8 @@ import pymc as pm
 import pytest
 import xarray as xr
 from scipy import special
-from soft_models import classification, posterior_of, regression, scaled
-from soft_quadrature import log_evidence
+from support.soft_models import classification, posterior_of, regression, scaled
+from support.soft_quadrature import log_evidence
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of
@@ -205,7 +205,7 @@ def test_a_full_active_set_does_not_end_a_run(run):
     assert len(set(labels)) == 1 and len(dcc.topologies) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_chains_in_other_processes_are_the_same(run):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
     posterior = posterior_of(run[0])

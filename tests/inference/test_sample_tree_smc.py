@@ -5,11 +5,11 @@ import warnings
 import arviz_stats as azs
 import joblib
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
 import xarray as xr
-from naive.laws import PROBLEMS, leaf_of
+from support import oracle as o
+from support.naive.laws import PROBLEMS, leaf_of
 
 import pymc_trees as pmt
 from pymc_trees.inference.tree_smc import sample_tree_smc as front

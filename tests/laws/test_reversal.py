@@ -1,7 +1,7 @@
 """Ratios of the moves against the definition, on random trees, whole tree from scratch.
 
-The slow twin (`naive.slow`) computes the prior of both whole trees and the probability of every
-choice of the move in both directions; the kernels must agree to rounding (1e-9), there is no
+The slow twin (`support.naive.slow`) computes the prior of both whole trees and the probability of
+every choice of the move in both directions; the kernels must agree to rounding (1e-9), there is no
 Monte Carlo error. Going there and back must give opposite ratios.
 """
 
@@ -9,11 +9,12 @@ import math
 from functools import partial
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, make_setup, weights_of
-from naive import slow
-from naive.laws import EVERY, PROBLEMS
+from support import oracle as o
+from support.chains import CGM, make_setup, weights_of
+from support.naive import slow
+from support.naive.laws import EVERY, PROBLEMS
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -40,7 +41,7 @@ WEIGHTS = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can st
 ATOL = 1e-9
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=tiers(NAMES, quick=["deep", "mixed_grid"]))
 def problem(request):
     return EVERY[request.param]
 

@@ -8,7 +8,9 @@ Kolmogorov-Smirnov at p > 1e-5; 20,000 numbers find a distance of 0.025 as surel
 
 import numpy as np
 import pytest
-from mondrian_twin import (
+from numba.typed import List
+from scipy import stats
+from support.mondrian_twin import (
     NEVER,
     budget_law,
     check_tree,
@@ -21,8 +23,6 @@ from mondrian_twin import (
     rules,
     stream,
 )
-from numba.typed import List
-from scipy import stats
 
 from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree

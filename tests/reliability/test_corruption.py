@@ -10,7 +10,7 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
-from scale import scaled
+from support.scale import scaled
 
 import pymc_trees as pmt
 

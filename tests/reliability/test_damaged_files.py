@@ -9,9 +9,9 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from scale import scaled
-from small_models import bart_model
-from soft_models import regression
+from support.scale import scaled
+from support.small_models import bart_model
+from support.soft_models import regression
 
 import pymc_trees as pmt
 

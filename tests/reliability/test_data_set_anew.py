@@ -4,11 +4,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import FAST, bart_model, sample, step_data
-from soft_models import regression
+from support.small_models import FAST, bart_model, sample, step_data
+from support.soft_models import regression
 
 import pymc_trees as pmt
-from pymc_trees.targets.graph import NotConjugateError
+from pymc_trees.targets.errors import ForestUseError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(24)
@@ -20,7 +20,7 @@ def test_other_inputs_are_refused_at_the_start_of_a_chain(kind):
     with bart_model(n=24, m=2, max_nodes=94):
         step = kind()
         pm.set_data({"X": X[::-1]})
-        with pytest.raises(NotConjugateError, match=f"mu_forest is {REFUSED}"):
+        with pytest.raises(ForestUseError, match=f"mu_forest is {REFUSED}"):
             sample(3, 3, step=step)
         pm.set_data({"X": X})
         sample(3, 3, step=step)
@@ -39,7 +39,7 @@ def test_between_two_chains():
         if draw.chain == 0 and draw.draw_idx == 2:
             pm.set_data({"X": X[::-1]})
 
-    with bart_model(n=24, m=2, max_nodes=94), pytest.raises(NotConjugateError, match=REFUSED):
+    with bart_model(n=24, m=2, max_nodes=94), pytest.raises(ForestUseError, match=REFUSED):
         sample(3, 3, callback=set_anew)
 
 
@@ -53,7 +53,7 @@ def test_expressions_and_several_data_variables():
         steps = [pmt.CGM(["one"]), pmt.CGM(["two"])]
         for name, forest in (("a", "one_forest"), ("b", "two_forest")):
             pm.set_data({name: X + 1})
-            with pytest.raises(NotConjugateError, match=f"{forest} is {REFUSED}"):
+            with pytest.raises(ForestUseError, match=f"{forest} is {REFUSED}"):
                 sample(2, 2, step=steps)
             pm.set_data({name: X})
         sample(2, 2, step=steps)

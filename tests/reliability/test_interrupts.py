@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from scale import scaled
+from support.scale import scaled
 
-STORM = Path(__file__).with_name("storm.py")
+STORM = Path(__file__).parents[1] / "support" / "storm.py"
 
 
 KINDS = [

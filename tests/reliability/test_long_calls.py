@@ -6,9 +6,9 @@ from itertools import count
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, make_tools
-from naive.laws import PROBLEMS
-from small_models import bart_model
+from support.chains import CGM, make_setup, make_tools
+from support.naive.laws import PROBLEMS
+from support.small_models import bart_model
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.extend import extend_tree

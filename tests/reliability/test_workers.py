@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import FAST, bart_model
+from support.small_models import FAST, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.hooks.keep_draws import ChainLostError

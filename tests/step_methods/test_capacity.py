@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pymc as pm
 import pytest
-import small_models
-from small_models import bart_model, forest_of
+from support import small_models
+from support.small_models import bart_model, forest_of
 
 import pymc_trees as pmt
 from pymc_trees.core.value.fields import Layout

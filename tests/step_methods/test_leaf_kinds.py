@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import sample
+from support.small_models import sample
 
 import pymc_trees as pmt
 

@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from small_models import bart_model, sample, step_data
-from test_sampling_state import assert_same, go
+from support.small_models import bart_model, sample, step_data
+from support.stepping import assert_same, go
 
 import pymc_trees as pmt
 

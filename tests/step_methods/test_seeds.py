@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import bart_model, sample
+from support.small_models import bart_model, sample
 
 import pymc_trees as pmt
 

@@ -6,12 +6,12 @@ ArviZ estimates; the bounds are 5 such errors, where a right program fails about
 
 import arviz_stats as azs
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from naive.laws import PROBLEMS
 from scipy import special
-from small_models import FAST, step_data
+from support import oracle as o
+from support.naive.laws import PROBLEMS
+from support.small_models import FAST, step_data
 
 import pymc_trees as pmt
 

@@ -7,13 +7,13 @@ root of the effective sample size, which ArviZ estimates, and the bounds are 5 s
 
 import arviz_stats as azs
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
 from pymc.distributions.dist_math import check_parameters
 from pytensor.raise_op import Assert
+from support import oracle as o
 
 import pymc_trees as pmt
 from pymc_trees.targets.choose import read_target

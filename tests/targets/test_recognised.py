@@ -3,11 +3,13 @@
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import step_data
+from support.small_models import step_data
 
 import pymc_trees as pmt
 from pymc_trees.targets.affine import Slope
-from pymc_trees.targets.compiled import Target
+from pymc_trees.targets.conjugate.dirichlet import DirichletLikelihood
+from pymc_trees.targets.conjugate.normal_gamma import NormalGammaLikelihood
+from pymc_trees.targets.conjugate.target import ConjugateTarget
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)
@@ -22,7 +24,7 @@ def target_of(likelihood, leaf=None, front=pmt.BART, name="mu"):
     with pm.Model() as model:
         mu = front(name, X, Y, **settings)
         likelihood(mu)
-    return model, Target(model, model[f"{name}_forest"])
+    return model, ConjugateTarget(model, model[f"{name}_forest"])
 
 
 def sd_at(likelihood, **changes):
@@ -96,7 +98,7 @@ def test_noise(likelihood, value_name, expected):
 )
 def test_mean(mean, slope, multiple, offset):
     model, target = target_of(lambda mu: pm.Normal("y", mean(mu, pm.Normal("b")), 1.0, observed=Y))
-    assert target.kind == "normal" and target.slope is slope
+    assert target.likelihood.slope is slope
     _, (_, found_offset, _, found_slope) = target.at({**model.initial_point(), "b": 2.0})
     np.testing.assert_allclose(np.broadcast_to(found_offset, 20), np.broadcast_to(offset, 20))
     if slope is Slope.ANY:
@@ -113,10 +115,10 @@ def test_the_other_forest_is_an_offset():
     two = model.compile_fn(model["two"], inputs=[model["two_forest"]])(
         {"two_forest": point["two_forest"]}
     )
-    _, (_, offset, _, slope) = Target(model, model["one_forest"]).at(point)
+    _, (_, offset, _, slope) = ConjugateTarget(model, model["one_forest"]).at(point)
     np.testing.assert_allclose(offset, 2 * two)
     assert slope is None
-    _, (_, offset, _, slope) = Target(model, model["two_forest"]).at(point)
+    _, (_, offset, _, slope) = ConjugateTarget(model, model["two_forest"]).at(point)
     np.testing.assert_allclose(slope, 2.0)
 
 
@@ -125,7 +127,7 @@ def test_a_latent_normal_is_a_likelihood():
         mu = pmt.BART("mu", X, Y, m=3)
         latent = pm.Normal("latent", mu, 0.3)
         pm.Poisson("y", pm.math.exp(latent), observed=np.arange(20) % 4)
-    target = Target(model, model["mu_forest"])
+    target = ConjugateTarget(model, model["mu_forest"])
     point = {**model.initial_point(), "latent": ROWS}
     _, (observed, offset, sd, slope) = target.at(point)
     np.testing.assert_array_equal(observed, ROWS)
@@ -133,7 +135,7 @@ def test_a_latent_normal_is_a_likelihood():
 
 
 def test_no_likelihood():
-    assert target_of(lambda mu: None)[1].kind == "none"
+    assert target_of(lambda mu: None)[1].is_prior
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_no_likelihood():
 )
 def test_mean_and_precision_of_a_leaf(likelihood):
     _, target = target_of(lambda out: likelihood(*out), pmt.NormalGammaLeaf(), pmt.DecisionTree)
-    assert target.kind == "normal_gamma"
+    assert isinstance(target.likelihood, NormalGammaLikelihood)
 
 
 @pytest.mark.parametrize(
@@ -163,5 +165,5 @@ def test_mean_and_precision_of_a_leaf(likelihood):
 )
 def test_classes(likelihood, k):
     model, target = target_of(likelihood, pmt.DirichletLeaf(1.0, k), pmt.DecisionTree)
-    assert target.kind == "dirichlet"
+    assert isinstance(target.likelihood, DirichletLikelihood)
     target.leaf_data(*target.at(model.initial_point()), np.zeros((20, k)))

@@ -9,11 +9,11 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from pymc.exceptions import SamplingError
-from small_models import sample, step_data
+from support.small_models import sample, step_data
 
 import pymc_trees as pmt
-from pymc_trees.targets.conjugate import recognise
-from pymc_trees.targets.graph import NotConjugateError
+from pymc_trees.targets.conjugate.recognise import recognise
+from pymc_trees.targets.errors import ForestUseError, NotConjugateError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)
@@ -106,7 +106,7 @@ def test_new_inputs_before_sampling():
         mu = pmt.BART("mu", data, Y, m=3)
         pm.Normal("y", mu, 1.0, observed=Y)
         pm.set_data({"X": X + 1.0})
-        with pytest.raises(NotConjugateError, match="inputs other than.*pm.set_data"):
+        with pytest.raises(ForestUseError, match="inputs other than.*pm.set_data"):
             pmt.CGM()
         pm.set_data({"X": X})
         pmt.CGM()
@@ -124,7 +124,7 @@ def test_the_encoding_itself():
     with pm.Model() as model:
         mu = pmt.BART("mu", X, Y, m=3)
         pm.Normal("y", mu + model["mu_forest"][0, 0], 1.0, observed=Y)
-        with pytest.raises(NotConjugateError, match=r"otherwise than through evaluate"):
+        with pytest.raises(ForestUseError, match=r"otherwise than through evaluate"):
             pmt.CGM()
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
+from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import leaf_output
 from pymc_trees.core.value.checksum import is_intact
 
 
@@ -28,12 +30,19 @@ def same_content(a, b):
 
 
 @njit(cache=True)
-def evaluate(value, X, X_train, sizes, fingerprint):
+def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     """Outputs of a forest at the rows of ``X``, shape (rows of X, K).
 
     NaN everywhere when the value is not an intact forest of this design. At the training inputs
     the cached outputs are returned when the layout holds them.
+
+    Parameters
+    ----------
+    leaf : leaf model
+        Its type says what a leaf returns (`core.leaves.contract.leaf_output`), its data are those
+        at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
+    value, X, X_train, leaf = borrowed((value, X, X_train, leaf))
     out = np.zeros((X.shape[0], sizes.n_values))
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
@@ -57,17 +66,20 @@ def evaluate(value, X, X_train, sizes, fingerprint):
                     "X holds infinite values: remove those rows before predicting, or put NaN for "
                     "a missing cell."
                 )
-    column, right, roots = _links(value, sizes)
+    links = _links(value, sizes)
+    column, right, roots = links
     if sizes.mixed or any_missing:
-        _add_mixed(value, X, X_train, sizes, column, right, roots, out)
+        _add_mixed(value, X, X_train, leaf, sizes, links, out)
         return out
+    values = value[:, 1 : 1 + sizes.n_values]
     for t in range(sizes.m):
         for i in range(X.shape[0]):
             k = roots[t]
             while column[k] >= 0:
                 k = k + 1 if X[i, column[k]] <= value[k, 1] else right[k]
-            for v in range(sizes.n_values):
-                out[i, v] += value[k, 1 + v]
+            output = leaf_output(leaf, values[k], i)
+            for v in range(out.shape[1]):
+                out[i, v] += output[v]
     return out
 
 
@@ -87,12 +99,14 @@ def _coin(value, sizes, row):
 
 
 @njit(cache=True)
-def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
+def _add_mixed(value, X, X_train, leaf, sizes, links, out):
     """Add the trees where cells may be levels or missing.
 
     A level that no training row had counts as missing. A forest without missing training cells
     has no sides in its rules: a coin of each node decides.
     """
+    column, right, roots = links
+    values = value[:, 1 : 1 + sizes.n_values]
     p = X.shape[1]
     n_levels = np.zeros(p)
     missing_left = np.zeros(sizes.max_nodes, dtype=np.bool_)
@@ -128,8 +142,9 @@ def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
                 else:
                     goes_left = x <= value[k, 1]
                 k = k + 1 if goes_left else right[k]
-            for v in range(sizes.n_values):
-                out[i, v] += value[k, 1 + v]
+            output = leaf_output(leaf, values[k], i)
+            for v in range(out.shape[1]):
+                out[i, v] += output[v]
 
 
 @njit(cache=True)

@@ -25,7 +25,6 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise
-from pymc_trees.distributions.leaves import LEAF_KINDS
 from pymc_trees.distributions.ops.forest_rv import N_DESIGN, ForestRV, kinds_reader
 
 NO_GRADIENT = (
@@ -138,7 +137,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
         value, fingerprint
     )
-    log_leaves = pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    log_leaves = pt.sum(op.leaf_type.logp(leaf_values, *leaf_parameters))
     if op.layout.timed:
         logp = times[0] - alpha * times[1] + log_cuts + log_columns + log_leaves
         logp = pt.switch(pt.le(times[2], alpha), logp, -np.inf)

@@ -29,7 +29,7 @@ from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
-from pymc_trees.distributions.leaves import LEAF_KINDS
+from pymc_trees.distributions.leaves.contract import LEAVES
 
 N_DESIGN = 5
 """Inputs before ``alpha``."""
@@ -50,9 +50,9 @@ class ForestRV(RandomVariable):
 
     def __init__(self, *, layout: Layout, leaf: str, **kwargs):
         self.layout = Layout(*layout)
-        self.leaf = leaf
+        self.leaf, self.leaf_type = leaf, LEAVES[leaf]
         rows, fields = self.layout.shape
-        settings = f",{LEAF_KINDS[leaf].signature}" * LEAF_KINDS[leaf].n_parameters
+        settings = "".join(f",{one}" for one in self.leaf_type.signatures)
         kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p){settings}->({rows},{fields})"
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
@@ -63,9 +63,7 @@ class ForestRV(RandomVariable):
         *leaf_parameters, size = rest
         if size not in (None, ()):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
-        leaf = LEAF_KINDS[self.leaf].prior(
-            *(v if np.ndim(v) else float(v) for v in leaf_parameters)
-        )
+        leaf = self.leaf_type.prior(*(v if np.ndim(v) else float(v) for v in leaf_parameters))
         with deferred_interrupts():
             return draw_value(
                 rng,
@@ -87,7 +85,7 @@ def is_forest(rv) -> bool:
 
 @numba_core_rv_funcify.register(ForestRV)
 def _numba_draw(op, node):
-    make_leaf = LEAF_KINDS[op.leaf].prior
+    make_leaf = op.leaf_type.prior
     make_tree_prior = prior_maker(op.layout)
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
@@ -150,7 +148,7 @@ class Stumps(Op):
             offsets,
             float(fingerprint),
             kinds if self.layout.mixed else None,
-            weights,
+            prior_maker(self.layout)(0.5, 0.0, weights),
             centre,
             sizes(self.layout),
         )
@@ -160,6 +158,7 @@ class Stumps(Op):
 def _numba_stumps(op, node, **kwargs):
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
+    make_tree_prior = prior_maker(op.layout)
 
     @numba_njit
     def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
@@ -169,7 +168,7 @@ def _numba_stumps(op, node, **kwargs):
             np.ascontiguousarray(offsets),
             fingerprint.item(),
             as_kinds(kinds),
-            weights,
+            make_tree_prior(0.5, 0.0, weights),
             centre,
             layout,
         )
@@ -181,7 +180,7 @@ def _numba_stumps(op, node, **kwargs):
 def _initial_forest(op, rv, rng, size, *inputs):
     design = inputs[:N_DESIGN]
     weights = inputs[N_DESIGN + 2]
-    centre = LEAF_KINDS[op.leaf].centre(op.layout.n_values, *inputs[N_DESIGN + 3 :])
+    centre = op.leaf_type.initial_value(op.layout.n_values, *inputs[N_DESIGN + 3 :])
     return Stumps(op.layout)(
         *design, weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
     )

@@ -24,7 +24,7 @@ from pymc_trees.core.soft.prior_draw import draw_value
 from pymc_trees.core.soft.topology import STUMP, split_probability
 from pymc_trees.core.value.checksum import fingerprint as hash_parts
 from pymc_trees.distributions.declaration import as_tensor
-from pymc_trees.distributions.leaves import LEAF_KINDS
+from pymc_trees.distributions.leaves.contract import LEAVES
 
 NO_GRADIENT = (
     "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "
@@ -55,9 +55,10 @@ class SoftTreeRV(RandomVariable):
 
     def __init__(self, *, p, n_values, max_nodes, leaf, alpha, beta, h, **kwargs):
         self.p, self.n_values, self.max_nodes = p, n_values, max_nodes
-        self.leaf, self.alpha, self.beta, self.h = leaf, alpha, beta, h
-        scalars = ",()" * LEAF_KINDS[leaf].n_parameters
-        kwargs["signature"] = f"(){scalars}->({max_nodes},{n_fields(p, n_values)})"
+        self.leaf, self.leaf_type = leaf, LEAVES[leaf]
+        self.alpha, self.beta, self.h = alpha, beta, h
+        settings = "".join(f",{one}" for one in self.leaf_type.signatures)
+        kwargs["signature"] = f"(){settings}->({max_nodes},{n_fields(p, n_values)})"
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
@@ -67,7 +68,7 @@ class SoftTreeRV(RandomVariable):
         *leaf_parameters, size = rest
         if size not in (None, ()):
             raise NotImplementedError("A soft tree has no batch dimensions: declare one per model.")
-        leaf = LEAF_KINDS[self.leaf].prior(*(float(v) for v in leaf_parameters))
+        leaf = self.leaf_type.prior(*(float(v) for v in leaf_parameters))
         with deferred_interrupts():
             return draw_value(
                 rng,
@@ -104,7 +105,7 @@ def is_training_inputs(rv, X: np.ndarray) -> bool:
 
 @numba_core_rv_funcify.register(SoftTreeRV)
 def _numba_draw(op, node):
-    make_leaf = LEAF_KINDS[op.leaf].prior
+    make_leaf = op.leaf_type.prior
     alpha, beta = float(op.alpha), float(op.beta)
     p, n_values, max_nodes = op.p, op.n_values, op.max_nodes
 
@@ -141,7 +142,7 @@ class Stump(Op):
 
 @_support_point.register(SoftTreeRV)
 def _initial_tree(op, rv, rng, size, fingerprint, *leaf_parameters):
-    centre = LEAF_KINDS[op.leaf].centre(op.n_values, *leaf_parameters)
+    centre = op.leaf_type.initial_value(op.n_values, *leaf_parameters)
     values = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
     return Stump(op.p, op.n_values, op.max_nodes)(fingerprint, values)
 
@@ -193,7 +194,7 @@ def _soft_tree_logp(op, values, rng, size, fingerprint, *leaf_parameters, **kwar
     logp = pt.dot(splits, pt.constant(np.log(p_split))[:depths])
     logp += pt.dot(leaves, pt.constant(np.log1p(-p_split))[:depths])
     logp += pt.sum(splits) * lgamma(op.p)  # density of a uniform Delta; that of tau is 1
-    logp += pt.sum(LEAF_KINDS[op.leaf].logp(leaf_values, *leaf_parameters))
+    logp += pt.sum(op.leaf_type.logp(leaf_values, *leaf_parameters))
     return pt.switch(pt.eq(leaf_values.shape[0], 0), -np.inf, logp)
 
 
@@ -209,7 +210,7 @@ class SoftTree(Continuous):
             p=p,
             n_values=leaf.n_values,
             max_nodes=max_nodes,
-            leaf=leaf.kind,
+            leaf=leaf.name,
             alpha=alpha,
             beta=beta,
             h=h,

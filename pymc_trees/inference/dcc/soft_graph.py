@@ -23,7 +23,6 @@ from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.soft.topology import STUMP, node_table
-from pymc_trees.distributions.leaves import LEAF_KINDS
 from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
 from pymc_trees.distributions.ops.soft_gates import SoftGates
 from pymc_trees.inference.dcc.soft_model import SoftModel, observed_classes
@@ -71,7 +70,7 @@ class SoftGraph:
         n_split = self.table.shape[0] // 2
         start = pt.constant(at, dtype="int64")
         leaf_values = None
-        if op.leaf == "normal":
+        if op.leaf_type.sampled_in_soft_trees:
             leaf_values = q[start : start + n_split + 1].reshape((-1, 1))
             start = start + n_split + 1
         logit = q[start : start + n_split]
@@ -127,8 +126,8 @@ class SoftGraph:
         # density of a uniform Delta at every split; that of tau is 1
         prior += (self.table.shape[0] // 2) * lgamma(op.p)
         settings = model.replace_rvs_by_values(list(soft.tree.owner.inputs[3:]))
-        if op.leaf == "normal":
-            prior += pt.sum(LEAF_KINDS["normal"].logp(parameters.values, *settings))
+        if op.leaf_type.sampled_in_soft_trees:
+            prior += pt.sum(op.leaf_type.logp(parameters.values, *settings))
         likelihood = pt.constant(0.0)
         if soft.labels is not None:
             likelihood, concentrations = self._class_counts(settings[0] / op.n_values)

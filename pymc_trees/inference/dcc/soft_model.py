@@ -57,7 +57,7 @@ def read_model(model: pm.Model) -> SoftModel:
             "variable beforehand. Marginalise them, or observe them."
         )
     factors = [*model.observed_RVs, *model.potentials]
-    if tree.owner.op.leaf == "normal":
+    if tree.owner.op.leaf_type.sampled_in_soft_trees:
         return SoftModel(model, tree, others, factors, None)
     seeing = [v for v in [*others, *factors] if any(a is tree for a in ancestors([v]))]
     labels = seeing[0] if len(seeing) == 1 else None

@@ -58,7 +58,7 @@ class SoftPosterior:
     def dimension(self) -> int:
         """Length of q for the topology."""
         n = n_splits(self.label)
-        return self.n_others + (n + 1) * (self.op.leaf == "normal") + n * self.op.p
+        return self.n_others + (n + 1) * self.op.leaf_type.sampled_in_soft_trees + n * self.op.p
 
     @cached_property
     def density(self) -> Density:
@@ -92,7 +92,7 @@ class SoftPosterior:
         for rv in soft.others:
             transform = model.rvs_to_transforms[rv]
             outputs.append(rv if transform is None else transform.forward(rv, *rv.owner.inputs))
-        if self.op.leaf == "normal":
+        if self.op.leaf_type.sampled_in_soft_trees:
             n_leaf = self.graph.table.shape[0] // 2 + 1
             mean, sd = soft.tree.owner.inputs[3:]
             outputs.append(pm.Normal.dist(mean, sd, shape=(n_leaf,)))
@@ -158,7 +158,7 @@ class SoftPosterior:
         unpack = self._unpack
         with deferred_interrupts():
             *others, tau, delta, values = unpack(q)
-        if self.op.leaf == "dirichlet":
+        if not self.op.leaf_type.sampled_in_soft_trees:
             values = _draw_probabilities(rng, values.T)
         point = {v.name: np.asarray(x) for v, x in zip(self.graph.values, others, strict=True)}
         tree = self.soft.tree

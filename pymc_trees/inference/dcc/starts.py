@@ -74,7 +74,8 @@ def neighbour_start(
         None where no density is finite.
     """
     posterior.bind(label)
-    p, splits, has_values = posterior.op.p, n_splits(label), posterior.op.leaf == "normal"
+    p, splits = posterior.op.p, n_splits(label)
+    has_values = posterior.op.leaf_type.sampled_in_soft_trees
     near = neighbours(label)
     best, highest = None, -np.inf
     for fresh in posterior.draw_prior(rng, CANDIDATES):

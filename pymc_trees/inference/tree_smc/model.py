@@ -8,9 +8,10 @@ from pymc_trees.core.leaves.contract import log_constant
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc.run import TreeModel
-from pymc_trees.targets.conjugate import recognise
-from pymc_trees.targets.graph import NotConjugateError
-from pymc_trees.targets.working import WorkingForest
+from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.contract import Refusal
+from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.forest_state import WorkingForest
 
 
 def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
@@ -21,7 +22,7 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
 
     Raises
     ------
-    ValueError, NotImplementedError, NotConjugateError
+    ValueError, NotImplementedError, UnsupportedModelError
         When the model is not one `DecisionTree` whose leaf values integrate out, and nothing else
         to infer.
     """
@@ -51,13 +52,12 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
             "log_marginal_likelihood of a run with each), or sample the model by pm.sample() with "
             "pymc_trees.ParticleGibbs."
         )
-    try:
-        recognise(model, tree)
-    except NotConjugateError as error:
+    found = ConjugateTarget.read(model, tree)
+    if isinstance(found, Refusal):
         raise NotConjugateError(
-            f"sample_tree_smc needs leaf values that integrate out. {error} pm.sample() samples a "
-            "NormalLeaf tree under any likelihood."
-        ) from None
+            f"sample_tree_smc needs leaf values that integrate out. {found.error} pm.sample() "
+            "samples a NormalLeaf tree under any likelihood."
+        )
     forest = WorkingForest(model, tree)
     point = model.initial_point()
     settings, seen = forest.target.at(point)

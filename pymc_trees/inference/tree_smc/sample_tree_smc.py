@@ -111,7 +111,7 @@ def sample_tree_smc(
 
     Raises
     ------
-    ValueError, NotImplementedError, NotConjugateError
+    ValueError, NotImplementedError, UnsupportedModelError
         For settings out of range, or a model that is not one `DecisionTree` whose leaf values
         integrate out and nothing else to infer.
     ForestTooLargeError

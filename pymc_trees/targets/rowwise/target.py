@@ -1,5 +1,7 @@
 """Target of a forest under any likelihood that is a product over rows."""
 
+from typing import Self
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -7,10 +9,11 @@ from pytensor.graph.basic import Variable
 
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
-from pymc_trees.targets.compiled import Settings, read_settings
+from pymc_trees.targets.contract import Refusal, refuse_leaf
 from pymc_trees.targets.graph import compile_values, read_graph
 from pymc_trees.targets.native import Group, NativeFunction, UnitData, pack
-from pymc_trees.targets.rowwise.reading import UnitTerm, read_rows
+from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
+from pymc_trees.targets.settings import Settings, read_settings
 from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
@@ -29,7 +32,7 @@ class RowwiseTarget:
     ------
     NotRowwiseError
         When a term of the likelihood is not known to treat the rows apart.
-    NotConjugateError
+    ForestUseError
         When the forest is used otherwise than through its function at the training inputs.
     """
 
@@ -39,7 +42,7 @@ class RowwiseTarget:
 
     def __init__(self, model: pm.Model, forest: Variable):
         op = forest.owner.op
-        self.name, self.layout, self.leaf = forest.name, op.layout, op.leaf
+        self.name, self.layout = forest.name, op.layout
         terms, outputs = likelihood_terms(model, read_graph(model, forest))
         units = [unit for term in terms for unit in read_rows(term, outputs)]
         groups = [
@@ -57,6 +60,17 @@ class RowwiseTarget:
         self._zero = np.zeros((self.layout.n_rows, k))
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
 
+    @classmethod
+    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
+        """Target of a forest, unless its likelihood is not known to be a product over rows."""
+        refused = refuse_leaf(forest)
+        if refused is not None:
+            return refused
+        try:
+            return cls(model, forest)
+        except NotRowwiseError as error:
+            return Refusal(error)
+
     @property
     def n_stats(self) -> int:
         """Statistics of a leaf."""
@@ -71,7 +85,7 @@ class RowwiseTarget:
         units_of = [self._invert(i, rows) for i, rows in enumerate(results[stop:])]
         return settings, pack(results[self._n_settings : stop], units_of)
 
-    def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng):
+    def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""
         mean, sd = settings.leaf
         leaf = make_rowwise(

@@ -45,7 +45,8 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, 
     draws : Draws
         Overwritten.
     """
-    trees, nodes, stats = problem.trees, work.nodes, work.stats
+    trees, design, prior, leaf = problem
+    nodes, stats = work.nodes, work.stats
     fit = np.zeros((trees.leaf_of.shape[1], trees.values.shape[1]))
     for s in range(chosen.size):
         if particles.cease[0]:
@@ -54,9 +55,9 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, 
             return False
         for k in range(preorder(trees, trees.roots[0], nodes)):
             if trees.column[nodes[k]] < 0:
-                draw_values(problem.leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
+                draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
         if sizes.cache_fit:
-            fit_of(trees, fit)
-        draws.values[s] = encode(trees, problem.design, sizes, fingerprint, fit, nodes)
+            fit_of(leaf, trees, fit)
+        draws.values[s] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
         draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
     return True

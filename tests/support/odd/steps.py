@@ -2,9 +2,9 @@
 
 import numpy as np
 import pymc as pm
-from odd_table import LEAF, Odd, X, Y
 
 import pymc_trees as pmt
+from support.odd.table import LEAF, Odd, X, Y
 
 FAST = {"progressbar": False, "compute_convergence_checks": False, "cores": 1, "chains": 1}
 

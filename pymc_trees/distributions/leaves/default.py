@@ -1,0 +1,46 @@
+"""Leaf priors that front-ends take when none is given."""
+
+import numpy as np
+from pytensor.graph.basic import Variable
+
+from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+
+
+def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
+    """Normal leaf that gives f the range of Y (Chipman 2010, section 2.2.3 and section 4).
+
+    The interval of k prior standard deviations about the prior mean of f is the range of Y, or
+    (-3, 3) on the latent scale when Y holds only 0 and 1.
+    """
+    if Y is None:
+        raise ValueError(
+            "Y=None sets no scale for the leaves: give Y, or leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    if isinstance(Y, Variable):
+        Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
+    check_held(Y, "Y")
+    try:
+        y = real_array(Y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Y must hold numbers only ({error}).") from error
+    if y.shape == (n, 1):
+        y = y[:, 0]
+    if y.shape != (n,):
+        raise ValueError(f"Y has shape {y.shape}, but X has {n} rows: Y must have shape ({n},).")
+    if n == 0:
+        raise ValueError("X has no rows: a forest needs at least one training row.")
+    if not np.isfinite(y).all():
+        raise ValueError(
+            "Y holds NaN or infinite values: remove those rows, or set the leaf yourself with "
+            "leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    low, high = y.min(), y.max()
+    if low == high:
+        raise ValueError(
+            f"Y has the one value {low}, so that it sets no scale for the leaves: give "
+            "leaf=pymc_trees.NormalLeaf(mean, sd)."
+        )
+    if set(np.unique(y)) <= {0.0, 1.0}:
+        return NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
+    return NormalLeaf((high + low) / (2 * m), (high - low) / (2 * k * np.sqrt(m)))

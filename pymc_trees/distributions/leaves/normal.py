@@ -1,0 +1,120 @@
+"""Normal leaf values: sums of trees, regression, and any likelihood."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
+from pymc_trees.distributions.leaves.normal_vector import NormalVectorLeaf
+
+SMALLEST_SD = 1e-150
+
+
+@njit(cache=True)
+def _prior(mean, sd):
+    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros(8))
+
+
+@register_leaf
+@dataclass(frozen=True, eq=False)
+class NormalLeaf(LeafPrior):
+    """Normal prior for the leaf values of every tree.
+
+    With a Gaussian likelihood the leaf values are integrated out of every change of a tree.
+
+    Parameters
+    ----------
+    mean : float, tensor or (K,) array
+        Mean of one leaf of one tree, in the units of y. A sum of m trees has prior mean
+        ``m * mean``. With ``shape=(K, n)`` one number for each output, or one for all.
+    sd : float, tensor or (K,) array, positive
+        Standard deviation of one leaf of one tree. A sum of m trees has prior standard deviation
+        ``sqrt(m) * sd``. As many as of ``mean``.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4, section 2.2.3.
+
+    Examples
+    --------
+    >>> import pymc_trees as pmt
+    >>> pmt.NormalLeaf(mean=0.0, sd=0.3)
+    NormalLeaf(mean=0.0, sd=0.3)
+    """
+
+    mean: Any = 0.0
+    sd: Any = 1.0
+
+    name = "normal"
+    signatures = ("()", "()")
+    prior = staticmethod(_prior)
+    in_sums = any_likelihood = several_outputs = True
+    in_soft_trees = sampled_in_soft_trees = True
+
+    def __post_init__(self):
+        for name, asked in (("mean", "finite"), ("sd", "positive")):
+            given = getattr(self, name)
+            if isinstance(given, Variable):
+                continue
+            value = _numbers(given)
+            if value is None or (name == "sd" and np.any(value <= 0)):
+                raise ValueError(
+                    f"NormalLeaf({name}={given!r}): {name} must be a {asked} number, or a random "
+                    "variable; one for each output when there are several."
+                )
+            if name == "sd" and not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
+                raise ValueError(
+                    f"NormalLeaf(sd={given!r}): the square of sd and its inverse must be "
+                    "floating-point numbers: rescale the response, and sd with it."
+                )
+            object.__setattr__(self, name, value)
+
+    @property
+    def parameters(self) -> tuple:
+        """Inputs of the random variable."""
+        return (self.mean, self.sd)
+
+    @property
+    def n_values(self) -> int:
+        """Values per leaf."""
+        return 1
+
+    @staticmethod
+    def logp(values, mean, sd):
+        """Log-density of leaf values."""
+        return pm.logp(pm.Normal.dist(mean, sd), values[:, 0])
+
+    @staticmethod
+    def initial_value(k, mean, sd):
+        """Its mean."""
+        return [mean]
+
+    @staticmethod
+    def functions(outputs):
+        """One function, (n,)."""
+        return outputs[:, 0]
+
+    def of_output(self, k: int) -> "NormalLeaf":
+        """Prior of output k alone."""
+        return NormalLeaf(*(v[k] if np.ndim(v) else v for v in self.parameters))
+
+    def of_outputs(self, n_outputs: int) -> NormalVectorLeaf:
+        """Prior of a leaf that holds all outputs."""
+        return NormalVectorLeaf.of(self.mean, self.sd, n_outputs)
+
+
+def _numbers(value):
+    """A number, or several as an array; None for anything else."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if is_number(value):
+        return value
+    several = isinstance(value, list | tuple | np.ndarray) and len(value) > 0
+    return np.array(value, dtype=float) if several and all(map(is_number, value)) else None

@@ -1,0 +1,114 @@
+"""What a likelihood says that integrates a leaf's values out, and the table of those there are."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.value.fields import Layout
+from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import ForestGraph, open_forest
+from pymc_trees.targets.settings import Settings
+
+
+class ObservedTerm(NamedTuple):
+    """The one variable of a model that depends on a forest."""
+
+    model: pm.Model
+    graph: ForestGraph
+    rv: Variable
+
+    @property
+    def value(self) -> Variable:
+        """Its value variable."""
+        return self.model.rvs_to_values[self.rv]
+
+    @property
+    def says(self) -> str:
+        """Its distribution, as a user wrote it."""
+        return "pm." + type(self.rv.owner.op).__name__.removesuffix("RV")
+
+    def opened(self, *parameters: int) -> tuple[list[Variable], Variable]:
+        """Some of its inputs as functions of the forest's outputs, and those outputs."""
+        return open_forest(self.model, self.graph, [self.rv.owner.inputs[k] for k in parameters])
+
+
+class ConjugateLikelihood(ABC):
+    """Likelihood of the rows that integrates out the values of one kind of leaf.
+
+    An instance belongs to one forest of a model. `read` is called once; then, for each point,
+    `check` with the numbers of what it returned, and `leaf_data` with what `check` returned.
+    """
+
+    treated: ClassVar[str]
+    """Forests and likelihoods that are, for the text of a refusal."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+
+    @property
+    @abstractmethod
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+
+    @abstractmethod
+    def read(self, term: ObservedTerm) -> tuple[list[Variable], Variable]:
+        """Expressions whose numbers are wanted at a point, and the outputs they are functions of.
+
+        Raises
+        ------
+        NotConjugateError
+            By ``refusal(term.graph, reason)``, for a likelihood that is not treated.
+        """
+
+    def check(self, numbers: list[np.ndarray]) -> tuple:
+        """Numbers of the expressions at a point, where the forest's outputs are 0; or an error."""
+        return tuple(numbers)
+
+    @abstractmethod
+    def leaf_data(self, settings: Settings, seen: tuple | None, fit: np.ndarray) -> tuple[Any, Any]:
+        """As `targets.contract.Target.leaf_data`; ``seen`` is None when there is no likelihood."""
+
+    def log_scale(self, seen: tuple) -> float:
+        """As `targets.contract.Target.log_scale`."""
+        return 0.0
+
+    def rows(self, observed) -> np.ndarray:
+        """Observed numbers, one a row, or an error."""
+        n = self.layout.n_rows
+        observed = np.asarray(observed, dtype=np.float64)
+        if observed.shape != (n,):
+            raise ValueError(
+                f"The observed variable has shape {observed.shape}, but the forest was declared "
+                f"with {n} rows: give it shape ({n},)."
+            )
+        if not np.isfinite(observed).all():
+            raise ValueError(
+                "The observed variable holds NaN or infinite values: remove those rows."
+            )
+        return observed
+
+
+LIKELIHOODS: dict[str, type[ConjugateLikelihood]] = {}
+"""Likelihoods by the name of the leaf prior (`distributions.leaves.contract.LEAVES`)."""
+
+
+def register_likelihood(leaf: str):
+    """Add the likelihood of a leaf prior, as a decorator of its class."""
+
+    def add(likelihood: type[ConjugateLikelihood]) -> type[ConjugateLikelihood]:
+        LIKELIHOODS[leaf] = likelihood
+        return likelihood
+
+    return add
+
+
+def refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
+    """An error that says what stands in the way, and what is treated."""
+    treated = LIKELIHOODS[graph.rv.owner.op.leaf].treated
+    return NotConjugateError(
+        f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "
+        f"{treated}. Under any other likelihood take a NormalLeaf."
+    )

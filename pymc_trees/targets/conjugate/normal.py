@@ -1,0 +1,106 @@
+"""One normal observation a row, whose mean is affine in the function of the forest."""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import NormalRV
+
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.affine import NotAffineError, Slope, slope_of
+from pymc_trees.targets.conjugate.contract import ConjugateLikelihood, refusal, register_likelihood
+
+FAR = 1e5
+"""Target in units of the leaf prior beyond which outputs are not read off the residual."""
+
+
+@register_likelihood("normal")
+class NormalLikelihood(ConjugateLikelihood):
+    """``y = a f + b + sd noise``: a, b and sd numbers or one of each row, none of which sees f."""
+
+    treated = (
+        "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, "
+        "row by row, with any sd that does not see f"
+    )
+    n_stats = 2
+    slope = Slope.FREE
+
+    def read(self, term):
+        """Observed values, mean, sd, and the factor a unless it is 1."""
+        name = term.rv.name
+        if not isinstance(term.rv.owner.op, NormalRV):
+            raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
+        (mean, sd), outputs = term.opened(2, 3)
+        if any(v is outputs for v in ancestors([sd])):
+            raise refusal(term.graph, f"the sd of {name} depends on it")
+        if term.rv.ndim != 1:
+            raise refusal(
+                term.graph,
+                f"{name} has {term.rv.ndim} dimensions instead of 1; for a single column give "
+                "observed=y.ravel()",
+            )
+        try:
+            self.slope = slope_of(mean, outputs)
+        except NotAffineError as error:
+            raise refusal(
+                term.graph,
+                f"the mean of {name} is not an affine function of it, row by row ({error})",
+            ) from None
+        wanted = [term.value, mean, sd]
+        if self.slope is not Slope.ONE:
+            factor = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
+            # without the fills of a raw gradient, which run row by row in Python
+            wanted.append(rewrite_graph(factor, include=("canonicalize",)))
+        return wanted, outputs
+
+    def check(self, numbers):
+        """Observed values, b, sd, and a or None."""
+        observed, offset, sd, *factor = numbers
+        slope = factor[0] if factor else None
+        if not all(np.isfinite(v).all() for v in (offset, slope) if v is not None):
+            raise ValueError("The mean of the observed variable is not finite at this point.")
+        if not (np.isfinite(sd).all() and (np.asarray(sd) > 1e-150).all()):
+            raise ValueError(
+                "sigma of the observed variable must be positive and finite, but at this point "
+                f"it is {np.min(sd)}: give it a prior that keeps it away from 0."
+            )
+        return observed, offset, sd, slope
+
+    def leaf_data(self, settings, seen, fit):
+        """Residual of ``fit``, and the target it was subtracted from unless that is too far."""
+        n, max_nodes = self.layout.n_rows, self.layout.max_nodes
+        mean, leaf_sd = settings.leaf
+        target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self._scaled(*seen)
+        leaf = make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes)
+        far = max(np.abs(target).max(), np.abs(fit).max()) > FAR * (leaf_sd + abs(mean))
+        return leaf, None if far else target
+
+    def _scaled(self, observed, offset, sd, slope):
+        """What f is to meet, and the precision of each row or of all."""
+        n = self.layout.n_rows
+        target = self.rows(observed) - offset
+        precision = np.asarray(sd, dtype=np.float64) ** -2.0
+        if slope is not None:
+            # one factor for all rows keeps one precision for all
+            same = np.all(slope == slope.flat[0])
+            slope = np.broadcast_to(slope.flat[0] if same else slope, (1 if same else n,))
+            # y = b + a f + noise is y/a = f + b/a + noise/a; a row with a = 0 says nothing
+            target = np.divide(target, slope, out=np.zeros(n), where=slope != 0)
+            precision = precision * slope**2
+        precision = precision.reshape(-1)
+        if precision.size not in (1, n):
+            raise ValueError(f"sigma has {precision.size} entries for {n} rows.")
+        return target, precision
+
+    def log_scale(self, seen):
+        """Log density of the observed values less that of the target.
+
+        For y = a f + b + noise, y/a is denser than y by |a|; a row with a = 0 is no target at all.
+        """
+        if seen[3] is None:
+            return 0.0
+        observed, offset, sd, slope = np.broadcast_arrays(*seen)
+        moves = slope != 0
+        z = (observed[~moves] - offset[~moves]) / sd[~moves]
+        still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
+        return float(still - np.sum(np.log(np.abs(slope[moves]))))

@@ -1,0 +1,60 @@
+"""Which likelihood of its leaves a forest has, recognised in the model's graph."""
+
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.targets.conjugate.contract import (
+    LIKELIHOODS,
+    ConjugateLikelihood,
+    ObservedTerm,
+    refusal,
+)
+from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import open_forest, read_graph
+
+
+def recognise(
+    model: pm.Model, forest: Variable
+) -> tuple[ConjugateLikelihood, list[Variable] | None, Variable]:
+    """Likelihood of a forest whose leaf values integrate out.
+
+    Returns
+    -------
+    likelihood : ConjugateLikelihood
+    wanted : list of variables or None
+        What it wants to know at a point; None for the prior, when nothing depends on the forest.
+    outputs : (n, K) matrix variable
+        The forest's outputs, an input of the expressions.
+
+    Raises
+    ------
+    NotConjugateError
+        With what stands in the way.
+    """
+    graph, op = read_graph(model, forest), forest.owner.op
+    if op.leaf not in LIKELIHOODS:
+        raise NotConjugateError(
+            f"The leaf values of {forest.name} do not integrate out: its leaves hold several "
+            f"values, or no likelihood is registered for a {op.leaf_type.__name__}."
+        )
+    likelihood = LIKELIHOODS[op.leaf](op.layout)
+    if graph.potentials:
+        names = [v.name for v in graph.potentials]
+        raise refusal(graph, f"the Potentials {names} depend on it")
+    if not graph.terms:
+        _, outputs = open_forest(model, graph, [])
+        return likelihood, None, outputs
+    if len(graph.terms) > 1:
+        names = [v.name for v in graph.terms]
+        if any(name.endswith("_unobserved") for name in names):
+            raise refusal(
+                graph,
+                "the observed variable has missing values, which PyMC turns into a variable of "
+                f"their own ({names}): remove those rows from X and y before declaring the model",
+            )
+        raise refusal(graph, f"several variables depend on it: {names}")
+    term = ObservedTerm(model, graph, graph.terms[0])
+    if model.rvs_to_transforms.get(term.rv) is not None:
+        raise refusal(term.graph, f"{term.rv.name} is transformed")
+    wanted, outputs = likelihood.read(term)
+    return likelihood, wanted, outputs
