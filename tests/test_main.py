@@ -20,7 +20,7 @@ def few_trees(monkeypatch):
     monkeypatch.setattr(job, "TREES", 20)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_job_prints_a_table_and_leaves_a_picture_and_draws(few_trees, tmp_path, capsys):
     out = tmp_path / "made" / "here"
     assert job.main([*SHORT, "--seed", "3", "--out", str(out)]) == 0

@@ -11,7 +11,7 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
-from pymc_trees.targets.working import WorkingForest
+from pymc_trees.targets.forest_state import WorkingForest
 
 
 class Part(Protocol):

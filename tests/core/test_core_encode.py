@@ -7,6 +7,7 @@ import pytest
 from support.chains import CGM, make_setup, weights_of
 from support.naive import slow
 from support.naive.laws import EVERY, MIXED
+from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.outputs import ConstantLeaf
@@ -22,6 +23,8 @@ M = 3
 CASES = [("two_columns", "normal"), ("grid", "normal"), ("three_columns", "normal")]
 CASES += [("repeats", "normal"), ("gaps", "dirichlet")]
 MIXED_CASES = [("levels", "normal"), ("mixed_grid", "normal")]
+# Ties, several columns, several values in a leaf, levels and missing cells on a grid.
+QUICK = [("three_columns", "normal"), ("repeats", "normal"), ("gaps", "dirichlet")]
 
 
 class Bench:
@@ -74,7 +77,7 @@ def stripped(root):
     return (root.column, root.cut, stripped(root.left), stripped(root.right))
 
 
-@pytest.mark.parametrize("name, leaf", CASES + MIXED_CASES)
+@pytest.mark.parametrize("name, leaf", tiers(CASES + MIXED_CASES, QUICK + MIXED_CASES[1:]))
 @pytest.mark.parametrize("cache_fit", [True, False])
 def test_round_trip_is_exact_to_the_bit(name, leaf, cache_fit, rng):
     bench = Bench(name, leaf, cache_fit)
@@ -105,7 +108,9 @@ def a_split(bench, rng):
             return value, 0
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid", "repeats"])
+@pytest.mark.parametrize(
+    "name", tiers(["two_columns", "grid", "repeats"], quick=["two_columns", "repeats"])
+)
 def test_decode_refuses_each_kind_of_invalid_value(name, rng):
     bench = Bench(name)
     value, row = a_split(bench, rng)
@@ -151,7 +156,11 @@ def test_decode_refuses_a_column_that_does_not_vary_in_the_node():
 
 
 @pytest.mark.parametrize(
-    "name", ["two_columns", "grid", "three_columns", "repeats", "missing", "mixed_grid"]
+    "name",
+    tiers(
+        ["two_columns", "grid", "three_columns", "repeats", "missing", "mixed_grid"],
+        quick=["three_columns", "repeats", "mixed_grid"],
+    ),
 )
 def test_summary_agrees_with_the_slow_twin(name, rng):
     bench = Bench(name)
@@ -173,7 +182,12 @@ def test_summary_agrees_with_the_slow_twin(name, rng):
         assert splits.sum() + len(values) == (value[: bench.max_nodes, 0] != UNUSED).sum()
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid", "binary_constant", "levels"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(
+        ["two_columns", "grid", "binary_constant", "levels"], quick=["binary_constant", "levels"]
+    ),
+)
 def test_column_choices_agree_with_the_slow_twin(name, rng):
     bench = Bench(name)
     for _ in range(20):
@@ -194,7 +208,7 @@ def test_column_choices_agree_with_the_slow_twin(name, rng):
         assert total == pytest.approx(exact, abs=1e-9)
 
 
-@pytest.mark.parametrize("name, leaf", CASES)
+@pytest.mark.parametrize("name, leaf", tiers(CASES, QUICK))
 @pytest.mark.parametrize("cache_fit", [True, False])
 def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, cache_fit, rng):
     bench = Bench(name, leaf, cache_fit)

@@ -6,6 +6,7 @@ from support.chains import CGM, make_setup, make_tools, run_chain, run_particles
 from support.check_trees import check_trees
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, small
+from support.tiers import tiers
 
 from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
@@ -115,7 +116,7 @@ def log_proposal(name, setup, column, cut, rows, depth, kind):
 
 
 @pytest.mark.parametrize("proposal", ["prior", "empirical", "optimal"])
-@pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["deep", "three_columns", "grid"], quick=["deep"]))
 def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name, proposal):
     """Nodes, cuts and rows in breadth-first order; factors by independent code.
 
@@ -157,7 +158,7 @@ def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name,
 
 
 @pytest.mark.parametrize("proposal, share, n_bins", OPTIONS)
-@pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["deep", "three_columns", "grid"], quick=["three_columns"]))
 def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
     rng, name, proposal, share, n_bins
 ):

@@ -6,6 +6,7 @@ from support.chains import CGM, make_setup
 from support.naive import slow
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, snapshot
+from support.tiers import tiers
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
@@ -47,7 +48,7 @@ def test_a_full_pool_refuses_and_stays_as_it_is():
     assert all(np.array_equal(old, new) for old, new in zip(before, trees))
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["two_columns", "grid"], quick=["two_columns"]))
 def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
     counters = np.zeros((2, 4), dtype=np.int64)

@@ -76,7 +76,7 @@ def test_degenerate_columns(column):
         sample(10, 10)
 
 
-@pytest.mark.slow  # compiles the sweep for 16-bit codes
+@pytest.mark.full  # compiles the sweep for 16-bit codes
 def test_more_than_255_cuts_use_wider_codes():
     rng = np.random.default_rng(0)
     X = rng.random((400, 1))

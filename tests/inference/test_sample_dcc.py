@@ -205,7 +205,7 @@ def test_a_full_active_set_does_not_end_a_run(run):
     assert len(set(labels)) == 1 and len(dcc.topologies) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_chains_in_other_processes_are_the_same(run):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
     posterior = posterior_of(run[0])

@@ -23,6 +23,7 @@ from support import oracle as o
 from support.chains import CGM, GROW_PRUNE, make_setup
 from support.naive.batches import batch_means, gap
 from support.naive.laws import PROBLEMS, law
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
@@ -122,8 +123,10 @@ def distances(record, name, m=M):
     return {key: gap(batch_means(value, BATCHES), exact) for key, (value, exact) in wanted.items()}
 
 
-@pytest.mark.parametrize("moves", ["cgm", "grow_prune"])
-@pytest.mark.parametrize("name", ["gaps", "repeats", "grid"])
+CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
+
+
+@pytest.mark.parametrize("name, moves", tiers(CASES, quick=[("repeats", "cgm")]))
 def test_joint_chain_of_a_sum_of_trees_keeps_the_prior(name, moves):
     record = run_normal(PROBLEMS[name], {"cgm": CGM, "grow_prune": GROW_PRUNE}[moves], 200_000, 20)
     found = distances(record, name)
@@ -260,7 +263,7 @@ def step_joint(make_step, draws, alpha=0.8):
     return {key: gap(batch_means(value, 30), exact) for key, (value, exact) in wanted.items()}
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", tiers(STEPS, quick=["hybrid"]))
 def test_pymc_level_joint_chain_keeps_the_prior(step):
     """The same through the `step` of `CGM` and `ParticleGibbs`, given sigma by `pm.Slice`.
 

@@ -18,21 +18,24 @@ from support.naive import slow
 from support.naive.batches import law_gap
 from support.naive.laws import EVERY, MIXED, law, partition_posterior
 from support.oracle import partition_prior
+from support.tiers import tiers
 
 from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
+MOVED = [(name, "cgm") for name in MIXED]
+MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
+
 
 @pytest.mark.parametrize(
-    "name, moves",
-    [(name, "cgm") for name in MIXED]
-    + [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")],
+    "name, moves", tiers(MOVED, quick=[("levels", "cgm"), ("mixed_grid", "change_swap")])
 )
 def test_moves_agree_with_the_enumeration(name, moves):
     compare(chain_of(name, "normal", moves), name, "normal")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, particles, proposal, scheme, share",
     [
@@ -48,7 +51,7 @@ def test_whole_trees_agree_with_the_enumeration(name, particles, proposal, schem
     compare_particles(name, "normal", particles, proposal, scheme, share)
 
 
-@pytest.mark.parametrize("name", ["levels", "mixed_grid"])
+@pytest.mark.parametrize("name", tiers(["levels", "mixed_grid"], quick=["mixed_grid"]))
 def test_the_order_of_rows_columns_and_levels_does_not_matter(name):
     """A chain on the table turned round, its levels renamed, finds the law of the table itself."""
     problem = EVERY[name]
@@ -95,7 +98,9 @@ def some_rows(rng, n):
     return np.sort(rng.choice(n, int(rng.integers(2, n + 1)), replace=False)).astype(np.uint32)
 
 
-@pytest.mark.parametrize("name", ["levels", "onehot", "mixed_grid"])
+@pytest.mark.parametrize(
+    "name", tiers(["levels", "onehot", "mixed_grid"], quick=["levels", "onehot"])
+)
 def test_the_density_of_sets_of_levels(name, rng):
     """Equal to the text of the prior, sums to 1, and draws follow it."""
     design = design_of(EVERY[name])

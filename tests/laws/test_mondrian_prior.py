@@ -25,6 +25,7 @@ from support.chains import (
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.naive.laws import PROBLEMS
 from support.oracle import MondrianLaw
+from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.moves.problem import Problem
@@ -123,9 +124,12 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("data", [True, False])
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("name", LIFETIMES)
+CASES = [(name, moves, data) for name in LIFETIMES for moves in MOVES for data in (True, False)]
+QUICK = [("two_columns", "cgm", True), ("repeats", "change_swap", True)]
+QUICK += [("binary_constant", "cgm", False)]
+
+
+@pytest.mark.parametrize("name, moves, data", tiers(CASES, QUICK))
 def test_moves_find_the_exact_law(name, moves, data):
     """The posterior, and the prior where there are no data."""
     weights, draws = MOVES[moves]
@@ -137,6 +141,7 @@ def test_moves_find_the_exact_law(name, moves, data):
     check(exact(name, data), PROBLEMS[name].n, *records, absolute=absolute)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, particles, proposal, scheme",
     [
@@ -160,7 +165,7 @@ def test_particles_find_the_exact_law(name, particles, proposal, scheme):
     check(exact(name), PROBLEMS[name].n, *records)
 
 
-@pytest.mark.parametrize("name", LIFETIMES)
+@pytest.mark.parametrize("name", tiers(LIFETIMES, quick=["repeats"]))
 def test_draws_come_from_the_process(name):
     rng = np.random.default_rng(7)
     records = room(60_000)

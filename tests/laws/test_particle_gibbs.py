@@ -15,51 +15,72 @@ here is at most 0.006 (9,000 draws, 50 particles).
 import pytest
 from support.laws.exact import DRAWS
 from support.laws.exact import compare_particles as check
+from support.tiers import tiers
 
 
-@pytest.mark.parametrize("particles", DRAWS)
+@pytest.mark.parametrize("particles", tiers(DRAWS, quick=[3]))
 def test_the_posterior_does_not_move_with_the_number_of_particles(particles):
     check("deep", "normal", particles, "prior", "multinomial")
 
 
+CASES = [
+    ("deep", "normal_gamma", 3, "empirical", "multinomial"),
+    ("deep", "dirichlet", 10, "optimal", "stratified"),
+    ("deep", "normal", 50, "optimal", "systematic"),
+    ("binary_constant", "normal", 3, "optimal", "multinomial"),
+    ("binary_constant", "normal_gamma", 50, "prior", "stratified"),
+    ("binary_constant", "dirichlet", 2, "empirical", "systematic"),
+    ("grid", "normal", 10, "empirical", "multinomial"),
+    ("grid", "normal_gamma", 2, "optimal", "stratified"),
+    ("grid", "dirichlet", 3, "prior", "systematic"),
+    ("three_columns", "normal", 50, "empirical", "stratified"),
+    ("three_columns", "normal_gamma", 10, "prior", "systematic"),
+    ("three_columns", "dirichlet", 50, "optimal", "multinomial"),
+    ("noisy", "normal", 10, "optimal", "multinomial"),
+]
+
+
 @pytest.mark.parametrize(
     "name, leaf, particles, proposal, scheme",
-    [
-        ("deep", "normal_gamma", 3, "empirical", "multinomial"),
-        ("deep", "dirichlet", 10, "optimal", "stratified"),
-        ("deep", "normal", 50, "optimal", "systematic"),
-        ("binary_constant", "normal", 3, "optimal", "multinomial"),
-        ("binary_constant", "normal_gamma", 50, "prior", "stratified"),
-        ("binary_constant", "dirichlet", 2, "empirical", "systematic"),
-        ("grid", "normal", 10, "empirical", "multinomial"),
-        ("grid", "normal_gamma", 2, "optimal", "stratified"),
-        ("grid", "dirichlet", 3, "prior", "systematic"),
-        ("three_columns", "normal", 50, "empirical", "stratified"),
-        ("three_columns", "normal_gamma", 10, "prior", "systematic"),
-        ("three_columns", "dirichlet", 50, "optimal", "multinomial"),
-        ("noisy", "normal", 10, "optimal", "multinomial"),
-    ],
+    tiers(
+        CASES,
+        quick=[
+            ("deep", "normal", 50, "optimal", "systematic"),
+            ("binary_constant", "normal", 3, "optimal", "multinomial"),
+            ("grid", "normal", 10, "empirical", "multinomial"),
+        ],
+    ),
 )
 def test_every_leaf_proposal_and_scheme(name, leaf, particles, proposal, scheme):
     check(name, leaf, particles, proposal, scheme)
 
 
+@pytest.mark.full
 def test_the_order_of_the_particles_does_not_matter():
     """Long enough to see (z = 8) stratified draws in which the reference always comes first."""
     check("gaps", "normal", 3, "prior", "stratified", draws=400_000)
 
 
+COARSE = [
+    ("three_columns", "normal", 3, "stratified", 0.3, 100),
+    ("three_columns", "normal_gamma", 10, "systematic", 0.7, 100),
+    ("binary_constant", "normal", 10, "multinomial", 0.4, 100),
+    ("grid", "dirichlet", 3, "multinomial", 0.5, 2),
+    ("deep", "normal", 3, "multinomial", 1.0, 2),
+    ("grid", "normal", 3, "systematic", 1.0, 2),
+    ("repeats", "dirichlet", 10, "stratified", 0.5, 2),
+]
+
+
 @pytest.mark.parametrize(
     "name, leaf, particles, scheme, share, n_bins",
-    [
-        ("three_columns", "normal", 3, "stratified", 0.3, 100),
-        ("three_columns", "normal_gamma", 10, "systematic", 0.7, 100),
-        ("binary_constant", "normal", 10, "multinomial", 0.4, 100),
-        ("grid", "dirichlet", 3, "multinomial", 0.5, 2),
-        ("deep", "normal", 3, "multinomial", 1.0, 2),
-        ("grid", "normal", 3, "systematic", 1.0, 2),
-        ("repeats", "dirichlet", 10, "stratified", 0.5, 2),
-    ],
+    tiers(
+        COARSE,
+        quick=[
+            ("three_columns", "normal", 3, "stratified", 0.3, 100),
+            ("grid", "normal", 3, "systematic", 1.0, 2),
+        ],
+    ),
 )
 def test_random_columns_and_coarse_bins(name, leaf, particles, scheme, share, n_bins):
     check(name, leaf, particles, "optimal", scheme, share, n_bins)

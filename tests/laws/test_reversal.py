@@ -14,6 +14,7 @@ from support import oracle as o
 from support.chains import CGM, make_setup, weights_of
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -40,7 +41,7 @@ WEIGHTS = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can st
 ATOL = 1e-9
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=tiers(NAMES, quick=["deep", "mixed_grid"]))
 def problem(request):
     return EVERY[request.param]
 

@@ -21,6 +21,7 @@ from support import oracle as o
 from support.chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
 from support.naive.batches import batch_means, gap
 from support.naive.laws import EVERY, law, leaf_of
+from support.tiers import tiers
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
@@ -131,7 +132,13 @@ def check(name, leaf, *settings, **options):
     return max(evidence.z, partitions.z, pairs.z), resampled
 
 
-@pytest.mark.parametrize("k", range(len(SETTINGS)), ids=["-".join(s) for s in SETTINGS])
+# One leaf model (that is one compilation), each proposal.
+QUICK = [2, 13, 27]
+
+
+@pytest.mark.parametrize(
+    "k", tiers(range(len(SETTINGS)), QUICK), ids=["-".join(s) for s in SETTINGS]
+)
 def test_evidence_and_weighted_trees(k):
     """Every proposal, expansion and scheme; problems, leaves and thresholds in turn."""
     threshold = 1.0 if SETTINGS[k][0] == "optimal" else (1.0, 0.5, 0.8)[k // 3 % 3]
@@ -139,6 +146,7 @@ def test_evidence_and_weighted_trees(k):
     assert resampled > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name, proposal", [("gaps", "optimal")])
 def test_under_a_mondrian_process(name, proposal):
     """Evidence and weighted trees where splits have times."""
@@ -156,12 +164,13 @@ def test_under_a_mondrian_process(name, proposal):
     assert found.within(Z, 0.05), found
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("leaf", tiers(LEAVES, quick=["dirichlet"]))
 def test_coarse_bins(leaf):
     """The optimal proposal where an interval holds several values."""
     check("deep", leaf, "optimal", "node", "systematic", 0.9, n_bins=2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, proposal, expansion",
     [
@@ -180,6 +189,7 @@ def test_without_resampling_it_is_importance_sampling():
     assert resampled == 0
 
 
+@pytest.mark.full
 def test_out_of_stages_is_reported():
     status, *_ = run("deep", "normal", "prior", "node", "systematic", 0.5, max_stages=1)
     assert status == UNFINISHED

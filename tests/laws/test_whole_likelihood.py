@@ -26,6 +26,7 @@ from support.chains import (
 )
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.naive.laws import PROBLEMS
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal
@@ -96,17 +97,20 @@ def run_whole(
     return counts[1]
 
 
+CASES = [
+    ("cumulated", "gaps", "cgm", 1),
+    ("cumulated", "gaps", "change_swap", 1),
+    ("correlated", "repeats", "grow_prune", 1),
+    ("cumulated", "four rows", "cgm", 2),
+    ("correlated", "four rows", "cgm", 2),
+    ("cumulated", "gaps", "two particles", 1),
+    ("correlated", "four rows", "three particles", 2),
+]
+
+
 @pytest.mark.parametrize(
     ("likelihood", "name", "moves", "m"),
-    [
-        ("cumulated", "gaps", "cgm", 1),
-        ("cumulated", "gaps", "change_swap", 1),
-        ("correlated", "repeats", "grow_prune", 1),
-        ("cumulated", "four rows", "cgm", 2),
-        ("correlated", "four rows", "cgm", 2),
-        ("cumulated", "gaps", "two particles", 1),
-        ("correlated", "four rows", "three particles", 2),
-    ],
+    tiers(CASES, quick=[("correlated", "four rows", "cgm", 2)]),
 )
 def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
     problem = PROBLEMS["gaps" if name == "four rows" else name]

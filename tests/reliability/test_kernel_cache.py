@@ -9,7 +9,9 @@ import sys
 import pytest
 from support.scale import scaled
 
+from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.cache import KernelFile
+from pymc_trees.core.value.checksum import compute_checksum
 
 CHILD = """
 import json, os, sys, warnings
@@ -150,3 +152,24 @@ def test_code_of_another_signature_is_not_loaded(tmp_path):
     first, second = sorted(tmp_path.glob("*.nbc"))
     second.write_bytes(first.read_bytes())  # as when two processes chose the same name
     assert file.load("one") == b"code of one" and file.load("other") is None
+
+
+def test_code_of_another_version_of_the_package_is_not_loaded(tmp_path):
+    """Also where another process has saved its own under the same name just before."""
+    old, new = (KernelFile(str(tmp_path), "kernel", ("stamp", version)) for version in (1, 2))
+    old.save("one", b"old code")
+    assert new.load("one") is None
+    new.save("one", b"new code")
+    assert new.load("one") == b"new code" and old.load("one") is None
+    (code,) = tmp_path.glob("*.nbc")
+    kept = code.read_bytes()
+    old.save("one", b"old code")
+    stale = code.read_bytes()
+    new.save("one", b"new code")
+    assert code.read_bytes() == kept
+    code.write_bytes(stale)
+    assert new.load("one") is None
+
+
+def test_the_version_of_the_kernels_is_part_of_their_stamp():
+    assert compute_checksum._cache._cache_file._source_stamp[-1] == KERNELS_VERSION

@@ -8,7 +8,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pytensor.tensor.random.basic import PoissonRV
-from small_models import sample, step_data
+from support.small_models import sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.compile.cache import njit
