@@ -1,6 +1,5 @@
 """Inputs of a forest as model data, with what is known of their columns."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,8 @@ from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.undo import all_or_nothing
 
 _TAG = "pymc_trees_columns"
+_SET = pm.Model.set_data
+"""As PyMC has it: the one that models come to have encodes too (`hooks.set_data`)."""
 
 
 def Data(
@@ -131,7 +132,9 @@ def set_data(
     unknown = [name for name in new_data if name not in known]
     if unknown:
         raise ValueError(f"{unknown} are not data of the model, which has {known}.")
-    pm.set_data(dict(new_data), model=model, coords=coords)  # it encodes
+    encoded = {name: encode_for(model, name, values) for name, values in new_data.items()}
+    for name, values in encoded.items():
+        _SET(model, name, values, coords=coords)
 
 
 def schema_of(X: Any) -> Schema | None:
@@ -139,7 +142,7 @@ def schema_of(X: Any) -> Schema | None:
     return getattr(getattr(X, "tag", None), _TAG, None)
 
 
-def _encoded(model, name, value):
+def encode_for(model: pm.Model, name: str, value: Any) -> Any:
     """New value of a data variable: a checked matrix when it is the inputs of a forest."""
     variable = model.named_vars.get(name)
     if variable is None or not hasattr(variable.tag, _TAG):
@@ -156,23 +159,6 @@ def _encoded(model, name, value):
         )
     cast = new.astype(variable.dtype)
     return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
-
-
-def check_new_data() -> None:
-    """Make `pymc.set_data` encode the inputs of forests, once.
-
-    PyMC masks NaN in data, and a compiled function then fails with an error about array types.
-    """
-    original = pm.Model.set_data
-    if getattr(original, "checks_forests", False):
-        return
-
-    @functools.wraps(original)
-    def set_data(self, name, values, coords=None):
-        return original(self, name, _encoded(self, name, values), coords=coords)
-
-    set_data.checks_forests = True  # type: ignore[attr-defined]
-    pm.Model.set_data = set_data
 
 
 def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None]:
