@@ -15,7 +15,7 @@ import twin
 from scipy import stats
 
 import pymc_trees as pmt
-from pymc_trees.distributions.declaration import make_grid
+from pymc_trees.distributions.grid import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 DRAWS = 4000

@@ -1,7 +1,7 @@
 """Inputs of a forest as model data, with what is known of their columns."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -161,10 +161,21 @@ def encode_for(model: pm.Model, name: str, value: Any) -> Any:
     return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
 
 
-def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None]:
+class TrainingInputs(NamedTuple):
+    """Inputs as they were read when a forest was declared."""
+
+    values: np.ndarray
+    """(n, p) float64, levels as codes."""
+    schema: Schema | None
+    """What is known of the columns."""
+
+
+def training_inputs(X: Any, split_rules=None) -> TrainingInputs:
     """Values that X has now, as a matrix, and what is known of its columns."""
+    if isinstance(X, TrainingInputs):
+        return X
     if not isinstance(X, Variable):
-        return encode_training(X, "X", split_rules)
+        return TrainingInputs(*encode_training(X, "X", split_rules))
     if any(v.owner and isinstance(v.owner.op, RNGConsumerOp) for v in ancestors([X])):
         raise TypeError(
             "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
@@ -177,7 +188,17 @@ def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     usable = values.dtype == np.float64 and values.flags.c_contiguous
-    return values if usable and not np.isnan(values).any() else checked, schema_of(X)
+    usable = usable and not np.isnan(values).any()
+    return TrainingInputs(values if usable else checked, schema_of(X))
+
+
+def register_inputs(name: str, inputs: TrainingInputs) -> tuple[SharedVariable, TrainingInputs]:
+    """Model data variable of inputs, and the inputs as it holds them."""
+    variable = register_data(name, *inputs)
+    held = variable.get_value(borrow=True)
+    if held.dtype != np.float64 or not held.flags.c_contiguous:
+        return variable, training_inputs(variable)
+    return variable, inputs._replace(values=held)
 
 
 def finite_inputs(X: Any) -> np.ndarray:
