@@ -14,6 +14,7 @@ import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import EVERY, MISSING
 from pymc_trees.core.value.text import tree_text
 from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 24
@@ -73,8 +74,8 @@ def sample(model, step=None, draws=12):
 
 def check_draws_of(model, idata, weights=None):
     forest, layout, X = forest_of(model)
-    _, grid, offsets, stamp, kinds = (v.data for v in forest.owner.inputs[2:7])
-    cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
+    known = declared(forest)
+    stamp, kinds, cuts = known.fingerprint, known.kinds, known.cuts
     for value in idata.posterior["mu_forest"].values[0, ::4]:
         value = np.ascontiguousarray(value)
         assert check_value(value, X, layout, float(stamp), cuts, weights, kinds) == []
@@ -206,9 +207,9 @@ def test_ordered_categories_and_bools_are_numbers():
     model = model_of(table)
     X = forest_of(model)[2]
     assert X[:3].tolist() == [[0, 1], [2, MISSING], [1, 0]]
-    assert (forest_of(model)[0].owner.inputs[6].data == 0).all()
+    assert (declared(forest_of(model)[0]).kinds == 0).all()
     other = model_of(table, split_rules={"size": "subset"})
-    assert forest_of(other)[0].owner.inputs[6].data.tolist() == [3, 0]
+    assert declared(forest_of(other)[0]).kinds.tolist() == [3, 0]
 
 
 def test_names_reach_coordinates_and_weights():

@@ -12,6 +12,7 @@ from support.check import check_value
 from support.small_models import FAST, forest_of
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -76,7 +77,7 @@ def test_log_probability_of_draws(m, K, rng):
         lifetime = pm.Gamma("lifetime", 4, 10)
         pmt.Forest("forest", X, m=m, leaf=leaf, tree_prior=pmt.MondrianPrior(lifetime))
     rv, layout, _ = forest_of(model, "forest")
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     assert layout.fields == 1 + max(K, 2)
     logp = model.compile_logp(vars=[rv])
     transform = model.rvs_to_values[lifetime].name
@@ -117,7 +118,7 @@ def test_the_check_sees_wrong_times(rng):
     with pm.Model() as model:
         pmt.Forest("forest", X, m=1, leaf=pmt.NormalLeaf(0, 1), tree_prior=pmt.MondrianPrior(0.6))
     rv, layout, _ = forest_of(model, "forest")
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     for value in pm.draw(rv, 10, random_seed=2):
         if value[0, 0] < 0 or value[1, 0] < 0:
             continue
@@ -158,7 +159,7 @@ def test_samplers_prediction_and_files(step, rng, tmp_path):
                 saved, var_names=["mu"], predictions=True, progressbar=False, random_seed=1
             )
     rv, layout, _ = forest_of(model)
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     found = pred.predictions["mu"].values[0]
     shapes = set()
     for value, at_new, at_X in zip(

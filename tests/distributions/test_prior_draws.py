@@ -15,7 +15,7 @@ from support import oracle as o
 from support import twin
 
 import pymc_trees as pmt
-from pymc_trees.distributions.declaration import make_grid
+from pymc_trees.distributions.grid import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 DRAWS = 4000

@@ -174,8 +174,8 @@ def test_units_of_the_features_do_not_matter(rng, forest):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_estimators": 0}, "n_estimators must be an integer of at least 1"),
-        ({"min_samples_split": 1}, "min_samples_split must be an integer of at least 2"),
+        ({"n_estimators": 0}, "n_estimators=0: must be a whole number of at least 1"),
+        ({"min_samples_split": 1}, "min_samples_split=1: must be a whole number of at least 2"),
         ({"min_samples_split": 2.5}, "min_samples_split"),
         ({"lifetime": -1.0}, "lifetime must be a number above 0"),
         ({"lifetime": np.nan}, "lifetime"),

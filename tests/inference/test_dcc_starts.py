@@ -8,8 +8,9 @@ from support.soft_quadrature import log_evidence
 from pymc_trees.core.soft.evidence import estimate_evidence
 from pymc_trees.core.soft.neighbours import nogs
 from pymc_trees.inference.dcc import starts
-from pymc_trees.inference.dcc.dcc import DCC, Settings
+from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.settings import Settings
 from pymc_trees.inference.dcc.starts import neighbour_start, plan_starts
 
 

@@ -7,8 +7,9 @@ from scipy import special, stats
 from support.soft_models import leaf_shares, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
-from pymc_trees.inference.dcc.dcc import DCC, Settings, Topology
+from pymc_trees.inference.dcc.dcc import DCC, Topology
 from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.settings import Settings
 
 H = 0.05
 DRAWS = 150
