@@ -206,6 +206,7 @@ def test_a_full_active_set_does_not_end_a_run(run):
 
 
 @pytest.mark.full
+@pytest.mark.full
 def test_chains_in_other_processes_are_the_same(run):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
     posterior = posterior_of(run[0])
