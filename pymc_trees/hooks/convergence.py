@@ -16,6 +16,7 @@ import pymc.sampling.mcmc
 import xarray as xr
 from pymc.stats.convergence import SamplerWarning, WarningType
 
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import CHECKSUM, sizes
@@ -31,6 +32,7 @@ def function_values(forest, draws: np.ndarray) -> np.ndarray:
     X, _, _, fingerprint = (v.data for v in forest.owner.inputs[2:6])
     n = layout.n_rows
     chosen = np.unique(np.linspace(0, n - 1, min(ROWS, n)).astype(int))
+    leaf = ConstantLeaf(layout.n_values)
     out = np.empty((*draws.shape[:2], len(chosen) * layout.n_values))
     for chain, draw in np.ndindex(*draws.shape[:2]):
         value = np.ascontiguousarray(draws[chain, draw])
@@ -39,7 +41,7 @@ def function_values(forest, draws: np.ndarray) -> np.ndarray:
             flat = value[layout.max_nodes :].reshape(-1)
             fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
         else:
-            fit = evaluate(value, X[chosen], X, sizes(layout), float(fingerprint))
+            fit = evaluate(value, X[chosen], X, leaf, sizes(layout), float(fingerprint))
         out[chain, draw] = fit.reshape(-1)
     return out
 

@@ -7,11 +7,11 @@ import numpy as np
 from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
-from pymc_trees.core.histograms.contract import n_planes
+from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.samplers.particle_gibbs.surrogate_sweep import surrogate_sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
@@ -61,31 +61,14 @@ class TreeRedraw:
         particles, or None when the forest outgrew its pool.
         """
         arrays, m = self.arrays[forest.name], forest.layout.m
-        sweep, leaves = particle_sweep, [problem.leaf]
-        if arrays.surrogate is not None:
-            sweep, leaves = surrogate_sweep, [problem.leaf, arrays.surrogate]
-        look = arrays.look_ahead(leaves[-1])
+        look = arrays.look_ahead(arrays.surrogate or problem.leaf)
+        spare = forest.work.spare
+        growth = Growth(arrays.particles, arrays.bins, look, self.proposal, spare)
         n_updated = int(np.ceil(self.batch[0 if tuning else 1] * m))
-        first = 0 if n_updated == m else int(rng.integers(m))
+        batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
-        redraw = partial(
-            sweep,
-            rng,
-            problem.trees,
-            problem.design,
-            arrays.bins,
-            problem.prior,
-            *leaves,
-            self.proposal,
-            self.scheme,
-            arrays.particles,
-            look,
-            forest.work,
-            first,
-            n_updated,
-            tuning,
-            outcome,
-        )
+        given = (growth, self.scheme, forest.work, batch, outcome)
+        redraw = partial(particle_sweep, rng, problem, arrays.surrogate, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, arrays.particles.cease) if long else redraw()
         if not fits:
@@ -109,7 +92,7 @@ class RedrawArrays:
 
     def look_ahead(self, leaf):
         """Arrays of the optimal proposal under a leaf model."""
-        if self._look is None or self._look.tables.cells.shape[1] != n_planes(leaf):
+        if self._look is None or self._look.histograms.sums.shape[1] != histogram_layout(leaf)[0]:
             n_particles, room = self.particles.column.shape
             columns = min(1.0, COLUMNS / self.bins.codes.shape[1])
             self._look = make_look_ahead(leaf, self.bins, n_particles, room, columns)

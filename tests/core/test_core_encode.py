@@ -10,6 +10,7 @@ from support.naive.laws import EVERY, MIXED
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.encode import decode, encode, fit_of
@@ -54,14 +55,15 @@ class Bench:
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees
         fit = np.empty((self.n, self.k))
-        fit_of(trees, fit)
+        fit_of(self.setup.leaf, trees, fit)
         nodes = self.setup.work.nodes
-        return encode(trees, self.setup.design, self.sizes, STAMP, fit, nodes)
+        prior = self.setup.prior
+        return encode(trees, self.setup.design, prior, self.sizes, STAMP, fit, nodes)
 
     def decode(self, value):
         work = self.setup.work
         trees = make_trees(self.m, self.max_nodes, self.k, self.n)
-        args = (self.setup.design, self.weights, self.sizes, trees, work.rows, work.spare)
+        args = (self.setup.design, self.setup.prior, self.sizes, trees, work.rows, work.spare)
         return trees if decode(value, *args) else None
 
     def roots(self):
@@ -219,7 +221,7 @@ def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, cache_fit, rn
         new[2 * i, int(row[0])] = row[1]
         new[2 * i + 1, int(row[0])] = np.nextafter(row[1], np.inf)
     for inputs in (new, X.copy(), X):
-        out = evaluate(value, inputs, X, bench.sizes, STAMP)
+        out = evaluate(value, inputs, X, ConstantLeaf(bench.k), bench.sizes, STAMP)
         exact = np.zeros_like(out)
         roots = [in_units_of_x(root, bench) for root in bench.roots()]
         for i, x in enumerate(inputs):
@@ -248,7 +250,7 @@ def test_what_is_not_a_forest_evaluates_to_nan_and_has_no_probability(rng):
         (np.zeros_like(value), STAMP),
         (value, STAMP + 1),
     ):
-        assert np.isnan(evaluate(broken, X, X, bench.sizes, stamp)).all()
+        assert np.isnan(evaluate(broken, X, X, ConstantLeaf(bench.k), bench.sizes, stamp)).all()
         assert summarise(broken, bench.sizes, stamp)[3] == -np.inf
 
 
@@ -256,8 +258,8 @@ def test_evaluate_refuses_inputs_it_cannot_use(rng):
     bench = Bench("two_columns")
     value, X = bench.encode(), bench.problem.X
     with pytest.raises(ValueError, match="columns"):
-        evaluate(value, X[:, :1].copy(), X, bench.sizes, STAMP)
+        evaluate(value, X[:, :1].copy(), X, ConstantLeaf(bench.k), bench.sizes, STAMP)
     holes = X + 0.5
     holes[1, 1] = np.inf
     with pytest.raises(ValueError, match="infinite"):
-        evaluate(value, holes, X, bench.sizes, STAMP)
+        evaluate(value, holes, X, ConstantLeaf(bench.k), bench.sizes, STAMP)

@@ -192,7 +192,7 @@ def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rn
     for _ in range(20):
         for _ in range(1000):
             assert sweep(rng, setup.problem, CGM, setup.work, counters)
-        fit_of(setup.trees, fit)
+        fit_of(setup.leaf, setup.trees, fit)
         assert np.abs(problem.y - setup.leaf.r - fit[:, 0]).max() < 1e-9
     sigma = np.broadcast_to(problem.sigma, problem.n)
     exact = stats.norm(fit[:, 0], sigma).logpdf(problem.y).sum()

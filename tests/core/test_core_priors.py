@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import available_weight, choose_move
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop, make_prior
 from pymc_trees.core.random import accepts, pick
-from pymc_trees.core.value.encode import log_column_probability
 
 DRAWS = 20_000
 # Column 0 constant in the first four rows, column 2 constant everywhere.

@@ -21,7 +21,7 @@ def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
             if not sweep(rng, setup.problem, CGM, setup.work, counters):
                 break
             fit = np.empty((problem.n, 1))
-            fit_of(setup.trees, fit)
+            fit_of(setup.leaf, setup.trees, fit)
             assert np.abs(problem.y - setup.leaf.r - fit[:, 0]).max() < 1e-9
         else:
             pytest.fail("the pool was never full")

@@ -13,6 +13,7 @@ from support.tiers import tiers
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
@@ -63,9 +64,9 @@ class Chain:
             assert sweep(rng, problem, moves, self.work, counts)
         self.counts = counts
         fit = np.empty((n, 1))
-        fit_of(self.trees, fit)
+        fit_of(ConstantLeaf(1), self.trees, fit)
         self.value = encode(
-            self.trees, self.design, sizes(self.layout), STAMP, fit, self.work.nodes
+            self.trees, self.design, prior, sizes(self.layout), STAMP, fit, self.work.nodes
         )
 
     @property

@@ -25,6 +25,7 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
+from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
@@ -35,7 +36,6 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
-from pymc_trees.core.value.encode import log_column_probability
 
 Z = 5.5
 BASE = 16  # a node's rule is one digit: 0 for a leaf, else 1 + 7 column + cut

@@ -32,7 +32,7 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
 BATCHES = 60
@@ -68,17 +68,14 @@ def run_moves(rng, trees, design, prior, leaf, work, moves, draws, codes, depths
 
 
 @njit(cache=True)
-def run_whole_trees(
-    rng, trees, design, prior, leaf, work, bins, proposal, scheme, particles, look, draws, codes,
-    depths, roots, times,
-):  # fmt: skip
+def run_whole_trees(rng, setup, growth, scheme, draws, records):
     """The same by particle Gibbs."""
-    outcome = np.zeros(2)
+    trees, design, prior, leaf, work = setup
+    problem = Problem(trees, design, prior, leaf)
+    codes, depths, roots, times = records
+    batch, outcome = Batch(0, 1, False), np.zeros(2)
     for s in range(draws):
-        if not particle_sweep(
-            rng, trees, design, bins, prior, leaf, proposal, scheme, particles, look, work, 0, 1,
-            False, outcome,
-        ):  # fmt: skip
+        if not particle_sweep(rng, problem, None, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]
@@ -164,7 +161,7 @@ def test_particles_find_the_exact_law(name, particles, proposal, scheme):
     tools = make_tools(setup, particles, proposal, scheme, 0.5 if name == "repeats" else 1.0)
     rng = np.random.default_rng(zlib.crc32(f"{name} {particles} {proposal}".encode()))
     records = room(draws)
-    run_whole_trees(rng, *setup, *tools, draws, *records)
+    run_whole_trees(rng, setup, *tools[:2], draws, records)
     check(exact(name), PROBLEMS[name].n, *records)
 
 

@@ -28,7 +28,13 @@ from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import DONE, UNFINISHED, make_stages, top_down_smc
+from pymc_trees.core.samplers.smc.top_down import (
+    DONE,
+    UNFINISHED,
+    Schedule,
+    make_stages,
+    top_down_smc,
+)
 
 RUNS, PARTICLES, Z = 3_000, 5, 6.0
 SETTINGS = list(itertools.product(PROPOSALS, EXPANSIONS, SCHEMES))
@@ -37,49 +43,15 @@ NAMES = ("gaps", "deep", "grid", "three_columns", "repeats", "binary_constant", 
 
 
 @njit(cache=True)
-def run_many(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    bins,
-    proposal,
-    expansion,
-    scheme,
-    threshold,
-    particles,
-    look,
-    root_stats,
-    spare,
-    stages,
-    log_z,
-    weights,
-    codes,
-    n_resampled,
-):
+def run_many(rng, problem, growth, schedule, root_stats, stages, records):
     """Evidence of each run, and weight and partition of each particle."""
-    n = spare.size
+    log_z, weights, codes, n_resampled = records
+    particles, n = growth.particles, growth.buffer.size
     labels = np.empty(n, dtype=np.int64)
     for run in range(log_z.size):
         stages.resampled[:] = False
         status, n_stages, log_z[run] = top_down_smc(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            proposal,
-            expansion,
-            scheme,
-            threshold,
-            particles,
-            look,
-            root_stats,
-            spare,
-            stages,
-            weights[run],
+            rng, problem, growth, schedule, root_stats, stages, weights[run]
         )
         if status != DONE:
             return status
@@ -110,26 +82,15 @@ def run(
     weights, codes = np.empty((RUNS, PARTICLES)), np.empty((RUNS, PARTICLES), dtype=np.int64)
     resampled = np.zeros(1, dtype=np.int64)
     key = f"{name} {leaf} {proposal} {expansion} {scheme} {threshold} {n_bins}"
+    schedule = Schedule(EXPANSIONS.index(expansion), SCHEMES.index(scheme), threshold)
     status = run_many(
         np.random.default_rng(zlib.crc32(key.encode())),
-        setup.trees,
-        setup.design,
-        setup.prior,
-        setup.leaf,
-        tools.bins,
-        tools.proposal,
-        EXPANSIONS.index(expansion),
-        SCHEMES.index(scheme),
-        threshold,
-        tools.particles,
-        tools.look,
+        setup.problem,
+        tools.growth,
+        schedule,
         root_stats,
-        setup.work.spare,
         make_stages(max_stages),
-        log_z,
-        weights,
-        codes,
-        resampled,
+        (log_z, weights, codes, resampled),
     )
     return status, log_z + log_constant(setup.leaf), weights, codes, resampled[0]
 

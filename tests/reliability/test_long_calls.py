@@ -16,7 +16,7 @@ from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.estimators import forest as estimators
 from pymc_trees.estimators import grown, threads
 from pymc_trees.step_methods import local_moves, tree_redraw
@@ -77,9 +77,8 @@ def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     assert not counters.any()
     tools = make_tools(setup, 4, "prior", "multinomial")
     tools.particles.cease[0] = True
-    given = (setup.trees, setup.design, tools.bins, setup.prior, setup.leaf)
-    chosen = (tools.proposal, tools.scheme, tools.particles, tools.look)
-    assert not particle_sweep(rng, *given, *chosen, setup.work, 0, 3, False, np.zeros(2))
+    given = (None, tools.growth, tools.scheme, setup.work, Batch(0, 3, False), np.zeros(2))
+    assert not particle_sweep(rng, setup.problem, *given)
     assert (setup.trees.column[setup.trees.roots] < 0).all()
 
 

@@ -7,6 +7,7 @@ from support import twin
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes
 
@@ -45,7 +46,7 @@ def test_every_row_goes_one_way(X, n_cuts, seed):
     fitted = value[op.layout.max_nodes :].reshape(-1)
     fitted = fitted[sizes(op.layout).fit_start :][: len(X)]
     rows = np.ascontiguousarray(np.vstack([X_train[::-1], X_train[:1]]))
-    walked = evaluate(value, rows, X_train, sizes(op.layout), stamp)[:, 0]
+    walked = evaluate(value, rows, X_train, ConstantLeaf(1), sizes(op.layout), stamp)[:, 0]
     by_hand = twin.f(twin.read_trees(value, op.layout), rows, True)[:, 0]
     np.testing.assert_allclose(walked, by_hand, atol=1e-12)
     np.testing.assert_allclose(walked[:-1][::-1], fitted, atol=1e-12)

@@ -17,8 +17,8 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.surrogate_sweep import surrogate_sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
@@ -189,11 +189,13 @@ def run_chain(seed, setup, moves, draws, keep_fits=False):
 class Tools(NamedTuple):
     """What particle Gibbs takes beside a `Setup`."""
 
-    bins: tuple
-    proposal: int
+    growth: Growth
     scheme: int
-    particles: tuple
-    look: tuple
+    surrogate: tuple | None
+
+    @property
+    def particles(self):
+        return self.growth.particles
 
 
 def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=None):
@@ -202,13 +204,14 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
     n_stats = setup.work.stats.shape[1]
     tabled = setup.leaf if guide is None else guide
     bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
-    return Tools(
-        bins,
-        PROPOSALS.index(proposal),
-        SCHEMES.index(scheme),
+    growth = Growth(
         make_particles(particles, 2 * n - 1, n, n_stats),
+        bins,
         make_look_ahead(tabled, bins, particles, 2 * n - 1, share),
+        PROPOSALS.index(proposal),
+        setup.work.spare,
     )
+    return Tools(growth, SCHEMES.index(scheme), guide)
 
 
 def with_float_cells(setup):
@@ -217,45 +220,14 @@ def with_float_cells(setup):
 
 
 @njit(cache=True)
-def run_particle_sweeps(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    work,
-    bins,
-    proposal,
-    scheme,
-    particles,
-    look,
-    draws,
-    codes,
-    depths,
-    roots,
-    fits,
-    outcome,
-):
+def run_particle_sweeps(rng, setup, growth, scheme, surrogate, draws, records, outcome):
     """As `run_sweeps`, by particle Gibbs."""
-    m = trees.roots.size
+    trees, design, prior, leaf, work = setup
+    problem = Problem(trees, design, prior, leaf)
+    codes, depths, roots, fits = records
+    batch = Batch(0, trees.roots.size, False)
     for s in range(draws):
-        if not particle_sweep(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            proposal,
-            scheme,
-            particles,
-            look,
-            work,
-            0,
-            m,
-            False,
-            outcome,
-        ):
+        if not particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
 
@@ -267,64 +239,13 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
-    run_particle_sweeps(rng, *setup, *tools, draws, codes, depths, roots, fits, outcome)
+    run_particle_sweeps(rng, setup, *tools, draws, (codes, depths, roots, fits), outcome)
     return Chain(codes, depths, roots, fits, draws * m, outcome)
-
-
-@njit(cache=True)
-def run_guided_sweeps(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    work,
-    guide,
-    bins,
-    proposal,
-    scheme,
-    particles,
-    look,
-    draws,
-    codes,
-    depths,
-    roots,
-    fits,
-    outcome,
-):
-    """As `run_particle_sweeps`, where leaf values do not integrate out."""
-    m = trees.roots.size
-    for s in range(draws):
-        if not surrogate_sweep(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            guide,
-            proposal,
-            scheme,
-            particles,
-            look,
-            work,
-            0,
-            m,
-            False,
-            outcome,
-        ):
-            raise ValueError("full")
-        record(trees, work.nodes, s, codes, depths, roots, fits)
 
 
 def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_bins=100):
     """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
-    m, n = setup.trees.leaf_of.shape
+    n = setup.trees.leaf_of.shape[1]
     guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
     tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
-    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
-    fits = np.empty((draws, n, setup.trees.values.shape[1]))
-    outcome = np.zeros(2)
-    rng = np.random.default_rng(seed)
-    run_guided_sweeps(rng, *setup, guide, *tools, draws, codes, depths, roots, fits, outcome)
-    return Chain(codes, depths, roots, fits, draws * m, outcome)
+    return run_particles(seed, setup, tools, draws, keep_fits=True)

@@ -12,6 +12,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import pymc_trees as pmt
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.evaluate import evaluate
@@ -59,8 +60,9 @@ def read(data):
 def predict(data, forest, values):
     """Sum over encoded trees of the class probabilities of the test rows."""
     total = np.zeros((len(data.X_test), data.n_classes))
+    leaf = ConstantLeaf(data.n_classes)
     for value in values:
-        total += evaluate(value, data.X_test, data.X, forest.sizes, forest.fingerprint)
+        total += evaluate(value, data.X_test, data.X, leaf, forest.sizes, forest.fingerprint)
     return total
 
 

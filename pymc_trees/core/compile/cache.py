@@ -78,7 +78,12 @@ class KernelFile(IndexDataCacheFile):
         return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
 
     def _load_index(self):
-        return super()._load_index() if _is_whole(self._index_path) else {}
+        if not _is_whole(self._index_path):
+            return {}
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):  # code for a type of another script
+            return {}
 
     def _load_data(self, name):
         return super()._load_data(name) if _is_whole(self._data_path(name)) else None

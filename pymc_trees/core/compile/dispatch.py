@@ -53,10 +53,22 @@ def kernel_of(kind: type, name: str) -> Callable:
         raise TypeError(f"{kind.__name__} does not answer {name}.") from None
 
 
-def generic(argument: str) -> Callable[[Callable], Callable]:
+def generic(
+    argument: str, *, default: Callable | None = None, inlined: bool = False
+) -> Callable[[Callable], Callable]:
     """Make a function, whose body is its docstring, generic in the type of an argument.
 
     The arguments of a call are given by position.
+
+    Parameters
+    ----------
+    argument : str
+        Its name.
+    default : kernel, optional
+        Implementation for types that give none.
+    inlined : bool
+        Whether LLVM is to inline it wherever it is called: a call hands over every array of a
+        forest.
     """
 
     def decorate(described):
@@ -65,14 +77,16 @@ def generic(argument: str) -> Callable[[Callable], Callable]:
 
         @functools.wraps(described)
         def call(*arguments):
-            return kernel_of(type(arguments[place]), name)(*arguments)
+            kind = type(arguments[place])
+            kernel = _KERNELS.get(kind, {}).get(name) or default or kernel_of(kind, name)
+            return kernel(*arguments)
 
         # The Python function, since calling the compiled one would count references to every array
-        # of its arguments once more. Never inlined: numba 0.68 loses assignments around an inlined
-        # overload (tests/laws/test_detailed_balance.py).
-        @overload(call, strict=False)
+        # of its arguments once more. numba itself never inlines it: numba 0.68 loses assignments
+        # around an inlined overload (tests/laws/test_detailed_balance.py).
+        @overload(call, strict=False, jit_options={"forceinline": True} if inlined else {})
         def _implementation(*arguments):
-            kernel = _KERNELS.get(_class_of(arguments[place]), {}).get(name)
+            kernel = _KERNELS.get(_class_of(arguments[place]), {}).get(name) or default
             return getattr(kernel, "py_func", kernel)
 
         return call

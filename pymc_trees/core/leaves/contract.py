@@ -1,6 +1,7 @@
 """What every leaf model answers, dispatched on the type of its NamedTuple.
 
-Where leaf values integrate out, statistics are sums over rows. A model whose values do not
+Where leaf values integrate out, statistics are sums over rows; for a single tree all else follows
+from what one row adds (`sums`). A model whose values do not
 integrate out (`nonconjugate`) keeps drawn values among its statistics, and answers
 ``log_marginal`` with the log weight of the draw.
 """
@@ -15,6 +16,21 @@ from pymc_trees.core.compile.dispatch import generic, registrar
 @generic("leaf")
 def n_stats(leaf):
     """Entries of a leaf's sufficient statistics."""
+
+
+@generic("leaf")
+def leaf_output(leaf, values, row):
+    """Outputs of a leaf at a row."""
+
+
+@generic("leaf")
+def add_row(leaf, i, stats):
+    """Add what a row adds to the statistics."""
+
+
+@generic("leaf")
+def log_row(leaf, i, output):
+    """Log likelihood of a row given the outputs of its leaf."""
 
 
 @generic("leaf")
@@ -63,6 +79,12 @@ def log_constant(leaf):
 
 
 @njit(cache=True)
+def _constant(leaf, values, row):
+    """`leaf_output` of a leaf whose values are its outputs at every row."""
+    return values
+
+
+@njit(cache=True)
 def _add_statistics(leaf, leaf_of, left, right, stats, out):
     """`join_sides` of sums over rows."""
     for d in range(stats.shape[1]):
@@ -88,10 +110,19 @@ class LeafKernels(NamedTuple):
 
     n_stats: Callable
     """``(leaf)``: entries of a leaf's sufficient statistics."""
+    leaf_output: Callable = _constant
+    """``(leaf, values, row)``: the K outputs at a row of a leaf with these values, to be read by
+    index; the values themselves unless given. ``row`` counts the rows that the leaf model holds:
+    the training rows, or those at which a forest is evaluated."""
     next_tree: Callable | None = None
     """``(leaf, trees, old, new, nodes, n_nodes, stats)``: end tree ``old`` (-1: none) and begin
     tree ``new`` (-1: none) of a sum of trees: move the working residual, and write the statistics
     of the leaves of ``new`` among ``nodes[:n_nodes]``."""
+    add_row: Callable | None = None
+    """``(leaf, i, stats)``: add what row i adds to the statistics, where they are sums; nothing
+    when the leaf has no data."""
+    log_row: Callable | None = None
+    """``(leaf, i, output)``: log p(row i) given the outputs of its leaf; 0 without data."""
     add_rows: Callable | None = None
     """``(leaf, rows, start, stop, out)``: write the statistics of ``rows[start:stop]``."""
     add_sides: Callable | None = None

@@ -9,7 +9,9 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.moves.contract import INLINED, is_available, propose
+from pymc_trees.core.moves.contract import is_available, propose
+
+INLINED = {"forceinline": True}
 
 
 def available_bits(moves, census):

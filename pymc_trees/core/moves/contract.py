@@ -23,11 +23,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-INLINED = {"forceinline": True}
-"""Options of a dispatcher in the sweep: a call would hand over every array of the forest."""
+from pymc_trees.core.compile import dispatch
+from pymc_trees.core.compile.dispatch import generic
 
 FULL = -1
 """Outcome of a move that was accepted but found no room in the pool."""
@@ -36,16 +34,10 @@ FULL = -1
 class MoveKernels(NamedTuple):
     """What the file of a move registers."""
 
-    name: str
-    """Key of its weight and end of its statistic's name."""
-    move: type
-    """NamedTuple type that can be made without arguments."""
     is_available: Callable
     """Kernel, see the module."""
     propose: Callable
     """Kernel, see the module."""
-    trees_opened: int = 1
-    """Trees taken out of the sum of trees while it is tried; a sweep opens one."""
 
 
 class WeightedMoves(NamedTuple):
@@ -57,52 +49,48 @@ class WeightedMoves(NamedTuple):
     """(K,) float64: their weights; those a tree does not allow leave theirs to the others."""
 
 
-_MOVES: dict[type, MoveKernels] = {}
+_NAMES: dict[type, str] = {}
 
 
-def register(name: str, move: type, **kernels: Any) -> None:
-    """Make a move known under a name; see `MoveKernels`."""
-    given = MoveKernels(name, move, **kernels)
-    if given.trees_opened != 1:
+def register(name: str, move: type, *, trees_opened: int = 1, **kernels: Callable) -> None:
+    """Make a move known.
+
+    Parameters
+    ----------
+    name : str
+        Key of its weight and end of its statistic's name.
+    move : type
+        NamedTuple type that can be made without arguments.
+    trees_opened : int
+        Trees taken out of the sum of trees while it is tried; a sweep opens one.
+    **kernels
+        `MoveKernels`.
+    """
+    if trees_opened != 1:
         raise NotImplementedError(
-            f"{name}: opens {given.trees_opened} trees, but a sweep opens one at a time."
+            f"{name}: opens {trees_opened} trees, but a sweep opens one at a time."
         )
-    if any(other.name == name and other.move is not move for other in _MOVES.values()):
+    if any(other == name and kind is not move for kind, other in _NAMES.items()):
         raise ValueError(f"{name}: another move has this name.")
-    _MOVES[move] = given
+    _NAMES[move] = name
+    dispatch.registrar(MoveKernels)(move, **kernels)
 
 
 def registered() -> dict[str, type]:
     """Types of all moves by name."""
-    return {kernels.name: move for move, kernels in _MOVES.items()}
+    return {name: move for move, name in _NAMES.items()}
 
 
 def name_of(move) -> str:
     """Name of a move."""
-    return _MOVES[type(move)].name
+    return _NAMES[type(move)]
 
 
+@generic("move", inlined=True)
 def is_available(move, census):
     """Whether a tree allows a move."""
-    return _MOVES[type(move)].is_available(move, census)
 
 
+@generic("move", inlined=True)
 def propose(move, rng, problem, tree, moves, census, work):
     """Propose a move, accept it or not."""
-    return _MOVES[type(move)].propose(move, rng, problem, tree, moves, census, work)
-
-
-def _kernel(move, name):
-    if isinstance(move, types.BaseNamedTuple) and move.instance_class in _MOVES:
-        return getattr(_MOVES[move.instance_class], name).py_func
-    return None
-
-
-@overload(is_available, jit_options=INLINED)
-def _is_available(move, census):
-    return _kernel(move, "is_available")
-
-
-@overload(propose, jit_options=INLINED)
-def _propose(move, rng, problem, tree, moves, census, work):
-    return _kernel(move, "propose")

@@ -77,12 +77,22 @@ def column_weight(prior, column, extent):
 
 
 @generic("prior")
+def is_time(prior, place, time):
+    """Whether a split may have a time."""
+
+
+@generic("prior")
+def add_time_terms(prior, trees, nodes, terms):
+    """Add what the times of all trees say under any settings."""
+
+
+@generic("prior")
 def renew_times(rng, prior, trees, nodes):
     """New times of all trees."""
 
 
 class PriorKernels(NamedTuple):
-    """Kernels of a tree prior."""
+    """Kernels of a tree prior, a NamedTuple with a field ``weights``, (p,): 0 excludes a column."""
 
     survey: Callable
     """``(prior, design, rows, start, stop)``: whether ``rows[start:stop]`` are all alike, and the
@@ -107,6 +117,11 @@ class PriorKernels(NamedTuple):
     column, where cuts have a given log density."""
     column_weight: Callable
     """``(prior, column, extent)``: the same up to a factor, for proposals."""
+    is_time: Callable
+    """``(prior, place, time)``: whether a split may have that time, whatever the settings."""
+    add_time_terms: Callable
+    """``(prior, trees, nodes, terms)``: add to ``terms``, (3,) of zeros, what the times of all
+    trees say of the prior with any settings (`core.value.fields`); ``nodes`` is overwritten."""
     renew_times: Callable
     """``(rng, prior, trees, nodes)``: times of all trees from their conditional given all else;
     ``nodes``, (max_nodes,), is overwritten."""

@@ -18,6 +18,7 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
     log_prior,
     log_proposal,
 )
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
 class JointData(NamedTuple):
@@ -150,16 +151,11 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     offset, values = leaf.offset, trees.values
     n, n_values = offset.shape
     if old >= 0:
-        leaf_of = trees.leaf_of[old]
-        for i in range(n):
-            for k in range(n_values):
-                offset[i, k] += values[leaf_of[i], k]
+        add_outputs(leaf, values, trees.leaf_of[old], offset)
     if new < 0:
         return
     leaf_of = trees.leaf_of[new]
-    for i in range(n):
-        for k in range(n_values):
-            offset[i, k] -= values[leaf_of[i], k]
+    subtract_outputs(leaf, values, leaf_of, offset)
     number = np.empty(trees.column.size, dtype=np.int32)
     present = label_leaves(leaf, trees.column, trees.values, leaf_of, nodes, n_nodes, number)
     fit = fit_tree(leaf, present.size // n_values)

@@ -2,7 +2,8 @@
 
 A surrogate is a `NormalData`: Gaussian rows of their own precision, near the likelihood given the
 other trees. Particles grow under the surrogate, and their leaf values and weights are then put
-right (`samplers.surrogate_sweep`). Both models keep the log weight of the present value of a leaf,
+right (`samplers.particle_gibbs.surrogate`). Both models keep the log weight of the present value
+of a leaf,
 
     log p(rows | mu) + log p(mu) - log q(mu | rows),
 
