@@ -103,6 +103,7 @@ print(repr(out.predictions["mu"].values.tolist()))
 """
 
 
+@pytest.mark.full
 def test_saved_draws_predict_in_a_new_process(model, tmp_path):
     idata = draws_of(model, trees(model, 3))
     _, X, _ = regression(p=2)

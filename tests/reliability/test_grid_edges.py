@@ -30,6 +30,7 @@ def tiny_problem(x, cuts):
     return Problem(np.reshape(x, (-1, 1)), y, labels, {"alpha": 0.8, "beta": 0.7, "cuts": cuts})
 
 
+@pytest.mark.full
 def test_exact_posterior_of_adjacent_floats():
     """That of the ranks 0 .. 4, whose cuts are all alike too, listed by the oracle."""
     x = 1.0 + EPS * np.arange(5.0)
