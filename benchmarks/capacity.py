@@ -18,6 +18,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
+from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
 STEPS = {
     "Hybrid": pmt.Hybrid,
@@ -96,7 +97,8 @@ def watch(
     nodes, used = [], []
     start = perf_counter()
     while len(nodes) < steps and perf_counter() - start < seconds:
-        whole = getattr(sampler, "whole_trees", {}).get(forest.name)
+        found = [part.arrays for part in sampler.parts if isinstance(part, TreeRedraw)]
+        whole = found[0][forest.name] if found else None
         if whole is not None:
             whole.particles.column[:] = -9
         point, stats = sampler.step(point)

@@ -1,44 +1,67 @@
-"""Set before anything is imported: empty compile caches. And the fixtures all tests share."""
+"""Set before anything is imported: where compiled code is kept. And fixtures for all tests."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import shutil
 import signal
-import tempfile
+import time
 import zlib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-# An edited callee leaves its callers' compiled code stale, in numba's cache and in PyTensor's, so
-# a test session starts with empty ones. Both libraries read these variables when they are first
-# imported. The workers of pytest-xdist inherit them and share one cache: what one compiled the
-# other loads. A variable that is already set (as .ci/run does) is respected.
-_made_here: list[Path] = []
+ROOT = Path(__file__).parents[1]
+# Compiled code of the checkout's sources, out of git's sight; a folder may be deleted at any time.
+KEPT = ROOT / ".pytest_cache" / "kernels"
+DAY = 24 * 3600.0
 
 
-def _use_empty_caches() -> None:
+def _digest() -> str:
+    """Name of all that compiled code depends on: kernels, those of the tests too, and compilers."""
+    digest = hashlib.sha256(platform.processor().encode())
+    for name in ("numba", "numpy", "pytensor"):
+        digest.update(version(name).encode())
+    core = [path.read_bytes() for path in sorted((ROOT / "pymc_trees/core").rglob("*.py"))]
+    support = [path.read_bytes() for path in sorted((ROOT / "tests/support").rglob("*.py"))]
+    for content in [*core, *(content for content in support if b"njit" in content)]:
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def _keep_compiled_code() -> None:
+    """Name the caches of numba and PyTensor, unless the environment does (as .ci/versions).
+
+    Both libraries read these variables when they are first imported; workers of pytest-xdist and
+    other processes inherit them, so that what one compiled the others load.
+    """
+    here = KEPT / _digest()
     if "NUMBA_CACHE_DIR" not in os.environ:
-        _made_here.append(Path(tempfile.mkdtemp(prefix="numba-")))
-        os.environ["NUMBA_CACHE_DIR"] = str(_made_here[-1])
+        os.environ["NUMBA_CACHE_DIR"] = str(here / "numba")
     flags = os.environ.get("PYTENSOR_FLAGS", "")
     if "compiledir" not in flags:
-        _made_here.append(Path(tempfile.mkdtemp(prefix="pytensor-")))
-        flags = f"{flags},base_compiledir={_made_here[-1]}".lstrip(",")
-        os.environ["PYTENSOR_FLAGS"] = flags
+        os.environ["PYTENSOR_FLAGS"] = f"{flags},base_compiledir={here / 'pytensor'}".lstrip(",")
+    here.mkdir(parents=True, exist_ok=True)
+    os.utime(here)
+    for other in KEPT.iterdir():  # another run may be at work in one that is not old
+        if time.time() - other.stat().st_mtime > DAY:
+            shutil.rmtree(other, ignore_errors=True)
 
 
-_use_empty_caches()
+_keep_compiled_code()
 
 # A process started in the background ignores interrupts; those of the tests are to be answered.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the caches; only the process that made them has any in its list."""
-    for path in _made_here:
-        shutil.rmtree(path, ignore_errors=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the examples of docstrings to the rest: they sample and draw with full compilation."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("full")
 
 
 @pytest.fixture

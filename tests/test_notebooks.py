@@ -41,7 +41,7 @@ def test_notebook_is_stored_as_executed_from_top_to_bottom(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-@pytest.mark.slow
+@pytest.mark.full
 # The notebook client and its kernel bring their own warnings, from threads and sockets.
 @pytest.mark.filterwarnings("default")
 def test_notebook_runs(path, monkeypatch):

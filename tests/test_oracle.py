@@ -4,10 +4,10 @@ import math
 from collections import Counter
 
 import numpy as np
-import oracle as o
 import pytest
 from scipy import stats
 from scipy.integrate import dblquad, quad
+from support import oracle as o
 
 PROBLEMS = o.datasets()
 LEAVES = ("normal", "normal_gamma", "dirichlet")

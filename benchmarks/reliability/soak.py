@@ -98,7 +98,7 @@ def sweeps(rng):
             point, _ = step.step(point)
     with model:
         pm.set_data({"X": rng.random((50, P))})
-        predict(point)
+        predict({"mu_forest": point["mu_forest"]})
         pm.set_data({"X": X})
 
 
@@ -154,9 +154,7 @@ def main():
     """Run rounds, print the table and the slope."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument(
-        "--only", nargs="+", choices=KINDS, default=["bart", "mondrian", "tree_smc"]
-    )
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=["sweeps", "mondrian"])
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")

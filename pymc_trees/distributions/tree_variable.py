@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.soft import encode as soft
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.evaluate import evaluate
@@ -96,7 +97,8 @@ class ForestVariable(TreeVariable):
                 flat = value[layout.max_nodes :].reshape(-1)
                 fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
             else:
-                fit = evaluate(value, X[chosen], X, sizes(layout), self.fingerprint)
+                leaf = ConstantLeaf(layout.n_values)
+                fit = evaluate(value, X[chosen], X, leaf, sizes(layout), self.fingerprint)
             out[at] = fit.reshape(-1)
         return out
 

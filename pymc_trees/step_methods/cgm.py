@@ -1,11 +1,10 @@
 """`CGM`: grow, prune, change and swap."""
 
-from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
+from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.sweep import SweepStep
 
-DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
-
-class CGM(MetropolisStep):
+class CGM(SweepStep):
     """Metropolis-Hastings on trees by grow, prune, change and swap.
 
     One step is one backfitting sweep: each tree of each forest receives one proposal with its leaf
@@ -19,7 +18,8 @@ class CGM(MetropolisStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves : dict, optional
         Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
-        move that a tree does not allow is left out and the others share its weight.
+        move that a tree does not allow is left out and the others share its weight. Moves of your
+        own are named once they are registered (`pymc_trees.core.moves.contract`).
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -66,5 +66,4 @@ class CGM(MetropolisStep):
     name = "cgm"
 
     def __init__(self, vars=None, moves=None, **options):
-        super().__init__(vars, **options)
-        self.move_weights = check_moves(DEFAULT_MOVES if moves is None else moves)
+        super().__init__(vars, LocalMoves(moves), **options)

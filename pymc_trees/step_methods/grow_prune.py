@@ -1,9 +1,10 @@
 """`GrowPrune`: grow and prune only."""
 
-from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
+from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.sweep import SweepStep
 
 
-class GrowPrune(MetropolisStep):
+class GrowPrune(SweepStep):
     """Metropolis-Hastings on trees by grow and prune, with equal weights.
 
     The cheapest sweep; `CGM` adds change and swap, which mix better.
@@ -50,5 +51,4 @@ class GrowPrune(MetropolisStep):
     name = "growprune"
 
     def __init__(self, vars=None, **options):
-        super().__init__(vars, **options)
-        self.move_weights = check_moves({"grow": 0.5, "prune": 0.5})
+        super().__init__(vars, LocalMoves({"grow": 0.5, "prune": 0.5}), **options)

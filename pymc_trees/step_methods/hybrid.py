@@ -3,16 +3,12 @@
 import numpy as np
 from pymc.step_methods.compound import Competence
 
-from pymc_trees.step_methods.cgm import DEFAULT_MOVES
-from pymc_trees.step_methods.metropolis import MetropolisStep, check_moves
-from pymc_trees.step_methods.tree_redraw import (
-    TreeRedraw,
-    check_batch,
-    check_num_particles,
-)
+from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
 
-class Hybrid(MetropolisStep):
+class Hybrid(SweepStep):
     """A cycle of local and global updates: sweeps of CGM moves, then whole trees redrawn.
 
     One step is ``local_sweeps`` sweeps of `CGM` and one sweep of `ParticleGibbs` with the one-step
@@ -71,7 +67,6 @@ class Hybrid(MetropolisStep):
     """
 
     name = "hybrid"
-    sweep_stats = (*MetropolisStep.sweep_stats, "particle_ess", "trees_changed")
 
     def __init__(
         self,
@@ -82,7 +77,6 @@ class Hybrid(MetropolisStep):
         batch=(1.0, 1.0),
         **options,
     ):
-        super().__init__(vars, **options)
         if (
             isinstance(local_sweeps, bool)
             or not isinstance(local_sweeps, int | np.integer)
@@ -91,28 +85,15 @@ class Hybrid(MetropolisStep):
             raise ValueError(
                 f"local_sweeps={local_sweeps!r}: must be a whole number of at least 1."
             )
-        self.local_sweeps = int(local_sweeps)
-        self.move_weights = check_moves(DEFAULT_MOVES if moves is None else moves)
-        num_particles = check_num_particles(num_particles)
-        self.batch = check_batch(batch)
-        self.whole_trees = {
-            forest.name: TreeRedraw(forest, num_particles, "optimal", "multinomial")
-            for forest in self.forests
-        }
-
-    def sweep(self, forest, trees, prior, leaf):
-        """Local sweeps, then a batch of whole trees."""
-        stats = self.local_moves(forest, trees, prior, leaf, self.local_sweeps)
-        if stats is None:
-            return None
-        whole_trees, share = self.whole_trees[forest.name], self.batch[0 if self.tune else 1]
-        outcome = whole_trees.redraw(self.rng, trees, prior, leaf, share, self.tune)
-        if outcome is None:
-            return None
-        return stats | {"trees_changed": outcome[0], "particle_ess": outcome[1]}
+        super().__init__(
+            vars,
+            LocalMoves(moves, int(local_sweeps)),
+            TreeRedraw(num_particles, "optimal", "multinomial", batch),
+            **options,
+        )
 
     @staticmethod
     def competence(var, has_grad):
         """Best for a forest."""
-        able = MetropolisStep.competence(var, has_grad)
+        able = SweepStep.competence(var, has_grad)
         return Competence.IDEAL if able is Competence.COMPATIBLE else able

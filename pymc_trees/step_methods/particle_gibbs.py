@@ -1,14 +1,7 @@
 """`ParticleGibbs`: whole trees by conditional sequential Monte Carlo."""
 
-from pymc_trees.arguments import check_choice
-from pymc_trees.core.samplers.particles.proposals import PROPOSALS
-from pymc_trees.core.samplers.particles.resampling import SCHEMES
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.step_methods.tree_redraw import (
-    TreeRedraw,
-    check_batch,
-    check_num_particles,
-)
+from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
 
 class ParticleGibbs(SweepStep):
@@ -83,7 +76,6 @@ class ParticleGibbs(SweepStep):
     """
 
     name = "pgbart"
-    sweep_stats = ("particle_ess", "trees_changed")
 
     def __init__(
         self,
@@ -94,23 +86,7 @@ class ParticleGibbs(SweepStep):
         batch=(1.0, 1.0),
         **options,
     ):
-        super().__init__(vars, **options)
-        num_particles = check_num_particles(num_particles)
-        check_choice("proposal", proposal, PROPOSALS)
-        check_choice("resampling", resampling, SCHEMES)
-        self.batch = check_batch(batch)
-        self.whole_trees = {
-            forest.name: TreeRedraw(forest, num_particles, proposal, resampling)
-            for forest in self.forests
-        }
-
-    def sweep(self, forest, trees, prior, leaf):
-        """Redraw a batch of trees."""
-        whole_trees, share = self.whole_trees[forest.name], self.batch[0 if self.tune else 1]
-        outcome = whole_trees.redraw(self.rng, trees, prior, leaf, share, self.tune)
-        if outcome is None:
-            return None
-        return {"trees_changed": outcome[0], "particle_ess": outcome[1]}
+        super().__init__(vars, TreeRedraw(num_particles, proposal, resampling, batch), **options)
 
 
 PGBART = ParticleGibbs

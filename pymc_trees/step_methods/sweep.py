@@ -1,31 +1,59 @@
 """A sweep over a forest as a PyMC step: what every sampler of this package shares."""
 
+from typing import Protocol
+
 import numpy as np
 import pymc as pm
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
+from pymc_trees.targets.forest_state import WorkingForest
+
+
+class Part(Protocol):
+    """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
+
+    statistics: tuple[str, ...]
+    """Names of its numbers per draw."""
+
+    def prepare(self, forest: WorkingForest) -> None:
+        """Make the arrays of a forest."""
+
+    def update(self, rng, forest: WorkingForest, problem: Problem, tuning: bool) -> dict | None:
+        """Change the trees and the residual of the leaf; the statistics.
+
+        None when the forest outgrew its pool.
+        """
 
 
 class SweepStep(ForestStep):
-    """Unpack a forest, one sweep in compiled code, pack it again.
+    """Unpack a forest, update it in compiled code, pack it again.
 
-    A sampler gives `sweep_stats`, the names of its own statistics, and `sweep`.
+    Parameters
+    ----------
+    vars : list of variables, optional
+        The forests.
+    *parts : Part
+        What a step does with each forest, in this order (Tierney 1994: a cycle of kernels).
+    **options
+        As for every step.
     """
 
-    sweep_stats: tuple[str, ...]
-
-    def __init__(self, vars=None, **options):
+    def __init__(self, vars, *parts: Part, **options):
         super().__init__(vars, **options)
+        self.parts = parts
         model = pm.modelcontext(options.get("model"))
         self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
             p = forest.design.columns.shape[0]
             ending = self._ending(forest)
-            for name in self.sweep_stats:
+            for part in parts:
+                part.prepare(forest)
+            for name in (name for part in parts for name in part.statistics):
                 self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
             self.stats_dtypes_shapes[f"n_leaves{ending}"] = (np.int64, [])
             self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
@@ -53,18 +81,18 @@ class SweepStep(ForestStep):
                 stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
         return point, [stats]
 
-    def sweep(self, forest, trees, prior, leaf) -> dict | None:
-        """Update the trees and the residual of ``leaf`` once; None when the pool was too small."""
-        raise NotImplementedError("A sampler defines its sweep.")
-
     def _update(self, forest, point):
         settings, seen = forest.target.at(point)
         arrays = forest.load(point[forest.value_name], settings.weights)
         forest.arrays = None  # stand for no value before the sweep is over
         leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
-        stats = self.sweep(forest, arrays.trees, forest.prior(settings), leaf)
-        if stats is None:
-            raise ForestTooLargeError(too_small(forest.name, forest.layout))
+        problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
+        stats: dict = {}
+        for part in self.parts:
+            found = part.update(self.rng, forest, problem, self.tune)
+            if found is None:
+                raise ForestTooLargeError(too_small(forest.name, forest.layout))
+            stats |= found
         fit = fitted_values(leaf, arrays.trees, target)
         value = forest.store(arrays.trees, fit, settings.weights)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)

@@ -1,16 +1,17 @@
-"""Whole trees redrawn by conditional SMC: the arrays of one forest, and one call."""
+"""Whole trees redrawn by conditional SMC, as a part of a step."""
 
 from functools import partial
 
 import numpy as np
 
+from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
-from pymc_trees.core.histograms.contract import n_planes
+from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.samplers.particle_gibbs.surrogate_sweep import surrogate_sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
@@ -25,78 +26,77 @@ COLUMNS = 10
 LONG = 300_000
 """Rows times trees times particles beyond which an interrupt cannot wait for the call."""
 
-WITH_SURROGATE = ("rowwise", "joint")
-"""Kinds of targets whose trees grow under a surrogate."""
-
 
 class TreeRedraw:
-    """Redraws trees of a forest from the root.
+    """Trees redrawn from the root, as a part of a step.
 
     Parameters
     ----------
-    forest : WorkingForest
-        The forest.
     num_particles : int
         Particles, the present tree included.
     proposal, resampling : str
         As for `ParticleGibbs`.
+    batch : tuple of two floats
+        Share of the trees redrawn by a step while tuning and after.
     """
 
-    def __init__(self, forest, num_particles, proposal, resampling):
-        self.forest = forest
-        self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
-        n, n_stats = forest.design.columns.shape[1], forest.work.stats.shape[1]
-        room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
-        self.particles = make_particles(int(num_particles), room, n, n_stats)
-        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
-        self._look = None
-        self._surrogate = None
-        if forest.target.kind in WITH_SURROGATE:
-            self._surrogate = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+    statistics: tuple[str, ...] = ("particle_ess", "trees_changed")
 
-    def redraw(self, rng, trees, prior, leaf, share, tuning):
+    def __init__(self, num_particles, proposal, resampling, batch):
+        self.num_particles = check_num_particles(num_particles)
+        check_choice("proposal", proposal, PROPOSALS)
+        check_choice("resampling", resampling, SCHEMES)
+        self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
+        self.batch = check_batch(batch)
+        self.arrays: dict[str, RedrawArrays] = {}
+
+    def prepare(self, forest):
+        """Room for the particles of a forest."""
+        self.arrays[forest.name] = RedrawArrays(forest, self.num_particles)
+
+    def update(self, rng, forest, problem, tuning):
         """Redraw a share of the trees; in tuning, one that finds no room is not taken.
 
-        Returns
-        -------
-        changed, ess : float, or None
-            Share of them that another particle replaced, and their mean effective number of
-            particles; None when the forest outgrew its pool.
+        The share of these that another particle replaced and their mean effective number of
+        particles, or None when the forest outgrew its pool.
         """
-        sweep, leaves = particle_sweep, [leaf]
-        if self._surrogate is not None:
-            sweep, leaves = surrogate_sweep, [leaf, self._surrogate]
-        tabled = leaves[-1]
-        if self._look is None or self._look.tables.cells.shape[1] != n_planes(tabled):
+        arrays, m = self.arrays[forest.name], forest.layout.m
+        look = arrays.look_ahead(arrays.surrogate or problem.leaf)
+        spare = forest.work.spare
+        growth = Growth(arrays.particles, arrays.bins, look, self.proposal, spare)
+        n_updated = int(np.ceil(self.batch[0 if tuning else 1] * m))
+        batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
+        outcome = np.zeros(2)
+        given = (growth, self.scheme, forest.work, batch, outcome)
+        redraw = partial(particle_sweep, rng, problem, arrays.surrogate, *given)
+        long = self.num_particles * forest.layout.n_rows * n_updated > LONG
+        fits = run_apart(redraw, arrays.particles.cease) if long else redraw()
+        if not fits:
+            return None
+        changed, ess = outcome / n_updated
+        return {"trees_changed": changed, "particle_ess": ess}
+
+
+class RedrawArrays:
+    """Arrays in which the trees of one forest are redrawn."""
+
+    def __init__(self, forest, num_particles):
+        n, n_stats = forest.design.columns.shape[1], forest.work.stats.shape[1]
+        room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
+        self.particles = make_particles(num_particles, room, n, n_stats)
+        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
+        self.surrogate = None
+        if forest.target.needs_surrogate:
+            self.surrogate = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+        self._look = None
+
+    def look_ahead(self, leaf):
+        """Arrays of the optimal proposal under a leaf model."""
+        if self._look is None or self._look.histograms.sums.shape[1] != histogram_layout(leaf)[0]:
             n_particles, room = self.particles.column.shape
             columns = min(1.0, COLUMNS / self.bins.codes.shape[1])
-            self._look = make_look_ahead(tabled, self.bins, n_particles, room, columns)
-        m = self.forest.layout.m
-        n_updated = int(np.ceil(share * m))
-        first = 0 if n_updated == m else int(rng.integers(m))
-        outcome = np.zeros(2)
-        redraw = partial(
-            sweep,
-            rng,
-            trees,
-            self.forest.design,
-            self.bins,
-            prior,
-            *leaves,
-            self.proposal,
-            self.scheme,
-            self.particles,
-            self._look,
-            self.forest.work,
-            first,
-            n_updated,
-            tuning,
-            outcome,
-        )
-        n_particles, n = self.particles.rows.shape
-        long = n_particles * n * n_updated > LONG
-        fits = run_apart(redraw, self.particles.cease) if long else redraw()
-        return tuple(outcome / n_updated) if fits else None
+            self._look = make_look_ahead(leaf, self.bins, n_particles, room, columns)
+        return self._look
 
 
 def check_num_particles(num_particles) -> int:

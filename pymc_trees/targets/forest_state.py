@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import Trees, make_trees
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
@@ -77,7 +78,13 @@ class WorkingForest:
             value.shape != layout.shape
             or not is_intact(value, layout.max_nodes, self.fingerprint)
             or not decode(
-                value, self.design, weights, self.sizes, trees, self.work.rows, self.work.spare
+                value,
+                self.design,
+                self._prior_of(weights),
+                self.sizes,
+                trees,
+                self.work.rows,
+                self.work.spare,
             )
         ):
             raise ValueError(
@@ -98,14 +105,19 @@ class WorkingForest:
             flat = value[self.layout.max_nodes :].reshape(-1)
             fit.reshape(-1)[:] = flat[start : start + fit.size]
         else:
-            fit_of(trees, fit)
+            fit_of(ConstantLeaf(self.layout.n_values), trees, fit)
         return fit
 
     def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Encode, and keep the arrays for the next step."""
-        value = encode(trees, self.design, self.sizes, self.fingerprint, fit, self.work.nodes)
+        prior, nodes = self._prior_of(weights), self.work.nodes
+        value = encode(trees, self.design, prior, self.sizes, self.fingerprint, fit, nodes)
         self.arrays = Arrays(value, trees, fit, weights.copy())
         return value
+
+    def _prior_of(self, weights):
+        # what encoded trees keep of their prior depends on no other setting
+        return prior_maker(self.layout)(0.5, 0.0, weights)
 
     def prior(self, settings):
         """Tree prior at a point's settings."""

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, weights_of
-from naive import slow
-from naive.laws import EVERY, MIXED
+from support.chains import CGM, make_setup, weights_of
+from support.naive import slow
+from support.naive.laws import EVERY, MIXED
+from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.encode import decode, encode, fit_of
@@ -21,6 +23,8 @@ M = 3
 CASES = [("two_columns", "normal"), ("grid", "normal"), ("three_columns", "normal")]
 CASES += [("repeats", "normal"), ("gaps", "dirichlet")]
 MIXED_CASES = [("levels", "normal"), ("mixed_grid", "normal")]
+# Ties, several columns, several values in a leaf, levels and missing cells on a grid.
+QUICK = [("three_columns", "normal"), ("repeats", "normal"), ("gaps", "dirichlet")]
 
 
 class Bench:
@@ -46,19 +50,20 @@ class Bench:
 
     def sweeps(self, rng, n):
         for _ in range(n):
-            assert sweep(rng, *self.setup[:4], CGM, self.setup.work, *self.counters)
+            assert sweep(rng, self.setup.problem, CGM, self.setup.work, self.counters)
 
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees
         fit = np.empty((self.n, self.k))
-        fit_of(trees, fit)
+        fit_of(self.setup.leaf, trees, fit)
         nodes = self.setup.work.nodes
-        return encode(trees, self.setup.design, self.sizes, STAMP, fit, nodes)
+        prior = self.setup.prior
+        return encode(trees, self.setup.design, prior, self.sizes, STAMP, fit, nodes)
 
     def decode(self, value):
         work = self.setup.work
         trees = make_trees(self.m, self.max_nodes, self.k, self.n)
-        args = (self.setup.design, self.weights, self.sizes, trees, work.rows, work.spare)
+        args = (self.setup.design, self.setup.prior, self.sizes, trees, work.rows, work.spare)
         return trees if decode(value, *args) else None
 
     def roots(self):
@@ -72,7 +77,7 @@ def stripped(root):
     return (root.column, root.cut, stripped(root.left), stripped(root.right))
 
 
-@pytest.mark.parametrize("name, leaf", CASES + MIXED_CASES)
+@pytest.mark.parametrize("name, leaf", tiers(CASES + MIXED_CASES, QUICK + MIXED_CASES[1:]))
 @pytest.mark.parametrize("cache_fit", [True, False])
 def test_round_trip_is_exact_to_the_bit(name, leaf, cache_fit, rng):
     bench = Bench(name, leaf, cache_fit)
@@ -103,7 +108,9 @@ def a_split(bench, rng):
             return value, 0
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid", "repeats"])
+@pytest.mark.parametrize(
+    "name", tiers(["two_columns", "grid", "repeats"], quick=["two_columns", "repeats"])
+)
 def test_decode_refuses_each_kind_of_invalid_value(name, rng):
     bench = Bench(name)
     value, row = a_split(bench, rng)
@@ -149,7 +156,11 @@ def test_decode_refuses_a_column_that_does_not_vary_in_the_node():
 
 
 @pytest.mark.parametrize(
-    "name", ["two_columns", "grid", "three_columns", "repeats", "missing", "mixed_grid"]
+    "name",
+    tiers(
+        ["two_columns", "grid", "three_columns", "repeats", "missing", "mixed_grid"],
+        quick=["three_columns", "repeats", "mixed_grid"],
+    ),
 )
 def test_summary_agrees_with_the_slow_twin(name, rng):
     bench = Bench(name)
@@ -171,7 +182,12 @@ def test_summary_agrees_with_the_slow_twin(name, rng):
         assert splits.sum() + len(values) == (value[: bench.max_nodes, 0] != UNUSED).sum()
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid", "binary_constant", "levels"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(
+        ["two_columns", "grid", "binary_constant", "levels"], quick=["binary_constant", "levels"]
+    ),
+)
 def test_column_choices_agree_with_the_slow_twin(name, rng):
     bench = Bench(name)
     for _ in range(20):
@@ -192,7 +208,7 @@ def test_column_choices_agree_with_the_slow_twin(name, rng):
         assert total == pytest.approx(exact, abs=1e-9)
 
 
-@pytest.mark.parametrize("name, leaf", CASES)
+@pytest.mark.parametrize("name, leaf", tiers(CASES, QUICK))
 @pytest.mark.parametrize("cache_fit", [True, False])
 def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, cache_fit, rng):
     bench = Bench(name, leaf, cache_fit)
@@ -205,7 +221,7 @@ def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, cache_fit, rn
         new[2 * i, int(row[0])] = row[1]
         new[2 * i + 1, int(row[0])] = np.nextafter(row[1], np.inf)
     for inputs in (new, X.copy(), X):
-        out = evaluate(value, inputs, X, bench.sizes, STAMP)
+        out = evaluate(value, inputs, X, ConstantLeaf(bench.k), bench.sizes, STAMP)
         exact = np.zeros_like(out)
         roots = [in_units_of_x(root, bench) for root in bench.roots()]
         for i, x in enumerate(inputs):
@@ -234,7 +250,7 @@ def test_what_is_not_a_forest_evaluates_to_nan_and_has_no_probability(rng):
         (np.zeros_like(value), STAMP),
         (value, STAMP + 1),
     ):
-        assert np.isnan(evaluate(broken, X, X, bench.sizes, stamp)).all()
+        assert np.isnan(evaluate(broken, X, X, ConstantLeaf(bench.k), bench.sizes, stamp)).all()
         assert summarise(broken, bench.sizes, stamp)[3] == -np.inf
 
 
@@ -242,8 +258,8 @@ def test_evaluate_refuses_inputs_it_cannot_use(rng):
     bench = Bench("two_columns")
     value, X = bench.encode(), bench.problem.X
     with pytest.raises(ValueError, match="columns"):
-        evaluate(value, X[:, :1].copy(), X, bench.sizes, STAMP)
+        evaluate(value, X[:, :1].copy(), X, ConstantLeaf(bench.k), bench.sizes, STAMP)
     holes = X + 0.5
     holes[1, 1] = np.inf
     with pytest.raises(ValueError, match="infinite"):
-        evaluate(value, holes, X, bench.sizes, STAMP)
+        evaluate(value, holes, X, ConstantLeaf(bench.k), bench.sizes, STAMP)

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup
-from naive.laws import PROBLEMS
 from scipy import integrate, stats
+from support.chains import CGM, make_setup
+from support.naive.laws import PROBLEMS
 
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import (
@@ -191,8 +191,8 @@ def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rn
     fit = np.empty((problem.n, 1))
     for _ in range(20):
         for _ in range(1000):
-            assert sweep(rng, *setup[:4], CGM, setup.work, *counters)
-        fit_of(setup.trees, fit)
+            assert sweep(rng, setup.problem, CGM, setup.work, counters)
+        fit_of(setup.leaf, setup.trees, fit)
         assert np.abs(problem.y - setup.leaf.r - fit[:, 0]).max() < 1e-9
     sigma = np.broadcast_to(problem.sigma, problem.n)
     exact = stats.norm(fit[:, 0], sigma).logpdf(problem.y).sum()
@@ -205,7 +205,7 @@ def test_likelihood_of_one_tree(leaf_name, rng):
     setup = make_setup(problem, leaf_name)
     counters = np.zeros((2, 4), dtype=np.int64)
     for _ in range(20):
-        assert sweep(rng, *setup[:4], CGM, setup.work, *counters)
+        assert sweep(rng, setup.problem, CGM, setup.work, counters)
         values = setup.trees.values[setup.trees.leaf_of[0]]
         if leaf_name == "dirichlet":
             exact = np.log(values[np.arange(problem.n), problem.labels]).sum()

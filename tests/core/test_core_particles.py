@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup, make_tools, run_chain, run_particles, weights_of
 from support.check_trees import check_trees
-from test_core_trees import assert_conserved
+from support.naive.laws import PROBLEMS
+from support.pool import assert_conserved, small
+from support.tiers import tiers
 
 from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.samplers.particle_gibbs import conditional_smc as smc
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep, plant
-from pymc_trees.core.samplers.particles.growth import FULL, grow_particle, is_waiting
-from pymc_trees.core.samplers.particles.optimal import choose_columns
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.generation import is_waiting
+from pymc_trees.core.samplers.particles.growth import FULL, grow_particle
+from pymc_trees.core.samplers.particles.optimal import choose_columns, columns_of
 from pymc_trees.core.samplers.particles.particles import start_particle
+from pymc_trees.core.samplers.particles.planting import plant
 
 OPTIONS = [("prior", 1.0, 100), ("empirical", 1.0, 100), ("optimal", 1.0, 100)]
 OPTIONS += [("optimal", 0.5, 100), ("optimal", 1.0, 2)]
@@ -55,20 +58,17 @@ def marginal(leaf, rows):
 
 
 def grow(rng, setup, tools, c, replay, prior=None):
-    s, t = setup, tools
-    return grow_particle(
-        rng, t.particles, c, s.trees, s.design, t.bins, prior or s.prior, s.leaf, t.proposal,
-        t.look, s.work.spare, replay,
-    )  # fmt: skip
+    problem = setup.problem._replace(prior=prior or setup.prior)
+    return grow_particle(rng, problem, tools.growth, c, replay)
 
 
 def begin(setup, tools, c, root):
     start_particle(tools.particles, c, False, root, log_marginal(setup.leaf, root))
     tools.particles.reference[0] = setup.trees.roots[0]
-    look = tools.look
+    look = tools.growth.look
     look.root[0] = np.nan
     rows = tools.particles.rows[c]
-    fill_root(look.tables, tools.bins, setup.leaf, look.columns, look.n_columns[0], rows)
+    fill_root(look.histograms, tools.growth.bins, setup.leaf, columns_of(look), rows)
 
 
 def log_prior(name, setup, column, cut, rows, depth):
@@ -116,7 +116,7 @@ def log_proposal(name, setup, column, cut, rows, depth, kind):
 
 
 @pytest.mark.parametrize("proposal", ["prior", "empirical", "optimal"])
-@pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["deep", "three_columns", "grid"], quick=["deep"]))
 def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name, proposal):
     """Nodes, cuts and rows in breadth-first order; factors by independent code.
 
@@ -158,7 +158,7 @@ def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name,
 
 
 @pytest.mark.parametrize("proposal, share, n_bins", OPTIONS)
-@pytest.mark.parametrize("name", ["deep", "three_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["deep", "three_columns", "grid"], quick=["three_columns"]))
 def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
     rng, name, proposal, share, n_bins
 ):
@@ -166,7 +166,7 @@ def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
     for seed in range(30):
         setup, tools, nodes, root = start(name, proposal, share, n_bins, seed=seed)
         particles, work = tools.particles, setup.work
-        choose_columns(rng, tools.look, setup.design, setup.trees, 0, work.nodes)
+        choose_columns(rng, tools.growth.look, setup.design, setup.trees, 0, work.nodes)
         begin(setup, tools, 1, root)
         while is_waiting(particles, 1):
             assert grow(rng, setup, tools, 1, False) == 0
@@ -199,7 +199,7 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
     particles, followed, seen = tools.particles, np.zeros(6), {"resampled": 0, "waited": 0}
 
     def spy_grow(*args):
-        c, replay = args[2], args[-1]
+        c, replay = args[-2:]
         assert replay == (c == 0)
         assert particles.waiting[c] < particles.n_nodes[c]
         before = particles.log_w.copy()
@@ -226,10 +226,8 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
     for _ in range(60):
         followed[:] = 0.0
         status = smc.grow_particles.py_func(
-            rng, setup.trees, 0, setup.design, tools.bins, setup.prior, setup.leaf,
-            tools.proposal, tools.scheme, particles, tools.look, root, setup.work.nodes,
-            setup.work.spare,
-        )  # fmt: skip
+            rng, setup.problem, 0, tools.growth, tools.scheme, root, setup.work.nodes
+        )
         assert status == 0
         chosen, ess = smc.choose.py_func(rng, particles.log_w)
         assert 0 <= chosen < 6 and 1 - 1e-9 <= ess <= 6 + 1e-9
@@ -245,20 +243,17 @@ def narrower(particles, width):
 
 
 def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
-    from test_core_sweep import small
-
     problem = PROBLEMS["deep"]
     for room in (0, 1, 3):
         setup = small(problem, 3, room)
         for width in (1 + 2 * room, 15):
             tools = make_tools(setup, 4, "prior", "multinomial")
-            particles = narrower(tools.particles, width)
+            growth = tools.growth._replace(particles=narrower(tools.particles, width))
             full = False
             for _ in range(300):
                 full = not particle_sweep(
-                    rng, setup.trees, setup.design, tools.bins, setup.prior, setup.leaf,
-                    tools.proposal, tools.scheme, particles, tools.look, setup.work, 0, 3, False,
-                    np.zeros(2),
+                    rng, setup.problem, None, growth, tools.scheme, setup.work,
+                    Batch(0, 3, False), np.zeros(2),
                 )  # fmt: skip
                 assert_conserved(setup.trees)
                 if full:
@@ -269,18 +264,15 @@ def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
 
 
 def test_in_tuning_a_tree_without_room_stays(rng):
-    from test_core_sweep import small
-
     for room in (0, 1, 3):
         setup = small(PROBLEMS["deep"], 3, room)
         tools = make_tools(setup, 4, "prior", "multinomial")
         for width in (1 + 2 * room, 15):
-            particles = narrower(tools.particles, width)
+            growth = tools.growth._replace(particles=narrower(tools.particles, width))
             for _ in range(300):
                 assert particle_sweep(
-                    rng, setup.trees, setup.design, tools.bins, setup.prior, setup.leaf,
-                    tools.proposal, tools.scheme, particles, tools.look, setup.work, 0, 3, True,
-                    np.zeros(2),
+                    rng, setup.problem, None, growth, tools.scheme, setup.work,
+                    Batch(0, 3, True), np.zeros(2),
                 )  # fmt: skip
                 assert_conserved(setup.trees)
             assert not check_trees(setup.trees, setup.design)

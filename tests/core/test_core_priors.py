@@ -10,10 +10,13 @@ import pytest
 from scipy import stats
 
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.moves.census import Census, accepts, available_weight, choose_move, pick
+from pymc_trees.core.columns.rules import log_column_probability
+from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.choice import available_weight, choose_move
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop, make_prior
-from pymc_trees.core.value.encode import log_column_probability
+from pymc_trees.core.random import accepts, pick
 
 DRAWS = 20_000
 # Column 0 constant in the first four rows, column 2 constant everywhere.
@@ -80,12 +83,13 @@ def test_columns_are_drawn_by_weight_among_those_that_vary(weights, stop, rng):
 def test_moves_are_chosen_by_weight_among_those_there_are(census, able, weights, rng):
     weights = np.array(weights)
     offered = weights * able
-    total = available_weight(weights, census.open_leaves, census.splits)
+    moves = weighted(weights)
+    total = available_weight(moves, census)
     assert total == pytest.approx(offered.sum(), abs=1e-15)
     if offered.sum() == 0:
-        assert choose_move(rng, weights, census) == -1
+        assert choose_move(rng, moves, census) == -1
         return
-    kinds = [choose_move(rng, weights, census) for _ in range(DRAWS)]
+    kinds = [choose_move(rng, moves, census) for _ in range(DRAWS)]
     assert agrees(np.bincount(kinds, minlength=4), offered / offered.sum())
 
 

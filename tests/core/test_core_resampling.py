@@ -9,8 +9,9 @@ import pytest
 from numba import njit
 from scipy import stats
 
+from pymc_trees.core.random import draw_by_weight
 from pymc_trees.core.samplers.particles.particles import make_particles, rearrange
-from pymc_trees.core.samplers.particles.resampling import SCHEMES, inverse_cdf, resample_given_first
+from pymc_trees.core.samplers.particles.resampling import SCHEMES, resample_given_first
 from pymc_trees.core.samplers.particles.weights import (
     effective_size,
     forced_move,
@@ -180,8 +181,9 @@ def test_weights_that_are_far_apart_or_zero():
 
 def test_points_beyond_the_end_by_rounding_fall_on_the_last_weight_that_is_not_zero():
     weights = np.array([0.5, 0.5 - 1e-12, 0.0])
-    assert inverse_cdf(weights, 1.0 - 1e-16) == 1
-    assert inverse_cdf(weights, 0.0) == 0
+    n = weights.size
+    assert draw_by_weight(weights, 0, n, 1.0 - 1e-16) == 1
+    assert draw_by_weight(weights, 0, n, 0.0) == 0
 
 
 @njit

@@ -2,22 +2,13 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, run_chain
-from naive.laws import PROBLEMS
-from test_core_trees import assert_conserved, snapshot
+from support.chains import CGM, make_setup, run_chain
+from support.naive.laws import PROBLEMS
+from support.pool import assert_conserved, small, snapshot
 
-from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 from pymc_trees.core.value.encode import fit_of
-
-
-def small(problem, m, room):
-    """A setup whose pool has place for ``room`` splits only."""
-    setup = make_setup(problem, "normal", m=m)
-    trees = make_trees(m, m + 2 * room, 1, problem.n)
-    trees.values[:m] = problem.mean
-    return setup._replace(trees=trees)
 
 
 def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
@@ -27,10 +18,10 @@ def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
         setup = small(problem, m, room)
         for _ in range(5000):
             before = snapshot(setup.trees)
-            if not sweep(rng, *setup[:4], CGM, setup.work, *counters):
+            if not sweep(rng, setup.problem, CGM, setup.work, counters):
                 break
             fit = np.empty((problem.n, 1))
-            fit_of(setup.trees, fit)
+            fit_of(setup.leaf, setup.trees, fit)
             assert np.abs(problem.y - setup.leaf.r - fit[:, 0]).max() < 1e-9
         else:
             pytest.fail("the pool was never full")

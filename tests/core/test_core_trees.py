@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup
-from naive import slow
-from naive.laws import PROBLEMS
+from support.chains import CGM, make_setup
+from support.naive import slow
+from support.naive.laws import PROBLEMS
+from support.pool import assert_conserved, snapshot
+from support.tiers import tiers
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
@@ -12,32 +14,6 @@ from pymc_trees.core.forest.rows import rows_below, rows_of_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-
-
-def pool_of(trees):
-    """Places met in all trees, and unused places; asserts links on the way."""
-    met = []
-    for t in range(trees.roots.size):
-        stack = [(int(trees.roots[t]), -1, 0)]
-        while stack:
-            node, parent, depth = stack.pop()
-            met.append(node)
-            assert trees.parent[node] == parent and trees.depth[node] == depth
-            if trees.column[node] >= 0:
-                stack += [(int(s[node]), node, depth + 1) for s in (trees.left, trees.right)]
-            else:
-                assert trees.left[node] == trees.right[node] == -1
-                assert trees.log_cut[node] == trees.log_column[node] == 0.0
-    return met, trees.free[: trees.n_free[0]].tolist()
-
-
-def assert_conserved(trees):
-    met, unused = pool_of(trees)
-    assert sorted(met + unused) == list(range(trees.column.size))
-
-
-def snapshot(trees):
-    return [np.array(field) for field in trees]
 
 
 def test_new_trees_are_stumps_that_hold_all_rows():
@@ -72,13 +48,13 @@ def test_a_full_pool_refuses_and_stays_as_it_is():
     assert all(np.array_equal(old, new) for old, new in zip(before, trees))
 
 
-@pytest.mark.parametrize("name", ["two_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["two_columns", "grid"], quick=["two_columns"]))
 def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
     counters = np.zeros((2, 4), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     for s in range(10_000):
-        assert sweep(rng, *setup[:4], CGM, setup.work, *counters)
+        assert sweep(rng, setup.problem, CGM, setup.work, counters)
         if s % 100 == 0:
             assert_conserved(setup.trees)
             for t in range(3):
@@ -97,7 +73,7 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
     cells = setup.design.columns.T.astype(float)
     inclusion, inside = np.empty(2, dtype=np.int64), work.inside
     for _ in range(200):
-        assert sweep(rng, *setup[:4], CGM, work, *counters)
+        assert sweep(rng, setup.problem, CGM, work, counters)
         used, leaves, depth = np.zeros(2), 0, 0
         for t in range(2):
             found = slow.visits(slow.read(trees, t), cells)

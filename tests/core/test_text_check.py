@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from support.check import FORM_CHECKS, VALUE_CHECKS, check_value
 from support.check_trees import TREES_CHECKS, check_trees
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
@@ -57,14 +60,13 @@ class Chain:
         self.work = make_workspace(self.layout.max_nodes, n, 2)
         counts = np.zeros((2, 4), dtype=np.int64)
         for _ in range(n_sweeps):
-            assert sweep(
-                rng, self.trees, self.design, prior, leaf, moves, self.work, counts[0], counts[1]
-            )
+            problem = Problem(self.trees, self.design, prior, leaf)
+            assert sweep(rng, problem, moves, self.work, counts)
         self.counts = counts
         fit = np.empty((n, 1))
-        fit_of(self.trees, fit)
+        fit_of(ConstantLeaf(1), self.trees, fit)
         self.value = encode(
-            self.trees, self.design, sizes(self.layout), STAMP, fit, self.work.nodes
+            self.trees, self.design, prior, sizes(self.layout), STAMP, fit, self.work.nodes
         )
 
     @property
@@ -126,7 +128,7 @@ def test_text_of_something_else_is_an_error():
         tree_text(value, SMALL, 0)
 
 
-@pytest.mark.parametrize("n_cuts", [None, 5])
+@pytest.mark.parametrize("n_cuts", tiers([None, 5], quick=[None]))
 @pytest.mark.parametrize("weights", [(0.4, 0.3, 0.3), (0.5, 0.0, 0.5)])
 def test_what_the_samplers_make_passes_every_check(rng, n_cuts, weights):
     chain = Chain(rng, n_cuts, weights, n_sweeps=150)

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import pytest
-from small_models import forest_of, step_data
+from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import forest_inputs

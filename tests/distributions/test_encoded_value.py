@@ -5,13 +5,14 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-import twin
 from pytensor.graph.replace import clone_replace
-from small_models import bart_model, forest_of, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.encode import decode
 from pymc_trees.core.value.fields import sizes
 
@@ -61,7 +62,15 @@ def test_prior_draw_is_a_forest_and_evaluates_as_its_trees_say(kind, cache_fit):
         sizes_seen.add(twin.n_leaves(trees))
         working = make_trees(layout.m, layout.max_nodes, layout.n_values, layout.n_rows)
         rows, spare = np.empty((2, layout.n_rows), dtype=np.int32)
-        assert decode(value, make_design(X), np.full(2, 0.5), sizes(layout), working, rows, spare)
+        assert decode(
+            value,
+            make_design(X),
+            make_prior(0.5, 0.0, np.full(2, 0.5)),
+            sizes(layout),
+            working,
+            rows,
+            spare,
+        )
         np.testing.assert_allclose(as_columns(fitted), twin.f(trees, X), rtol=0, atol=1e-10)
         # One more row: nothing cached fits, so the trees are walked.
         walked = as_columns(at(value, new))

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import forest_of, step_data
+from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import forest_inputs

@@ -3,8 +3,8 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
-from small_models import bart_model, forest_of, sample, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
@@ -24,6 +24,7 @@ def cuts_in(value, layout):
     return [(int(j), cut) for j, cut in nodes[nodes[:, 0] >= 0][:, :2]]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_cuts", [1, 4, 100])
 def test_cuts_lie_on_the_grid_in_prior_and_posterior(n_cuts):
     model = bart_model(alpha=0.9, beta=0.5, n_cuts=n_cuts)
@@ -39,6 +40,7 @@ def test_cuts_lie_on_the_grid_in_prior_and_posterior(n_cuts):
     assert all(cut in grid[j] for j, cut in used)
 
 
+@pytest.mark.full
 def test_log_probability_of_sampled_forests():
     model = bart_model(alpha=0.9, beta=0.5, n_cuts=4)
     _, layout, X = forest_of(model)
@@ -61,6 +63,7 @@ def test_quantiles(rng):
     np.testing.assert_allclose(shares, np.arange(1, 10) / 10, atol=0.01)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("column", [np.zeros(6), np.array([0.0, 0, 0, 0, 0, 1])])
 def test_degenerate_columns(column):
     X = np.column_stack([column, np.arange(6.0)])
@@ -76,7 +79,7 @@ def test_degenerate_columns(column):
         sample(10, 10)
 
 
-@pytest.mark.slow  # compiles the sweep for 16-bit codes
+@pytest.mark.full  # compiles the sweep for 16-bit codes
 def test_more_than_255_cuts_use_wider_codes():
     rng = np.random.default_rng(0)
     X = rng.random((400, 1))

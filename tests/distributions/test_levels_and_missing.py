@@ -5,10 +5,11 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import pytest
-import twin
 import xarray as xr
-from small_models import FAST, forest_of
+from support import twin
 from support.check import check_value
+from support.small_models import FAST, forest_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import EVERY, MISSING
@@ -88,7 +89,7 @@ KINDS = ["string", "category", "object", "polars", "polars category", "polars en
 def by_codes():
     """Draws of a table whose levels are given as codes."""
     model = model_of(np.column_stack([CODES, WIND]), split_rules=["subset", "continuous"])
-    idata = sample(model)
+    idata = sample(model, pmt.CGM)
     check_draws_of(model, idata)
     return model, idata
 
@@ -99,13 +100,16 @@ def test_every_form_of_levels_gives_the_same_draws(kind, by_codes):
     assert schema_of(model["mu_X"]).levels == (tuple(SORTED), None)
     np.testing.assert_array_equal(forest_of(model)[2], forest_of(by_codes[0])[2])
     if kind in ("category", "polars"):
-        idata = sample(model)
+        idata = sample(model, pmt.CGM)
         for name in ("mu_forest", "mu"):
             assert (idata.posterior[name] == by_codes[1].posterior[name]).all()
 
 
-@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs, pmt.Hybrid])
-@pytest.mark.parametrize("n_cuts", [None, 5])
+STEPS = [pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs, pmt.Hybrid]
+
+
+@pytest.mark.parametrize("step", tiers(STEPS, quick=[pmt.CGM]))
+@pytest.mark.parametrize("n_cuts", tiers([None, 5], quick=[None]))
 def test_draws_are_valid_forests(step, n_cuts):
     """Every invariant of the data model, of the grid prior too, and the log-probability."""
     model = model_of(frame(), n_cuts, split_rules={"city": "onehot"} if n_cuts else None)
@@ -215,7 +219,7 @@ def test_ordered_categories_and_bools_are_numbers():
 def test_names_reach_coordinates_and_weights():
     model = model_of(frame(), split_prior={"wind": 0.0})
     assert model.coords["mu_X_column"] == ("city", "wind")
-    idata = sample(model)
+    idata = sample(model, pmt.CGM)
     check_draws_of(model, idata, np.array([1.0, 0.0]))
     assert idata.constant_data["mu_X"].coords["mu_X_column"].values.tolist() == ["city", "wind"]
     splits = idata.sample_stats["variable_inclusion"]
@@ -227,6 +231,7 @@ def test_names_reach_coordinates_and_weights():
     assert "city in {" in text or text.startswith("leaf")
 
 
+@pytest.mark.full
 def test_unknown_split_weights_of_columns_of_levels():
     """Their step and the log-probability read the columns off the rules."""
     with pm.Model() as model:

@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
 from scipy import stats
-from small_models import forest_of, step_data
+from support import twin
+from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared

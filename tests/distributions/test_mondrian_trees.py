@@ -8,8 +8,9 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import stats
-from small_models import FAST, forest_of
 from support.check import check_value
+from support.small_models import FAST, forest_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared
@@ -139,7 +140,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", tiers(STEPS, quick=["cgm"]))
 def test_samplers_prediction_and_files(step, rng, tmp_path):
     X = design(rng, 24)
     y = np.sign(X[:, 0]) + rng.normal(0, 0.3, 24)
@@ -174,6 +175,7 @@ def test_samplers_prediction_and_files(step, rng, tmp_path):
     assert len(shapes) > 3
 
 
+@pytest.mark.full
 def test_a_random_lifetime_keeps_its_prior(rng):
     """Without data, trees and lifetime are drawn in turn; errors of means in their ESS, below 5."""
     import arviz_stats as azs

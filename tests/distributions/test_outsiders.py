@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.compound import BlockedStep
-from small_models import FAST, bart_model, forest_of, sample
-from soft_models import regression
+from support.small_models import FAST, bart_model, forest_of, sample
+from support.soft_models import regression
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

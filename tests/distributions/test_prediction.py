@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
 import xarray as xr
-from small_models import bart_model, forest_of, sample, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 

@@ -8,11 +8,12 @@ program fails a level of 1e-4 once in 10,000 choices of seeds.
 from collections import Counter
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-import twin
 from scipy import stats
+from support import oracle as o
+from support import twin
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.distributions.grid import make_grid
@@ -44,7 +45,10 @@ def chi_square(seen, expected):
     return stats.chisquare(observed, wanted).pvalue
 
 
-@pytest.mark.parametrize("name", ["binary_constant", "three_columns", "repeats", "grid"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(["binary_constant", "three_columns", "repeats", "grid"], quick=["binary_constant"]),
+)
 def test_one_tree(name):
     problem = o.datasets()[name]
     prior = dict(problem.prior)

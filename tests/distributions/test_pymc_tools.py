@@ -3,10 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
-import twin
 from pymc.stats import compute_log_likelihood, compute_log_prior
 from scipy import stats
-from small_models import bart_model, forest_of, sample, step_data
+from support import twin
+from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import forest_inputs

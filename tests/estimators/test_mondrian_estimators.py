@@ -17,18 +17,24 @@ from pymc_trees.estimators.hyperparameters import score
 FORESTS = [pmt.MondrianForestClassifier, pmt.MondrianForestRegressor]
 
 
+# scikit-learn warns of checks that are skipped, and the checks of what they try.
+@parametrize_with_checks([pmt.MondrianForestClassifier(), pmt.MondrianForestRegressor()])
+@pytest.mark.filterwarnings("default")
+@pytest.mark.versions
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks(
     [
-        pmt.MondrianForestClassifier(),
-        pmt.MondrianForestRegressor(),
         pmt.MondrianForestClassifier(5, max_leaf_nodes=7, scaling="first", n_jobs=2),
         pmt.MondrianForestRegressor(5, posterior="fast", lifetime=3.0, scaling="first"),
     ]
 )
-# scikit-learn warns of checks that are skipped, and the checks of what they try.
 @pytest.mark.filterwarnings("default")
 @pytest.mark.versions
-def test_scikit_learn_checks(estimator, check):
+@pytest.mark.full
+def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)
 
 

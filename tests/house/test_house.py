@@ -108,10 +108,22 @@ def test_api_page_lists_every_public_name_and_no_other():
         assert callable(pkgutil.resolve_name(f"pymc_trees.{name}"))
 
 
-def test_readme_and_ci_run_the_same_test_command():
-    last_line = (ROOT / ".ci/run").read_text().rstrip().splitlines()[-1]
-    assert last_line.startswith("python3 -m uv run --extra tests pytest")
-    assert last_line in (ROOT / "README.md").read_text().splitlines()
+def test_ci_runs_the_test_command_of_the_readme_and_then_the_rest():
+    command = "python3 -m uv run --extra tests pytest -n 2"
+    assert command in (ROOT / "README.md").read_text().splitlines()
+    # Last, so that the output ends with pytest's own count.
+    commands = (ROOT / ".ci/run").read_text().rstrip().splitlines()[-2:]
+    assert commands == [command, f"{command} -m full"]
+
+
+def test_shared_helpers_of_the_tests_stand_in_support():
+    tests = ROOT / "tests"
+    modules = [path for path in tests.rglob("*.py") if "support" not in path.parts]
+    for path in modules:
+        assert path.name.startswith("test_") or path.name == "conftest.py", f"{path}: to support/"
+    importing = re.compile(r"^\s*(from|import) \.*(test_\w+|conftest)\b", re.MULTILINE)
+    for path in tests.rglob("*.py"):
+        assert not importing.search(path.read_text()), f"{path} imports a test module"
 
 
 def test_version_and_changelog_agree():

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from scipy import special, stats
-from soft_models import (
+from support.soft_models import (
     TOPOLOGIES,
     classification,
     leaf_shares,

@@ -8,7 +8,7 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
-from soft_models import classification, leaf_shares, regression, scaled
+from support.soft_models import classification, leaf_shares, regression, scaled
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
@@ -90,7 +90,7 @@ import sys
 import numpy as np, pymc as pm, pytensor, xarray as xr
 pytensor.config.mode = "FAST_COMPILE"
 sys.path.insert(0, "tests")
-from soft_models import regression
+from support.soft_models import regression
 import pymc_trees as pmt
 model, X, y = regression(p=2)
 idata = xr.open_datatree(sys.argv[1])
@@ -103,6 +103,7 @@ print(repr(out.predictions["mu"].values.tolist()))
 """
 
 
+@pytest.mark.full
 def test_saved_draws_predict_in_a_new_process(model, tmp_path):
     idata = draws_of(model, trees(model, 3))
     _, X, _ = regression(p=2)

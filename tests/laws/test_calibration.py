@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tiers import tiers
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 LENGTH = 10
@@ -24,7 +25,7 @@ def sbc(quick_compile):
         yield cases, run
 
 
-@pytest.mark.parametrize("name", ["poisson", "dart"])
+@pytest.mark.parametrize("name", tiers(["poisson", "dart"], quick=[]))
 def test_ranks_are_uniform(sbc, name):
     cases, run = sbc
     found = run.ranks(cases.CASES[name](n=16, m=3), 60, length=LENGTH, thin=4, seed=7)
@@ -32,6 +33,7 @@ def test_ranks_are_uniform(sbc, name):
         assert run.uniformity(rank, LENGTH) > 1e-4, quantity
 
 
+@pytest.mark.full
 def test_ranks_reject_another_response(sbc):
     """The response of each replicate is that of the one before."""
     cases, run = sbc

@@ -13,11 +13,11 @@ by chance in 10,000 fresh runs. Each move leaves pi invariant by itself, so each
 from typing import NamedTuple
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM
-from naive import slow
 from numba import njit
+from support import oracle as o
+from support.chains import CGM
+from support.naive import slow
 
 from pymc_trees.core.columns.design import (
     any_column_varies,
@@ -25,15 +25,17 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
+from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
-from pymc_trees.core.value.encode import log_column_probability
 
 Z = 5.5
 BASE = 16  # a node's rule is one digit: 0 for a leaf, else 1 + 7 column + cut
@@ -47,7 +49,7 @@ KERNELS = {
     "grow and prune": np.array([0.6, 0.4, 0.0, 0.0]),
     "change": np.array([0.0, 0.0, 1.0, 0.0]),
     "swap": np.array([0.0, 0.0, 0.0, 1.0]),
-    "cgm": CGM,
+    "cgm": CGM.weights,
     "uneven": np.array([0.15, 0.35, 0.2, 0.3]),
 }
 
@@ -107,7 +109,8 @@ def one_move_each(rng, words, lengths, design, prior, leaf, y, moves, work, repe
             leaf.r[:] = y
             census = take_census(trees, 0, work.nodes)
             next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
-            metropolis_move(rng, trees, 0, design, prior, leaf, moves, census, work)
+            problem = Problem(trees, design, prior, leaf)
+            metropolis_move(rng, problem, 0, moves, census, work)
             codes[s, k] = code_of(trees, work.nodes)
 
 
@@ -156,7 +159,7 @@ def transition_matrix(moves, repeats, seed):
     prior = make_prior(ALPHA, BETA, WEIGHTS)
     after = np.empty((len(states.codes), repeats), dtype=np.int64)
     rng = np.random.default_rng(seed)
-    args = (design, prior, leaf, Y, moves, work, repeats, after)
+    args = (design, prior, leaf, Y, weighted(moves), work, repeats, after)
     one_move_each(rng, states.words, states.lengths, *args)
     order = np.argsort(states.codes)
     place = order[np.searchsorted(states.codes[order], after)]

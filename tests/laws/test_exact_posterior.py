@@ -1,6 +1,6 @@
 """One tree on data so small that every partition can be listed: the chain finds the exact numbers.
 
-Tolerances. Every average is compared in standard errors by batch means (`naive.batches`, 60
+Tolerances. Every average is compared in standard errors by batch means (`support.naive.batches`, 60
 batches). The file looks at some 10,000 averages; at 6.0 standard errors, of a t law with 59
 degrees of freedom, one of them would fail by chance in 1,000 runs of the file with fresh seeds,
 and the seeds are fixed; the largest seen is 4.1. The absolute tolerances (0.03 on the probability
@@ -8,30 +8,19 @@ of a partition, 0.04 on sums of such) are set by the longest memory met, grow an
 "repeats" (0.02); half of the chains are within 0.004.
 """
 
-import zlib
-
-import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import (
-    EVERY,
+from support import oracle as o
+from support.laws.exact import MOVES, Z, chain_of, compare, partition_shares
+from support.naive.batches import law_gap
+from support.naive.laws import (
     MISTAKES,
     PROBLEMS,
     law,
     partition_posterior,
-    precision_moments,
     wrong_partition_prior,
 )
+from support.tiers import tiers
 
-MOVES = {
-    "cgm": (CGM, 240_000),
-    "grow_prune": (GROW_PRUNE, 180_000),
-    "change_swap": (CHANGE_SWAP, 120_000),
-}
-BATCHES = 60
-Z = 6.0
 # (problem, leaf): the noise of "noisy" is seen by the normal leaf only.
 CASES = [
     (name, leaf)
@@ -41,69 +30,22 @@ CASES = [
 ]
 
 
-def chain_of(name, leaf, moves):
-    weights, draws = MOVES[moves]
-    seed = zlib.crc32(f"{name} {leaf} {moves}".encode())
-    return run_chain(seed, make_setup(EVERY[name], leaf), weights, draws, keep_fits=True)
+# Deep trees under each leaf; columns that vary in some nodes only; unequal noise; ties.
+QUICK = [
+    ("deep", "normal", "cgm"),
+    ("deep", "normal_gamma", "cgm"),
+    ("deep", "dirichlet", "cgm"),
+    ("binary_constant", "normal", "change_swap"),
+    ("noisy", "normal", "grow_prune"),
+    ("repeats", "normal", "change_swap"),
+]
 
 
-def partition_shares(chain, n):
-    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
-    return [partition_of(code, n) for code in codes], shares
-
-
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("name, leaf", CASES)
+@pytest.mark.parametrize(
+    "name, leaf, moves", tiers([(*case, moves) for case in CASES for moves in MOVES], QUICK)
+)
 def test_chain_agrees_with_the_enumeration(name, leaf, moves):
-    exact, n = law(name, leaf), EVERY[name].n
-    chain = chain_of(name, leaf, moves)
-    draws = len(chain.codes)
-    states, shares = partition_shares(chain, n)
-
-    partitions = law_gap(states, shares, exact.partitions, draws)
-    assert partitions.within(Z, 0.03), partitions
-
-    above = np.triu_indices(n, 1)
-    same = np.array([o.same_leaf(state, n)[above] for state in states])
-    pairs = gap(shares @ same, exact.pairs[above], independent_se(exact.pairs[above], draws))
-    assert pairs.within(Z, 0.04), pairs
-
-    sizes = np.array([len(state) for state in states])
-    counts = sorted(set(sizes.tolist()))
-    by_size = np.stack([shares[:, sizes == k].sum(axis=1) for k in counts], axis=1)
-    leaves = law_gap(counts, by_size, exact.leaf_counts, draws)
-    assert leaves.within(Z, 0.04), leaves
-
-    depths = law_gap(*_depths(chain), exact.depths, draws)
-    assert depths.within(Z, 0.04), depths
-
-    _check_values(chain, name, leaf, exact)
-
-
-def _depths(chain):
-    found, shares = frequencies(chain.depths[:, 0], BATCHES)
-    return found.tolist(), shares
-
-
-def _check_values(chain, name, leaf, exact):
-    """Mean and sd of the leaf values at every row, in units of the exact sd.
-
-    The square of a normal-gamma mean has no variance when a leaf holds one row (a t law with four
-    degrees of freedom), so that only its z-score, which bounds itself, is looked at.
-    """
-    fits = chain.fits if leaf == "dirichlet" else chain.fits[:, :, 0]
-    scaled = (fits - exact.mean) / exact.sd
-    mean = gap(batch_means(scaled, BATCHES).reshape(BATCHES, -1), 0.0)
-    assert mean.within(Z, 0.06), mean
-    square = gap(batch_means(scaled**2, BATCHES).reshape(BATCHES, -1), 1.0)
-    assert square.within(Z, np.inf if leaf == "normal_gamma" else 0.1), square
-    if leaf == "normal_gamma":
-        tau_mean, tau_sd = precision_moments(name)
-        scaled = (chain.fits[:, :, 1] - tau_mean) / tau_sd
-        mean = gap(batch_means(scaled, BATCHES), 0.0)
-        assert mean.within(Z, 0.06), mean
-        square = gap(batch_means(scaled**2, BATCHES), 1.0)
-        assert square.within(Z, 0.2), square
+    compare(chain_of(name, leaf, moves), name, leaf)
 
 
 def test_the_prior_that_mistakes_start_from_is_the_oracles():

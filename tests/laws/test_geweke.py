@@ -16,17 +16,19 @@ Averages of (value - mean) / sd over 100 batches are compared with 0, and of its
 from typing import NamedTuple
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from chains import CGM, GROW_PRUNE, make_setup
-from naive.batches import batch_means, gap
-from naive.laws import PROBLEMS, law
 from numba import njit
+from support import oracle as o
+from support.chains import CGM, GROW_PRUNE, make_setup
+from support.naive.batches import batch_means, gap
+from support.naive.laws import PROBLEMS, law
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 BATCHES = 100
@@ -46,11 +48,11 @@ def count_leaves(trees, nodes):
 @njit(cache=True)
 def normal_joint(rng, trees, design, prior, leaf, work, moves, shape, scale, out, fs, ys):
     """Joint chain of a sum of trees; ``out`` rows: leaves, stump, sigma^2."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     n = leaf.r.size
     f, y = np.zeros(n), np.zeros(n)
     for s in range(out.shape[0]):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         f[:] = 0.0
         for t in range(trees.roots.size):
@@ -121,8 +123,10 @@ def distances(record, name, m=M):
     return {key: gap(batch_means(value, BATCHES), exact) for key, (value, exact) in wanted.items()}
 
 
-@pytest.mark.parametrize("moves", ["cgm", "grow_prune"])
-@pytest.mark.parametrize("name", ["gaps", "repeats", "grid"])
+CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
+
+
+@pytest.mark.parametrize("name, moves", tiers(CASES, quick=[("repeats", "cgm")]))
 def test_joint_chain_of_a_sum_of_trees_keeps_the_prior(name, moves):
     record = run_normal(PROBLEMS[name], {"cgm": CGM, "grow_prune": GROW_PRUNE}[moves], 200_000, 20)
     found = distances(record, name)
@@ -143,9 +147,9 @@ def test_the_joint_test_rejects_another_tree_prior(wrong):
 @njit(cache=True)
 def single_joint(rng, trees, design, prior, leaf, work, moves, is_classes, centre, out, values):
     """Joint chain of one tree whose leaves hold (mu, tau) or class probabilities."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(out.shape[0]):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         for i in range(leaf.y.size):
             value = trees.values[trees.leaf_of[0, i]]
@@ -259,7 +263,7 @@ def step_joint(make_step, draws, alpha=0.8):
     return {key: gap(batch_means(value, 30), exact) for key, (value, exact) in wanted.items()}
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", tiers(STEPS, quick=["hybrid"]))
 def test_pymc_level_joint_chain_keeps_the_prior(step):
     """The same through the `step` of `CGM` and `ParticleGibbs`, given sigma by `pm.Slice`.
 

@@ -9,21 +9,17 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import partition_of, run_guided
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from test_any_likelihood import (
-    BATCHES,
-    exact_law,
-    laplace_setup,
-    model_of,
-    problem_of,
-)
+from support import oracle as o
+from support.chains import partition_of, run_guided
+from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.tiers import tiers
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
 
+BATCHES = 60
 Z = 5.5
 CASES = [
     ("poisson", "gaps", 2, "optimal"),
@@ -56,7 +52,10 @@ def distances(problem, likelihood, chain, draws):
     ]
 
 
-@pytest.mark.parametrize(("likelihood", "name", "particles", "proposal"), CASES)
+@pytest.mark.parametrize(
+    ("likelihood", "name", "particles", "proposal"),
+    tiers(CASES, quick=[("student", "gaps", 3, "optimal")]),
+)
 def test_chain_agrees_with_the_enumeration(likelihood, name, particles, proposal):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {particles} {proposal}".encode())

@@ -10,32 +10,32 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import test_exact_posterior as exact_posterior
-import test_particle_gibbs as particle_gibbs
-from chains import CGM, design_of, make_setup, run_chain
-from naive import slow
-from naive.batches import law_gap
-from naive.laws import EVERY, MIXED, law, partition_posterior
 from numba import njit
-from oracle import partition_prior
 from scipy import stats
+from support.chains import CGM, design_of, make_setup, run_chain
+from support.laws.exact import Z, chain_of, compare, compare_particles, partition_shares
+from support.naive import slow
+from support.naive.batches import law_gap
+from support.naive.laws import EVERY, MIXED, law, partition_posterior
+from support.oracle import partition_prior
+from support.tiers import tiers
 
 from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
-Z = exact_posterior.Z
+MOVED = [(name, "cgm") for name in MIXED]
+MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
 
 
 @pytest.mark.parametrize(
-    "name, moves",
-    [(name, "cgm") for name in MIXED]
-    + [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")],
+    "name, moves", tiers(MOVED, quick=[("levels", "cgm"), ("mixed_grid", "change_swap")])
 )
 def test_moves_agree_with_the_enumeration(name, moves):
-    exact_posterior.test_chain_agrees_with_the_enumeration(name, "normal", moves)
+    compare(chain_of(name, "normal", moves), name, "normal")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, particles, proposal, scheme, share",
     [
@@ -48,10 +48,10 @@ def test_moves_agree_with_the_enumeration(name, moves):
     ],
 )
 def test_whole_trees_agree_with_the_enumeration(name, particles, proposal, scheme, share):
-    particle_gibbs.check(name, "normal", particles, proposal, scheme, share)
+    compare_particles(name, "normal", particles, proposal, scheme, share)
 
 
-@pytest.mark.parametrize("name", ["levels", "mixed_grid"])
+@pytest.mark.parametrize("name", tiers(["levels", "mixed_grid"], quick=["mixed_grid"]))
 def test_the_order_of_rows_columns_and_levels_does_not_matter(name):
     """A chain on the table turned round, its levels renamed, finds the law of the table itself."""
     problem = EVERY[name]
@@ -65,7 +65,7 @@ def test_the_order_of_rows_columns_and_levels_does_not_matter(name):
         prior["cuts"] = prior["cuts"][::-1]
     turned = replace(problem, X=X, y=problem.y[order], prior=prior)
     chain = run_chain(7, make_setup(turned, "normal"), CGM, 80_000)
-    states, shares = exact_posterior.partition_shares(chain, problem.n)
+    states, shares = partition_shares(chain, problem.n)
     states = [frozenset(frozenset(int(order[i]) for i in leaf) for leaf in s) for s in states]
     found = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))
     assert found.within(Z, 0.03), found
@@ -98,7 +98,9 @@ def some_rows(rng, n):
     return np.sort(rng.choice(n, int(rng.integers(2, n + 1)), replace=False)).astype(np.uint32)
 
 
-@pytest.mark.parametrize("name", ["levels", "onehot", "mixed_grid"])
+@pytest.mark.parametrize(
+    "name", tiers(["levels", "onehot", "mixed_grid"], quick=["levels", "onehot"])
+)
 def test_the_density_of_sets_of_levels(name, rng):
     """Equal to the text of the prior, sums to 1, and draws follow it."""
     design = design_of(EVERY[name])
@@ -178,8 +180,8 @@ def test_rules_that_are_none(rng):
 def test_the_comparison_rejects_another_prior(name, mistake):
     """One-hot for subsets; every gap beside missing rows in place of 1 / (1 + d)."""
     problem = EVERY[name]
-    chain = exact_posterior.chain_of(name, "normal", "cgm")
-    states, shares = exact_posterior.partition_shares(chain, problem.n)
+    chain = chain_of(name, "normal", "cgm")
+    states, shares = partition_shares(chain, problem.n)
     right = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))
     assert right.z < Z
     prior = dict(problem.prior)

@@ -1,4 +1,4 @@
-"""Trees of a Mondrian process: samplers and draws against exact laws (`oracle.mondrian`).
+"""Trees of a Mondrian process: samplers and draws against exact laws (`support.oracle.mondrian`).
 
 Averages are compared in standard errors by batch means (60 batches), as in `test_exact_posterior`:
 some 1,500 averages at 6.0 standard errors. A chain with a mistake in the prior of times, boxes or
@@ -10,7 +10,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from chains import (
+from numba import njit
+from scipy import stats
+from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
@@ -20,17 +22,17 @@ from chains import (
     record,
     with_float_cells,
 )
-from naive.batches import batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
-from numba import njit
-from oracle import MondrianLaw
-from scipy import stats
+from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
+from support.oracle import MondrianLaw
+from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
 BATCHES = 60
@@ -57,26 +59,23 @@ def timed_setup(name, data=True):
 @njit(cache=True)
 def run_moves(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, times):
     """Sweeps of moves, as `chains.run_sweeps`, with the time of the root's split."""
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(draws):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]
 
 
 @njit(cache=True)
-def run_whole_trees(
-    rng, trees, design, prior, leaf, work, bins, proposal, scheme, particles, look, draws, codes,
-    depths, roots, times,
-):  # fmt: skip
+def run_whole_trees(rng, setup, growth, scheme, draws, records):
     """The same by particle Gibbs."""
-    outcome = np.zeros(2)
+    trees, design, prior, leaf, work = setup
+    problem = Problem(trees, design, prior, leaf)
+    codes, depths, roots, times = records
+    batch, outcome = Batch(0, 1, False), np.zeros(2)
     for s in range(draws):
-        if not particle_sweep(
-            rng, trees, design, bins, prior, leaf, proposal, scheme, particles, look, work, 0, 1,
-            False, outcome,
-        ):  # fmt: skip
+        if not particle_sweep(rng, problem, None, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]
@@ -125,9 +124,12 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("data", [True, False])
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("name", LIFETIMES)
+CASES = [(name, moves, data) for name in LIFETIMES for moves in MOVES for data in (True, False)]
+QUICK = [("two_columns", "cgm", True), ("repeats", "change_swap", True)]
+QUICK += [("binary_constant", "cgm", False)]
+
+
+@pytest.mark.parametrize("name, moves, data", tiers(CASES, QUICK))
 def test_moves_find_the_exact_law(name, moves, data):
     """The posterior, and the prior where there are no data."""
     weights, draws = MOVES[moves]
@@ -139,6 +141,7 @@ def test_moves_find_the_exact_law(name, moves, data):
     check(exact(name, data), PROBLEMS[name].n, *records, absolute=absolute)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, particles, proposal, scheme",
     [
@@ -158,11 +161,11 @@ def test_particles_find_the_exact_law(name, particles, proposal, scheme):
     tools = make_tools(setup, particles, proposal, scheme, 0.5 if name == "repeats" else 1.0)
     rng = np.random.default_rng(zlib.crc32(f"{name} {particles} {proposal}".encode()))
     records = room(draws)
-    run_whole_trees(rng, *setup, *tools, draws, *records)
+    run_whole_trees(rng, setup, *tools[:2], draws, records)
     check(exact(name), PROBLEMS[name].n, *records)
 
 
-@pytest.mark.parametrize("name", LIFETIMES)
+@pytest.mark.parametrize("name", tiers(LIFETIMES, quick=["repeats"]))
 def test_draws_come_from_the_process(name):
     rng = np.random.default_rng(7)
     records = room(60_000)

@@ -8,11 +8,12 @@ standard errors (t law, 59 degrees of freedom) one fails by chance in 3,000 fres
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytest
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import PROBLEMS, partition_posterior
+from support import oracle as o
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS, partition_posterior
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared
@@ -52,10 +53,16 @@ def partitions_of(f):
     return states, place.reshape(-1)
 
 
-@pytest.mark.parametrize("name, n_cuts", [("repeats", 4), ("deep", 3), ("three_columns", 255)])
+GRIDS = [("repeats", 4), ("deep", 3), ("three_columns", 255)]
+STEPS = [("prior", "multinomial", 10), ("empirical", "systematic", 3), ("optimal", "stratified", 3)]
+
+
 @pytest.mark.parametrize(
-    "proposal, resampling, particles",
-    [("prior", "multinomial", 10), ("empirical", "systematic", 3), ("optimal", "stratified", 3)],
+    "name, n_cuts, proposal, resampling, particles",
+    tiers(
+        [(*grid, *step) for grid in GRIDS for step in STEPS],
+        quick=[("deep", 3, "optimal", "stratified", 3)],
+    ),
 )
 def test_the_step_agrees_with_the_enumeration(name, n_cuts, proposal, resampling, particles):
     problem, model = grid_problem(name, n_cuts)

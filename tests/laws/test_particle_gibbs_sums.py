@@ -6,13 +6,14 @@ error measured at these lengths. Kolmogorov-Smirnov at p > 1e-5.
 """
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import make_setup, make_tools, partition_of, run_particles, with_float_cells
-from naive.batches import RARE, batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
 from scipy import stats
-from test_prior import check_laws
+from support import oracle as o
+from support.chains import make_setup, make_tools, partition_of, run_particles, with_float_cells
+from support.laws.prior import check_laws
+from support.naive.batches import RARE, batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
+from support.tiers import tiers
 
 BATCHES = 60
 Z = 5.5
@@ -23,15 +24,18 @@ def run(seed, name, draws, *tools, leaf="normal", m=2, data=True, **more):
     return run_particles(seed, setup, make_tools(setup, *tools, **more), draws, keep_fits=True)
 
 
+PAIRS = [
+    ("gaps", 100_000, 3, "prior", "stratified", 1.0),
+    ("three_columns", 25_000, 10, "optimal", "systematic", 0.5),
+    ("binary_constant", 40_000, 10, "prior", "multinomial", 1.0),
+    ("grid", 70_000, 2, "empirical", "multinomial", 1.0),
+    ("noisy", 8_000, 50, "optimal", "multinomial", 1.0),
+]
+
+
 @pytest.mark.parametrize(
     "name, draws, particles, proposal, scheme, share",
-    [
-        ("gaps", 100_000, 3, "prior", "stratified", 1.0),
-        ("three_columns", 25_000, 10, "optimal", "systematic", 0.5),
-        ("binary_constant", 40_000, 10, "prior", "multinomial", 1.0),
-        ("grid", 70_000, 2, "empirical", "multinomial", 1.0),
-        ("noisy", 8_000, 50, "optimal", "multinomial", 1.0),
-    ],
+    tiers(PAIRS, quick=[("three_columns", 25_000, 10, "optimal", "systematic", 0.5)]),
 )
 def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal, scheme, share):
     problem = PROBLEMS[name]
@@ -72,16 +76,19 @@ def test_two_trees_agree_with_the_listed_pairs(name, draws, particles, proposal,
     assert pairs.within(Z, 0.04), pairs
 
 
+ALONE = [
+    ("deep", 3, "prior", "multinomial", 1.0, 100),
+    ("deep", 3, "empirical", "stratified", 1.0, 100),
+    ("grid", 10, "optimal", "systematic", 1.0, 2),
+    ("three_columns", 3, "optimal", "multinomial", 0.4, 100),
+    ("repeats", 10, "empirical", "systematic", 1.0, 100),
+    ("binary_constant", 2, "optimal", "multinomial", 0.6, 100),
+]
+
+
 @pytest.mark.parametrize(
     "name, particles, proposal, scheme, share, n_bins",
-    [
-        ("deep", 3, "prior", "multinomial", 1.0, 100),
-        ("deep", 3, "empirical", "stratified", 1.0, 100),
-        ("grid", 10, "optimal", "systematic", 1.0, 2),
-        ("three_columns", 3, "optimal", "multinomial", 0.4, 100),
-        ("repeats", 10, "empirical", "systematic", 1.0, 100),
-        ("binary_constant", 2, "optimal", "multinomial", 0.6, 100),
-    ],
+    tiers(ALONE, quick=[("grid", 10, "optimal", "systematic", 1.0, 2)]),
 )
 def test_without_data_it_draws_from_the_prior(name, particles, proposal, scheme, share, n_bins):
     chain = run(

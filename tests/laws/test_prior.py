@@ -6,61 +6,39 @@ between distributions: Kolmogorov-Smirnov at p > 1e-5, about 60 tests.
 
 import numpy as np
 import pytest
-from chains import (
+from numba import njit
+from scipy import stats
+from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
     make_setup,
     partition_code,
-    partition_of,
     run_chain,
-    weights_of,
 )
-from naive import slow
-from naive.batches import frequencies, law_gap
-from naive.laws import EVERY, PROBLEMS, law
-from numba import njit
-from scipy import stats
+from support.laws.prior import check_laws
+from support.naive import slow
+from support.naive.laws import EVERY, PROBLEMS
+from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
-BATCHES = 60
-Z = 5.5
 P = 1e-5
 LEAVES = ("normal", "normal_gamma", "dirichlet")
 
 
-def root_law(problem):
-    """dict root column -> prior probability; the root of every problem has a valid split."""
-    cells = slow.cells_of(make_setup(problem, "normal").design)
-    weights = weights_of(problem, problem.X.shape[1])
-    able = slow.varying(cells, range(problem.n), weights)
-    alpha, total = problem.prior["alpha"], sum(weights[j] for j in able)
-    return {-1: 1 - alpha} | {j: alpha * weights[j] / total for j in able}
+CASES = [
+    (name, moves, 100_000) for name in PROBLEMS for moves in ("cgm", "grow_prune", "change_swap")
+]
+# The last mixes slowly: after 100,000 sweeps the standard error of a share is up to 0.007.
+CASES += [("levels", "cgm", 100_000), ("missing", "grow_prune", 100_000)]
+CASES += [("mixed_grid", "change_swap", 300_000)]
+QUICK = [("deep", "cgm", 100_000), ("repeats", "grow_prune", 100_000)]
+QUICK += [("binary_constant", "change_swap", 100_000), ("mixed_grid", "change_swap", 300_000)]
 
 
-def check_laws(name, codes, depths, roots):
-    p = EVERY[name].X.shape[1]
-    problem, exact, draws = EVERY[name], law(name, "flat"), len(codes)
-    found, shares = frequencies(codes, BATCHES)
-    states = [partition_of(code, problem.n) for code in found]
-    partitions = law_gap(states, shares, exact.partitions, draws)
-    assert partitions.within(Z, 0.015), partitions
-    for record, wanted in ((depths, exact.depths), (roots, root_law(problem))):
-        record = np.where(record < 0, record, record % p) if record is roots else record
-        keys, shares = frequencies(record, BATCHES)
-        distance = law_gap(keys.tolist(), shares, wanted, draws)
-        assert distance.within(Z, 0.015), distance
-
-
-@pytest.mark.parametrize(
-    "name, moves, draws",
-    [(name, moves, 100_000) for name in PROBLEMS for moves in ("cgm", "grow_prune", "change_swap")]
-    # the last mixes slowly: after 100,000 sweeps the standard error of a share is up to 0.007
-    + [("levels", "cgm", 100_000), ("missing", "grow_prune", 100_000)]
-    + [("mixed_grid", "change_swap", 300_000)],
-)
+@pytest.mark.parametrize("name, moves, draws", tiers(CASES, QUICK))
 def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves, draws):
     weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
     setup = make_setup(EVERY[name], "normal", data=False)
@@ -94,7 +72,7 @@ def direct_draws(problem, leaf_name, draws, seed):
     return codes, depths, roots, values
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", tiers(EVERY, quick=["deep", "binary_constant"]))
 def test_direct_draws_come_from_the_prior(name):
     codes, depths, roots, _ = direct_draws(EVERY[name], "normal", 120_000, 11)
     check_laws(name, codes, depths, roots)
@@ -129,7 +107,7 @@ def test_leaf_values_have_their_prior_law(leaf_name):
     check_values(problem, leaf_name, run_chain(13, setup, CGM, 20_000, keep_fits=True).fits[:, 0])
 
 
-@pytest.mark.parametrize("name", ["gaps", "two_columns", "grid"])
+@pytest.mark.parametrize("name", tiers(["gaps", "two_columns", "grid"], quick=["two_columns"]))
 def test_cuts_are_uniform_between_the_extremes_of_their_node(name):
     """(cut - low) / (high - low) of every split node of 4,000 trees; on a grid, chi-square."""
     problem = PROBLEMS[name]

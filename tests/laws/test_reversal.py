@@ -1,7 +1,7 @@
 """Ratios of the moves against the definition, on random trees, whole tree from scratch.
 
-The slow twin (`naive.slow`) computes the prior of both whole trees and the probability of every
-choice of the move in both directions; the kernels must agree to rounding (1e-9), there is no
+The slow twin (`support.naive.slow`) computes the prior of both whole trees and the probability of
+every choice of the move in both directions; the kernels must agree to rounding (1e-9), there is no
 Monte Carlo error. Going there and back must give opposite ratios.
 """
 
@@ -9,23 +9,26 @@ import math
 from functools import partial
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, make_setup, weights_of
-from naive import slow
-from naive.laws import EVERY, PROBLEMS
+from support import oracle as o
+from support.chains import CGM, make_setup, weights_of
+from support.naive import slow
+from support.naive.laws import EVERY, PROBLEMS
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
+from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
-    log_choice_ratio,
     log_current,
     log_replaced,
+    log_replaced_choice,
 )
 from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import make_prior
@@ -34,11 +37,11 @@ from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
-MOVES = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
+WEIGHTS = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
 ATOL = 1e-9
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=tiers(NAMES, quick=["deep", "mixed_grid"]))
 def problem(request):
     return EVERY[request.param]
 
@@ -65,6 +68,10 @@ class Bench:
         work = self.setup.work
         self.census = take_census(self.trees, 0, work.nodes)
         next_tree(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
+
+    @property
+    def problem(self):
+        return Problem(self.trees, self.setup.design, self.setup.prior, self.leaf)
 
     @property
     def root(self):
@@ -124,9 +131,11 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                 after = slow.replace(before, node.place, lambda _, s=split: s)
                 reverse = bench.counts(after)
                 log_there = math.log(
-                    slow.move_probabilities(offered, MOVES)[0] / len(offered.open_leaves)
+                    slow.move_probabilities(offered, WEIGHTS)[0] / len(offered.open_leaves)
                 ) + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
-                log_back = math.log(slow.move_probabilities(reverse, MOVES)[1] / len(reverse.nogs))
+                log_back = math.log(
+                    slow.move_probabilities(reverse, WEIGHTS)[1] / len(reverse.nogs)
+                )
                 exact = bench.log_prior(after) - bench.log_prior(before) + log_back - log_there
                 left = [i for i in rows if slow.goes_left(bench.cells, i, column, cut)]
                 right = [i for i in rows if i not in left]
@@ -140,7 +149,7 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                     bench.setup.prior,
                     Place(depth, 0.0, 0.0, False),
                     *(Place(depth + 1, 0.0, 0.0, side) for side in unsplittable),
-                    MOVES,
+                    weighted(WEIGHTS),
                     bench.census,
                     parent is not None and parent.place in offered.nogs,
                 )
@@ -149,10 +158,10 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
     assert tried > 30
 
 
-def replaced_terms(bench, top, n_below, n):
+def replaced_terms(bench, top, subtree):
     """`log_replaced` with the rule of the top node; without it, it must lack just that rule."""
-    trees, work = bench.trees, bench.setup.work
-    args = (trees, bench.setup.design, bench.setup.prior, bench.leaf, n_below, n, work)
+    work = bench.setup.work
+    args = (bench.problem, subtree, work)
     below = log_replaced(*args, False) if bench.top_is_possible(top) else None
     whole = log_replaced(*args, True)
     if whole > -math.inf:
@@ -163,14 +172,16 @@ def replaced_terms(bench, top, n_below, n):
 
 def there_and_back(bench, top, edit, undo):
     """Check one edit of the rules below ``top`` in both directions; False when impossible."""
-    trees, work, prior = bench.trees, bench.setup.work, bench.setup.prior
+    trees, work = bench.trees, bench.setup.work
     before = bench.root
-    n_below, n = gather(trees, 0, top, work)
-    assert n == len(next(v.rows for v in slow.visits(before, bench.cells) if v.node.place == top))
-    current = log_current(trees, prior, bench.leaf, n_below, work)
+    subtree = gather(trees, 0, top, work)
+    assert subtree.n_rows == len(
+        next(v.rows for v in slow.visits(before, bench.cells) if v.node.place == top)
+    )
+    current = log_current(bench.problem, subtree, work)
     edit()
     after = bench.root
-    replaced = replaced_terms(bench, top, n_below, n)
+    replaced = replaced_terms(bench, top, subtree)
     exact = bench.log_target(after) - bench.log_target(before)
     if exact == -math.inf:
         assert replaced == -math.inf
@@ -178,23 +189,23 @@ def there_and_back(bench, top, edit, undo):
         assert slow.shape_of(bench.root) == slow.shape_of(before)
         return False
     assert replaced - current == pytest.approx(exact, abs=ATOL)
-    choice = log_choice_ratio(trees, MOVES, bench.census, n_below, work)
-    there = slow.move_probabilities(bench.counts(before), MOVES)
-    back = slow.move_probabilities(bench.counts(after), MOVES)
+    choice = log_replaced_choice(trees, weighted(WEIGHTS), bench.census, subtree, work)
+    there = slow.move_probabilities(bench.counts(before), WEIGHTS)
+    back = slow.move_probabilities(bench.counts(after), WEIGHTS)
     for kind in (2, 3) if there[3] > 0 else (2,):
         assert choice == pytest.approx(math.log(back[kind] / there[kind]), abs=ATOL)
 
-    commit(trees, 0, n_below, work)
+    commit(trees, 0, subtree, work)
     check_kept(bench)
     bench.open()
-    n_below, n = gather(trees, 0, top, work)
-    current = log_current(trees, prior, bench.leaf, n_below, work)
+    subtree = gather(trees, 0, top, work)
+    current = log_current(bench.problem, subtree, work)
     undo()
-    reverse = replaced_terms(bench, top, n_below, n)
-    reverse_choice = log_choice_ratio(trees, MOVES, bench.census, n_below, work)
+    reverse = replaced_terms(bench, top, subtree)
+    reverse_choice = log_replaced_choice(trees, weighted(WEIGHTS), bench.census, subtree, work)
     assert reverse - current + exact == pytest.approx(0.0, abs=ATOL)
     assert reverse_choice + choice == pytest.approx(0.0, abs=ATOL)
-    commit(trees, 0, n_below, work)
+    commit(trees, 0, subtree, work)
     assert slow.shape_of(bench.root) == slow.shape_of(before)
     check_kept(bench)
     bench.open()
@@ -272,9 +283,7 @@ def test_nodes_keep_the_truth_through_long_runs(problem, rng):
     work, counters = bench.setup.work, np.zeros((2, 4), dtype=np.int64)
     leaf = bench.leaf._replace(r=problem.y - bench.trees.values[bench.trees.leaf_of[0], 0])
     for _ in range(300):
-        assert sweep(
-            rng, bench.trees, bench.setup.design, bench.setup.prior, leaf, CGM, work, *counters
-        )
+        assert sweep(rng, bench.problem._replace(leaf=leaf), CGM, work, counters)
         check_kept(bench)
     assert (counters[0] > 0).all()
     assert preorder(bench.trees, 0, work.nodes) == len(slow.visits(bench.root, bench.cells))

@@ -15,19 +15,26 @@ import itertools
 import zlib
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
-from naive.batches import batch_means, gap
-from naive.laws import EVERY, law, leaf_of
 from numba import njit
+from support import oracle as o
+from support.chains import make_setup, make_tools, partition_code, partition_of, with_float_cells
+from support.naive.batches import batch_means, gap
+from support.naive.laws import EVERY, law, leaf_of
+from support.tiers import tiers
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import DONE, UNFINISHED, make_stages, top_down_smc
+from pymc_trees.core.samplers.smc.top_down import (
+    DONE,
+    UNFINISHED,
+    Schedule,
+    make_stages,
+    top_down_smc,
+)
 
 RUNS, PARTICLES, Z = 3_000, 5, 6.0
 SETTINGS = list(itertools.product(PROPOSALS, EXPANSIONS, SCHEMES))
@@ -36,49 +43,15 @@ NAMES = ("gaps", "deep", "grid", "three_columns", "repeats", "binary_constant", 
 
 
 @njit(cache=True)
-def run_many(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    bins,
-    proposal,
-    expansion,
-    scheme,
-    threshold,
-    particles,
-    look,
-    root_stats,
-    spare,
-    stages,
-    log_z,
-    weights,
-    codes,
-    n_resampled,
-):
+def run_many(rng, problem, growth, schedule, root_stats, stages, records):
     """Evidence of each run, and weight and partition of each particle."""
-    n = spare.size
+    log_z, weights, codes, n_resampled = records
+    particles, n = growth.particles, growth.buffer.size
     labels = np.empty(n, dtype=np.int64)
     for run in range(log_z.size):
         stages.resampled[:] = False
         status, n_stages, log_z[run] = top_down_smc(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            proposal,
-            expansion,
-            scheme,
-            threshold,
-            particles,
-            look,
-            root_stats,
-            spare,
-            stages,
-            weights[run],
+            rng, problem, growth, schedule, root_stats, stages, weights[run]
         )
         if status != DONE:
             return status
@@ -109,26 +82,15 @@ def run(
     weights, codes = np.empty((RUNS, PARTICLES)), np.empty((RUNS, PARTICLES), dtype=np.int64)
     resampled = np.zeros(1, dtype=np.int64)
     key = f"{name} {leaf} {proposal} {expansion} {scheme} {threshold} {n_bins}"
+    schedule = Schedule(EXPANSIONS.index(expansion), SCHEMES.index(scheme), threshold)
     status = run_many(
         np.random.default_rng(zlib.crc32(key.encode())),
-        setup.trees,
-        setup.design,
-        setup.prior,
-        setup.leaf,
-        tools.bins,
-        tools.proposal,
-        EXPANSIONS.index(expansion),
-        SCHEMES.index(scheme),
-        threshold,
-        tools.particles,
-        tools.look,
+        setup.problem,
+        tools.growth,
+        schedule,
         root_stats,
-        setup.work.spare,
         make_stages(max_stages),
-        log_z,
-        weights,
-        codes,
-        resampled,
+        (log_z, weights, codes, resampled),
     )
     return status, log_z + log_constant(setup.leaf), weights, codes, resampled[0]
 
@@ -170,7 +132,13 @@ def check(name, leaf, *settings, **options):
     return max(evidence.z, partitions.z, pairs.z), resampled
 
 
-@pytest.mark.parametrize("k", range(len(SETTINGS)), ids=["-".join(s) for s in SETTINGS])
+# One leaf model (that is one compilation), each proposal.
+QUICK = [2, 13, 27]
+
+
+@pytest.mark.parametrize(
+    "k", tiers(range(len(SETTINGS)), QUICK), ids=["-".join(s) for s in SETTINGS]
+)
 def test_evidence_and_weighted_trees(k):
     """Every proposal, expansion and scheme; problems, leaves and thresholds in turn."""
     threshold = 1.0 if SETTINGS[k][0] == "optimal" else (1.0, 0.5, 0.8)[k // 3 % 3]
@@ -178,6 +146,7 @@ def test_evidence_and_weighted_trees(k):
     assert resampled > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name, proposal", [("gaps", "optimal")])
 def test_under_a_mondrian_process(name, proposal):
     """Evidence and weighted trees where splits have times."""
@@ -195,12 +164,13 @@ def test_under_a_mondrian_process(name, proposal):
     assert found.within(Z, 0.05), found
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("leaf", tiers(LEAVES, quick=["dirichlet"]))
 def test_coarse_bins(leaf):
     """The optimal proposal where an interval holds several values."""
     check("deep", leaf, "optimal", "node", "systematic", 0.9, n_bins=2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, proposal, expansion",
     [
@@ -219,6 +189,7 @@ def test_without_resampling_it_is_importance_sampling():
     assert resampled == 0
 
 
+@pytest.mark.full
 def test_out_of_stages_is_reported():
     status, *_ = run("deep", "normal", "prior", "node", "systematic", 0.5, max_stages=1)
     assert status == UNFINISHED

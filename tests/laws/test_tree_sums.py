@@ -6,11 +6,12 @@ times the error measured at these lengths.
 """
 
 import numpy as np
-import oracle as o
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
-from naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from naive.laws import PROBLEMS
+from support import oracle as o
+from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS
+from support.tiers import tiers
 
 BATCHES = 60
 Z = 5.5
@@ -52,8 +53,13 @@ def check(problem, m, moves, draws, seed):
     return partitions, place, exact
 
 
-@pytest.mark.parametrize("moves", ["cgm", "grow_prune", "change_swap"])
-@pytest.mark.parametrize("name", ["gaps", "noisy", "binary_constant", "three_columns", "grid"])
+NAMES = ["gaps", "noisy", "binary_constant", "three_columns", "grid"]
+CASES = [(name, moves) for name in NAMES for moves in ("cgm", "grow_prune", "change_swap")]
+
+
+@pytest.mark.parametrize(
+    "name, moves", tiers(CASES, quick=[("noisy", "cgm"), ("three_columns", "change_swap")])
+)
 def test_two_trees_agree_with_the_listed_pairs(name, moves):
     weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
     problem, draws = PROBLEMS[name], 120_000
@@ -82,7 +88,7 @@ def tiny():
     return replace(problem, X=problem.X[keep], y=problem.y[keep], labels=problem.labels[keep])
 
 
-@pytest.mark.parametrize("moves", ["cgm", "grow_prune"])
+@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune"], quick=["cgm"]))
 def test_three_trees_agree_with_the_listed_triples(moves):
     check(tiny(), 3, {"cgm": CGM, "grow_prune": GROW_PRUNE}[moves], 150_000, 2)
 

@@ -10,17 +10,27 @@ import math
 from itertools import product
 
 import numpy as np
-import oracle as o
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, record, run_guided
-from naive.batches import batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS
 from numba import njit
+from support import oracle as o
+from support.chains import (
+    CGM,
+    CHANGE_SWAP,
+    GROW_PRUNE,
+    make_setup,
+    partition_of,
+    record,
+    run_guided,
+)
+from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
 from pymc_trees.targets.choose import read_target
 
@@ -78,27 +88,29 @@ def exact(problem, y, name, m):
 def run_whole(
     rng, trees, design, prior, leaf, flat, moves, work, spare, draws, codes, depths, roots, fits
 ):
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
+    problem = Problem(trees, design, prior, leaf)
     for s in range(draws):
-        if not joint_sweep(
-            rng, trees, design, prior, leaf, flat, moves, work, spare, proposed, accepted
-        ):
+        if not joint_sweep(rng, problem, flat, moves, work, spare, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
-    return accepted
+    return counts[1]
+
+
+CASES = [
+    ("cumulated", "gaps", "cgm", 1),
+    ("cumulated", "gaps", "change_swap", 1),
+    ("correlated", "repeats", "grow_prune", 1),
+    ("cumulated", "four rows", "cgm", 2),
+    ("correlated", "four rows", "cgm", 2),
+    ("cumulated", "gaps", "two particles", 1),
+    ("correlated", "four rows", "three particles", 2),
+]
 
 
 @pytest.mark.parametrize(
     ("likelihood", "name", "moves", "m"),
-    [
-        ("cumulated", "gaps", "cgm", 1),
-        ("cumulated", "gaps", "change_swap", 1),
-        ("correlated", "repeats", "grow_prune", 1),
-        ("cumulated", "four rows", "cgm", 2),
-        ("correlated", "four rows", "cgm", 2),
-        ("cumulated", "gaps", "two particles", 1),
-        ("correlated", "four rows", "three particles", 2),
-    ],
+    tiers(CASES, quick=[("correlated", "four rows", "cgm", 2)]),
 )
 def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
     problem = PROBLEMS["gaps" if name == "four rows" else name]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from mondrian_twin import grow, live, rows_below, rules, stream
 from scipy import integrate
+from support.mondrian_twin import grow, live, rows_below, rules, stream
 
 from pymc_trees.core.mondrian.categories import add_class_probabilities
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from mondrian_twin import grow, live, rows_below, rules, stream
 from scipy import integrate, special, stats
+from support.mondrian_twin import grow, live, rows_below, rules, stream
 
 from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times
 from pymc_trees.core.mondrian.predict.belief import Hierarchy, edge, product, send_messages

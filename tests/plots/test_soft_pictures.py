@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from soft_models import regression
+from support.soft_models import regression
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode

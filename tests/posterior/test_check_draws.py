@@ -5,7 +5,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from small_models import bart_model, sample, step_data
+from support.small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared

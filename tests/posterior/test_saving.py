@@ -8,7 +8,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from small_models import bart_model, sample, step_data
+from support.small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.value.fields import Layout
@@ -22,7 +22,7 @@ import sys
 import numpy as np, pymc as pm, pytensor, xarray as xr
 import pymc_trees as pmt
 sys.path.insert(0, sys.argv[3])
-from small_models import bart_model
+from support.small_models import bart_model
 
 idata = xr.open_datatree(sys.argv[1], engine="h5netcdf")
 with pytensor.config.change_flags(mode="FAST_COMPILE"), bart_model(sigma=None) as model:

@@ -2,7 +2,7 @@
 
 import pymc  # noqa: F401  it sets the recursion limit, which must not happen inside a test
 from hypothesis import HealthCheck, settings
-from scale import scaled
+from support.scale import scaled
 
 settings.register_profile(
     "house",

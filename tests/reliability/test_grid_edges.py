@@ -7,12 +7,12 @@ standard errors (t law, 59 degrees of freedom): one run in a million fails by ch
 import numpy as np
 import pymc as pm
 import pytest
-from chains import CGM, make_setup, partition_of, run_chain
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.batches import frequencies, law_gap
-from naive.laws import partition_posterior
-from oracle import Problem
+from support.chains import CGM, make_setup, partition_of, run_chain
+from support.naive.batches import frequencies, law_gap
+from support.naive.laws import partition_posterior
+from support.oracle import Problem
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.design import cut_code, cut_value, make_design
@@ -30,6 +30,7 @@ def tiny_problem(x, cuts):
     return Problem(np.reshape(x, (-1, 1)), y, labels, {"alpha": 0.8, "beta": 0.7, "cuts": cuts})
 
 
+@pytest.mark.full
 def test_exact_posterior_of_adjacent_floats():
     """That of the ranks 0 .. 4, whose cuts are all alike too, listed by the oracle."""
     x = 1.0 + EPS * np.arange(5.0)

@@ -5,7 +5,7 @@ import signal
 import pymc as pm
 import pymc.sampling.mcmc as mcmc
 import pytest
-from small_models import bart_model, sample
+from support.small_models import bart_model, sample
 
 
 @pytest.fixture

@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from scale import scaled
+from support.scale import scaled
 
+from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.cache import KernelFile
+from pymc_trees.core.value.checksum import compute_checksum
 
 CHILD = """
 import json, os, sys, warnings
@@ -71,6 +73,7 @@ def kept(tmp_path_factory):
     return folder, first["checksums"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", [0, 1500], ids=["nothing fits", "an index fits"])
 def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
     pytest.importorskip("resource")
@@ -82,17 +85,20 @@ def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
     assert after["checksums"] == kept[1] and after["warnings"] == []
 
 
+@pytest.mark.full
 def test_no_folder_can_be_written(tmp_path, kept):
     (tmp_path / "file").touch()
     found = outcome(start(tmp_path / "file" / "numba"))
     assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
+@pytest.mark.full
 def test_the_folder_vanishes_after_the_import(tmp_path, kept):
     found = outcome(start(tmp_path / "numba", vanish=True))
     assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
+@pytest.mark.full
 def test_truncated_files_are_made_again(tmp_path, kept):
     folder = tmp_path / "numba"
     shutil.copytree(kept[0], folder)
@@ -103,6 +109,7 @@ def test_truncated_files_are_made_again(tmp_path, kept):
     assert outcome(start(folder))["hits"] == 2
 
 
+@pytest.mark.full
 def test_two_processes_on_an_empty_folder(tmp_path, kept):
     both = [start(tmp_path) for _ in range(2)]
     for process in both:
@@ -150,3 +157,24 @@ def test_code_of_another_signature_is_not_loaded(tmp_path):
     first, second = sorted(tmp_path.glob("*.nbc"))
     second.write_bytes(first.read_bytes())  # as when two processes chose the same name
     assert file.load("one") == b"code of one" and file.load("other") is None
+
+
+def test_code_of_another_version_of_the_package_is_not_loaded(tmp_path):
+    """Also where another process has saved its own under the same name just before."""
+    old, new = (KernelFile(str(tmp_path), "kernel", ("stamp", version)) for version in (1, 2))
+    old.save("one", b"old code")
+    assert new.load("one") is None
+    new.save("one", b"new code")
+    assert new.load("one") == b"new code" and old.load("one") is None
+    (code,) = tmp_path.glob("*.nbc")
+    kept = code.read_bytes()
+    old.save("one", b"old code")
+    stale = code.read_bytes()
+    new.save("one", b"new code")
+    assert code.read_bytes() == kept
+    code.write_bytes(stale)
+    assert new.load("one") is None
+
+
+def test_the_version_of_the_kernels_is_part_of_their_stamp():
+    assert compute_checksum._cache._cache_file._source_stamp[-1] == KERNELS_VERSION

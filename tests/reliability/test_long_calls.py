@@ -6,9 +6,9 @@ from itertools import count
 
 import numpy as np
 import pytest
-from chains import CGM, make_setup, make_tools
-from naive.laws import PROBLEMS
-from small_models import bart_model
+from support.chains import CGM, make_setup, make_tools
+from support.naive.laws import PROBLEMS
+from support.small_models import bart_model
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.extend import extend_tree
@@ -16,10 +16,10 @@ from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.estimators import forest as estimators
 from pymc_trees.estimators import grown, threads
-from pymc_trees.step_methods import metropolis, tree_redraw
+from pymc_trees.step_methods import local_moves, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ def last_point(model, step, n=5):
 def test_a_step_apart_draws_the_same(model, monkeypatch):
     here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
     apart = []
-    for module in (metropolis, tree_redraw):
+    for module in (local_moves, tree_redraw):
         monkeypatch.setattr(module, "LONG_CONJUGATE", 0, raising=False)
-        monkeypatch.setattr(module, "LONG", {} if module is metropolis else 0)
+        monkeypatch.setattr(module, "LONG", 0)
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
     there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
@@ -59,7 +59,7 @@ def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypa
         return sweep(*arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(metropolis, "sweep", interrupted)
+        patch.setattr(local_moves, "sweep", interrupted)
         step.step(point)
     assert step.forests[0].arrays is None  # they had moved on, and were not those of the point
     np.testing.assert_array_equal(point["mu_forest"], kept)
@@ -73,13 +73,12 @@ def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     setup = make_setup(PROBLEMS["deep"], "normal", m=3)
     counters = np.zeros((2, 4), dtype=np.int64)
     setup.work.cease[0] = True
-    assert not sweep(rng, *setup[:4], CGM, setup.work, *counters)
+    assert not sweep(rng, setup.problem, CGM, setup.work, counters)
     assert not counters.any()
     tools = make_tools(setup, 4, "prior", "multinomial")
     tools.particles.cease[0] = True
-    given = (setup.trees, setup.design, tools.bins, setup.prior, setup.leaf)
-    chosen = (tools.proposal, tools.scheme, tools.particles, tools.look)
-    assert not particle_sweep(rng, *given, *chosen, setup.work, 0, 3, False, np.zeros(2))
+    given = (None, tools.growth, tools.scheme, setup.work, Batch(0, 3, False), np.zeros(2))
+    assert not particle_sweep(rng, setup.problem, *given)
     assert (setup.trees.column[setup.trees.roots] < 0).all()
 
 

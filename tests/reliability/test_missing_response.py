@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pymc as pm
 import pytest
-from naive.batches import batch_means, frequencies, gap, law_gap
-from naive.laws import PROBLEMS, partition_posterior
-from oracle import dynamic_posterior
+from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive.laws import PROBLEMS, partition_posterior
+from support.oracle import dynamic_posterior
 
 import pymc_trees as pmt
 

@@ -4,7 +4,7 @@ import gc
 import pickle
 import tracemalloc
 
-from scale import scaled
+from support.scale import scaled
 
 import pymc_trees as pmt
 

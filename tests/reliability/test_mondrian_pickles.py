@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scale import scaled
+from support.scale import scaled
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.tree import FREE, ROOT, USED

@@ -1,47 +1,41 @@
 """Each odd input of each public name: an error that names argument and remedy, or a result.
 
-The rows stand in the modules `odd_*`; what is asked of a row is in `odd_table`.
+The rows stand in the modules of `support.odd`; what is asked of a row is in `support.odd.table`.
 """
 
-import odd_bart
-import odd_data
-import odd_estimators
-import odd_leaves
-import odd_runs
-import odd_soft
-import odd_steps
 import pytest
-from odd_table import REFUSALS
+from support.odd import bart, data, estimators, leaves, runs, soft, steps
+from support.odd.table import REFUSALS
 
 import pymc_trees as pmt
 
 TABLE = {
-    "BART": odd_bart.BART,
-    "DecisionTree": odd_bart.TREE,
-    "Forest": odd_bart.FOREST,
-    "NormalLeaf": odd_leaves.NORMAL,
-    "NormalGammaLeaf": odd_leaves.GAMMA,
-    "DirichletLeaf": odd_leaves.DIRICHLET,
-    "MondrianPrior": odd_leaves.MONDRIAN,
-    "Data": odd_data.DATA,
-    "set_data": odd_data.SET_DATA,
-    "evaluate": odd_data.EVALUATE,
-    "CGM": odd_steps.CGM,
-    "GrowPrune": odd_steps.GROW_PRUNE,
-    "Hybrid": odd_steps.HYBRID,
-    "ParticleGibbs": odd_steps.PARTICLE_GIBBS,
-    "SplitWeights": odd_steps.SPLIT_WEIGHTS,
-    "samplers of PyMC": odd_steps.FOREIGN,
-    "SoftDecisionTree": odd_soft.SOFT,
-    "DCCTree": odd_soft.DCC_TREE,
-    "sample_dcc": odd_soft.SAMPLE_DCC,
-    "sample_tree_smc": odd_runs.SMC,
-    "check_draws": odd_runs.CHECK_DRAWS,
-    "plot_soft_tree": odd_runs.PLOT_SOFT_TREE,
-    "plot_topologies": odd_runs.PLOT_TOPOLOGIES,
-    "plot_predictive_densities": odd_runs.PLOT_DENSITIES,
-    "MondrianForestRegressor": odd_estimators.REGRESSOR,
-    "MondrianForestClassifier": odd_estimators.CLASSIFIER,
+    "BART": bart.BART,
+    "DecisionTree": bart.TREE,
+    "Forest": bart.FOREST,
+    "NormalLeaf": leaves.NORMAL,
+    "NormalGammaLeaf": leaves.GAMMA,
+    "DirichletLeaf": leaves.DIRICHLET,
+    "MondrianPrior": leaves.MONDRIAN,
+    "Data": data.DATA,
+    "set_data": data.SET_DATA,
+    "evaluate": data.EVALUATE,
+    "CGM": steps.CGM,
+    "GrowPrune": steps.GROW_PRUNE,
+    "Hybrid": steps.HYBRID,
+    "ParticleGibbs": steps.PARTICLE_GIBBS,
+    "SplitWeights": steps.SPLIT_WEIGHTS,
+    "samplers of PyMC": steps.FOREIGN,
+    "SoftDecisionTree": soft.SOFT,
+    "DCCTree": soft.DCC_TREE,
+    "sample_dcc": soft.SAMPLE_DCC,
+    "sample_tree_smc": runs.SMC,
+    "check_draws": runs.CHECK_DRAWS,
+    "plot_soft_tree": runs.PLOT_SOFT_TREE,
+    "plot_topologies": runs.PLOT_TOPOLOGIES,
+    "plot_predictive_densities": runs.PLOT_DENSITIES,
+    "MondrianForestRegressor": estimators.REGRESSOR,
+    "MondrianForestClassifier": estimators.CLASSIFIER,
 }
 ROWS = [(name, given) for name, rows in TABLE.items() for given in rows]
 ALIASES = {"PGBART"}

@@ -1,12 +1,13 @@
 """A rule sends a row the same way wherever it is asked: in the design, evaluated, and by hand."""
 
 import numpy as np
-import twin
 from hypothesis import given
 from hypothesis import strategies as st
+from support import twin
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import forest_inputs
@@ -46,7 +47,7 @@ def test_every_row_goes_one_way(X, n_cuts, seed):
     fitted = value[op.layout.max_nodes :].reshape(-1)
     fitted = fitted[sizes(op.layout).fit_start :][: len(X)]
     rows = np.ascontiguousarray(np.vstack([X_train[::-1], X_train[:1]]))
-    walked = evaluate(value, rows, X_train, sizes(op.layout), stamp)[:, 0]
+    walked = evaluate(value, rows, X_train, ConstantLeaf(1), sizes(op.layout), stamp)[:, 0]
     by_hand = twin.f(twin.read_trees(value, op.layout), rows, True)[:, 0]
     np.testing.assert_allclose(walked, by_hand, atol=1e-12)
     np.testing.assert_allclose(walked[:-1][::-1], fitted, atol=1e-12)

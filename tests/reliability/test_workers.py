@@ -8,12 +8,13 @@ import threading
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import FAST, bart_model
+from support.small_models import FAST, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.hooks.keep_draws import ChainLostError
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_a_killed_process_ends_the_run_and_the_draws_made_before_are_kept(quick_compile):
     def kill(trace, draw):

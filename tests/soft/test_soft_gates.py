@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from soft_models import TOPOLOGIES, leaf_shares
+from support.soft_models import TOPOLOGIES, leaf_shares
 
 from pymc_trees.core.soft.encode import encode, evaluate, label_of, n_fields, summarise
 from pymc_trees.core.soft.gates import gate_gradient, leaf_probabilities

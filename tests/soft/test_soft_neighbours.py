@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from soft_models import leaf_shares
-from test_soft_topology import all_topologies
+from support.soft_models import all_topologies, leaf_shares
 
 from pymc_trees.core.soft.neighbours import (
     Parameters,

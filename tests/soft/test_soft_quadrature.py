@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
-from soft_models import leaf_shares, scaled, step_data
-from soft_quadrature import log_evidence, log_marginal
+from support.soft_models import leaf_shares, scaled, step_data
+from support.soft_quadrature import log_evidence, log_marginal
 
 
 def test_marginal_likelihood_is_that_of_the_normal(rng):

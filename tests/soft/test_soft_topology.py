@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from soft_models import TOPOLOGIES, paths
+from support.soft_models import TOPOLOGIES, all_topologies, paths
 
 from pymc_trees.core.soft.capacity import default_max_nodes, leaf_count_law
 from pymc_trees.core.soft.topology import (
@@ -14,18 +14,6 @@ from pymc_trees.core.soft.topology import (
     node_table,
     propose,
 )
-
-
-def all_topologies(leaves):
-    """Every topology with so many leaves."""
-    if leaves == 1:
-        return ["L"]
-    return [
-        f"S{left}{right}"
-        for k in range(1, leaves)
-        for left in all_topologies(k)
-        for right in all_topologies(leaves - k)
-    ]
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])

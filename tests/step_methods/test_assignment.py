@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.compound import Competence
-from small_models import bart_model, sample, step_data
+from support.small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
 
@@ -126,12 +126,14 @@ def test_the_other_forest_gets_the_default_step(two, caplog):
 
 def test_moves(two):
     with two:
-        weights = pmt.CGM(moves={"grow": 1, "prune": 1, "swap": 2}).move_weights
+        weights = pmt.CGM(moves={"grow": 1, "prune": 1, "swap": 2}).parts[0].moves.weights
         np.testing.assert_allclose(weights, [0.25, 0.25, 0.0, 0.5])
-        np.testing.assert_allclose(pmt.CGM().move_weights, [0.25, 0.25, 0.4, 0.1])
-        huge = pmt.CGM(moves={"grow": 1e308, "prune": 1e308, "change": 1.7e308}).move_weights
+        np.testing.assert_allclose(pmt.CGM().parts[0].moves.weights, [0.25, 0.25, 0.4, 0.1])
+        huge = (
+            pmt.CGM(moves={"grow": 1e308, "prune": 1e308, "change": 1.7e308}).parts[0].moves.weights
+        )
         np.testing.assert_allclose(huge, np.array([1, 1, 1.7, 0]) / 3.7)
-        np.testing.assert_allclose(pmt.GrowPrune().move_weights, [0.5, 0.5, 0, 0])
+        np.testing.assert_allclose(pmt.GrowPrune().parts[0].moves.weights, [0.5, 0.5, 0, 0])
 
 
 @pytest.mark.parametrize(

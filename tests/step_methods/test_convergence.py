@@ -8,7 +8,7 @@ import pymc.sampling.mcmc as mcmc
 import pytest
 import xarray as xr
 from pymc.stats.convergence import WarningType
-from small_models import bart_model, forest_of, sample
+from support.small_models import bart_model, forest_of, sample
 
 import pymc_trees as pmt
 from pymc_trees.distributions.tree_variable import tree_variable

@@ -6,10 +6,12 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from small_models import bart_model, step_data
-from test_sampling_state import assert_same, go
+from support.small_models import bart_model, step_data
+from support.stepping import assert_same, go
+from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -70,7 +72,7 @@ LIKELIHOODS = {
 }
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("name", tiers(LIKELIHOODS, quick=[]))
 def test_where_leaf_values_do_not_integrate_out(name):
     """Both kinds of updates, and a fit that is the sum of the trees."""
     X, y = step_data()
@@ -86,7 +88,7 @@ def test_where_leaf_values_do_not_integrate_out(name):
     assert all(1 <= one["particle_ess"] <= 2 for one in stats)
     arrays = step.forests[0].arrays
     fit = np.empty_like(arrays.fit)
-    fit_of(arrays.trees, fit)
+    fit_of(ConstantLeaf(fit.shape[1]), arrays.trees, fit)
     np.testing.assert_allclose(arrays.fit, fit, atol=1e-9)
     density = model.compile_logp(vars=[model["y"]])(points[-1])
     if name != "shared":

@@ -8,7 +8,8 @@ import pymc as pm
 import pytest
 from pymc.step_methods.compound import CompoundStep
 from pymc.step_methods.state import equal_dataclass_values
-from small_models import bart_model, step_data
+from support.small_models import bart_model, step_data
+from support.stepping import assert_same, go
 
 import pymc_trees as pmt
 
@@ -26,27 +27,6 @@ def make(model, seed=4, kind=pmt.CGM):
     step = kind(model=model)
     step.setup_chain(np.random.default_rng(seed), 5, 50)
     return step
-
-
-def go(step, point, times, disturb=None):
-    """Points of some steps, with something else done to the point between them."""
-    points, stats = [], []
-    for k in range(times):
-        if disturb is not None:
-            point = disturb(k, point)
-        point, [stat] = step.step(point)
-        points.append({name: np.copy(value) for name, value in point.items()})
-        stats.append(stat)
-    return points, stats
-
-
-def assert_same(a, b):
-    for one, two in zip(a[0], b[0], strict=True):
-        for name in one:
-            np.testing.assert_array_equal(one[name], two[name])
-    for one, two in zip(a[1], b[1], strict=True):
-        for name in one:
-            np.testing.assert_array_equal(one[name], two[name])
 
 
 def sigma_moves(k, point):

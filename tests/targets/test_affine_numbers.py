@@ -8,7 +8,7 @@ so that agreement is of whole chains or of nothing.
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import sample, step_data
+from support.small_models import sample, step_data
 
 import pymc_trees as pmt
 

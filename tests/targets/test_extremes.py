@@ -6,6 +6,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.targets.errors import ForestUseError
 
@@ -21,7 +22,7 @@ def lost(step):
     """Largest difference between the outputs a step keeps and the sum of its trees."""
     [forest] = step.forests
     walked = np.empty_like(forest.arrays.fit)
-    fit_of(forest.arrays.trees, walked)
+    fit_of(ConstantLeaf(1), forest.arrays.trees, walked)
     return np.abs(walked - forest.arrays.fit).max()
 
 

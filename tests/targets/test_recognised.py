@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from small_models import step_data
+from support.small_models import step_data
 
 import pymc_trees as pmt
 from pymc_trees.targets.affine import Slope

@@ -9,7 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from pymc.exceptions import SamplingError
-from small_models import sample, step_data
+from support.small_models import sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.targets.conjugate.recognise import recognise

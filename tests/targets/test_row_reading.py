@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from small_models import step_data
+from support.small_models import step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native

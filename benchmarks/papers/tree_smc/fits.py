@@ -12,13 +12,13 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import pymc_trees as pmt
-from pymc_trees.core.moves.census import MOVES
+from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.inference.tree_smc.model import read_tree
 from pymc_trees.inference.tree_smc.run import Settings, run_island
-from pymc_trees.step_methods.cgm import DEFAULT_MOVES
-from pymc_trees.step_methods.metropolis import check_moves
+from pymc_trees.step_methods.local_moves import DEFAULT_MOVES, check_moves
 
 ALPHA, ALPHA_S, BETA_S = 5.0, 0.95, 0.5
 MAX_NODES = 2_000
@@ -60,8 +60,9 @@ def read(data):
 def predict(data, forest, values):
     """Sum over encoded trees of the class probabilities of the test rows."""
     total = np.zeros((len(data.X_test), data.n_classes))
+    leaf = ConstantLeaf(data.n_classes)
     for value in values:
-        total += evaluate(value, data.X_test, data.X, forest.sizes, forest.fingerprint)
+        total += evaluate(value, data.X_test, data.X, leaf, forest.sizes, forest.fingerprint)
     return total
 
 
@@ -88,17 +89,15 @@ def cgm(data, tree, budget, seed, n_checkpoints=25):
     model, forest, problem, _ = tree
     rng = np.random.default_rng(seed)
     arrays = forest.load(model.initial_point()[forest.value_name], problem.prior.weights)
-    weights = check_moves(DEFAULT_MOVES)
-    proposed, accepted = np.zeros((2, len(MOVES)), dtype=np.int64)
+    moves = check_moves(DEFAULT_MOVES)
+    counts = np.zeros((2, len(moves.moves)), dtype=np.int64)
+    trees = Problem(arrays.trees, problem.design, problem.prior, problem.leaf)
     checkpoints = np.geomspace(budget / 200, budget, n_checkpoints)
     total, n, seconds, scores = 0.0, 0, 0.0, []
     while len(scores) < n_checkpoints:
         start = time.process_time()
         for _ in range(EVERY):
-            fits = sweep(
-                rng, arrays.trees, problem.design, problem.prior, problem.leaf, weights,
-                forest.work, proposed, accepted,
-            )  # fmt: skip
+            fits = sweep(rng, trees, moves, forest.work, counts)
             assert fits
         seconds += time.process_time() - start
         value = forest.store(arrays.trees, arrays.fit, problem.prior.weights)

@@ -10,11 +10,10 @@ share one rule: a column varies in a node when its extremes differ, and a cut ha
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from pymc_trees.core.columns.mixed import MISSING, MixedDesign, fill_mixed, make_mixed, side_cells
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 
 
 class Design(NamedTuple):
@@ -87,21 +86,53 @@ def float_design(X, grid, offsets, weights):
     return Design(columns, varies, low, high, grid, offsets, is_grid)
 
 
+@generic("kinds")
 def design_of(X, grid, offsets, kinds, weights):
     """`float_design`, or a `MixedDesign` with float cells unless ``kinds`` is None."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
-@overload(design_of)
-def _design_of(X, grid, offsets, kinds, weights):
-    def plain(X, grid, offsets, kinds, weights):
-        return float_design(X, grid, offsets, weights)
+@njit(cache=True)
+def _plain_design(X, grid, offsets, kinds, weights):
+    return float_design(X, grid, offsets, weights)
 
-    def mixed(X, grid, offsets, kinds, weights):
-        columns = np.empty((X.shape[1], X.shape[0]))
-        return fill_mixed(X, grid, offsets, kinds, weights, columns, MISSING)
 
-    return plain if isinstance(kinds, types.NoneType | types.Omitted) else mixed
+@njit(cache=True)
+def _mixed_design(X, grid, offsets, kinds, weights):
+    columns = np.empty((X.shape[1], X.shape[0]))
+    return fill_mixed(X, grid, offsets, kinds, weights, columns, MISSING)
+
+
+register(type(None), design_of=_plain_design)
+register(np.ndarray, design_of=_mixed_design)
+
+
+@njit(cache=True)
+def _column_of(design, code):
+    return code
+
+
+@njit(cache=True)
+def _n_codes(design):
+    return design.columns.shape[0]
+
+
+@njit(cache=True)
+def _side_cells(design, code, cut, rows, start, stop):
+    return design.columns[code], cut
+
+
+@njit(cache=True)
+def _no_rule_from_prior(design, column):
+    return False
+
+
+register(
+    Design,
+    column_of=_column_of,
+    n_codes=_n_codes,
+    side_cells=_side_cells,
+    rule_from_prior=_no_rule_from_prior,
+)
 
 
 @njit(cache=True)

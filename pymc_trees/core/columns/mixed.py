@@ -22,10 +22,9 @@ Functions here and in `rules` take either type of design; numba resolves them at
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 
 MISSING = -(2.0**900)
 """What stands for a missing cell in X; a column of it can still be summed."""
@@ -61,16 +60,11 @@ class MixedDesign(NamedTuple):
     rank_row: np.ndarray
     """(p,) int64: row of ``rank``, or -1."""
     stamp: np.ndarray
-    """Room to count distinct values: the token of the count that met a number last."""
+    """Of each number in ``rank``: the last count of distinct values that met it."""
     token: np.ndarray
     """(1,) int64: number of the last count."""
-    room: np.ndarray
-    """(n,) as cells: 0 for rows that go left, 1 for the others."""
-
-
-def is_mixed(design) -> bool:
-    """Whether a numba type is that of a `MixedDesign`."""
-    return isinstance(design, types.BaseNamedTuple) and design.instance_class is MixedDesign
+    sides: np.ndarray
+    """(n,) as cells, overwritten: 0 for rows that go left, 1 for the others."""
 
 
 def make_mixed(X: np.ndarray, kinds: np.ndarray, grid: list[np.ndarray] | None) -> MixedDesign:
@@ -192,62 +186,71 @@ def levels_present(design, column, rows, start, stop):
     return levels, n_levels, any_missing
 
 
+@generic("design")
 def column_of(design, code):
     """Column of the first number of a rule."""
-    return code % len(design.columns) if isinstance(design, MixedDesign) else code
 
 
+@generic("design")
 def n_codes(design):
     """One more than the largest first number of a rule."""
-    return len(design.columns) * (4 if isinstance(design, MixedDesign) else 1)
 
 
+@generic("design")
 def side_cells(design, code, cut, rows, start, stop):
     """Cells and a threshold, so that the rows with ``cells[i] <= threshold`` go left."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
-@overload(column_of)
+@generic("design")
+def rule_from_prior(design, column):
+    """Whether a column has levels or missing cells: proposals take its rules from the prior."""
+
+
+@njit(cache=True)
 def _column_of(design, code):
-    if is_mixed(design):
-        return lambda design, code: code % design.columns.shape[0]
-    return lambda design, code: code
+    return code % design.columns.shape[0]
 
 
-@overload(n_codes)
+@njit(cache=True)
 def _n_codes(design):
-    if is_mixed(design):
-        return lambda design: 4 * design.columns.shape[0]
-    return lambda design: design.columns.shape[0]
+    return 4 * design.columns.shape[0]
 
 
-@overload(side_cells)
+@njit(cache=True)
 def _side_cells(design, code, cut, rows, start, stop):
-    def plain(design, code, cut, rows, start, stop):
-        return design.columns[code], cut
-
-    def mixed(design, code, cut, rows, start, stop):
-        p = design.columns.shape[0]
-        column, way = code % p, code // p
-        cells = design.columns[column]
-        if way < SET and not design.gaps[column]:
-            return cells, cut
-        room, missing = design.room, design.missing
-        to_missing = 0 if way & LEFT else 1
-        if way < SET:
-            for k in range(start, stop):
-                i = rows[k]
-                cell = float(cells[i])
-                room[i] = to_missing if cell == missing else int(cell > cut)
-            return room, 0.5
-        levels = np.int64(cut)
+    p = design.columns.shape[0]
+    column, way = code % p, code // p
+    cells = design.columns[column]
+    if way < SET and not design.gaps[column]:
+        return cells, cut
+    sides, missing = design.sides, design.missing
+    to_missing = 0 if way & LEFT else 1
+    if way < SET:
         for k in range(start, stop):
             i = rows[k]
             cell = float(cells[i])
-            if cell == missing:
-                room[i] = to_missing
-            else:
-                room[i] = 1 - ((levels >> np.int64(cell)) & 1)
-        return room, 0.5
+            sides[i] = to_missing if cell == missing else int(cell > cut)
+        return sides, 0.5
+    levels = np.int64(cut)
+    for k in range(start, stop):
+        i = rows[k]
+        cell = float(cells[i])
+        if cell == missing:
+            sides[i] = to_missing
+        else:
+            sides[i] = 1 - ((levels >> np.int64(cell)) & 1)
+    return sides, 0.5
 
-    return mixed if is_mixed(design) else plain
+
+@njit(cache=True)
+def _rule_from_prior(design, column):
+    return design.kinds[column] != 0 or design.gaps[column]
+
+
+register(
+    MixedDesign,
+    column_of=_column_of,
+    n_codes=_n_codes,
+    side_cells=_side_cells,
+    rule_from_prior=_rule_from_prior,
+)

@@ -1,4 +1,4 @@
-"""The law of a rule given its node and column: draw one, and the log density of one.
+"""The distribution of a rule given its node and column: draw one, and its log density.
 
 Numbers without missing cells: the cut is uniform between the extremes of the node's rows
 (Lakshminarayanan 2015, eq. 5). In a `MixedDesign` furthermore, for a column with d distinct present
@@ -17,9 +17,9 @@ their new density.
 """
 
 import numpy as np
-from numba.extending import overload
 
 from pymc_trees.core.columns.design import (
+    Design,
     column_range,
     column_varies,
     cut_code,
@@ -29,101 +29,97 @@ from pymc_trees.core.columns.design import (
 from pymc_trees.core.columns.mixed import (
     EVERY,
     SET,
-    is_mixed,
+    MixedDesign,
     levels_present,
     present_range,
 )
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 
 LOG_2 = np.log(2.0)
 
 
+@generic("design")
 def draw_rule(rng, design, column, rows, start, stop):
     """Rule of a column that varies in ``rows[start:stop]``: its two numbers, and log density."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
+@generic("design")
 def log_rule(design, code, cut, rows, start, stop):
     """Log density of a rule given its column; -inf when the column or the rule parts nothing."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
+@generic("design")
 def rule_value(design, code, cut):
     """Cut in the units of X of a cut in the units of the design's cells."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
+@generic("design")
 def rule_code(design, code, value):
     """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
+@generic("design")
 def draw_side(rng, design, column):
     """First number of a rule of a column of numbers: a side for missing rows, by a fair coin."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
+@generic("design")
 def log_side(design):
     """Log probability of that side."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
-@overload(draw_rule)
-def _draw_rule(rng, design, column, rows, start, stop):
-    def plain(rng, design, column, rows, start, stop):
-        low, high = column_range(design, column, rows, start, stop)
-        return column, draw_cut(rng, design, low, high), -np.log(high - low)
-
-    return _draw_mixed if is_mixed(design) else plain
+@njit(cache=True)
+def _draw_plain(rng, design, column, rows, start, stop):
+    low, high = column_range(design, column, rows, start, stop)
+    return column, draw_cut(rng, design, low, high), -np.log(high - low)
 
 
-@overload(log_rule)
-def _log_rule(design, code, cut, rows, start, stop):
-    def plain(design, code, cut, rows, start, stop):
-        if stop - start < 2 or not column_varies(design, code, rows, start, stop):
-            return -np.inf
-        low, high = column_range(design, code, rows, start, stop)
-        return -np.log(high - low) if cut >= low and cut < high else -np.inf
-
-    return _log_mixed if is_mixed(design) else plain
+@njit(cache=True)
+def _log_plain(design, code, cut, rows, start, stop):
+    if stop - start < 2 or not column_varies(design, code, rows, start, stop):
+        return -np.inf
+    low, high = column_range(design, code, rows, start, stop)
+    return -np.log(high - low) if cut >= low and cut < high else -np.inf
 
 
-@overload(rule_value)
-def _rule_value(design, code, cut):
-    def mixed(design, code, cut):
-        p = design.columns.shape[0]
-        if code >= SET * p or abs(cut) == EVERY:
-            return cut
-        return cut_value(design, code % p, cut)
-
-    return mixed if is_mixed(design) else lambda design, code, cut: cut_value(design, code, cut)
+@njit(cache=True)
+def _plain_side(rng, design, column):
+    return column
 
 
-@overload(rule_code)
-def _rule_code(design, code, value):
-    def mixed(design, code, value):
-        p = design.columns.shape[0]
-        if code >= SET * p or abs(value) == EVERY:
-            return value
-        return cut_code(design, code % p, value)
-
-    return mixed if is_mixed(design) else lambda design, code, value: cut_code(design, code, value)
+@njit(cache=True)
+def _no_side(design):
+    return 0.0
 
 
-@overload(draw_side)
-def _draw_side(rng, design, column):
-    if is_mixed(design):
-        return lambda rng, design, column: column + design.columns.shape[0] * (rng.random() < 0.5)
-    return lambda rng, design, column: column
+@njit(cache=True)
+def _mixed_value(design, code, cut):
+    p = design.columns.shape[0]
+    if code >= SET * p or abs(cut) == EVERY:
+        return cut
+    return cut_value(design, code % p, cut)
 
 
-@overload(log_side)
+@njit(cache=True)
+def _mixed_code(design, code, value):
+    p = design.columns.shape[0]
+    if code >= SET * p or abs(value) == EVERY:
+        return value
+    return cut_code(design, code % p, value)
+
+
+@njit(cache=True)
+def _mixed_side(rng, design, column):
+    return column + design.columns.shape[0] * (rng.random() < 0.5)
+
+
+@njit(cache=True)
 def _log_side(design):
-    if is_mixed(design):
-        return lambda design: -LOG_2
-    return lambda design: 0.0
+    return -LOG_2
 
 
+@njit(cache=True)
 def _draw_mixed(rng, design, column, rows, start, stop):
     p = design.columns.shape[0]
     side = int(rng.random() < 0.5)
@@ -143,6 +139,7 @@ def _draw_mixed(rng, design, column, rows, start, stop):
     return code, draw_cut(rng, design, low, high), log_p - np.log(high - low)
 
 
+@njit(cache=True)
 def _log_mixed(design, code, cut, rows, start, stop):
     p = design.columns.shape[0]
     column, way = code % p, code // p
@@ -253,3 +250,23 @@ def log_column_probability(design, weights, column, rows, start, stop):
                     total += weights[j]
                     break
     return np.log(weights[column] / total)
+
+
+register(
+    Design,
+    draw_rule=_draw_plain,
+    log_rule=_log_plain,
+    rule_value=cut_value,
+    rule_code=cut_code,
+    draw_side=_plain_side,
+    log_side=_no_side,
+)
+register(
+    MixedDesign,
+    draw_rule=_draw_mixed,
+    log_rule=_log_mixed,
+    rule_value=_mixed_value,
+    rule_code=_mixed_code,
+    draw_side=_mixed_side,
+    log_side=_log_side,
+)

@@ -1,4 +1,7 @@
-"""How are kernels compiled? `cache` (code kept on disk) and `borrow` (arrays that are not counted).
+"""How are kernels compiled?
 
-May import: numba.
+Reading order: `cache` (code kept on disk), `borrow` (arrays that are not counted), `dispatch` (one
+name for the kernels of several types).
+
+May import: numba, `_version`.
 """

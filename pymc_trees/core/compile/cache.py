@@ -1,7 +1,8 @@
 """`njit` for kernels: what cannot be kept on disk, or read from there, is compiled anew.
 
-numba's own cache lets errors of the file system end whatever was being computed, and runs a damaged
-file as it is. Nothing here touches functions of other packages.
+numba's own cache lets errors of the file system end whatever was being computed, runs a damaged
+file as it is, and keeps a kernel whose callees have changed. Nothing here touches functions of
+other packages.
 """
 
 import hashlib
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from pymc_trees._version import KERNELS_VERSION
 
 _DIGEST = hashlib.sha256().digest_size
 _told = False
@@ -38,9 +41,9 @@ class KernelCache(FunctionCache):
     def __init__(self, function):
         super().__init__(function)
         locator = self._impl.locator
-        self._cache_file = KernelFile(
-            locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp()
-        )
+        # Code of a kernel holds that of the kernels it calls: any edit in core makes it stale.
+        stamp = (locator.get_source_stamp(), KERNELS_VERSION)
+        self._cache_file = KernelFile(locator.get_cache_path(), self._impl.filename_base, stamp)
 
     def load_overload(self, sig, target_context):
         """Kept code, or None."""
@@ -61,21 +64,26 @@ class KernelCache(FunctionCache):
 class KernelFile(IndexDataCacheFile):
     """Files of a kernel's cache that end in a digest; one that does not match is as good as none.
 
-    Data carry their key too: two processes that start on an empty folder may give one name to two
-    versions of a kernel.
+    Data carry their stamp and key too: two processes that start on an empty folder may give one
+    name to two versions of a kernel.
     """
 
     def save(self, key, data):
         """Save under a key."""
-        super().save(key, (key, data))
+        super().save(key, (self._source_stamp, key, data))
 
     def load(self, key):
         """What was saved under a key, or None."""
         found = super().load(key)
-        return found[1] if found is not None and found[0] == key else None
+        return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
 
     def _load_index(self):
-        return super()._load_index() if _is_whole(self._index_path) else {}
+        if not _is_whole(self._index_path):
+            return {}
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):  # code for a type of another script
+            return {}
 
     def _load_data(self, name):
         return super()._load_data(name) if _is_whole(self._data_path(name)) else None

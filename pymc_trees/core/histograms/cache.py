@@ -1,8 +1,8 @@
-"""Tables of codes kept for the nodes of particles, so that few rows are read twice.
+"""Histograms kept for the nodes of particles, so that few rows are read twice.
 
-Table 0 is the root's and is shared by all particles, table 1 is room for a node that has none;
-the others belong to a particle each. When a node with a table is split, that of its smaller child
-is added up from the rows and that of the larger one is the difference.
+Histogram 0 is the root's and is shared by all particles, 1 is a buffer for a node that has none;
+the others belong to a particle each. When a node with a histogram is split, that of its smaller
+child is added up from the rows and that of the larger one is the difference.
 """
 
 from typing import NamedTuple
@@ -10,80 +10,90 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.histograms import normal  # noqa: F401 (registers its kernels)
 from pymc_trees.core.histograms.binning import Bins
-from pymc_trees.core.histograms.contract import add_cells, make_tables, pack_rows
+from pymc_trees.core.histograms.contract import add_to_histogram, make_sums, pack_rows
 
-ROOT, SCRATCH, NO_TABLE = 0, 1, -1
+ROOT, BUFFER, NONE = 0, 1, -1
 _MOST_BYTES = 64e6
 _EACH = 4
 
 
-class Tables(NamedTuple):
-    """Tables, and what the rows add to them."""
+class Histograms(NamedTuple):
+    """Histograms of nodes, and what the rows add to them."""
 
     packed: np.ndarray
-    """(D, n) int64."""
+    """(D, n), of the dtype of the sums."""
     unit: np.ndarray
-    """(3,) float64."""
-    cells: np.ndarray
-    """(2 + C S, D, p, B): by table, number, place of a column, code."""
-    table_of: np.ndarray
-    """(C, M) int32: table of each node of each particle, or -1."""
+    """(3,) float64: units of whole numbers."""
+    sums: np.ndarray
+    """(2 + C S, D, p, B): by histogram, number, place of a column, code."""
+    of_node: np.ndarray
+    """(C, M) int32: histogram of each node of each particle, or -1."""
     taken: np.ndarray
-    """(C, S) bool: tables in use of those that belong to a particle."""
+    """(C, S) bool: histograms in use of those that belong to a particle."""
 
 
-def make_node_tables(leaf, bins: Bins, n_particles: int, max_nodes: int) -> Tables:
-    """Room for the tables of ``n_particles``."""
+class NodeRows(NamedTuple):
+    """A node of a particle, and its rows."""
+
+    particle: int
+    node: int
+    rows: np.ndarray
+    """(n,) uint32: rows of the particle; those of the node are ``rows[start:stop]``."""
+    start: int
+    stop: int
+
+
+def make_histograms(leaf, bins: Bins, n_particles: int, max_nodes: int) -> Histograms:
+    """Histograms of zeros for ``n_particles``."""
     n, p = bins.codes.shape
     n_codes = int(np.diff(bins.offsets).max())
-    one = make_tables(leaf, 1, p, n_codes)
+    one = make_sums(leaf, 1, p, n_codes)
     each = int(min(_EACH, _MOST_BYTES // (one.nbytes * n_particles)))
-    cells = make_tables(leaf, 2 + n_particles * each, p, n_codes)
-    return Tables(
-        np.zeros((cells.shape[1], n), dtype=np.int64),
+    sums = make_sums(leaf, 2 + n_particles * each, p, n_codes)
+    return Histograms(
+        np.zeros((sums.shape[1], n), dtype=sums.dtype),
         np.ones(3),
-        cells,
-        np.full((n_particles, max(max_nodes, 1)), NO_TABLE, dtype=np.int32),
+        sums,
+        np.full((n_particles, max(max_nodes, 1)), NONE, dtype=np.int32),
         np.zeros((n_particles, each), dtype=np.bool_),
     )
 
 
 @njit(cache=True)
-def _clear(cells, table, n):
-    cells[table, :, :n, :] = 0
+def _fill(histograms, bins, leaf, subset, rows, start, stop, at):
+    sums = histograms.sums
+    sums[at, :, : subset.n, :] = 0
+    add_to_histogram(leaf, histograms.packed, rows, start, stop, bins.codes, subset, sums[at])
 
 
 @njit(cache=True)
-def fill_root(tables, bins, leaf, columns, n, rows):
-    """Pack the rows and add up the root's table, before any particle grows."""
-    table_of, taken = tables.table_of, tables.taken
-    pack_rows(leaf, tables.packed, tables.unit)
-    _clear(tables.cells, ROOT, n)
-    add_cells(leaf, tables.packed, rows, 0, rows.size, bins.codes, columns, n, tables.cells[ROOT])
+def fill_root(histograms, bins, leaf, subset, rows):
+    """Pack the rows and add up the root's histogram, before any particle grows."""
+    of_node, taken = histograms.of_node, histograms.taken
+    pack_rows(leaf, histograms.packed, histograms.unit)
+    _fill(histograms, bins, leaf, subset, rows, 0, rows.size, ROOT)
     for c in range(taken.shape[0]):
         taken[c] = False
-        table_of[c, 0] = ROOT
+        of_node[c, 0] = ROOT
 
 
 @njit(cache=True)
-def forget_tables(tables, c):
-    """Particle ``c`` has become a copy of another one: its nodes have no tables."""
-    tables.taken[c] = False
-    tables.table_of[c] = NO_TABLE
+def forget(histograms, c):
+    """Particle ``c`` has become a copy of another one: its nodes have no histograms."""
+    histograms.taken[c] = False
+    histograms.of_node[c] = NONE
 
 
 @njit(cache=True)
-def table_for(tables, bins, leaf, columns, n, c, node, rows, start, stop):
-    """Table of a node: its own, or one added up on the spot."""
-    table = tables.table_of[c, node]
-    if table == NO_TABLE:
-        table = SCRATCH
-        _clear(tables.cells, table, n)
-        add_cells(
-            leaf, tables.packed, rows, start, stop, bins.codes, columns, n, tables.cells[table]
-        )
-    return table
+def histogram_of(histograms, bins, leaf, subset, at):
+    """Histogram of a node, `NodeRows`: its own, or one added up on the spot."""
+    found = histograms.of_node[at.particle, at.node]
+    if found == NONE:
+        found = BUFFER
+        _fill(histograms, bins, leaf, subset, at.rows, at.start, at.stop, found)
+    return found
 
 
 @njit(cache=True)
@@ -93,52 +103,54 @@ def _take(taken, c):
         if not taken[c, s]:
             taken[c, s] = True
             return 2 + c * each + s
-    return NO_TABLE
+    return NONE
 
 
 @njit(cache=True)
-def release_table(tables, c, node):
-    """The node is a leaf now, or its children need no table."""
-    table = tables.table_of[c, node]
-    if table > SCRATCH:
-        tables.taken[c, table - 2 - c * tables.taken.shape[1]] = False
-    tables.table_of[c, node] = NO_TABLE
+def release(histograms, c, node):
+    """The node is a leaf now, or its children need no histogram."""
+    of_node, taken = histograms.of_node, histograms.taken
+    found = of_node[c, node]
+    if found > BUFFER:
+        taken[c, found - 2 - c * taken.shape[1]] = False
+    of_node[c, node] = NONE
 
 
 @njit(cache=True)
-def divide_table(
-    tables, bins, leaf, columns, n, c, node, left, rows, start, middle, stop, unsplittable
-):
-    """Tables of the children of a node that was split, as far as there is room for them.
+def divide(histograms, bins, leaf, subset, at, left, middle, unsplittable):
+    """Histograms of the children of a node that was split, as far as there are any to take.
 
     Parameters
     ----------
+    at : NodeRows
+        The node, whose rows are now parted at ``middle``.
+    left : int
+        Left child; the right one is the next.
     unsplittable : bool
         Whether neither child can be split.
     """
-    table_of, taken, cells = tables.table_of, tables.taken, tables.cells
+    of_node, taken, sums, c = histograms.of_node, histograms.taken, histograms.sums, at.particle
     right = left + 1
-    table_of[c, left] = NO_TABLE
-    table_of[c, right] = NO_TABLE
-    whole = table_of[c, node]
-    if whole == NO_TABLE:
+    of_node[c, left] = NONE
+    of_node[c, right] = NONE
+    whole = of_node[c, at.node]
+    if whole == NONE:
         return
-    part = NO_TABLE if unsplittable else _take(taken, c)
-    if part == NO_TABLE:
-        release_table(tables, c, node)
+    part = NONE if unsplittable else _take(taken, c)
+    if part == NONE:
+        release(histograms, c, at.node)
         return
-    left_is_smaller = middle - start <= stop - middle
+    left_is_smaller = middle - at.start <= at.stop - middle
     smaller, larger = (left, right) if left_is_smaller else (right, left)
-    first, last = (start, middle) if left_is_smaller else (middle, stop)
-    _clear(cells, part, n)
-    add_cells(leaf, tables.packed, rows, first, last, bins.codes, columns, n, cells[part])
+    first, last = (at.start, middle) if left_is_smaller else (middle, at.stop)
+    _fill(histograms, bins, leaf, subset, at.rows, first, last, part)
     rest = _take(taken, c) if whole == ROOT else whole
-    table_of[c, node] = NO_TABLE
-    table_of[c, smaller] = part
-    if rest == NO_TABLE:
+    of_node[c, at.node] = NONE
+    of_node[c, smaller] = part
+    if rest == NONE:
         return
-    table_of[c, larger] = rest
-    for d in range(cells.shape[1]):
-        for a in range(n):
-            for b in range(cells.shape[3]):
-                cells[rest, d, a, b] = cells[whole, d, a, b] - cells[part, d, a, b]
+    of_node[c, larger] = rest
+    for d in range(sums.shape[1]):
+        for a in range(subset.n):
+            for b in range(sums.shape[3]):
+                sums[rest, d, a, b] = sums[whole, d, a, b] - sums[part, d, a, b]

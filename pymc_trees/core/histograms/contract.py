@@ -1,88 +1,88 @@
 """Statistics of a node's rows by the code of each column, and what a cut between codes would gain.
 
-For proposals that look one split ahead. A table holds, for every column looked at and every code,
-the sums of D numbers over the node's rows; the first plane tells which codes have rows. Tables add
-and subtract: a child's table is its parent's less its sibling's. What is rounded here changes only
-what is proposed, since the weight of a proposal is computed from its rows.
+For proposals that look one split ahead. A histogram holds, for every column looked at and every
+code, the sums of D numbers over the node's rows; the first plane tells which codes have rows.
+Histograms add and subtract: a child's is its parent's less its sibling's. What is rounded here
+changes only what is proposed, since the weight of a proposal is computed from its rows.
 
 ========================================== ========================================================
+``histogram_layout(leaf)``                 D, and the dtype of the sums; called from Python only
 ``pack_rows(leaf, packed, unit)``          write what a row adds, and the units it is counted in
-``add_cells(leaf, packed, rows, start,     add ``rows[start:stop]`` to the (D, p, B) table of the
-stop, codes, columns, n, table)``          first n of ``columns``
+``add_to_histogram(leaf, packed, rows,     add ``rows[start:stop]`` to the (D, p, B) histogram of
+start, stop, codes, subset, histogram)``   the columns in ``subset``
 ``tempering(leaf, rows, start, stop)``     power in (0, 1] of the likelihood to look ahead with
-``weigh_cells(leaf, table, offsets,        write ``gain[a, k + 1]``, p(codes <= k) p(codes > k) over
-columns, n, power, unit, room, gain,       p(all) and a factor, for n ``columns`` and
-log_factor)``                              k = -1 .. codes - 1, and the logs of these factors
-``prefix_stats(leaf, table, place, k,      write the statistics of the rows with codes up to k
-unit, out)``
+``score_cuts(leaf, histogram, offsets,     write `CutScores` of the columns in ``subset``
+subset, power, unit, scores)``
+``left_stats(leaf, histogram, place, k,    write the statistics of the rows with codes up to k of
+unit, out)``                               the column in that place
 ========================================== ========================================================
+
+A leaf model needs no kernels of its own: `additive` makes them of its statistics.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba.extending import overload
 
-from pymc_trees.core.histograms import dirichlet, normal, normal_gamma  # noqa: F401
-from pymc_trees.core.leaves.contract import kernel_of, typed_kernel
+from pymc_trees.core.compile.dispatch import generic
+from pymc_trees.core.histograms import additive
 
-
-def n_planes(leaf) -> int:
-    """Numbers in a cell of a table."""
-    return kernel_of(type(leaf), "table_layout")(leaf)[0]
+PROPOSES = {"fastmath": {"reassoc", "contract", "nsz", "nnan", "ninf"}, "error_model": "numpy"}
+"""Flags without which loops over codes are not vectorised; rounding reaches only proposals."""
 
 
-def make_tables(leaf, n_tables: int, n_columns: int, n_codes: int) -> np.ndarray:
-    """Tables of zeros, (n_tables, D, n_columns, n_codes)."""
-    n_planes, dtype = kernel_of(type(leaf), "table_layout")(leaf)
-    return np.zeros((n_tables, n_planes, n_columns, n_codes), dtype=dtype)
+class ColumnSubset(NamedTuple):
+    """Columns that are looked at."""
+
+    columns: np.ndarray
+    """(p,) int64: they come first."""
+    n: int
+    """How many they are."""
 
 
+class CutScores(NamedTuple):
+    """What cuts between codes would gain, by place of a column."""
+
+    buffer: np.ndarray
+    """(3, 257) float64."""
+    gain: np.ndarray
+    """(p, 258) float64: ``gain[a, k + 1]`` is p(codes <= k) p(codes > k) over p(all) and a factor,
+    for k = -1 .. codes - 1."""
+    log_factor: np.ndarray
+    """(p,) float64: logs of these factors."""
+
+
+@generic("leaf", default=additive.histogram_layout)
+def histogram_layout(leaf):
+    """Numbers that a histogram sums, and their dtype."""
+
+
+@generic("leaf", default=additive.pack_rows)
 def pack_rows(leaf, packed, unit):
-    """What each row adds to a table."""
-    return kernel_of(type(leaf), "pack_rows")(leaf, packed, unit)
+    """What each row adds to a histogram."""
 
 
-def add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
-    """Add rows to a table."""
-    kernel = kernel_of(type(leaf), "add_cells")
-    return kernel(leaf, packed, rows, start, stop, codes, columns, n, table)
+@generic("leaf", default=additive.add_to_histogram)
+def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
+    """Add rows to a histogram."""
 
 
+@generic("leaf", default=additive.tempering)
 def tempering(leaf, rows, start, stop):
     """Power of the likelihood to look ahead with."""
-    return kernel_of(type(leaf), "tempering")(leaf, rows, start, stop)
 
 
-def weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
+@generic("leaf", default=additive.score_cuts)
+def score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     """Marginal likelihood of the two sides of each cut between codes."""
-    kernel = kernel_of(type(leaf), "weigh_cells")
-    return kernel(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor)
 
 
-def prefix_stats(leaf, table, place, k, unit, out):
+@generic("leaf", default=additive.left_stats)
+def left_stats(leaf, histogram, place, k, unit, out):
     """Statistics of the rows with codes up to k."""
-    return kernel_of(type(leaf), "prefix_stats")(leaf, table, place, k, unit, out)
 
 
-@overload(pack_rows)
-def _pack_rows(leaf, packed, unit):
-    return typed_kernel(leaf, "pack_rows")
-
-
-@overload(add_cells)
-def _add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
-    return typed_kernel(leaf, "add_cells")
-
-
-@overload(tempering)
-def _tempering(leaf, rows, start, stop):
-    return typed_kernel(leaf, "tempering")
-
-
-@overload(weigh_cells)
-def _weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
-    return typed_kernel(leaf, "weigh_cells")
-
-
-@overload(prefix_stats)
-def _prefix_stats(leaf, table, place, k, unit, out):
-    return typed_kernel(leaf, "prefix_stats")
+def make_sums(leaf, n_histograms: int, n_columns: int, n_codes: int) -> np.ndarray:
+    """Histograms of zeros, (n_histograms, D, n_columns, n_codes)."""
+    n_planes, dtype = histogram_layout(leaf)
+    return np.zeros((n_histograms, n_planes, n_columns, n_codes), dtype=dtype)

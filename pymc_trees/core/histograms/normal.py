@@ -1,6 +1,6 @@
-"""Tables of the normal leaf: whole numbers, so that they subtract without rounding.
+"""Histograms of the normal leaf: whole numbers, so that they subtract without rounding.
 
-With one precision for all rows a cell holds the number of rows and the sum of their residuals in
+With one precision for all rows an entry holds the number of rows and the sum of their residuals in
 one number, ``count << shift`` plus the sum in units of ``unit[0]``: one addition a row. With a
 precision per row the sum is that of ``w r``, and a second plane holds that of w.
 """
@@ -8,11 +8,9 @@ precision per row the sum is that of ``w r``, and a second plane holds that of w
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.compile.dispatch import register
+from pymc_trees.core.histograms.contract import PROPOSES
 from pymc_trees.core.leaves.normal import NormalData
-
-PROPOSES = {"fastmath": {"reassoc", "contract", "nsz", "nnan", "ninf"}, "error_model": "numpy"}
-"""Flags without which these loops are not vectorised; their rounding reaches only proposals."""
 
 _STEP = 1.0 / 1024.0
 _SIXTH = 1.0 / 6.0
@@ -48,18 +46,18 @@ def _pack_rows(leaf, packed, unit):
 
 
 @njit(cache=True)
-def _add_cells(leaf, packed, rows, start, stop, codes, columns, n, table):
-    p = codes.shape[1]
+def _add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
+    columns, n, p = subset.columns, subset.n, codes.shape[1]
     for plane in range(1 if leaf.w.size == 1 else 2):
         for k in range(start, stop):
             i = rows[k]
             v = packed[plane, i]
             if n == p:
                 for a in range(p):
-                    table[plane, a, codes[i, a]] += v
+                    histogram[plane, a, codes[i, a]] += v
             else:
                 for a in range(n):
-                    table[plane, a, codes[i, columns[a]]] += v
+                    histogram[plane, a, codes[i, columns[a]]] += v
 
 
 @njit(cache=True)
@@ -89,19 +87,21 @@ def _tempering(leaf, rows, start, stop):
 
 
 @njit(cache=True, **PROPOSES)
-def _prefix_sums(table, place, n_codes, shift, count, total):
+def _prefix_sums(histogram, place, n_codes, shift, count, total):
     half = np.int64(1) << (shift - 1)
     both = np.int64(0)
     for k in range(n_codes):
-        both += table[0, place, k]
+        both += histogram[0, place, k]
         n = (both + half) >> shift
         count[k] = n
         total[k] = both - (n << shift)
 
 
 @njit(cache=True, **PROPOSES)
-def _exponents(n, w_unit, b_unit, shrink, all_w, all_b, left_w, left_b, exponent, factor):
+def _exponents(n, units, total, left_w, left_b, exponent, factor):
     """`normal._log_marginal` of both sides; W in units of the prior, b = (S - W mean) sd."""
+    w_unit, b_unit, shrink = units
+    all_w, all_b = total
     for k in range(n):
         v = w_unit * left_w[k]
         b = b_unit * left_b[k] - shrink * v
@@ -140,26 +140,28 @@ def _times_exp(n, exponent, top, norm, factor):
 
 
 @njit(cache=True)
-def _weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_factor):
+def _score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     mean, sd, w = leaf.mean, leaf.sd, leaf.w
-    left_w, left_b, exponent = room[0], room[1], room[2]
+    columns, gain, log_factor = subset.columns, scores.gain, scores.log_factor
+    left_w, left_b, exponent = scores.buffer[0], scores.buffer[1], scores.buffer[2]
     shift = np.int64(unit[2])
     shrink = mean / sd
     w_unit = power * sd * sd * (w[0] if w.size == 1 else unit[1])
     b_unit = power * sd * unit[0] * (w[0] if w.size == 1 else 1.0)
+    units = (w_unit, b_unit, shrink)
     each = w.size > 1
-    for a in range(n):
+    for a in range(subset.n):
         n_codes = offsets[columns[a] + 1] - offsets[columns[a]]
         factor = gain[a]
-        _prefix_sums(table, a, n_codes, shift, left_w, left_b)
+        _prefix_sums(histogram, a, n_codes, shift, left_w, left_b)
         if each:
             total = np.int64(0)
             for k in range(n_codes):
-                total += table[1, a, k]
+                total += histogram[1, a, k]
                 left_w[k] = total
         all_w = w_unit * left_w[n_codes - 1]
         all_b = b_unit * left_b[n_codes - 1] - shrink * all_w
-        _exponents(n_codes, w_unit, b_unit, shrink, all_w, all_b, left_w, left_b, exponent, factor)
+        _exponents(n_codes, units, (all_w, all_b), left_w, left_b, exponent, factor)
         top = _largest(n_codes, exponent)
         _times_exp(n_codes, exponent, top, np.sqrt(1.0 + all_w), factor)
         factor[0] = factor[n_codes]  # nothing parted
@@ -167,29 +169,30 @@ def _weigh_cells(leaf, table, offsets, columns, n, power, unit, room, gain, log_
 
 
 @njit(cache=True)
-def _prefix_stats(leaf, table, place, k, unit, out):
+def _left_stats(leaf, histogram, place, k, unit, out):
     w = leaf.w
     shift = np.int64(unit[2])
     total, total_w = np.int64(0), np.int64(0)
     for code in range(k + 1):
-        total += table[0, place, code]
-        total_w += table[1, place, code]
+        total += histogram[0, place, code]
     count = (total + (np.int64(1) << (shift - 1))) >> shift
     s = unit[0] * (total - (count << shift))
     if w.size == 1:
         out[0] = w[0] * count
         out[1] = w[0] * s
-    else:
-        out[0] = unit[1] * total_w
-        out[1] = s
+        return
+    for code in range(k + 1):
+        total_w += histogram[1, place, code]
+    out[0] = unit[1] * total_w
+    out[1] = s
 
 
 register(
     NormalData,
-    table_layout=lambda leaf: (1 if leaf.w.size == 1 else 2, np.int64),
+    histogram_layout=lambda leaf: (1 if leaf.w.size == 1 else 2, np.int64),
     pack_rows=_pack_rows,
-    add_cells=_add_cells,
+    add_to_histogram=_add_to_histogram,
     tempering=_tempering,
-    weigh_cells=_weigh_cells,
-    prefix_stats=_prefix_stats,
+    score_cuts=_score_cuts,
+    left_stats=_left_stats,
 )

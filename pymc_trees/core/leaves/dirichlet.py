@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.sums import register_sums
 
 
 class DirichletData(NamedTuple):
@@ -53,37 +53,9 @@ def _n_stats(leaf):
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    if new < 0:
-        return
-    for k in range(n_nodes):
-        stats[nodes[k]] = 0.0
-    for i in range(leaf.y.size):
-        stats[trees.leaf_of[new, i], leaf.y[i]] += 1.0
-
-
-@njit(cache=True)
-def _add_rows(leaf, rows, start, stop, out):
-    out[:] = 0.0
-    if leaf.y.size == 0:
-        return
-    for k in range(start, stop):
-        out[leaf.y[rows[k]]] += 1.0
-
-
-@njit(cache=True)
-def _add_sides(leaf, cells, cut, rows, n, left, right):
-    left[:] = 0.0
-    right[:] = 0.0
-    n_left = 0
-    for k in range(n):
-        i = rows[k]
-        is_left = cells[i] <= cut
-        n_left += is_left
-        if leaf.y.size > 0:
-            out = left if is_left else right
-            out[leaf.y[i]] += 1.0
-    return n_left
+def _add_row(leaf, i, stats):
+    if leaf.y.size > 0:
+        stats[leaf.y[i]] += 1.0
 
 
 @njit(cache=True)
@@ -116,20 +88,15 @@ def _draw_values(leaf, rng, stats, out):
 
 
 @njit(cache=True)
-def _log_likelihood(leaf, trees):
-    total = 0.0
-    for i in range(leaf.y.size):
-        total += np.log(trees.values[trees.leaf_of[0, i], leaf.y[i]])
-    return total
+def _log_row(leaf, i, output):
+    return np.log(output[leaf.y[i]]) if leaf.y.size > 0 else 0.0
 
 
-register(
+register_sums(
     DirichletData,
     n_stats=_n_stats,
-    next_tree=_next_tree,
-    add_rows=_add_rows,
-    add_sides=_add_sides,
+    add_row=_add_row,
+    log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
-    log_likelihood=_log_likelihood,
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 _LANES = 8
 
@@ -30,7 +31,7 @@ class NormalData(NamedTuple):
     w: np.ndarray
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     lanes: np.ndarray
-    """(8 max_nodes,) room for sums kept apart: an addition need not wait for the one before."""
+    """(8 max_nodes,) workspace of sums kept apart: an addition need not wait for the one before."""
 
 
 def make_normal(mean, sd, residual, precision, max_nodes):
@@ -74,8 +75,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     values = trees.values.reshape(-1)
     leaf_of = trees.leaf_of
     if new < 0:
-        for i in range(r.size):
-            r[i] -= values[leaf_of[old, i]]
+        subtract_outputs(leaf, trees.values, leaf_of[old], r.reshape(r.size, 1))
         return
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
@@ -83,8 +83,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
             for lane in range(_LANES):
                 lanes[place + lane] = 0.0
     if old < 0:
-        for i in range(r.size):
-            r[i] += values[leaf_of[new, i]]
+        add_outputs(leaf, trees.values, leaf_of[new], r.reshape(r.size, 1))
     if w.size > 1:
         if old >= 0:
             _shift(r, values, leaf_of[old], leaf_of[new])

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.sums import register_sums
 
 
 class NormalGammaData(NamedTuple):
@@ -47,45 +47,12 @@ def _n_stats(leaf):
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    if new < 0:
-        return
-    for k in range(n_nodes):
-        stats[nodes[k]] = 0.0
-    for i in range(leaf.y.size):
-        s = stats[trees.leaf_of[new, i]]
-        s[0] += 1.0
-        s[1] += leaf.y[i]
-        s[2] += leaf.y[i] * leaf.y[i]
-
-
-@njit(cache=True)
-def _add_rows(leaf, rows, start, stop, out):
-    out[:] = 0.0
-    if leaf.y.size == 0:
-        return
-    for k in range(start, stop):
-        y = leaf.y[rows[k]]
-        out[0] += 1.0
-        out[1] += y
-        out[2] += y * y
-
-
-@njit(cache=True)
-def _add_sides(leaf, cells, cut, rows, n, left, right):
-    left[:] = 0.0
-    right[:] = 0.0
-    n_left = 0
-    for k in range(n):
-        i = rows[k]
-        is_left = cells[i] <= cut
-        n_left += is_left
-        if leaf.y.size > 0:
-            out = left if is_left else right
-            out[0] += 1.0
-            out[1] += leaf.y[i]
-            out[2] += leaf.y[i] * leaf.y[i]
-    return n_left
+def _add_row(leaf, i, stats):
+    if leaf.y.size > 0:
+        y = leaf.y[i]
+        stats[0] += 1.0
+        stats[1] += y
+        stats[2] += y * y
 
 
 @njit(cache=True)
@@ -128,23 +95,19 @@ def _draw_values(leaf, rng, stats, out):
 
 
 @njit(cache=True)
-def _log_likelihood(leaf, trees):
-    total = 0.0
-    for i in range(leaf.y.size):
-        node = trees.leaf_of[0, i]
-        tau = trees.values[node, 1]
-        error = leaf.y[i] + leaf.centre - trees.values[node, 0]
-        total += 0.5 * (np.log(tau / (2.0 * np.pi)) - tau * error * error)
-    return total
+def _log_row(leaf, i, output):
+    if leaf.y.size == 0:
+        return 0.0
+    mean, tau = output[0], output[1]
+    error = leaf.y[i] + leaf.centre - mean
+    return 0.5 * (np.log(tau / (2.0 * np.pi)) - tau * error * error)
 
 
-register(
+register_sums(
     NormalGammaData,
     n_stats=_n_stats,
-    next_tree=_next_tree,
-    add_rows=_add_rows,
-    add_sides=_add_sides,
+    add_row=_add_row,
+    log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
-    log_likelihood=_log_likelihood,
 )

@@ -1,8 +1,9 @@
 """How does a tree change? One move a file, each proposing and, when accepted, editing one tree.
 
-Reading order: `census` (what can be moved, and how likely each move is), `workspace` (arrays a
-move writes to), `grow_prune`, `subtree` (a subtree whose rules were replaced), `change`, `swap`.
-A move draws a proposal, adds up the log of its Metropolis-Hastings ratio, and accepts.
+Reading order: `problem` (what moves work on), `census` (what can be moved), `contract` (what a move
+is), `choice` (which move is tried), `workspace` (arrays a move writes to), `grow_prune`, `subtree`
+(a subtree whose rules were replaced), `change`, `swap`, `catalogue` (all moves). A move draws a
+proposal, adds up the log of its Metropolis-Hastings ratio, and accepts.
 
 The moves are inlined into the sweep: a call hands over every array of the forest one by one, which
 at a thousand rows costs as much as the work itself.

@@ -1,14 +1,13 @@
-"""What a tree offers to be moved, and the probability of choosing each kind of move."""
+"""What a tree offers to be moved: counts of its nodes by role, and a draw among those of a role."""
 
 from typing import NamedTuple
 
-import numpy as np
-
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import is_nog, preorder
+from pymc_trees.core.random import pick
 
-GROW, PRUNE, CHANGE, SWAP = 0, 1, 2, 3
-MOVES = ("grow", "prune", "change", "swap")
+OPEN_LEAF, SPLIT, NOG = 0, 1, 2
+"""Roles of a node, in the words of `Census`."""
 
 
 class Census(NamedTuple):
@@ -40,49 +39,22 @@ def take_census(trees, tree, nodes):
 
 
 @njit(cache=True, inline="always")
-def available_weight(weights, open_leaves, splits):
-    """Sum of the weights of the moves that a tree with these counts allows."""
-    total = 0.0
-    if open_leaves > 0:
-        total += weights[GROW]
-    if splits > 0:
-        total += weights[PRUNE] + weights[CHANGE]
-    if splits > 1:
-        total += weights[SWAP]
-    return total
-
-
-@njit(cache=True, inline="always")
-def choose_move(rng, weights, census):
-    """Kind of move by weight among those available; -1 when there is none."""
-    total = available_weight(weights, census.open_leaves, census.splits)
-    if total <= 0.0:
-        return -1
-    u = rng.random() * total
-    last = -1
-    for kind in range(4):
-        if weights[kind] <= 0.0:
-            continue
-        if kind == GROW and census.open_leaves == 0:
-            continue
-        if kind != GROW and census.splits == 0:
-            continue
-        if kind == SWAP and census.splits < 2:
-            continue
-        last = kind
-        u -= weights[kind]
-        if u < 0.0:
-            break
-    return last
-
-
-@njit(cache=True, inline="always")
-def pick(rng, n):
-    """Whole number uniform over ``0 .. n - 1``."""
-    return min(int(rng.random() * n), n - 1)
-
-
-@njit(cache=True, inline="always")
-def accepts(rng, log_ratio):
-    """Metropolis-Hastings decision; a ratio that is NaN is refused."""
-    return np.log(rng.random()) < log_ratio
+def draw_node(rng, trees, nodes, first, n_nodes, role, count):
+    """Uniform draw of a node among the ``count`` of a role in ``nodes[first:n_nodes]``."""
+    column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
+    target = pick(rng, count)
+    drawn = -1
+    for k in range(first, n_nodes):
+        node = nodes[k]
+        if role == OPEN_LEAF:
+            able = column[node] < 0 and not unsplittable[node]
+        elif role == SPLIT:
+            able = column[node] >= 0
+        else:
+            able = column[node] >= 0 and is_nog(column, left, right, node)
+        if able:
+            if target == 0:
+                drawn = node
+                break
+            target -= 1
+    return drawn

@@ -9,19 +9,21 @@ with ``p`` the prior and likelihood of `subtree` and ``choice`` the ratio of the
 choosing this kind of move.
 """
 
-import numpy as np
+from typing import NamedTuple
 
 from pymc_trees.core.columns.mixed import side_cells
 from pymc_trees.core.columns.rules import draw_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import add_sides, log_marginal
-from pymc_trees.core.moves.census import accepts, available_weight, pick
+from pymc_trees.core.moves.census import SPLIT, Census, draw_node
+from pymc_trees.core.moves.choice import log_choice_ratio
+from pymc_trees.core.moves.contract import register
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
-    log_choice_ratio,
     log_current,
     log_replaced,
+    log_replaced_choice,
 )
 from pymc_trees.core.priors.contract import (
     Place,
@@ -31,31 +33,40 @@ from pymc_trees.core.priors.contract import (
     place_of,
     survey_sides,
 )
+from pymc_trees.core.random import accepts
+
+
+class Change(NamedTuple):
+    """A split node gets a new rule."""
+
+
+class Rule(NamedTuple):
+    """Rule of a split (`columns.mixed`)."""
+
+    code: int
+    cut: float
 
 
 @njit(cache=True, inline="always")
-def change(rng, trees, tree, design, prior, leaf, weights, census, work):
+def can_change(move, census):
+    """Whether there is a split."""
+    return census.splits > 0
+
+
+@njit(cache=True, inline="always")
+def change(move, rng, problem, tree, moves, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
-    columns, nodes = trees.column, work.nodes
-    target = pick(rng, census.splits)
-    top = -1
-    for k in range(census.n_nodes):
-        if columns[nodes[k]] >= 0:
-            if target == 0:
-                top = nodes[k]
-                break
-            target -= 1
-    n_below, n = gather(trees, tree, top, work)
+    trees, design, prior = problem.trees, problem.design, problem.prior
+    top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
+    subtree = gather(trees, tree, top, work)
+    n = subtree.n_rows
     column = draw_column(rng, prior, design, work.rows, 0, n)
     code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, n)
-    if n_below == 3:
-        changed = change_nog(
-            rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut
-        )
+    rule = Rule(code, cut)
+    if subtree.n_nodes == 3:
+        changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
     else:
-        changed = change_inside(
-            rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, code, cut
-        )
+        changed = change_inside(rng, problem, tree, moves, census, work, subtree, rule)
     if changed == 1:
         trees.log_cut[top] = log_cut
         trees.log_column[top] = log_column(
@@ -65,8 +76,10 @@ def change(rng, trees, tree, design, prior, leaf, weights, census, work):
 
 
 @njit(cache=True, inline="always")
-def change_nog(rng, trees, tree, design, prior, leaf, weights, census, work, top, n, code, cut):
+def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     """`change` at a node whose children are leaves: no row needs to move before acceptance."""
+    trees, design, prior, leaf = problem
+    top, n, (code, cut) = work.below[0], subtree.n_rows, rule
     rows, stats, new_stats, unsplittable = work.rows, work.stats, work.new_stats, trees.unsplittable
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     left, right = trees.left[top], trees.right[top]
@@ -86,9 +99,8 @@ def change_nog(rng, trees, tree, design, prior, leaf, weights, census, work, top
         + log_stop(prior, Place(depth, time, right_rate, right_unsplittable))
         - log_stop(prior, place_of(trees, left))
         - log_stop(prior, place_of(trees, right))
-        + np.log(
-            available_weight(weights, census.open_leaves, census.splits)
-            / available_weight(weights, open_after, census.splits)
+        + log_choice_ratio(
+            moves, census, Census(census.n_nodes, open_after, census.splits, census.nogs)
         )
     )
     if not accepts(rng, log_ratio):
@@ -107,23 +119,24 @@ def change_nog(rng, trees, tree, design, prior, leaf, weights, census, work, top
 
 
 @njit(cache=True, inline="always")
-def change_inside(
-    rng, trees, tree, design, prior, leaf, weights, census, work, n_below, n, code, cut
-):
+def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
     """`change` at a node with splits below: the rows of its subtree go down again."""
-    top = work.below[0]
+    trees, top = problem.trees, work.below[0]
     old_code, old_cut = trees.column[top], trees.cut[top]
-    trees.column[top], trees.cut[top] = code, cut
-    log_new = log_replaced(trees, design, prior, leaf, n_below, n, work, False)
+    trees.column[top], trees.cut[top] = rule
+    log_new = log_replaced(problem, subtree, work, False)
     if log_new > -1e300:
-        log_old = log_current(trees, prior, leaf, n_below, work)
+        log_old = log_current(problem, subtree, work)
         log_ratio = (
             log_new
             - (log_old - trees.log_cut[top] - trees.log_column[top])
-            + log_choice_ratio(trees, weights, census, n_below, work)
+            + log_replaced_choice(trees, moves, census, subtree, work)
         )
         if accepts(rng, log_ratio):
-            commit(trees, tree, n_below, work)
+            commit(trees, tree, subtree, work)
             return 1
     trees.column[top], trees.cut[top] = old_code, old_cut
     return 0
+
+
+register("change", Change, is_available=can_change, propose=change)

@@ -11,6 +11,8 @@ leaves with a valid split and ``nogs`` the prunable nodes of the whole tree. The
 a Mondrian process comes from the prior too, and cancels.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.columns.mixed import side_cells
@@ -20,14 +22,9 @@ from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
-from pymc_trees.core.moves.census import (
-    GROW,
-    PRUNE,
-    Census,
-    accepts,
-    available_weight,
-    pick,
-)
+from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
+from pymc_trees.core.moves.choice import available_weight, index_of
+from pymc_trees.core.moves.contract import FULL, register
 from pymc_trees.core.priors.contract import (
     Place,
     draw_column,
@@ -38,17 +35,35 @@ from pymc_trees.core.priors.contract import (
     place_of,
     survey_sides,
 )
+from pymc_trees.core.random import accepts
 
-FULL = -1
-"""Status of a grow that was accepted but found no room in the pool."""
+
+class Grow(NamedTuple):
+    """A leaf becomes a split."""
+
+
+class Prune(NamedTuple):
+    """A split with two leaves becomes a leaf."""
 
 
 @njit(cache=True, inline="always")
-def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
+def can_grow(move, census):
+    """Whether a leaf has a valid split."""
+    return census.open_leaves > 0
+
+
+@njit(cache=True, inline="always")
+def can_prune(move, census):
+    """Whether there is a split, and so one with two leaves."""
+    return census.splits > 0
+
+
+@njit(cache=True, inline="always")
+def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
     """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
 
     ``place``, ``left``, ``right`` are those of the node and its children; ``census`` counts the
-    smaller tree; ``parent_is_twig`` says whether the parent of the grown leaf can be pruned before
+    smaller tree; ``parent_is_nog`` says whether the parent of the grown leaf can be pruned before
     the move.
     """
     open_after = census.open_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
@@ -58,29 +73,21 @@ def log_grow_ratio(prior, place, left, right, weights, census, parent_is_twig):
         + log_stop(prior, right)
         - log_stop(prior, place)
     )
-    back = weights[PRUNE] / (
-        available_weight(weights, open_after, census.splits + 1)
-        * (census.nogs + 1 - parent_is_twig)
-    )
-    there = weights[GROW] / (
-        available_weight(weights, census.open_leaves, census.splits) * census.open_leaves
+    weights, nogs_after = moves.weights, census.nogs + 1 - int(parent_is_nog)
+    after = Census(census.n_nodes + 2, open_after, census.splits + 1, nogs_after)
+    back = weights[index_of(moves.moves, Prune())] / (available_weight(moves, after) * nogs_after)
+    there = weights[index_of(moves.moves, Grow())] / (
+        available_weight(moves, census) * census.open_leaves
     )
     return log_prior + np.log(back / there)
 
 
 @njit(cache=True, inline="always")
-def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
+def grow(move, rng, problem, tree, moves, census, work):
     """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
-    columns, unsplittable, nodes = trees.column, trees.unsplittable, work.nodes
-    target = pick(rng, census.open_leaves)
-    node = -1
-    for k in range(census.n_nodes):
-        candidate = nodes[k]
-        if columns[candidate] < 0 and not unsplittable[candidate]:
-            if target == 0:
-                node = candidate
-                break
-            target -= 1
+    trees, design, prior, leaf = problem
+    columns, unsplittable = trees.column, trees.unsplittable
+    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
     rows, stats, new_stats = work.rows, work.stats, work.new_stats
     leaf_of = trees.leaf_of[tree]
     if trees.parent[node] < 0:
@@ -106,7 +113,7 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
             place,
             Place(place.depth + 1, time, left_rate, left_unsplittable),
             Place(place.depth + 1, time, right_rate, right_unsplittable),
-            weights,
+            moves,
             census,
             parent >= 0 and is_nog(columns, trees.left, trees.right, parent),
         )
@@ -132,19 +139,12 @@ def grow(rng, trees, tree, design, prior, leaf, weights, census, work):
 
 
 @njit(cache=True, inline="always")
-def prune(rng, trees, tree, prior, leaf, weights, census, work):
+def prune(move, rng, problem, tree, moves, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
+    trees, prior, leaf = problem.trees, problem.prior, problem.leaf
     columns, lefts, rights = trees.column, trees.left, trees.right
-    nodes, stats, new_stats = work.nodes, work.stats, work.new_stats
-    target = pick(rng, census.nogs)
-    node = -1
-    for k in range(census.n_nodes):
-        candidate = nodes[k]
-        if columns[candidate] >= 0 and is_nog(columns, lefts, rights, candidate):
-            if target == 0:
-                node = candidate
-                break
-            target -= 1
+    stats, new_stats = work.stats, work.new_stats
+    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, NOG, census.nogs)
     left, right = lefts[node], rights[node]
     left_unsplittable, right_unsplittable = trees.unsplittable[left], trees.unsplittable[right]
     place = place_of(trees, node)
@@ -155,7 +155,7 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
         sibling_is_leaf = columns[sibling] < 0
     open_before = census.open_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
     smaller = Census(
-        census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + sibling_is_leaf
+        census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + int(sibling_is_leaf)
     )
     join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     log_ratio = (
@@ -167,7 +167,7 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
             place,
             place_of(trees, left),
             place_of(trees, right),
-            weights,
+            moves,
             smaller,
             sibling_is_leaf,
         )
@@ -178,3 +178,7 @@ def prune(rng, trees, tree, prior, leaf, weights, census, work):
     for d in range(stats.shape[1]):
         stats[node, d] = new_stats[0, d]
     return 1
+
+
+register("grow", Grow, is_available=can_grow, propose=grow)
+register("prune", Prune, is_available=can_prune, propose=prune)

@@ -5,6 +5,8 @@ each column among those that vary in its node, that of a split at its time or of
 likelihood of the leaves. A node whose cut leaves its new ``[min, max)`` has prior 0.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.columns.design import partition_rows
@@ -14,23 +16,35 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.rows import all_rows, rows_below
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
-from pymc_trees.core.moves.census import available_weight
+from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.priors.contract import Place, log_column, log_split_at, log_stop, survey
+
+
+class Subtree(NamedTuple):
+    """A subtree whose nodes in preorder and rows are in the workspace."""
+
+    n_nodes: int
+    """Nodes of ``work.below``, the top first."""
+    n_rows: int
+    """Rows of ``work.rows``."""
 
 
 @njit(cache=True, inline="always")
 def gather(trees, tree, top, work):
-    """Nodes and rows of a subtree, to ``work.below`` and ``work.rows``; their numbers."""
+    """The `Subtree` below a node, with its nodes and rows written to ``work``."""
     n_below = preorder(trees, top, work.below)
     if trees.parent[top] < 0:
-        return n_below, all_rows(work.rows.size, work.rows)
-    n = rows_below(trees.leaf_of[tree], trees, work.below, n_below, work.inside, work.rows)
-    return n_below, n
+        n = all_rows(work.rows.size, work.rows)
+    else:
+        n = rows_below(trees.leaf_of[tree], trees, work.below, n_below, work.inside, work.rows)
+    return Subtree(n_below, n)
 
 
 @njit(cache=True, inline="always")
-def log_current(trees, prior, leaf, n_below, work):
+def log_current(problem, subtree, work):
     """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
+    trees, prior, leaf = problem.trees, problem.prior, problem.leaf
     below, stats, column = work.below, work.stats, trees.column
     log_cut, log_share, depth, unsplittable = (
         trees.log_cut,
@@ -40,7 +54,7 @@ def log_current(trees, prior, leaf, n_below, work):
     )
     times, rate, parent = trees.time, trees.rate, trees.parent
     total = 0.0
-    for k in range(n_below):
+    for k in range(subtree.n_nodes):
         node = below[k]
         start = times[parent[node]] if parent[node] >= 0 else 0.0
         place = Place(depth[node], start, rate[node], unsplittable[node])
@@ -53,12 +67,13 @@ def log_current(trees, prior, leaf, n_below, work):
 
 
 @njit(cache=True, inline="always")
-def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
+def log_replaced(problem, subtree, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
     ``with_top`` says whether the rule of the top node counts and is checked. What `commit` needs
     is left in ``work``, the top's terms only then.
     """
+    trees, design, prior, leaf = problem
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop
     columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
     log_cut, log_share, unsplittable, depth = (
@@ -69,9 +84,9 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
     )
     new_stats, spare = work.new_stats, work.spare
     times, rate, parent = trees.time, work.rate, trees.parent
-    starts[below[0]], stops[below[0]] = 0, n
+    starts[below[0]], stops[below[0]] = 0, subtree.n_rows
     total = 0.0
-    for k in range(n_below):  # preorder: a node's rows are known before its children's
+    for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
         node = below[k]
         start, stop = starts[node], stops[node]
         column = columns[node]
@@ -102,8 +117,8 @@ def log_replaced(trees, design, prior, leaf, n_below, n, work, with_top):
 
 
 @njit(cache=True, inline="always")
-def log_choice_ratio(trees, weights, census, n_below, work):
-    """Log ratio of P(this kind of move) after and before: what can split may have changed."""
+def log_replaced_choice(trees, moves, census, subtree, work):
+    """`log_choice_ratio` when the rules of the subtree are replaced: what can split may change."""
     below, column, unsplittable, new_unsplittable = (
         work.below,
         trees.column,
@@ -111,18 +126,16 @@ def log_choice_ratio(trees, weights, census, n_below, work):
         work.unsplittable,
     )
     open_after = census.open_leaves
-    for k in range(n_below):
+    for k in range(subtree.n_nodes):
         node = below[k]
         if column[node] < 0:
             open_after += int(unsplittable[node]) - int(new_unsplittable[node])
-    return np.log(
-        available_weight(weights, census.open_leaves, census.splits)
-        / available_weight(weights, open_after, census.splits)
-    )
+    after = Census(census.n_nodes, open_after, census.splits, census.nogs)
+    return log_choice_ratio(moves, census, after)
 
 
 @njit(cache=True, inline="always")
-def commit(trees, tree, n_below, work):
+def commit(trees, tree, subtree, work):
     """Make the proposed subtree the current one."""
     below, rows, starts, stops = work.below, work.rows, work.start, work.stop
     leaf_of, column, unsplittable, stats = (
@@ -131,7 +144,7 @@ def commit(trees, tree, n_below, work):
         trees.unsplittable,
         work.stats,
     )
-    for k in range(n_below):
+    for k in range(subtree.n_nodes):
         node = below[k]
         start, stop = starts[node], stops[node]
         trees.count[node] = stop - start

@@ -10,15 +10,29 @@ with the terms of `change`. A swap that would leave any node without rows has pr
 can never carry its parent's own rule: one side of it would be empty.)
 """
 
+from typing import NamedTuple
+
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.moves.census import accepts, pick
+from pymc_trees.core.moves.census import SPLIT, draw_node
+from pymc_trees.core.moves.contract import register
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
-    log_choice_ratio,
     log_current,
     log_replaced,
+    log_replaced_choice,
 )
+from pymc_trees.core.random import accepts
+
+
+class Swap(NamedTuple):
+    """A split node and its split parent exchange rules."""
+
+
+@njit(cache=True, inline="always")
+def can_swap(move, census):
+    """Whether a split node lies below the root."""
+    return census.splits > 1
 
 
 @njit(cache=True)
@@ -34,28 +48,24 @@ def exchange(trees, child):
 
 
 @njit(cache=True, inline="always")
-def swap(rng, trees, tree, design, prior, leaf, weights, census, work):
+def swap(move, rng, problem, tree, moves, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
-    columns, nodes = trees.column, work.nodes
-    target = pick(rng, census.splits - 1)
-    child = -1
-    for k in range(1, census.n_nodes):
-        if columns[nodes[k]] >= 0:
-            if target == 0:
-                child = nodes[k]
-                break
-            target -= 1
-    n_below, n = gather(trees, tree, trees.parent[child], work)
+    trees = problem.trees
+    child = draw_node(rng, trees, work.nodes, 1, census.n_nodes, SPLIT, census.splits - 1)
+    subtree = gather(trees, tree, trees.parent[child], work)
     exchange(trees, child)
-    log_new = log_replaced(trees, design, prior, leaf, n_below, n, work, True)
+    log_new = log_replaced(problem, subtree, work, True)
     if log_new > -1e300:
         log_ratio = (
             log_new
-            - log_current(trees, prior, leaf, n_below, work)
-            + log_choice_ratio(trees, weights, census, n_below, work)
+            - log_current(problem, subtree, work)
+            + log_replaced_choice(trees, moves, census, subtree, work)
         )
         if accepts(rng, log_ratio):
-            commit(trees, tree, n_below, work)
+            commit(trees, tree, subtree, work)
             return 1
     exchange(trees, child)
     return 0
+
+
+register("swap", Swap, is_available=can_swap, propose=swap)

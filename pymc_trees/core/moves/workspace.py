@@ -6,12 +6,12 @@ import numpy as np
 
 
 class Workspace(NamedTuple):
-    """Room for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
+    """Buffers for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
 
     rows: np.ndarray
     """(n,) uint32: rows of the node a move acts on."""
     spare: np.ndarray
-    """(n,) uint32: room for `partition_rows`."""
+    """(n,) uint32: buffer of `partition_rows`."""
     nodes: np.ndarray
     """(N,) int32: the tree in preorder."""
     below: np.ndarray

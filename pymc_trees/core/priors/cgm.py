@@ -63,7 +63,7 @@ def draw_column(rng, prior, design, rows, start, stop):
     """Column by weight among those that vary in ``rows[start:stop]``; at least one must.
 
     Refused draws of the unconditional weights leave exactly the conditional ones; after p
-    refusals the columns that vary are listed instead, which has the same law.
+    refusals the columns that vary are listed instead, which has the same distribution.
     """
     weights, cumulative = prior.weights, prior.cumulative
     p = weights.size
@@ -129,6 +129,16 @@ def _column_weight(prior, column, extent):
 
 
 @njit(cache=True)
+def _any_time(prior, place, time):
+    return True
+
+
+@njit(cache=True)
+def _no_time_terms(prior, trees, nodes, terms):
+    pass
+
+
+@njit(cache=True)
 def _renew_no_times(rng, prior, trees, nodes):
     pass
 
@@ -144,5 +154,7 @@ register(
     draw_column=draw_column,
     log_column=_log_column,
     column_weight=_column_weight,
+    is_time=_any_time,
+    add_time_terms=_no_time_terms,
     renew_times=_renew_no_times,
 )

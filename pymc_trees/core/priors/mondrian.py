@@ -132,6 +132,28 @@ def column_weight(prior, column, extent):
 
 
 @njit(cache=True)
+def is_time(prior, place, time):
+    """Whether a time is finite and no earlier than the parent's."""
+    return time >= place.time and time < np.inf
+
+
+@njit(cache=True)
+def add_time_terms(prior, trees, nodes, terms):
+    """Add the terms of ``log p = terms[0] - L terms[1]``, and the time of the last split."""
+    for t in range(trees.roots.size):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            parent, rate = trees.parent[node], trees.rate[node]
+            start = trees.time[parent] if parent >= 0 else 0.0
+            if trees.column[node] >= 0:
+                terms[0] += np.log(rate) - rate * (trees.time[node] - start)
+                terms[2] = max(terms[2], trees.time[node])
+            else:
+                terms[0] += rate * start
+                terms[1] += rate
+
+
+@njit(cache=True)
 def renew_times(rng, prior, trees, nodes):
     """One Gibbs step for the time of each split of each tree, parents first."""
     for t in range(trees.roots.size):
@@ -168,5 +190,7 @@ register(
     draw_column=draw_column,
     log_column=log_column,
     column_weight=column_weight,
+    is_time=is_time,
+    add_time_terms=add_time_terms,
     renew_times=renew_times,
 )

@@ -22,5 +22,5 @@ def fitted_values(leaf, trees, target):
     if target is not None:
         return (target - leaf.r)[:, None]
     fit = np.empty((trees.leaf_of.shape[1], trees.values.shape[1]))
-    fit_of(trees, fit)
+    fit_of(leaf, trees, fit)
     return fit

@@ -2,15 +2,12 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import (
-    any_column_varies,
-    design_of,
-    float_design,
-    linear_dimension,
-)
+from pymc_trees.core.columns.design import design_of, float_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
+from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.value.encode import encode, fit_of
@@ -44,25 +41,25 @@ def draw_value(rng, X, grid, offsets, fingerprint, kinds, prior, leaf, sizes):
             "lifetime."
         )
     fit = np.empty((sizes.n_rows, sizes.n_values))
-    fit_of(trees, fit)
-    return encode(trees, design, sizes, fingerprint, fit, nodes)
+    fit_of(leaf, trees, fit)
+    return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 
 
 @njit(cache=True)
-def stumps_value(X, grid, offsets, fingerprint, kinds, weights, centre, sizes):
+def stumps_value(X, grid, offsets, fingerprint, kinds, prior, centre, sizes):
     """Encoded forest of stumps whose leaves all have the (K,) value ``centre``."""
-    design = design_of(X, grid, offsets, kinds, weights)
+    design = design_of(X, grid, offsets, kinds, prior.weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows).astype(np.uint32)
-    unsplittable = not any_column_varies(design, rows, 0, sizes.n_rows)
-    rate = linear_dimension(design, rows, 0, sizes.n_rows)
+    unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
     for t in range(sizes.m):
         trees.values[trees.roots[t]] = centre
         trees.unsplittable[trees.roots[t]] = unsplittable
         trees.rate[trees.roots[t]] = rate
     fit = np.empty((sizes.n_rows, sizes.n_values))
-    fit_of(trees, fit)
-    return encode(trees, design, sizes, fingerprint, fit, np.empty(sizes.max_nodes, dtype=np.int32))
+    fit_of(ConstantLeaf(sizes.n_values), trees, fit)
+    nodes = np.empty(sizes.max_nodes, dtype=np.int32)
+    return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 
 
 @njit(cache=True)

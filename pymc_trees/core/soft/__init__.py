@@ -2,8 +2,9 @@
 
 Reading order: `topology` (labels, prior, proposals), `capacity` (room for nodes), `gates` (the
 probability of each leaf, and its gradient), `encode` (the value of the random variable), `utility`
-(which topology next), `search` (which topologies are known and active), `covariance`, `mixture`,
-`evidence` (layered adaptive importance sampling).
+(which topology next), `search` (which topologies are known and active), `neighbours` (one split
+less or more), `prior_draw`, `covariance`, `mixture`, `evidence` (layered adaptive importance
+sampling).
 
 May import: numpy, numba.
 """

@@ -2,12 +2,20 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import any_column_varies, linear_dimension, partition_rows
+from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of, n_codes
-from pymc_trees.core.columns.rules import log_column_probability, log_rule, rule_code, rule_value
+from pymc_trees.core.columns.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.leaves.outputs import add_outputs
+from pymc_trees.core.priors.contract import (
+    add_time_terms,
+    is_time,
+    log_column,
+    place_of,
+    survey,
+)
 from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.fields import (
     BITS,
@@ -22,15 +30,17 @@ from pymc_trees.core.value.fields import (
 
 
 @njit(cache=True)
-def encode(trees, design, sizes, fingerprint, fit, nodes):
+def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
     """Encoded value of a forest.
 
     Parameters
     ----------
+    prior : tree prior
+        Its type says what times mean; its settings are not read.
     fit : (n, K) float64
         The forest's outputs at the training rows; read when the layout caches them.
     nodes : (max_nodes,) int32
-        Room for one tree in preorder.
+        Overwritten.
     """
     n_values = sizes.n_values
     value = np.zeros((sizes.rows, sizes.fields))
@@ -61,7 +71,8 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
     certificate[LOG_CUTS] = log_cuts
     certificate[LOG_COLUMNS] = log_columns
     if sizes.timed:
-        add_time_terms(trees, nodes, certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start])
+        terms = certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start]
+        add_time_terms(prior, trees, nodes, terms)
     if sizes.cache_fit:
         flat = fit.reshape(-1)
         certificate[sizes.fit_start : sizes.fit_start + flat.size] = flat
@@ -70,27 +81,7 @@ def encode(trees, design, sizes, fingerprint, fit, nodes):
 
 
 @njit(cache=True)
-def add_time_terms(trees, nodes, terms):
-    """Add what times and boxes say of a Mondrian process with any lifetime, to zeros.
-
-    A split of a node with rate R from time s on has density ``R exp(-R (t - s))``, and a leaf has
-    none until the lifetime L with probability ``exp(-R (L - s))`` (Roy and Teh 2009).
-    """
-    for t in range(trees.roots.size):
-        for k in range(preorder(trees, trees.roots[t], nodes)):
-            node = nodes[k]
-            parent, rate = trees.parent[node], trees.rate[node]
-            start = trees.time[parent] if parent >= 0 else 0.0
-            if trees.column[node] >= 0:
-                terms[0] += np.log(rate) - rate * (trees.time[node] - start)
-                terms[2] = max(terms[2], trees.time[node])
-            else:
-                terms[0] += rate * start
-                terms[1] += rate
-
-
-@njit(cache=True)
-def decode(value, design, weights, sizes, trees, rows, spare):
+def decode(value, design, prior, sizes, trees, rows, spare):
     """Fill working arrays from the node rows of a value; False when they are not a forest.
 
     Every rule is checked: whole column numbers of columns that vary, cuts inside the range of the
@@ -99,10 +90,12 @@ def decode(value, design, weights, sizes, trees, rows, spare):
 
     Parameters
     ----------
+    prior : tree prior
+        Of the trees; of its settings the split weights alone are read.
     trees : Trees
         Fresh from `make_trees`; overwritten.
     rows, spare : (n,) uint32
-        Room for row numbers.
+        Overwritten.
     """
     n, most = sizes.n_rows, n_codes(design)
     starts = np.empty(sizes.max_nodes, dtype=np.int64)
@@ -124,9 +117,7 @@ def decode(value, design, weights, sizes, trees, rows, spare):
                 return False
             kind = value[at, 0]
             trees.count[node] = stop - start
-            trees.unsplittable[node] = not any_column_varies(design, rows, start, stop)
-            if sizes.timed:
-                trees.rate[node] = linear_dimension(design, rows, start, stop)
+            trees.unsplittable[node], trees.rate[node] = survey(prior, design, rows, start, stop)
             if kind == LEAF:
                 for v in range(sizes.n_values):
                     trees.values[node, v] = value[at, 1 + v]
@@ -142,20 +133,16 @@ def decode(value, design, weights, sizes, trees, rows, spare):
                 log_cut = log_rule(design, column, cut, rows, start, stop)
                 if log_cut == -np.inf or not split_leaf(trees, node, column, cut):
                     return False
+                place = place_of(trees, node)
+                time = value[at, sizes.fields - 1] if sizes.timed else 0.0
+                if not is_time(prior, place, time):
+                    return False
+                trees.time[node] = time
                 trees.log_cut[node] = log_cut
-                if sizes.timed:
-                    trees.time[node] = value[at, sizes.fields - 1]
-                    parent = trees.parent[node]
-                    if not (
-                        trees.time[node] >= (trees.time[parent] if parent >= 0 else 0.0)
-                        and trees.time[node] < np.inf
-                    ):
-                        return False
-                    trees.log_column[node] = -log_cut - np.log(trees.rate[node])
-                else:
-                    trees.log_column[node] = log_column_probability(
-                        design, weights, column_of(design, column), rows, start, stop
-                    )
+                share_of = column_of(design, column)
+                trees.log_column[node] = log_column(
+                    prior, design, share_of, log_cut, place.rate, rows, start, stop
+                )
                 middle = partition_rows(design, column, cut, rows, start, stop, spare)
                 left, right = trees.left[node], trees.right[node]
                 starts[left], stops[left] = start, middle
@@ -171,12 +158,8 @@ def decode(value, design, weights, sizes, trees, rows, spare):
 
 
 @njit(cache=True)
-def fit_of(trees, fit):
-    """Write the sum over trees of the leaf values at the training rows to ``fit``, (n, K)."""
+def fit_of(leaf, trees, fit):
+    """Write the sum over trees of the outputs at the training rows to ``fit``, (n, K)."""
     fit[:] = 0.0
-    m, n = trees.leaf_of.shape
-    for t in range(m):
-        for i in range(n):
-            leaf = trees.leaf_of[t, i]
-            for v in range(fit.shape[1]):
-                fit[i, v] += trees.values[leaf, v]
+    for t in range(trees.roots.size):
+        add_outputs(leaf, trees.values, trees.leaf_of[t], fit)

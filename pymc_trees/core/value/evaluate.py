@@ -1,9 +1,13 @@
 """The function of x that an encoded forest stands for."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
+from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.outputs import add_outputs
 from pymc_trees.core.value.checksum import is_intact
 
 
@@ -28,12 +32,19 @@ def same_content(a, b):
 
 
 @njit(cache=True)
-def evaluate(value, X, X_train, sizes, fingerprint):
+def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     """Outputs of a forest at the rows of ``X``, shape (rows of X, K).
 
     NaN everywhere when the value is not an intact forest of this design. At the training inputs
     the cached outputs are returned when the layout holds them.
+
+    Parameters
+    ----------
+    leaf : leaf model
+        Its type says what a leaf returns (`core.leaves.contract.leaf_output`), its data are those
+        at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
+    value, X, X_train, leaf = borrowed((value, X, X_train, leaf))
     out = np.zeros((X.shape[0], sizes.n_values))
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
@@ -57,17 +68,15 @@ def evaluate(value, X, X_train, sizes, fingerprint):
                     "X holds infinite values: remove those rows before predicting, or put NaN for "
                     "a missing cell."
                 )
-    column, right, roots = _links(value, sizes)
-    if sizes.mixed or any_missing:
-        _add_mixed(value, X, X_train, sizes, column, right, roots, out)
-        return out
+    links = _links(value, sizes)
+    rules = _rules_of_mixed(value, X, X_train, sizes, links.column)
+    values, leaf_of = value[:, 1 : 1 + sizes.n_values].copy(), np.empty(len(X), dtype=np.uint32)
     for t in range(sizes.m):
-        for i in range(X.shape[0]):
-            k = roots[t]
-            while column[k] >= 0:
-                k = k + 1 if X[i, column[k]] <= value[k, 1] else right[k]
-            for v in range(sizes.n_values):
-                out[i, v] += value[k, 1 + v]
+        if sizes.mixed or any_missing:
+            _walk_mixed(value, X, links, rules, t, leaf_of)
+        else:
+            _walk(value, X, links, t, leaf_of)
+        add_outputs(leaf, values, leaf_of, out)
     return out
 
 
@@ -86,9 +95,42 @@ def _coin(value, sizes, row):
     return (state >> np.uint64(63)) == np.uint64(1)
 
 
+class Links(NamedTuple):
+    """How the preorder rows of a value hang together."""
+
+    column: np.ndarray
+    """(max_nodes,) int32: field 0 of a split node; -1 elsewhere."""
+    right: np.ndarray
+    """(max_nodes,) int32: right child of a split node; the left one is the next row."""
+    roots: np.ndarray
+    """(m,) int32: root of each tree."""
+
+
 @njit(cache=True)
-def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
-    """Add the trees where cells may be levels or missing.
+def _walk(value, X, links, tree, leaf_of):
+    """Write the leaf of each row of X in a tree."""
+    column, right, root = links.column, links.right, links.roots[tree]
+    for i in range(X.shape[0]):
+        k = root
+        while column[k] >= 0:
+            k = k + 1 if X[i, column[k]] <= value[k, 1] else right[k]
+        leaf_of[i] = k
+
+
+class MixedRules(NamedTuple):
+    """Rules of nodes where cells may be levels or missing."""
+
+    missing_left: np.ndarray
+    """(max_nodes,) bool: missing cells go left."""
+    levels: np.ndarray
+    """(max_nodes,) int64: set of the levels that go left; -1 where there is a cut."""
+    n_levels: np.ndarray
+    """(p,) float64: levels of each column that is split by them."""
+
+
+@njit(cache=True)
+def _rules_of_mixed(value, X, X_train, sizes, column):
+    """Rules of all nodes; ``column`` loses its ways.
 
     A level that no training row had counts as missing. A forest without missing training cells
     has no sides in its rules: a coin of each node decides.
@@ -116,25 +158,31 @@ def _add_mixed(value, X, X_train, sizes, column, right, roots, out):
                         "X holds something other than level numbers 0, 1, .. in a column that is "
                         "split by levels: set new data with pymc_trees.set_data."
                     )
-    for t in range(sizes.m):
-        for i in range(X.shape[0]):
-            k = roots[t]
-            while column[k] >= 0:
-                x = X[i, column[k]]
-                if is_missing(x) or (levels[k] >= 0 and x >= n_levels[column[k]]):
-                    goes_left = missing_left[k]
-                elif levels[k] >= 0:
-                    goes_left = (levels[k] >> np.int64(x)) & 1 == 1
-                else:
-                    goes_left = x <= value[k, 1]
-                k = k + 1 if goes_left else right[k]
-            for v in range(sizes.n_values):
-                out[i, v] += value[k, 1 + v]
+    return MixedRules(missing_left, levels, n_levels)
+
+
+@njit(cache=True)
+def _walk_mixed(value, X, links, rules, tree, leaf_of):
+    """`_walk` where cells may be levels or missing."""
+    column, right, root = links.column, links.right, links.roots[tree]
+    missing_left, levels, n_levels = rules.missing_left, rules.levels, rules.n_levels
+    for i in range(X.shape[0]):
+        k = root
+        while column[k] >= 0:
+            x = X[i, column[k]]
+            if is_missing(x) or (levels[k] >= 0 and x >= n_levels[column[k]]):
+                goes_left = missing_left[k]
+            elif levels[k] >= 0:
+                goes_left = (levels[k] >> np.int64(x)) & 1 == 1
+            else:
+                goes_left = x <= value[k, 1]
+            k = k + 1 if goes_left else right[k]
+        leaf_of[i] = k
 
 
 @njit(cache=True)
 def _links(value, sizes):
-    """Columns as integers, right children and roots of the preorder rows."""
+    """Links of the preorder rows."""
     column = np.full(sizes.max_nodes, np.int32(-1))
     right = np.empty(sizes.max_nodes, dtype=np.int32)
     roots = np.empty(sizes.m, dtype=np.int32)
@@ -154,4 +202,4 @@ def _links(value, sizes):
                 right[waiting[height]] = row
             else:
                 break
-    return column, right, roots
+    return Links(column, right, roots)

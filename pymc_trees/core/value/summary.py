@@ -6,6 +6,7 @@ from pymc_trees.core.columns.design import design_of
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode
 from pymc_trees.core.value.fields import BITS, LOG_COLUMNS, LOG_CUTS, TIME_TERMS, UNSPLITTABLE
@@ -83,7 +84,7 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
     p = design.columns.shape[0]
     chosen = np.zeros(p)
     if not is_intact(value, sizes.max_nodes, fingerprint) or not decode(
-        value, design, np.ones(p), sizes, trees, rows, spare
+        value, design, make_prior(0.5, 0.0, np.ones(p)), sizes, trees, rows, spare
     ):
         return chosen, np.ones((1, p)), np.zeros(1)
     sets = np.zeros((sizes.max_nodes, p))

@@ -7,6 +7,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.distributions.data.encoding import inputs_at
@@ -46,6 +47,7 @@ class Evaluate(Op):
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
             X_train,
+            ConstantLeaf(self.layout.n_values),
             sizes(self.layout),
             float(fingerprint),
         )
@@ -57,7 +59,7 @@ class Evaluate(Op):
 
 @register_funcify_default_op_cache_key(Evaluate)
 def _numba_evaluate(op, node, **kwargs):
-    layout = sizes(op.layout)
+    layout, leaf = sizes(op.layout), ConstantLeaf(op.layout.n_values)
 
     @numba_njit
     def evaluate_forest(value, X, X_train, fingerprint):
@@ -65,6 +67,7 @@ def _numba_evaluate(op, node, **kwargs):
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
             np.ascontiguousarray(X_train),
+            leaf,
             layout,
             fingerprint.item(),
         )

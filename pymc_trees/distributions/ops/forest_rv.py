@@ -135,7 +135,7 @@ class Stumps(Op):
             offsets,
             float(fingerprint),
             kinds if self.layout.mixed else None,
-            weights,
+            prior_maker(self.layout)(0.5, 0.0, weights),
             centre,
             sizes(self.layout),
         )
@@ -145,6 +145,7 @@ class Stumps(Op):
 def _numba_stumps(op, node, **kwargs):
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
+    make_tree_prior = prior_maker(op.layout)
 
     @numba_njit
     def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
@@ -154,7 +155,7 @@ def _numba_stumps(op, node, **kwargs):
             np.ascontiguousarray(offsets),
             fingerprint.item(),
             as_kinds(kinds),
-            weights,
+            make_tree_prior(0.5, 0.0, weights),
             centre,
             layout,
         )

@@ -7,14 +7,14 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.core.leaves.contract import log_constant
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.tree_smc.run import Problem
+from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.forest_state import WorkingForest
 
 
-def read_tree(model: pm.Model) -> tuple[WorkingForest, Problem, float]:
+def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
     """The tree of a model, its numbers for `run_island`, and the constant of its evidence.
 
     The constant is what the marginal likelihoods of leaves leave out, and the log-probability of
@@ -64,7 +64,9 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, Problem, float]:
     no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_values))
     leaf, _ = forest.target.leaf_data(settings, seen, no_fit)
     constant = log_constant(leaf) + forest.target.log_scale(seen) + _other_terms(model, tree, point)
-    problem = Problem(forest.design, forest.prior(settings), leaf, forest.sizes, forest.fingerprint)
+    problem = TreeModel(
+        forest.design, forest.prior(settings), leaf, forest.sizes, forest.fingerprint
+    )
     return forest, problem, constant
 
 

@@ -11,16 +11,18 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.leaves.contract import add_rows, n_stats
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
+from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
-from pymc_trees.core.samplers.smc.draws import encode_particles
+from pymc_trees.core.samplers.smc.draws import encode_particles, make_draws
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import DONE, make_stages, top_down_smc
+from pymc_trees.core.samplers.smc.top_down import DONE, Schedule, make_stages, top_down_smc
 from pymc_trees.core.value.fields import Sizes
 
 BINS = 255
@@ -30,8 +32,8 @@ LONG = 300_000
 """Rows times particles beyond which an interrupt cannot wait for an island."""
 
 
-class Problem(NamedTuple):
-    """Tree, prior and data of a model, as the kernels see them."""
+class TreeModel(NamedTuple):
+    """Design, prior and data of a model, as the kernels see them."""
 
     design: Design | MixedDesign
     prior: CGMPrior | MondrianProcess
@@ -74,88 +76,48 @@ class Island(NamedTuple):
     """(stages,)"""
 
 
-def run_island(rng: np.random.Generator, problem: Problem, settings: Settings) -> Island:
+def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -> Island:
     """Run all particles, resample them to equal weights, draw leaf values and encode."""
     with deferred_interrupts():
-        return _run_island(rng, problem, settings)
+        return _run_island(rng, model, settings)
 
 
-def _run_island(rng, problem, settings):
-    design, prior, leaf = (_own(numbers) for numbers in problem[:3])
-    sizes = problem.sizes
-    n, n_particles = sizes.n_rows, settings.particles
-    room = min(2 * n - 1, sizes.max_nodes)
+def _run_island(rng, model, settings):
+    design, prior, leaf = (_own(numbers) for numbers in model[:3])
+    sizes, n_particles = model.sizes, settings.particles
+    n, room = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     work = make_workspace(sizes.max_nodes, n, n_stats(leaf))
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, room, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
     bins = make_bins(design.columns, BINS if optimal else 1, from_prior(design))
     look = make_look_ahead(leaf, bins, n_particles if optimal else 1, room if optimal else 1)
-    rows = np.arange(n, dtype=np.uint32)
+    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), work.spare)
     root_stats = np.empty(n_stats(leaf))
-    add_rows(leaf, rows, 0, n, root_stats)
-    stages = make_stages(settings.max_stages)
-    weights = np.empty(n_particles)
+    add_rows(leaf, np.arange(n, dtype=np.uint32), 0, n, root_stats)
+    stages, weights = make_stages(settings.max_stages), np.empty(n_particles)
     scheme = SCHEMES.index(settings.resampling)
-    grow = partial(
-        top_down_smc,
-        rng,
-        trees,
-        design,
-        bins,
-        prior,
-        leaf,
-        PROPOSALS.index(settings.proposal),
-        EXPANSIONS.index(settings.expansion),
-        scheme,
-        settings.ess_threshold,
-        particles,
-        look,
-        root_stats,
-        work.spare,
-        stages,
-        weights,
-    )
+    schedule = Schedule(EXPANSIONS.index(settings.expansion), scheme, settings.ess_threshold)
+    forest = Problem(trees, design, prior, leaf)
+    grow = partial(top_down_smc, rng, forest, growth, schedule, root_stats, stages, weights)
     long = n * n_particles > LONG
     status, n_stages, log_z = run_apart(grow, particles.cease) if long else grow()
     n_draws = n_particles if status == DONE else 0
-    chosen = np.empty(n_draws, dtype=np.int64)
-    values = np.empty((n_draws, sizes.rows, sizes.fields))
-    counts = np.empty((n_draws, 2), dtype=np.int64)
-    inclusion = np.empty((n_draws, design.columns.shape[0]), dtype=np.int64)
+    chosen, draws = (
+        np.empty(n_draws, dtype=np.int64),
+        make_draws(n_draws, sizes, len(bins.offsets) - 1),
+    )
     if n_draws:
         draw_ancestors(rng, scheme, weights, chosen)
         rng.shuffle(chosen)  # draws of a chain have no order
-        write = partial(
-            encode_particles,
-            rng,
-            trees,
-            particles,
-            chosen,
-            design,
-            leaf,
-            sizes,
-            problem.fingerprint,
-            work,
-            values,
-            counts,
-            inclusion,
-        )
+        given = (rng, forest, particles, chosen, sizes, model.fingerprint, work, draws)
+        write = partial(encode_particles, *given)
         fits = run_apart(write, particles.cease) if long else write()
         assert fits, "a tree of max_nodes nodes fits max_nodes"
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
-    return Island(
-        status,
-        log_z,
-        log_weights,
-        chosen,
-        values,
-        counts,
-        inclusion,
-        stages.ess[:n_stages],
-        stages.resampled[:n_stages],
-    )
+    ran = (stages.ess[:n_stages], stages.resampled[:n_stages])
+    return Island(status, log_z, log_weights, chosen, *draws, *ran)
 
 
 def _own(numbers):

@@ -1,34 +1,24 @@
 """Normal leaf values under a likelihood that is not a product over rows: joint draws.
 
 All leaf values of a tree are proposed together, given the other trees, from an approximation to
-their joint conditional. With Z the (n, L) indicators of the leaves, o the sum of the other trees
-and mu the L values (times K outputs each),
-
-    log p(mu | tree) = l(o + Z mu) + sum log N(mu; mean, sd^2) + const
-
-whose gradient ``Z' grad l`` and second derivatives ``Z' H Z`` take one gradient and as many
-products of H with a direction as there are values. What `laplace` says of weights and of where
+their joint conditional (`joint_mode`). What `rowwise` says of weights and `proposal` of where
 Newton's steps start holds here for the whole tree.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import (
-    LONGEST,
-    MOST_STEPS,
-    NEAR,
-    cholesky,
+    draw_proposal,
     log_prior,
     log_proposal,
-    solve_lower,
-    solve_upper,
 )
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
 class JointData(NamedTuple):
@@ -78,19 +68,6 @@ def make_joint(mean, sd, value_at, gradient_at, product_at, table, data, offset)
     )
 
 
-class TreeFit(NamedTuple):
-    """Approximate conditional of the D = L K values of a tree."""
-
-    mean: np.ndarray
-    """(D,) prior mean"""
-    sd: np.ndarray
-    """(D,) prior sd"""
-    mode: np.ndarray
-    """(D,)"""
-    factor: np.ndarray
-    """(D, D) lower Cholesky factor of the precision."""
-
-
 @njit(cache=True)
 def log_likelihood_at(leaf, values):
     """Log-likelihood when the open tree has the (D,) values; -inf instead of NaN."""
@@ -112,41 +89,6 @@ def log_weight(leaf, fit, values, total):
         + log_prior(fit.mean, fit.sd, values)
         - log_proposal(fit.mean, fit.sd, fit.mode, fit.factor, values)
     )
-
-
-@njit(cache=True)
-def fit_tree(leaf, n_leaves):
-    """Mode and precision of all values of the open tree, given ``leaf.labels``."""
-    n_values = leaf.mean.size
-    size = n_leaves * n_values
-    mean, sd = np.empty(size), np.empty(size)
-    for d in range(size):
-        mean[d], sd[d] = leaf.mean[d % n_values], leaf.sd[d % n_values]
-    mode, factor = mean.copy(), np.zeros((size, size))
-    gradient, precision = np.empty(size), np.empty((size, size))
-    half, step = np.empty(size), np.empty(size)
-    for _ in range(MOST_STEPS):
-        _derivatives(leaf, mode, gradient, precision)
-        for d in range(size):
-            gradient[d] += (mean[d] - mode[d]) / sd[d] ** 2
-            precision[d, d] += 1.0 / sd[d] ** 2
-        if not cholesky(precision, factor):
-            for d in range(size):
-                for e in range(size):
-                    factor[d, e] = 0.0
-                bend = max(precision[d, d] - 1.0 / sd[d] ** 2, 0.0)
-                factor[d, d] = math.sqrt(1.0 / sd[d] ** 2 + bend)
-        solve_lower(factor, gradient, half)
-        solve_upper(factor, half, step)
-        distance, shrink = 0.0, 1.0
-        for d in range(size):
-            distance += half[d] * half[d]
-            shrink = min(shrink, LONGEST * sd[d] / max(abs(step[d]), 1e-300))
-        for d in range(size):
-            mode[d] += shrink * step[d]
-        if distance < NEAR:
-            break
-    return TreeFit(mean, sd, mode, factor)
 
 
 @njit(cache=True)
@@ -182,36 +124,16 @@ def write_leaves(column, leaf_values, nodes, n_nodes, values):
             n_leaves += 1
 
 
-@njit(cache=True)
-def _derivatives(leaf, values, gradient, precision):
-    """Gradient, and minus the second derivatives, of the log-likelihood in the tree's values."""
-    offset, labels, outputs, result = leaf.offset, leaf.labels, leaf.outputs, leaf.result
-    n, n_values = offset.shape
-    for i in range(n):
-        for k in range(n_values):
-            outputs[i, k] = offset[i, k] + values[labels[i] * n_values + k]
-    call_native(leaf.gradient_at, n, labels, outputs, leaf.table, leaf.data, result)
-    _sum_by_leaf(result, labels, 1.0, gradient)
-    for d in range(values.size):
-        for i in range(n):
-            for k in range(n_values):
-                outputs[n + i, k] = 1.0 if labels[i] * n_values + k == d else 0.0
-        call_native(leaf.product_at, 2 * n, labels, outputs, leaf.table, leaf.data, result)
-        _sum_by_leaf(result, labels, -1.0, precision[d])
-    for d in range(values.size):  # of sums of rounded numbers
-        for e in range(d):
-            even = 0.5 * (precision[d, e] + precision[e, d])
-            precision[d, e], precision[e, d] = even, even
+# Statistics of a leaf: the joint log weight for the first leaf and 0 for others, the value (K).
 
 
 @njit(cache=True)
-def _sum_by_leaf(result, labels, factor, out):
-    n_values = result.shape[1]
-    out[:] = 0.0
-    for i in range(labels.size):
-        for k in range(n_values):
-            if np.isfinite(result[i, k]):
-                out[labels[i] * n_values + k] += factor * result[i, k]
+def keep_leaf(stats, values, weight, leaf_number):
+    """Write the statistics of one leaf."""
+    n_values = stats.size - 1
+    stats[0] = weight if leaf_number == 0 else 0.0
+    for a in range(n_values):
+        stats[1 + a] = values[leaf_number * n_values + a]
 
 
 @njit(cache=True)
@@ -224,4 +146,55 @@ def _log_likelihood(leaf, trees):
     return leaf.total[0]
 
 
-register(JointData, n_stats=_n_stats, log_likelihood=_log_likelihood)
+@njit(cache=True)
+def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+    offset, values = leaf.offset, trees.values
+    n, n_values = offset.shape
+    if old >= 0:
+        add_outputs(leaf, values, trees.leaf_of[old], offset)
+    if new < 0:
+        return
+    leaf_of = trees.leaf_of[new]
+    subtract_outputs(leaf, values, leaf_of, offset)
+    number = np.empty(trees.column.size, dtype=np.int32)
+    present = label_leaves(leaf, trees.column, trees.values, leaf_of, nodes, n_nodes, number)
+    fit = fit_tree(leaf, present.size // n_values)
+    weight = log_weight(leaf, fit, present, log_likelihood_at(leaf, present))
+    n_leaves = 0
+    for k in range(n_nodes):
+        if trees.column[nodes[k]] < 0:
+            keep_leaf(stats[nodes[k], : 1 + n_values], present, weight, n_leaves)
+            n_leaves += 1
+
+
+@njit(cache=True)
+def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
+    """Values of a tree after its move, then one independence Metropolis step of them all."""
+    n_values = values.shape[1]
+    number = np.empty(column.size, dtype=np.int32)
+    present = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
+    n_leaves = 0
+    for k in range(n_nodes):
+        if column[nodes[k]] < 0:
+            for v in range(n_values):
+                present[n_leaves * n_values + v] = stats[nodes[k], 1 + v]
+            n_leaves += 1
+    fit = fit_tree(leaf, n_leaves)
+    total = log_likelihood_at(leaf, present)
+    drawn = np.empty(present.size)
+    draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, drawn)
+    new_total = log_likelihood_at(leaf, drawn)
+    ratio = log_weight(leaf, fit, drawn, new_total) - log_weight(leaf, fit, present, total)
+    if np.log(rng.random()) < ratio:
+        present, total = drawn, new_total
+    leaf.total[0] = total
+    write_leaves(column, values, nodes, n_nodes, present)
+
+
+register(
+    JointData,
+    n_stats=_n_stats,
+    next_tree=_next_tree,
+    draw_leaves=_draw_leaves,
+    log_likelihood=_log_likelihood,
+)

@@ -27,6 +27,7 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
     log_proposal,
 )
 from pymc_trees.core.leaves.nonconjugate.workspace import Room, make_room
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
 class RowwiseData(NamedTuple):
@@ -171,10 +172,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     offset, room, values, log_rows = leaf.offset, leaf.room, trees.values, leaf.log_rows
     n, n_values = offset.shape
     if old >= 0:
-        leaf_of = trees.leaf_of[old]
-        for i in range(n):
-            for k in range(n_values):
-                offset[i, k] += values[leaf_of[i], k]
+        add_outputs(leaf, values, trees.leaf_of[old], offset)
     else:
         for i in range(n):
             room.rows[i] = i
@@ -184,9 +182,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     if new < 0:
         return
     leaf_of = trees.leaf_of[new]
-    for i in range(n):
-        for k in range(n_values):
-            offset[i, k] -= values[leaf_of[i], k]
+    subtract_outputs(leaf, values, leaf_of, offset)
     n_groups = _label_leaves(leaf, trees.column, leaf_of, nodes, n_nodes)
     fit_groups(leaf, n, n_groups)
     room.total[:n_groups] = 0.0

@@ -1,11 +1,11 @@
 """Whole trees under a likelihood that is a product over rows: surrogate and final weights."""
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.nonconjugate.gaussian_rows import gaussian_row
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import fit_groups
 from pymc_trees.core.leaves.nonconjugate.rowwise import RowwiseData, draw_and_weigh, weigh
+from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 
 
 @njit(cache=True)
@@ -51,4 +51,4 @@ def _finish_tree(leaf, rng, particles, c):
     return total
 
 
-register(RowwiseData, fill_surrogate=_fill_surrogate, finish_tree=_finish_tree)
+register_surrogate(RowwiseData, fill_surrogate=_fill_surrogate, finish_tree=_finish_tree)

@@ -10,23 +10,28 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
 from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
 @njit(cache=True, nogil=True)
-def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
+def sweep(rng, problem, moves, work, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
     ----------
-    weights : (4,) float64
-        Weights of the moves in `census.MOVES`.
-    proposed, accepted : (4,) int64
-        Counters per move, added to.
+    problem : Problem
+        Forest and model.
+    moves : WeightedMoves
+        K moves.
+    work : Workspace
+        Of the forest.
+    counts : (2, K) int64
+        Moves proposed and accepted, added to.
     """
-    rng, trees, design, prior, leaf, work = borrowed((rng, trees, design, prior, leaf, work))
+    rng, problem, moves, work = borrowed((rng, problem, moves, work))
+    trees, leaf = problem.trees, problem.leaf
     roots, column, values = trees.roots, trees.column, trees.values
     nodes, stats = work.nodes, work.stats
     m = roots.size
@@ -35,14 +40,14 @@ def sweep(rng, trees, design, prior, leaf, weights, work, proposed, accepted):
             return False
         census = take_census(trees, t, nodes)
         next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
-        kind, outcome = metropolis_move(rng, trees, t, design, prior, leaf, weights, census, work)
+        kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
         if outcome == FULL:
             return False
         if kind >= 0:
-            proposed[kind] += 1
-            accepted[kind] += outcome
+            counts[0, kind] += 1
+            counts[1, kind] += outcome
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
     next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
-    renew_times(rng, prior, trees, nodes)
+    renew_times(rng, problem.prior, trees, nodes)
     return True

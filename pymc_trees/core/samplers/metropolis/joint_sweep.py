@@ -9,22 +9,22 @@ The values are refreshed once more by the same rule.
 
 from typing import NamedTuple
 
-import numpy as np
-
 from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
 from pymc_trees.core.leaves.nonconjugate.joint import (
-    fit_tree,
     label_leaves,
     log_likelihood_at,
     log_weight,
     write_leaves,
 )
+from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
 from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.grow_prune import FULL
+from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
@@ -59,30 +59,41 @@ def copy_nodes(source, target):
     target.n_free[:] = source.n_free
 
 
+@njit(cache=True)
+def add_tree(outputs, trees, tree, times):
+    """Add the values of a tree to the (n, K) outputs, or take them away."""
+    leaf_of, values = trees.leaf_of[tree], trees.values
+    for i in range(outputs.shape[0]):
+        for k in range(outputs.shape[1]):
+            outputs[i, k] += times * values[leaf_of[i], k]
+
+
 @njit(cache=True, nogil=True)
-def joint_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, proposed, accepted):
+def joint_sweep(rng, problem, flat, moves, work, spare, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
     ----------
-    leaf : JointData
-        The likelihood.
+    problem : Problem
+        Its leaf, a `JointData`, is the likelihood.
     flat : NormalData
         A leaf model without data, under which moves are proposed.
+    moves, work, counts
+        As for `sweep`.
+    spare : Spare
+        Overwritten.
     """
-    rng, trees, design, prior, leaf, flat, work, spare = borrowed(
-        (rng, trees, design, prior, leaf, flat, work, spare)
-    )
+    rng, problem, flat, moves, work, spare = borrowed((rng, problem, flat, moves, work, spare))
+    trees, leaf = problem.trees, problem.leaf
+    without_data = Problem(trees, problem.design, problem.prior, flat)
     offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, spare.trees
-    n, n_values = offset.shape
+    n_values = offset.shape[1]
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
         if work.cease[0]:
             return False
         leaf_of = trees.leaf_of[t]
-        for i in range(n):
-            for k in range(n_values):
-                offset[i, k] -= trees.values[leaf_of[i], k]
+        add_tree(offset, trees, t, -1.0)
         census = take_census(trees, t, nodes)
         values = label_leaves(
             leaf, column, trees.values, leaf_of, nodes, census.n_nodes, work.below
@@ -92,11 +103,11 @@ def joint_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
         weight = log_weight(leaf, fit, values, total)
         copy_nodes(trees, kept)
         kept.leaf_of[0] = leaf_of
-        kind, outcome = metropolis_move(rng, trees, t, design, prior, flat, weights, census, work)
+        kind, outcome = metropolis_move(rng, without_data, t, moves, census, work)
         if outcome == FULL:
             return False
         if kind >= 0:
-            proposed[kind] += 1
+            counts[0, kind] += 1
         if outcome == 1:
             n_nodes = preorder(trees, trees.roots[t], nodes)
             new_values = label_leaves(
@@ -106,8 +117,8 @@ def joint_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
             draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
             new_total = log_likelihood_at(leaf, new_values)
             new_weight = log_weight(leaf, new_fit, new_values, new_total)
-            if np.log(rng.random()) < new_weight - weight:
-                accepted[kind] += 1
+            if accepts(rng, new_weight - weight):
+                counts[1, kind] += 1
                 values, fit, total, weight = new_values, new_fit, new_total, new_weight
             else:
                 copy_nodes(kept, trees)
@@ -117,12 +128,10 @@ def joint_sweep(rng, trees, design, prior, leaf, flat, weights, work, spare, pro
         draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
         new_total = log_likelihood_at(leaf, present)
         new_weight = log_weight(leaf, fit, present, new_total)
-        if np.log(rng.random()) < new_weight - weight:
+        if accepts(rng, new_weight - weight):
             values, total = present, new_total
         write_leaves(column, trees.values, nodes, n_nodes, values)
         leaf.total[0] = total
-        for i in range(n):
-            for k in range(n_values):
-                offset[i, k] += trees.values[leaf_of[i], k]
-    renew_times(rng, prior, trees, nodes)
+        add_tree(offset, trees, t, 1.0)
+    renew_times(rng, problem.prior, trees, nodes)
     return True

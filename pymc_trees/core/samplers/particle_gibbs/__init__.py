@@ -1,1 +1,1 @@
-"""Redrawn trees: `conditional_smc` (one), `sweep` (all), `surrogate_sweep` (any likelihood)."""
+"""Redrawn trees: `conditional_smc` (one), `surrogate` (any likelihood), `sweep` (all)."""

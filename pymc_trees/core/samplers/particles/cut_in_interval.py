@@ -7,12 +7,15 @@ sides, s of these rows on the left; cuts with an empty side are left out. This c
 codes of the node's rows and a sort of q.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.columns.design import draw_cut
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.histograms.contract import prefix_stats
+from pymc_trees.core.histograms.contract import left_stats
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.random import draw_by_weight
 
 
 @njit(cache=True)
@@ -33,16 +36,28 @@ def _sorted(cells, rows, q):
     return values, order
 
 
+class Interval(NamedTuple):
+    """An interval between two edges of a column that is looked at."""
+
+    place: int
+    """Of the column among those looked at."""
+    column: int
+    k: int
+    """The interval is ``[e_k, e_{k+1})``."""
+
+
 @njit(cache=True)
-def cut_in_interval(
-    rng, design, bins, leaf, cells, unit, place, column, k, rows, start, stop, stats, spare, known
-):
+def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known):
     """Draw a cut in an interval, or weigh a known one.
 
     Parameters
     ----------
-    cells : (D, p, B) array
-        Table of the node.
+    at : NodeRows
+        The node.
+    histogram : (D, p, B) array
+        Of the node.
+    interval : Interval
+        Where the cut falls.
     stats : (S,) float64
         Statistics of the node's rows.
     known : float
@@ -53,61 +68,67 @@ def cut_in_interval(
     cut, log_q : float
         Cut, and log of its density (for a grid: probability).
     """
-    offset = bins.offsets[column]
-    low, high = bins.edges[offset + k], bins.edges[offset + k + 1]
+    bins, design, column = growth.bins, problem.design, interval.column
+    offset, code = bins.offsets[column], interval.k + 1
+    low, high = bins.edges[offset + code - 1], bins.edges[offset + code]
     draws = np.isnan(known)
-    if bins.single[offset + k + 1]:
+    if bins.single[offset + code]:
         return draw_cut(rng, design, low, high) if draws else known, -np.log(high - low)
-    codes, columns, code = bins.codes, design.columns, k + 1
+    codes, columns, rows, inside = bins.codes, design.columns, at.rows, growth.buffer
     q = 0
-    for r in range(start, stop):
+    for r in range(at.start, at.stop):
         i = rows[r]
-        spare[q] = i
+        inside[q] = i
         q += codes[i, column] == code
-    values, order = _sorted(columns[column], spare, q)
-    sides = np.empty((3, stats.size))
-    left, right, one = sides[0], sides[1], sides[2]
-    prefix_stats(leaf, cells, place, k, unit, left)
-    below = 0
-    for b in range(code):
-        below += cells[0, place, b] != 0
-    above = 0
-    for b in range(code + 1, bins.offsets[column + 1] - offset):
-        above += cells[0, place, b] != 0
-    log_w = np.full(q + 1, -np.inf)
-    largest = -np.inf
-    for s in range(q + 1):
-        begin = low if s == 0 else values[order[s - 1]]
-        end = high if s == q else values[order[s]]
-        if s > 0:
-            row = order[s - 1]
-            add_rows(leaf, spare, row, row + 1, one)
-            for d in range(left.size):
-                left[d] += one[d]
-        if end > begin and (s > 0 or below > 0) and (s < q or above > 0):
-            for d in range(left.size):
-                right[d] = stats[d] - left[d]
-            log_w[s] = np.log(end - begin) + log_marginal(leaf, left) + log_marginal(leaf, right)
-            largest = max(largest, log_w[s])
+    values, order = _sorted(columns[column], inside, q)
+    edges = np.empty(q + 2)
+    edges[0], edges[q + 1] = low, high
+    for s in range(q):
+        edges[s + 1] = values[order[s]]
+    log_w = _weigh_parts(problem.leaf, growth, histogram, interval, stats, order, edges)
+    largest = log_w.max()
     if largest == -np.inf:  # every cut here leaves a side empty: the particle will see
         return low, -np.log(high - low)
     total = 0.0
+    weights = np.exp(log_w - largest)
     for s in range(q + 1):
-        total += np.exp(log_w[s] - largest)
-    chosen = -1
+        total += weights[s]
     if draws:
-        target = rng.random() * total
-        for s in range(q + 1):
-            if log_w[s] > -np.inf:
-                chosen = s
-                target -= np.exp(log_w[s] - largest)
-                if target < 0.0:
-                    break
+        chosen = draw_by_weight(weights, 0, q + 1, rng.random() * total)
     else:
         chosen = 0
         while chosen < q and values[order[chosen]] <= known:
             chosen += 1
-    begin = low if chosen == 0 else values[order[chosen - 1]]
-    end = high if chosen == q else values[order[chosen]]
+    begin, end = edges[chosen], edges[chosen + 1]
     cut = draw_cut(rng, design, begin, end) if draws else known
     return cut, log_w[chosen] - largest - np.log(total) - np.log(end - begin)
+
+
+@njit(cache=True)
+def _weigh_parts(leaf, growth, histogram, interval, stats, order, edges):
+    """Log weights of the parts of an interval between ``edges``, whose rows are in the buffer."""
+    place, code, bins = interval.place, interval.k + 1, growth.bins
+    offset = bins.offsets[interval.column]
+    n_codes = bins.offsets[interval.column + 1] - offset
+    unit, q = growth.look.histograms.unit, order.size
+    sides = np.empty((3, stats.size))
+    left, right, one = sides[0], sides[1], sides[2]
+    left_stats(leaf, histogram, place, interval.k, unit, left)
+    below, above = 0, 0
+    for b in range(code):
+        below += histogram[0, place, b] != 0
+    for b in range(code + 1, n_codes):
+        above += histogram[0, place, b] != 0
+    log_w = np.full(q + 1, -np.inf)
+    for s in range(q + 1):
+        if s > 0:
+            row = order[s - 1]
+            add_rows(leaf, growth.buffer, row, row + 1, one)
+            for d in range(left.size):
+                left[d] += one[d]
+        length = edges[s + 1] - edges[s]
+        if length > 0.0 and (s > 0 or below > 0) and (s < q or above > 0):
+            for d in range(left.size):
+                right[d] = stats[d] - left[d]
+            log_w[s] = np.log(length) + log_marginal(leaf, left) + log_marginal(leaf, right)
+    return log_w

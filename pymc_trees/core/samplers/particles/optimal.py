@@ -11,7 +11,7 @@ Where code k + 1 stands for several values, cuts of interval k part them, and th
 and ``G_{k+1}`` stands in. With single-valued codes this is the optimal kernel itself; elsewhere it
 is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf,
 ``G_k`` takes the precision of the node's rows about their mean where the noise is smaller
-(`normal_cells`): a tree half grown leaves more than the noise unexplained.
+(`histograms.normal`): a tree half grown leaves more than the noise unexplained.
 
 With many columns a random subset A is looked at: those the present tree splits on, and each other
 with probability ``share``. On the space of trees and subsets the target is the posterior times
@@ -22,23 +22,23 @@ A, then, a split on a column that is new to the tree weighs ``1 / share`` times 
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from pymc_trees.core.columns.design import column_varies
-from pymc_trees.core.columns.mixed import column_of, is_mixed
+from pymc_trees.core.columns.design import Design, column_varies
+from pymc_trees.core.columns.mixed import MixedDesign, column_of, rule_from_prior
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.histograms.binning import Bins
-from pymc_trees.core.histograms.cache import Tables, make_node_tables
-from pymc_trees.core.histograms.contract import weigh_cells
-from pymc_trees.core.histograms.normal import PROPOSES
+from pymc_trees.core.histograms.cache import Histograms, make_histograms
+from pymc_trees.core.histograms.contract import PROPOSES, ColumnSubset, CutScores, score_cuts
 from pymc_trees.core.priors.contract import column_weight, log_split, log_stop
+from pymc_trees.core.random import draw_by_weight
 
 STOP = -1
 
 
 class LookAhead(NamedTuple):
-    """Arrays the proposal writes to."""
+    """Workspace of the proposal."""
 
     share: float
     """Probability to look at a column that the tree does not use."""
@@ -60,19 +60,14 @@ class LookAhead(NamedTuple):
     """(p,) float64: their sums."""
     log_mass: np.ndarray
     """(p,) float64: log weight of each column."""
-    room: np.ndarray
-    """(3, 257) float64."""
-    gain: np.ndarray
-    """(p, 258) float64: see `cells.weigh_cells`."""
-    log_factor: np.ndarray
-    """(p,) float64: the same."""
+    scores: CutScores
     root: np.ndarray
     """(1,) float64: log normaliser while the weights are those of the root, else NaN."""
-    tables: Tables
+    histograms: Histograms
 
 
 def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.0) -> LookAhead:
-    """Room for a proposal that looks at a share of the columns, for any particle of some."""
+    """Workspace of a proposal that looks at a share of the columns for each of ``n_particles``."""
     p = bins.codes.shape[1]
     return LookAhead(
         float(share),
@@ -85,12 +80,16 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
         np.zeros((p, 256)),
         np.zeros(p),
         np.zeros(p),
-        np.zeros((3, 257)),
-        np.zeros((p, 258)),
-        np.zeros(p),
+        CutScores(np.zeros((3, 257)), np.zeros((p, 258)), np.zeros(p)),
         np.full(1, np.nan),
-        make_node_tables(leaf, bins, n_particles, max_nodes),
+        make_histograms(leaf, bins, n_particles, max_nodes),
     )
+
+
+@njit(cache=True, inline="always")
+def columns_of(look):
+    """The columns looked at."""
+    return ColumnSubset(look.columns, look.n_columns[0])
 
 
 @njit(cache=True)
@@ -132,35 +131,27 @@ def log_new_column(look, column):
     return -np.log(look.share)
 
 
-def rule_from_prior(design, column):
-    """Whether a column has levels or missing cells: rules of these are not looked ahead at."""
-    raise NotImplementedError("To be called from compiled code.")
-
-
+@generic("design")
 def find_by_prior(look, design, rows, start, stop):
     """Mark the columns looked at that vary in a node and whose rule the prior draws."""
-    raise NotImplementedError("To be called from compiled code.")
 
 
-@overload(rule_from_prior)
-def _rule_from_prior(design, column):
-    if is_mixed(design):
-        return lambda design, column: design.kinds[column] != 0 or design.gaps[column]
-    return lambda design, column: False
+@njit(cache=True)
+def _find_none(look, design, rows, start, stop):
+    pass
 
 
-@overload(find_by_prior)
+@njit(cache=True)
 def _find_by_prior(look, design, rows, start, stop):
-    def mixed(look, design, rows, start, stop):
-        columns, by_prior = look.columns, look.by_prior
-        for a in range(look.n_columns[0]):
-            j = columns[a]
-            by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
+    """Those with levels or missing cells, whose rules are not looked ahead at."""
+    columns, by_prior = look.columns, look.by_prior
+    for a in range(look.n_columns[0]):
+        j = columns[a]
+        by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
 
-    def plain(look, design, rows, start, stop):
-        pass
 
-    return mixed if is_mixed(design) else plain
+register(Design, find_by_prior=_find_none)
+register(MixedDesign, find_by_prior=_find_by_prior)
 
 
 @njit(cache=True, **PROPOSES)
@@ -176,23 +167,35 @@ def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
 
 
 @njit(cache=True)
-def weigh_splits(look, bins, prior, leaf, cells, unit, place, power):
+def _interval_range(histogram, place, single, offset, n_codes):
+    """First and end of the intervals between codes that have rows; equal when there are none."""
+    low, high = 0, n_codes - 1
+    while low < high and histogram[0, place, low] == 0:
+        low += 1
+    while low < high and histogram[0, place, high] == 0:
+        high -= 1
+    begin = low if single[offset + low] else low - 1
+    return min(begin, high), high
+
+
+@njit(cache=True)
+def weigh_splits(look, bins, prior, leaf, histogram, place, power):
     """Fill the weights of all intervals of the columns looked at; the log of the normaliser.
 
     Parameters
     ----------
-    cells : (D, p, B) array
-        Table of the node.
+    histogram : (D, p, B) array
+        Of the node.
     power : float
-        Of the likelihood, from `cells.tempering`.
+        Of the likelihood, from `histograms.contract.tempering`.
     """
     columns, first, last = look.columns, look.first, look.last
-    weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.gain
+    weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.scores.gain
     edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
-    offsets, weights = bins.offsets, prior.weights
-    log_factor, used, share, by_prior = look.log_factor, look.used, look.share, look.by_prior
+    offsets, weights, log_factor = bins.offsets, prior.weights, look.scores.log_factor
+    used, share, by_prior = look.used, look.share, look.by_prior
     n = look.n_columns[0]
-    weigh_cells(leaf, cells, offsets, columns, n, power, unit, look.room, gain, log_factor)
+    score_cuts(leaf, histogram, offsets, columns_of(look), power, look.histograms.unit, look.scores)
     spread = 0.0
     largest = -np.inf
     for a in range(n):
@@ -210,12 +213,7 @@ def weigh_splits(look, bins, prior, leaf, cells, unit, place, power):
         n_codes = offsets[j + 1] - offset
         if n_codes < 2 or weights[j] <= 0.0:
             continue
-        low, high = 0, n_codes - 1
-        while low < high and cells[0, a, low] == 0:
-            low += 1
-        while low < high and cells[0, a, high] == 0:
-            high -= 1
-        begin = low if single[offset + low] else low - 1
+        begin, high = _interval_range(histogram, a, single, offset, n_codes)
         if begin >= high:
             continue
         first[a], last[a] = begin, high
@@ -255,13 +253,8 @@ def draw_interval(rng, look, prior, place, log_total):
                     break
     if chosen == STOP:  # or rounding, with nothing to split
         return STOP, 0, stop - log_total
-    target = rng.random() * look.total[chosen]
-    k = first[chosen]
-    while k < last[chosen] - 1:
-        target -= weight[chosen, k]
-        if target < 0.0:
-            break
-        k += 1
+    point = rng.random() * look.total[chosen]
+    k = draw_by_weight(weight[chosen], first[chosen], last[chosen], point)
     return chosen, k, _log_q(look, chosen, k, log_total)
 
 

@@ -20,11 +20,12 @@ Where a column has levels or missing cells, its rule always comes from the prior
 import numpy as np
 
 from pymc_trees.core.columns.design import draw_cut
-from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
-from pymc_trees.core.samplers.particles.optimal import STOP, rule_from_prior
+from pymc_trees.core.random import pick
+from pymc_trees.core.samplers.particles.optimal import STOP
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 PROPOSALS = ("prior", "empirical", "optimal")
@@ -39,8 +40,15 @@ def log_gap_probability(design, column, cut, rows, start, stop):
 
 
 @njit(cache=True)
-def draw_from_prior(rng, design, prior, place, rows, start, stop, empirical):
+def draw_from_prior(rng, design, prior, place, at, empirical):
     """Stop, or a split from the prior (its cut from the empirical proposal).
+
+    Parameters
+    ----------
+    place : Place
+        The node, as the prior sees it.
+    at : NodeRows
+        The node.
 
     Returns
     -------
@@ -49,25 +57,27 @@ def draw_from_prior(rng, design, prior, place, rows, start, stop, empirical):
     cut, log_q : float
         Cut, and log probability of the outcome.
     """
+    rows, start, stop = at.rows, at.start, at.stop
     log_p = log_split(prior, place)
     if np.log(rng.random()) >= log_p:
         return STOP, 0.0, log_stop(prior, place)
     column = draw_column(rng, prior, design, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
         values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
-        gap = min(int(rng.random() * (values.size - 1)), values.size - 2)
+        gap = pick(rng, values.size - 1)
         cut = draw_cut(rng, design, values[gap], values[gap + 1])
         code = draw_side(rng, design, column)
     else:
         code, cut, _ = draw_rule(rng, design, column, rows, start, stop)
-    return code, cut, log_q_prior(design, prior, place, code, cut, rows, start, stop, empirical)
+    return code, cut, log_q_prior(design, prior, place, at, code, cut, empirical)
 
 
 @njit(cache=True)
-def log_q_prior(design, prior, place, code, cut, rows, start, stop, empirical):
+def log_q_prior(design, prior, place, at, code, cut, empirical):
     """Log probability of an outcome under `draw_from_prior`."""
     if code == STOP:
         return log_stop(prior, place)
+    rows, start, stop = at.rows, at.start, at.stop
     column = column_of(design, code)
     log_cut = log_rule(design, code, cut, rows, start, stop)
     log_q = log_split(prior, place)

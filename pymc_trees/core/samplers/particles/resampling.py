@@ -11,23 +11,10 @@ beside an ordinary draw is not invariant.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.moves.census import pick
+from pymc_trees.core.random import draw_by_weight, pick
 
 MULTINOMIAL, SYSTEMATIC, STRATIFIED = 0, 1, 2
 SCHEMES = ("multinomial", "systematic", "stratified")
-
-
-@njit(cache=True)
-def inverse_cdf(weights, point):
-    """Particle whose share of the unit interval holds ``point``."""
-    last = 0
-    for c in range(weights.size):
-        if weights[c] > 0.0:
-            last = c
-            point -= weights[c]
-            if point < 0.0:
-                break
-    return last
 
 
 @njit(cache=True)
@@ -47,7 +34,7 @@ def resample_given_first(rng, scheme, weights, ancestors):
     ancestors[0] = 0
     if scheme == MULTINOMIAL:
         for c in range(1, n):
-            ancestors[c] = inverse_cdf(weights, rng.random())
+            ancestors[c] = draw_by_weight(weights, 0, n, rng.random())
         return
     order = np.arange(n)
     for c in range(n - 1):
@@ -63,4 +50,5 @@ def resample_given_first(rng, scheme, weights, ancestors):
     stratum = min(int(point), n - 1)
     for c in range(1, n):
         u = point - stratum if scheme == SYSTEMATIC else rng.random()
-        ancestors[c] = order[inverse_cdf(ordered, ((stratum + c) % n + u) / n)]
+        point_c = ((stratum + c) % n + u) / n
+        ancestors[c] = order[draw_by_weight(ordered, 0, n, point_c)]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.random import draw_by_weight
 
 
 @njit(cache=True)
@@ -47,14 +48,7 @@ def forced_move(rng, weights):
     others = 1.0 - weights[0]
     if not others > 0.0:
         return 0
-    target = rng.random() * others
-    k = 0
-    for c in range(1, weights.size):
-        if weights[c] > 0.0:
-            k = c
-            target -= weights[c]
-            if target < 0.0:
-                break
-    if k == 0 or rng.random() * (1.0 - weights[k]) >= others:
+    k = draw_by_weight(weights, 1, weights.size, rng.random() * others)
+    if k < 0 or rng.random() * (1.0 - weights[k]) >= others:
         return 0
     return k

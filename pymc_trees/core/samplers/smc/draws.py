@@ -1,34 +1,51 @@
 """Complete trees of particles as encoded values, with leaf values drawn afresh for each."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_values
-from pymc_trees.core.samplers.particle_gibbs.sweep import plant
+from pymc_trees.core.samplers.particles.planting import plant
 from pymc_trees.core.value.encode import encode, fit_of
 
 
+class Draws(NamedTuple):
+    """N encoded draws of forests of p columns."""
+
+    values: np.ndarray
+    """(N, rows, fields) float64."""
+    counts: np.ndarray
+    """(N, 2) int64: leaves and depth."""
+    inclusion: np.ndarray
+    """(N, p) int64: split nodes per column."""
+
+
+def make_draws(n_draws: int, sizes, p: int) -> Draws:
+    """Empty draws."""
+    return Draws(
+        np.empty((n_draws, sizes.rows, sizes.fields)),
+        np.empty((n_draws, 2), dtype=np.int64),
+        np.empty((n_draws, p), dtype=np.int64),
+    )
+
+
 @njit(cache=True, nogil=True)
-def encode_particles(
-    rng, trees, particles, chosen, design, leaf, sizes, fingerprint, work, values, counts, inclusion
-):
+def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, draws):
     """Encode one draw for each entry of ``chosen``.
 
-    False when ``trees`` has no room, or on ``particles.cease``.
+    False when the trees of ``problem`` have no room, or on ``particles.cease``.
 
     Parameters
     ----------
     chosen : (N,) int64
         Particle of each draw.
-    values : (N, rows, fields) float64
+    draws : Draws
         Overwritten.
-    counts : (N, 2) int64
-        Overwritten with leaves and depth.
-    inclusion : (N, p) int64
-        Overwritten with split nodes per column.
     """
+    trees, design, prior, leaf = problem
     nodes, stats = work.nodes, work.stats
     fit = np.zeros((trees.leaf_of.shape[1], trees.values.shape[1]))
     for s in range(chosen.size):
@@ -40,7 +57,7 @@ def encode_particles(
             if trees.column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
         if sizes.cache_fit:
-            fit_of(trees, fit)
-        values[s] = encode(trees, design, sizes, fingerprint, fit, nodes)
-        counts[s, 0], counts[s, 1] = count_forest(trees, nodes, inclusion[s])
+            fit_of(leaf, trees, fit)
+        draws.values[s] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
+        draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
     return True

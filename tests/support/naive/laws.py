@@ -5,7 +5,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import oracle as o
+
+from support import oracle as o
 
 PROBLEMS = o.datasets()
 MIXED = o.mixed_datasets()

@@ -7,7 +7,8 @@ thresholds, uniform on [0, 1], and over the quantiles of the noise's prior.
 
 import numpy as np
 from scipy import special, stats
-from soft_models import leaf_shares
+
+from support.soft_models import leaf_shares
 
 
 def log_evidence(label, x, y, h, n_tau=100, n_sigma=400):

@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
-from odd_table import Odd, X, Y
 
 import pymc_trees as pmt
+from support.odd.table import Odd, X, Y
 
 
 def tree_model(**given):

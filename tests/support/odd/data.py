@@ -5,9 +5,9 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import scipy.sparse
-from odd_table import FRAME, LEAF, Odd, X, Y, with_entry
 
 import pymc_trees as pmt
+from support.odd.table import FRAME, LEAF, Odd, X, Y, with_entry
 
 MISSING = -(2.0**900)
 

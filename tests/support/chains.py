@@ -12,20 +12,22 @@ from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
+from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.surrogate_sweep import surrogate_sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import particle_sweep
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.particles.resampling import SCHEMES
 
-CGM = np.array([0.25, 0.25, 0.4, 0.1])
-GROW_PRUNE = np.array([0.5, 0.5, 0.0, 0.0])
+CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
+GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
-CHANGE_SWAP = np.array([0.1, 0.1, 0.4, 0.4])
+CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
 
 
 class Setup(NamedTuple):
@@ -36,6 +38,11 @@ class Setup(NamedTuple):
     prior: tuple
     leaf: tuple
     work: tuple
+
+    @property
+    def problem(self):
+        """What kernels take as one."""
+        return Problem(*self[:4])
 
 
 def weights_of(problem, p):
@@ -58,8 +65,8 @@ def design_of(problem):
 
 def float_cells(design):
     """The same design with float64 cells."""
-    if hasattr(design, "room"):
-        design = design._replace(room=design.room.astype(np.float64))
+    if hasattr(design, "sides"):
+        design = design._replace(sides=design.sides.astype(np.float64))
     return design._replace(columns=design.columns.astype(np.float64))
 
 
@@ -135,12 +142,12 @@ def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depth
     ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
     none. The column of a root that is a leaf is -1.
     """
-    proposed, accepted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(draws):
-        if not sweep(rng, trees, design, prior, leaf, moves, work, proposed, accepted):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
-    return proposed, accepted
+    return counts
 
 
 def partition_of(code, n):
@@ -175,18 +182,20 @@ def run_chain(seed, setup, moves, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, k))
     rng = np.random.default_rng(seed)
     record = (codes, depths, roots, fits)
-    proposed, accepted = run_sweeps(rng, *setup, np.asarray(moves), draws, *record)
+    proposed, accepted = run_sweeps(rng, *setup, moves, draws, *record)
     return Chain(codes, depths, roots, fits, proposed, accepted)
 
 
 class Tools(NamedTuple):
     """What particle Gibbs takes beside a `Setup`."""
 
-    bins: tuple
-    proposal: int
+    growth: Growth
     scheme: int
-    particles: tuple
-    look: tuple
+    surrogate: tuple | None
+
+    @property
+    def particles(self):
+        return self.growth.particles
 
 
 def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=None):
@@ -195,13 +204,14 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
     n_stats = setup.work.stats.shape[1]
     tabled = setup.leaf if guide is None else guide
     bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
-    return Tools(
-        bins,
-        PROPOSALS.index(proposal),
-        SCHEMES.index(scheme),
+    growth = Growth(
         make_particles(particles, 2 * n - 1, n, n_stats),
+        bins,
         make_look_ahead(tabled, bins, particles, 2 * n - 1, share),
+        PROPOSALS.index(proposal),
+        setup.work.spare,
     )
+    return Tools(growth, SCHEMES.index(scheme), guide)
 
 
 def with_float_cells(setup):
@@ -210,45 +220,14 @@ def with_float_cells(setup):
 
 
 @njit(cache=True)
-def run_particle_sweeps(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    work,
-    bins,
-    proposal,
-    scheme,
-    particles,
-    look,
-    draws,
-    codes,
-    depths,
-    roots,
-    fits,
-    outcome,
-):
+def run_particle_sweeps(rng, setup, growth, scheme, surrogate, draws, records, outcome):
     """As `run_sweeps`, by particle Gibbs."""
-    m = trees.roots.size
+    trees, design, prior, leaf, work = setup
+    problem = Problem(trees, design, prior, leaf)
+    codes, depths, roots, fits = records
+    batch = Batch(0, trees.roots.size, False)
     for s in range(draws):
-        if not particle_sweep(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            proposal,
-            scheme,
-            particles,
-            look,
-            work,
-            0,
-            m,
-            False,
-            outcome,
-        ):
+        if not particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
 
@@ -260,64 +239,13 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
-    run_particle_sweeps(rng, *setup, *tools, draws, codes, depths, roots, fits, outcome)
+    run_particle_sweeps(rng, setup, *tools, draws, (codes, depths, roots, fits), outcome)
     return Chain(codes, depths, roots, fits, draws * m, outcome)
-
-
-@njit(cache=True)
-def run_guided_sweeps(
-    rng,
-    trees,
-    design,
-    prior,
-    leaf,
-    work,
-    guide,
-    bins,
-    proposal,
-    scheme,
-    particles,
-    look,
-    draws,
-    codes,
-    depths,
-    roots,
-    fits,
-    outcome,
-):
-    """As `run_particle_sweeps`, where leaf values do not integrate out."""
-    m = trees.roots.size
-    for s in range(draws):
-        if not surrogate_sweep(
-            rng,
-            trees,
-            design,
-            bins,
-            prior,
-            leaf,
-            guide,
-            proposal,
-            scheme,
-            particles,
-            look,
-            work,
-            0,
-            m,
-            False,
-            outcome,
-        ):
-            raise ValueError("full")
-        record(trees, work.nodes, s, codes, depths, roots, fits)
 
 
 def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_bins=100):
     """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
-    m, n = setup.trees.leaf_of.shape
+    n = setup.trees.leaf_of.shape[1]
     guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
     tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
-    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
-    fits = np.empty((draws, n, setup.trees.values.shape[1]))
-    outcome = np.zeros(2)
-    rng = np.random.default_rng(seed)
-    run_guided_sweeps(rng, *setup, guide, *tools, draws, codes, depths, roots, fits, outcome)
-    return Chain(codes, depths, roots, fits, draws * m, outcome)
+    return run_particles(seed, setup, tools, draws, keep_fits=True)

@@ -6,9 +6,9 @@ import polars as pl
 import pymc as pm
 import pytensor.tensor as pt
 import scipy.sparse
-from odd_table import FRAME, LEAF, Odd, X, Y, declare, finite, with_entry
 
 import pymc_trees as pmt
+from support.odd.table import FRAME, LEAF, Odd, X, Y, declare, finite, with_entry
 
 DATES = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020-01-01", periods=20)})
 LEVELS = pd.DataFrame({"a": [f"level {k}" for k in range(51)]})

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pymc as pm
-from odd_table import LEAF, Odd, X, Y
 
 import pymc_trees as pmt
+from support.odd.table import LEAF, Odd, X, Y
 
 FAST = {"progressbar": False, "compute_convergence_checks": False, "cores": 1, "chains": 1}
 
@@ -88,7 +88,7 @@ def of_moves(step):
         "moves one way": on_model(lambda m: step(moves={"grow": 1}), r"moves=.*grow and prune"),
         "moves huge": on_model(
             lambda m: step(moves={"grow": 1e308, "prune": 1e308}),
-            holds=lambda s: np.allclose(s.move_weights[:2], 0.5),
+            holds=lambda s: np.allclose(s.parts[0].moves.weights[:2], 0.5),
         ),
     }
 

@@ -44,6 +44,18 @@ def scaled(X):
     return (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
 
 
+def all_topologies(leaves):
+    """Every topology with so many leaves."""
+    if leaves == 1:
+        return ["L"]
+    return [
+        f"S{left}{right}"
+        for k in range(1, leaves)
+        for left in all_topologies(k)
+        for right in all_topologies(leaves - k)
+    ]
+
+
 def paths(label):
     """For each leaf in preorder, its (split, goes left) pairs from the root: by recursion."""
     out, counter = [], {"S": 0}

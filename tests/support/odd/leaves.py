@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from odd_table import Odd
 
 import pymc_trees as pmt
+from support.odd.table import Odd
 
 
 def normal(said, *given):

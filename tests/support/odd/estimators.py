@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from odd_table import FRAME, Odd, X, Y, with_entry
 
 import pymc_trees as pmt
+from support.odd.table import FRAME, Odd, X, Y, with_entry
 
 CLASSES = np.where(Y > 2, "high", "low")
 NAMED = pd.DataFrame(X, columns=["a", "b"])

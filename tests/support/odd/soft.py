@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pymc as pm
-from odd_table import FRAME, LEAF, Odd, X, Y, declare, finite, with_entry
 
 import pymc_trees as pmt
+from support.odd.table import FRAME, LEAF, Odd, X, Y, declare, finite, with_entry
 
 
 def soft(said=None, holds=finite, **given):

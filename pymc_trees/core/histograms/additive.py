@@ -1,0 +1,96 @@
+"""The histogram of any leaf model: the number of rows, and the sums of its statistics.
+
+Statistics are sums over rows (`leaves.sums`), so that those of the codes up to k are sums over codes,
+and the marginal likelihood of both sides of a cut follows from them.
+"""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import add_row, log_marginal, n_stats
+
+
+def histogram_layout(leaf):
+    """Numbers that a histogram sums, and their dtype."""
+    return 1 + n_stats(leaf), np.float64
+
+
+@njit(cache=True)
+def pack_rows(leaf, packed, unit):
+    """What each row adds to a histogram."""
+    one = np.empty(packed.shape[0] - 1)
+    for i in range(packed.shape[1]):
+        one[:] = 0.0
+        add_row(leaf, i, one)
+        packed[0, i] = 1.0
+        for d in range(one.size):
+            packed[1 + d, i] = one[d]
+
+
+@njit(cache=True)
+def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
+    """Add rows to a histogram."""
+    columns = subset.columns
+    for plane in range(packed.shape[0]):
+        for k in range(start, stop):
+            i = rows[k]
+            value = packed[plane, i]
+            if value != 0.0:
+                for a in range(subset.n):
+                    histogram[plane, a, codes[i, columns[a]]] += value
+
+
+@njit(cache=True)
+def tempering(leaf, rows, start, stop):
+    """Power of the likelihood to look ahead with."""
+    return 1.0  # there is no noise beside that of the leaves
+
+
+@njit(cache=True)
+def _score_column(leaf, histogram, place, n_codes, sides, gain):
+    """Gains of the cuts of one column; the log of the factor they lack."""
+    left, right, total = sides[0], sides[1], sides[2]
+    left[:] = 0.0
+    total[:] = 0.0
+    n, n_left = 0.0, 0.0
+    for k in range(n_codes):
+        n += histogram[0, place, k]
+        for d in range(total.size):
+            total[d] += histogram[1 + d, place, k]
+    log_all = log_marginal(leaf, total)
+    top = 0.0
+    gain[0] = 0.0
+    for k in range(n_codes):
+        gain[k + 1] = gain[k]
+        if histogram[0, place, k] > 0.0:
+            n_left += histogram[0, place, k]
+            for d in range(left.size):
+                left[d] += histogram[1 + d, place, k]
+                right[d] = total[d] - left[d]
+            gain[k + 1] = 0.0  # nothing parted
+            if n_left < n:
+                gain[k + 1] = log_marginal(leaf, left) + log_marginal(leaf, right) - log_all
+        top = max(top, gain[k + 1])
+    for k in range(n_codes + 1):
+        gain[k] = np.exp(max(gain[k] - top, -300.0))
+    return top
+
+
+@njit(cache=True)
+def score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
+    """Marginal likelihood of the two sides of each cut between codes."""
+    sides = np.empty((3, n_stats(leaf)))
+    gain, log_factor = scores.gain, scores.log_factor
+    for a in range(subset.n):
+        j = subset.columns[a]
+        n_codes = offsets[j + 1] - offsets[j]
+        log_factor[a] = _score_column(leaf, histogram, a, n_codes, sides, gain[a])
+
+
+@njit(cache=True)
+def left_stats(leaf, histogram, place, k, unit, out):
+    """Statistics of the rows with codes up to k."""
+    out[:] = 0.0
+    for code in range(k + 1):
+        for d in range(out.size):
+            out[d] += histogram[1 + d, place, code]

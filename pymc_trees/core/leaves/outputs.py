@@ -1,0 +1,46 @@
+"""What the leaves of trees return at each row, added up."""
+
+from typing import NamedTuple
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import leaf_output, register
+
+
+class ConstantLeaf(NamedTuple):
+    """Leaf whose values are its outputs at every row, without prior or data."""
+
+    n_values: int
+
+
+@njit(cache=True)
+def _n_stats(leaf):
+    return 0
+
+
+register(ConstantLeaf, n_stats=_n_stats)
+
+
+@njit(cache=True)
+def add_outputs(leaf, values, leaf_of, total):
+    """Add the outputs of one tree at all rows to ``total``, (n, K).
+
+    Parameters
+    ----------
+    values : (N, V) float64
+        Leaf values.
+    leaf_of : (n,) uint32
+        The tree's leaf of each row.
+    """
+    for i in range(leaf_of.size):
+        output = leaf_output(leaf, values[leaf_of[i]], i)
+        for k in range(total.shape[1]):
+            total[i, k] += output[k]
+
+
+@njit(cache=True)
+def subtract_outputs(leaf, values, leaf_of, total):
+    """Subtract the outputs of one tree at all rows from ``total``, (n, K)."""
+    for i in range(leaf_of.size):
+        output = leaf_output(leaf, values[leaf_of[i]], i)
+        for k in range(total.shape[1]):
+            total[i, k] -= output[k]

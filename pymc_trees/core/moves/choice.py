@@ -1,0 +1,100 @@
+"""Which move is tried: by weight among those that a tree allows.
+
+The tuple of moves is walked at compile time, its head and then its tail, so that code is made for
+each type.
+"""
+
+import numpy as np
+from numba.core.errors import TypingError
+from numba.extending import overload
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.moves.contract import is_available, propose
+
+INLINED = {"forceinline": True}
+
+
+def available_bits(moves, census):
+    """Whole number whose bit k says whether a tree allows move k."""
+    return sum(int(is_available(move, census)) << k for k, move in enumerate(moves))
+
+
+def index_of(moves, kind):
+    """Place of the move of the same type as ``kind``."""
+    return [type(move) for move in moves].index(type(kind))
+
+
+def propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
+    """Propose ``moves[kind]``; nothing, and outcome 0, where kind is -1."""
+    if kind < 0:
+        return 0
+    return propose(moves[kind], rng, problem, tree, weighted, census, work)
+
+
+@overload(available_bits, jit_options=INLINED)
+def _available_bits(moves, census):
+    if len(moves) == 0:
+        return lambda moves, census: 0
+
+    def head_and_tail(moves, census):
+        return int(is_available(moves[0], census)) + 2 * available_bits(moves[1:], census)
+
+    return head_and_tail
+
+
+@overload(index_of, jit_options=INLINED)
+def _index_of(moves, kind):
+    found = [k for k, move in enumerate(moves.types) if move == kind]
+    if not found:
+        raise TypingError(f"The moves of the sweep lack {kind}.")
+    index = found[0]
+    return lambda moves, kind: index
+
+
+@overload(propose_chosen, jit_options=INLINED)
+def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
+    if len(moves) == 0:
+        return lambda moves, kind, rng, problem, tree, weighted, census, work: 0
+
+    def head_and_tail(moves, kind, rng, problem, tree, weighted, census, work):
+        if kind == 0:
+            return propose(moves[0], rng, problem, tree, weighted, census, work)
+        return propose_chosen(moves[1:], kind - 1, rng, problem, tree, weighted, census, work)
+
+    return head_and_tail
+
+
+@njit(cache=True, inline="always")
+def available_weight(moves, census):
+    """Sum of the weights of the moves that a tree with these counts allows."""
+    weights = moves.weights
+    bits = available_bits(moves.moves, census)
+    total = 0.0
+    for k in range(weights.size):
+        if bits >> k & 1:
+            total += weights[k]
+    return total
+
+
+@njit(cache=True, inline="always")
+def choose_move(rng, moves, census):
+    """Place of a move drawn by weight among those available; -1 when there is none."""
+    weights = moves.weights
+    bits = available_bits(moves.moves, census)
+    total = available_weight(moves, census)
+    last = -1
+    if total > 0.0:
+        u = rng.random() * total
+        for k in range(weights.size):
+            if weights[k] > 0.0 and bits >> k & 1:
+                last = k
+                u -= weights[k]
+                if u < 0.0:
+                    break
+    return last
+
+
+@njit(cache=True, inline="always")
+def log_choice_ratio(moves, before, after):
+    """Log ratio of P(this move is tried) after and before a move that reverses itself."""
+    return np.log(available_weight(moves, before) / available_weight(moves, after))

@@ -1,0 +1,20 @@
+"""What moves and samplers work on: the trees, and the model they are drawn under."""
+
+from typing import NamedTuple
+
+from pymc_trees.core.columns.design import Design
+from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.forest.trees import Trees
+
+
+class Problem(NamedTuple):
+    """A forest and its posterior; kernels dispatch on the types of design, prior and leaf."""
+
+    trees: Trees
+    """Changed in place."""
+    design: Design | MixedDesign
+    """The training rows."""
+    prior: tuple
+    """Tree prior, see `priors.contract`."""
+    leaf: tuple
+    """Leaf model and data, see `leaves.contract`; its working residual is changed in place."""

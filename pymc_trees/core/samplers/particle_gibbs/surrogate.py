@@ -1,0 +1,92 @@
+"""Under what likelihood particles grow: the leaf model itself, or a surrogate put right after.
+
+Where leaf values integrate out, particles grow under the leaf model: nothing is to correct.
+
+Elsewhere the state is a tree T with its leaf values mu, given the other trees. Particles grow as in
+`conditional_smc` under a surrogate, Gaussian rows near the likelihood (`leaves.surrogate`), whose
+leaf values do integrate out: partial trees have the weights of
+
+    p(T) prod_leaves m(rows),    m(rows) = int prod_rows N(r_i; mu, 1 / w_i) dN(mu; mean, sd^2).
+
+One more step takes finished particles to the target itself: each draws leaf values from q, the
+Laplace approximation given its leaves, the reference keeps its own, and all weights are multiplied
+by
+
+    prod_rows p(y_i | mu) prod_leaves p(mu) / (q(mu | T) m(rows)).
+
+With it this is conditional SMC on (T, mu) whose last target is the posterior: it leaves that
+invariant for any surrogate and any q which do not look at the present tree (Andrieu, Doucet and
+Holenstein 2010, theorem 5). Leaving out any factor of it would sample the surrogate's posterior or
+a mixture of the two. A refresh of the leaf values follows whatever particle was chosen, since a
+refresh for the reference alone would depend on the choice.
+"""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.forest.rows import all_rows
+from pymc_trees.core.leaves.contract import add_rows
+from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
+from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.random import pick
+
+
+@generic("surrogate")
+def growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
+    """Leaf model under which particles grow; ``root_stats`` receives the statistics of all rows."""
+
+
+@generic("surrogate")
+def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
+    """Multiply the weights of finished particles by what the surrogate left out."""
+
+
+@njit(cache=True)
+def _leaf_itself(rng, problem, surrogate, work, n_nodes, root_stats):
+    column, nodes, stats = problem.trees.column, work.nodes, work.stats
+    root_stats[:] = 0.0
+    for k in range(n_nodes):
+        if column[nodes[k]] < 0:
+            for d in range(root_stats.size):
+                root_stats[d] += stats[nodes[k], d]
+    return problem.leaf
+
+
+@njit(cache=True)
+def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
+    pass
+
+
+@njit(cache=True)
+def _near_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
+    """With several outputs one of them, chosen anew for each tree, guides."""
+    leaf, r, w = problem.leaf, surrogate.r, surrogate.w
+    k = pick(rng, leaf.mean.size)
+    fill_surrogate(leaf, k, r, w)
+    near = NormalData(leaf.mean[k], leaf.sd[k], r, w, surrogate.lanes)
+    add_rows(near, work.rows, 0, all_rows(r.size, work.rows), root_stats)
+    return near
+
+
+@njit(cache=True)
+def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
+    """Draw leaf values for the particles, and weigh them."""
+    trees, leaf, nodes, stats = problem.trees, problem.leaf, work.nodes, work.stats
+    log_w, column, log_m = particles.log_w, particles.column, particles.log_m
+    for c in range(log_w.size):
+        if log_w[c] == -np.inf:
+            continue
+        if c == 0:
+            for k in range(n_nodes):
+                if trees.column[nodes[k]] < 0:
+                    log_w[0] += stats[nodes[k], 0]
+        else:
+            log_w[c] += finish_tree(leaf, rng, particles, c)
+        for k in range(particles.n_nodes[c]):
+            if column[c, k] < 0:
+                log_w[c] -= log_m[c, k]
+
+
+register(type(None), growing_leaf=_leaf_itself, correct_weights=_nothing_to_correct)
+register(NormalData, growing_leaf=_near_leaf, correct_weights=_correct_for_both)

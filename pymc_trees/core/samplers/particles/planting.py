@@ -1,0 +1,45 @@
+"""From a particle to a tree of the forest."""
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.edit import split_leaf
+from pymc_trees.core.forest.trees import NONE, preorder
+
+
+@njit(cache=True)
+def plant(trees, tree, particles, c, stats, nodes):
+    """Make particle ``c`` the tree; False, with a tree to throw away, when the pool has no room."""
+    root = trees.roots[tree]
+    free, n_free = trees.free, trees.n_free
+    for k in range(preorder(trees, root, nodes)):
+        if nodes[k] != root:
+            free[n_free[0]] = nodes[k]
+            n_free[0] += 1
+    trees.column[root] = NONE
+    trees.left[root] = NONE
+    trees.right[root] = NONE
+    trees.log_cut[root] = 0.0
+    trees.log_column[root] = 0.0
+    nodes[0] = root
+    rows, leaf_of = particles.rows, trees.leaf_of
+    for k in range(particles.n_nodes[c]):
+        node = nodes[k]
+        start, stop = particles.start[c, k], particles.stop[c, k]
+        trees.count[node] = stop - start
+        trees.unsplittable[node] = particles.unsplittable[c, k]
+        trees.rate[node] = particles.rate[c, k]
+        for d in range(stats.shape[1]):
+            stats[node, d] = particles.stats[c, k, d]
+        column = particles.column[c, k]
+        if column < 0:
+            for i in range(start, stop):
+                leaf_of[tree, rows[c, i]] = node
+            continue
+        if not split_leaf(trees, node, column, particles.cut[c, k]):
+            return False
+        trees.log_cut[node] = particles.log_cut[c, k]
+        trees.log_column[node] = particles.log_column[c, k]
+        left = particles.left[c, k]
+        trees.time[node] = particles.begin[c, left]
+        nodes[left] = trees.left[node]
+        nodes[left + 1] = trees.right[node]
+    return True

@@ -1,0 +1,92 @@
+"""Sweeps of Metropolis-Hastings moves, as a part of a step."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from pymc_trees.core.interrupts import run_apart
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.catalogue import MOVES
+from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
+
+DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
+
+LONG = 200_000
+"""Rows times trees beyond which a sweep is a call that an interrupt cannot wait for."""
+LONG_CONJUGATE = 2_000_000
+"""The same where leaf values integrate out."""
+
+
+class LocalMoves:
+    """Sweeps of one Metropolis-Hastings move per tree, then new leaf values.
+
+    Parameters
+    ----------
+    moves : dict or None
+        Weights by name, as for `CGM`.
+    n_sweeps : int
+        Sweeps of a step.
+    """
+
+    def __init__(self, moves=None, n_sweeps=1):
+        self.moves = check_moves(DEFAULT_MOVES if moves is None else moves)
+        self.n_sweeps = n_sweeps
+        self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
+
+    def prepare(self, forest):
+        """Nothing is kept for a forest."""
+
+    def update(self, rng, forest, problem, tuning):
+        """Sweep; the accepted share of each move, or None when the pool was too small."""
+        counts = np.zeros((2, len(self.statistics)), dtype=np.int64)
+        if forest.target.is_joint:
+            n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
+            flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
+            spare = make_spare(forest.layout)
+            given = (rng, problem, flat, self.moves, forest.work, spare, counts)
+            one_sweep = partial(joint_sweep, *given)
+        else:
+            one_sweep = partial(sweep, rng, problem, self.moves, forest.work, counts)
+        most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
+        if forest.layout.n_rows * forest.layout.m > most:
+            one_sweep = partial(run_apart, one_sweep, forest.work.cease)
+        for _ in range(self.n_sweeps):
+            if not one_sweep():
+                return None
+        proposed, accepted = counts
+        share = np.full(len(proposed), np.nan)
+        np.divide(accepted, proposed, out=share, where=proposed > 0)
+        return dict(zip(self.statistics, share, strict=True))
+
+
+def check_moves(given) -> WeightedMoves:
+    """The moves of this package and others that are named, with normalised weights."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"moves={given!r}: must be a dict of move and weight.")
+    own = {name_of(move): move for move in MOVES}
+    known = own | {name: kind() for name, kind in registered().items() if name not in own}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"moves: {unknown} are not moves; choose from {list(known)}.")
+    moves = {name: move for name, move in known.items() if name in own or name in given}
+    try:
+        weights = np.array([float(given.get(name, 0.0)) for name in moves])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"moves={dict(given)}: weights must be numbers ({error}).") from error
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"moves={dict(given)}: weights must be finite numbers of at least 0.")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):  # of weights near the largest number
+        weights = weights / weights.max()
+        total = weights.sum()
+    weights = weights / (total or 1.0)
+    if weights[0] == 0 or weights[1] == 0:
+        raise ValueError(
+            f"moves={dict(given)}: grow and prune need positive weights, or the sampler could not "
+            "reach every tree."
+        )
+    return WeightedMoves(tuple(moves.values()), weights)

@@ -1,0 +1,63 @@
+"""Recut: a split node keeps its column and gets another cut, drawn from the prior given its rows.
+
+The density of the cut cancels against its proposal, and the column's probability is that of the
+same rows before and after. With ``p`` the prior and likelihood of the subtree,
+
+    ratio = p(subtree') / p(subtree) * p(old cut) / p(new cut) * choice
+"""
+
+from typing import NamedTuple
+
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.moves.census import SPLIT, draw_node
+from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.subtree import (
+    commit,
+    gather,
+    log_current,
+    log_replaced,
+    log_replaced_choice,
+)
+from pymc_trees.core.random import accepts
+
+
+class Recut(NamedTuple):
+    """A split node gets another cut."""
+
+
+@njit(cache=True, inline="always")
+def can_recut(move, census):
+    """Whether there is a split."""
+    return census.splits > 0
+
+
+@njit(cache=True, inline="always")
+def recut(move, rng, problem, tree, moves, census, work):
+    """Propose another cut at a random split node; 1 when accepted, else 0."""
+    trees, design = problem.trees, problem.design
+    top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
+    subtree = gather(trees, tree, top, work)
+    old_code, old_cut = trees.column[top], trees.cut[top]
+    column = column_of(design, old_code)
+    code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, subtree.n_rows)
+    log_old = log_current(problem, subtree, work)
+    trees.column[top], trees.cut[top] = code, cut
+    log_new = log_replaced(problem, subtree, work, True)  # -inf where a side below runs empty
+    if log_new > -1e300:
+        log_ratio = (
+            log_new
+            - log_old
+            + trees.log_cut[top]
+            - log_cut
+            + log_replaced_choice(trees, moves, census, subtree, work)
+        )
+        if accepts(rng, log_ratio):
+            commit(trees, tree, subtree, work)
+            return 1
+    trees.column[top], trees.cut[top] = old_code, old_cut
+    return 0
+
+
+register("recut", Recut, is_available=can_recut, propose=recut)
