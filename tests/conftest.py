@@ -25,10 +25,11 @@ def _digest() -> str:
     digest = hashlib.sha256(platform.processor().encode())
     for name in ("numba", "numpy", "pytensor"):
         digest.update(version(name).encode())
-    core = [path.read_bytes() for path in sorted((ROOT / "pymc_trees/core").rglob("*.py"))]
-    support = [path.read_bytes() for path in sorted((ROOT / "tests/support").rglob("*.py"))]
-    for content in [*core, *(content for content in support if b"njit" in content)]:
-        digest.update(content)
+    core = (ROOT / "pymc_trees/core").rglob("*.py")
+    helpers = (path for path in (ROOT / "tests").rglob("*.py") if not path.match("test_*.py"))
+    kernels = (path for path in helpers if b"njit" in path.read_bytes())
+    for path in [*sorted(core), *sorted(kernels)]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
