@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 # Compiled code of the checkout's sources, out of git's sight; a folder may be deleted at any time.
@@ -58,8 +60,33 @@ _keep_compiled_code()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Two workers that need the same kernels at once would both compile them. So a file goes to one
+# worker, and while it compiles what most tests need, the other is at kernels of other kinds.
+FIRST = (
+    "tests/test_notebooks.py",  # long
+    "tests/step_methods/test_assignment.py",
+    "tests/mondrian/",
+    "tests/estimators/",
+    "tests/soft/",
+    "tests/inference/",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """Give whole files to workers, in the order of `FIRST`."""
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+def _place(item: pytest.Item) -> int:
+    starts = [item.nodeid.startswith(path) for path in FIRST]
+    return starts.index(True) if any(starts) else len(FIRST)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the examples of docstrings to the rest: they sample and draw with full compilation."""
+    """Order files; leave examples of docstrings, which compile whole models, to the rest."""
+    items.sort(key=_place)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("full")
