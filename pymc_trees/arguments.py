@@ -3,10 +3,10 @@
 import numpy as np
 
 
-def check_number(name: str, value, least: int) -> int:
-    """A whole number of at least ``least``."""
+def check_number(name: str, value, least: int, more: str = "") -> int:
+    """A whole number of at least ``least``; ``more`` ends the sentence that says so."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r}: must be a whole number of at least {least}.")
+        raise ValueError(f"{name}={value!r}: must be a whole number of at least {least}{more}.")
     return int(value)
 
 
@@ -20,7 +20,7 @@ def check_share(name: str, value) -> float:
 
 def check_choice(name: str, value, choices) -> str:
     """One of some words."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
     return value
 

@@ -57,6 +57,13 @@ _keep_compiled_code()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the examples of docstrings to the rest: they sample and draw with full compilation."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("full")
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest):
     """Return a generator of this test alone: always the same, whatever ran before."""

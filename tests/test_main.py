@@ -41,6 +41,7 @@ def test_job_prints_a_table_and_leaves_a_picture_and_draws(few_trees, tmp_path, 
         assert file["posterior"]["mu_forest"].compression == "gzip"
 
 
+@pytest.mark.full
 def test_without_matplotlib_the_job_says_so_and_goes_on(few_trees, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(job, "find_spec", lambda name: None)
     monkeypatch.setattr(job, "draw_picture", None)
@@ -49,6 +50,7 @@ def test_without_matplotlib_the_job_says_so_and_goes_on(few_trees, tmp_path, cap
     assert [path.name for path in tmp_path.iterdir()] == ["bikes_draws.nc"]
 
 
+@pytest.mark.full
 def test_a_prediction_that_changed_is_an_error(few_trees, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(job, "find_spec", lambda name: None)
     calls = itertools.count()

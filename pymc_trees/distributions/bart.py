@@ -1,11 +1,13 @@
 """`BART`: Bayesian additive regression trees inside a PyMC model."""
 
+from typing import Any, NamedTuple
+
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.undo import all_or_nothing
-from pymc_trees.distributions.data.variables import register_data, training_inputs
+from pymc_trees.distributions.data.variables import register_inputs, training_inputs
 from pymc_trees.distributions.declaration import (
     check_fixed_choices,
     check_m,
@@ -13,46 +15,52 @@ from pymc_trees.distributions.declaration import (
     check_shape,
 )
 from pymc_trees.distributions.forest import Forest
+from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.ops.evaluation import evaluate
 
 
-def declare(name, X, Y, leaf, dims, shape=None, separate_trees=True, *, m, **settings):
+class Outputs(NamedTuple):
+    """What a front-end makes of its forests."""
+
+    shape: Any
+    dims: Any
+    separate_trees: bool
+
+
+def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
     """Register the forests of a front-end and the function they stand for."""
     model = pm.modelcontext(None)
     with all_or_nothing(model):
-        return _declare(model, name, X, Y, leaf, dims, shape, separate_trees, m=m, **settings)
+        inputs = training_inputs(X, settings["split_rules"])
+        n = len(inputs.values)
+        n_outputs = check_shape(outputs.shape, n)
+        leaf = default_leaf(Y, n, check_m(m)) if leaf is None else leaf
+        leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
+        if not isinstance(X, Variable):
+            X, inputs = register_inputs(f"{name}_X", inputs)
+        forests = [
+            Forest(f"{name}{part}_forest", inputs, m=m, leaf=leaf, **settings)
+            for part, leaf in leaves.items()
+        ]
+        functions = [evaluate(forest, X) for forest in forests]
+        whole = functions[0] if "" in leaves else pt.stack(functions)
+        if not isinstance(whole, tuple):
+            return pm.Deterministic(name, whole, dims=outputs.dims, model=model)
+        return tuple(
+            pm.Deterministic(f"{name}{suffix}", function, dims=outputs.dims, model=model)
+            for suffix, function in zip(leaf.suffixes, whole, strict=True)
+        )
 
 
-def _declare(model, name, X, Y, leaf, dims, shape, separate_trees, *, m, **settings):
-    values, schema = training_inputs(X, settings["split_rules"])
-    n = values.shape[0]
-    n_outputs = check_shape(shape, n)
-    if leaf is None:
-        leaf = default_leaf(Y, n, check_m(m))
-    if not isinstance(X, Variable):
-        X = register_data(f"{name}_X", values, schema)
+def _leaf_of_each(leaf, n_outputs: int | None, separate_trees: bool) -> dict[str, LeafPrior]:
+    """Leaf prior of each forest, by what its name has between those of the function and itself."""
     if n_outputs is None:
-        forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
-    else:
-        check_outputs(leaf, n_outputs)
-        if separate_trees:
-            forests = [
-                Forest(f"{name}_{k}_forest", X, m=m, leaf=leaf.of_output(k), **settings)
-                for k in range(n_outputs)
-            ]
-            out = pt.stack([evaluate(forest, X) for forest in forests])
-            return pm.Deterministic(name, out, dims=dims, model=model)
-        leaf = leaf.of_outputs(n_outputs)
-        forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **settings)
-    functions = evaluate(forest, X)
-    if not isinstance(functions, tuple):
-        return pm.Deterministic(name, functions, dims=dims, model=model)
-    suffixes = forest.owner.op.leaf_type.suffixes
-    return tuple(
-        pm.Deterministic(f"{name}{suffix}", function, dims=dims, model=model)
-        for suffix, function in zip(suffixes, functions, strict=True)
-    )
+        return {"": leaf}
+    check_outputs(leaf, n_outputs)
+    if separate_trees:
+        return {f"_{k}": leaf.of_output(k) for k in range(n_outputs)}
+    return {"": leaf.of_outputs(n_outputs)}
 
 
 def BART(
@@ -158,9 +166,7 @@ def BART(
         X,
         Y,
         leaf,
-        dims,
-        shape,
-        separate_trees,
+        Outputs(shape, dims, separate_trees),
         m=m,
         alpha=alpha,
         beta=beta,

@@ -1,6 +1,6 @@
 """`DecisionTree`: a single Bayesian decision tree inside a PyMC model."""
 
-from pymc_trees.distributions.bart import declare
+from pymc_trees.distributions.bart import Outputs, declare
 from pymc_trees.distributions.declaration import check_fixed_choices
 
 
@@ -76,9 +76,7 @@ def DecisionTree(
         X,
         Y,
         leaf,
-        dims,
-        shape,
-        False,
+        Outputs(shape, dims, separate_trees=False),
         m=1,
         alpha=alpha,
         beta=beta,

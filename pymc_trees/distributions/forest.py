@@ -3,7 +3,9 @@
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous
+from pytensor.graph.basic import Variable
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.value.checksum import fingerprint
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
@@ -12,18 +14,12 @@ from pymc_trees.distributions.capacity import (
     mondrian_max_nodes,
 )
 from pymc_trees.distributions.data.schema import check_rules, kinds_of
-from pymc_trees.distributions.data.variables import training_inputs
-from pymc_trees.distributions.declaration import (
-    as_tensor,
-    check_depth_prior,
-    check_leaf,
-    check_m,
-    check_ranges,
-    make_grid,
-)
-from pymc_trees.distributions.mondrian_prior import check_tree_prior
+from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
+from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
+from pymc_trees.distributions.grid import check_ranges
+from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.split_prior import read_split_prior
+from pymc_trees.distributions.tree_prior import TreePrior, read_tree_prior
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""
@@ -133,71 +129,71 @@ class Forest(Continuous):
             raise ValueError("shape: a forest has the shape of its encoding; do not give one.")
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
-        X_train, schema = training_inputs(X, split_rules)
-        n, p = X_train.shape
-        names = None if schema is None else schema.names
-        kinds = kinds_of(X_train, schema, check_rules(split_rules, names, p))
-        if n == 0:
-            raise ValueError("X has no rows: a forest needs at least one training row.")
-        check_ranges(X_train)
+        inputs = training_inputs(X, split_rules)
+        kinds = _read_columns(inputs, split_rules)
         m = check_m(m)
-        alpha, beta = check_depth_prior(alpha, beta)
-        process = check_tree_prior(tree_prior, alpha, beta, split_prior, n_cuts, X_train, kinds)
-        if process is not None:
-            alpha, beta = process.lifetime, 0.0
+        prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
         leaf = check_leaf(leaf)
-        weights, weights_stamp = read_split_prior(split_prior, p, names)
         if m > 1 and not leaf.in_sums:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
                 "sum of trees takes a NormalLeaf."
             )
+        n = len(inputs.values)
+        cache_fit = _read_cache_fit(cache_fit, n * leaf.n_values)
         given = max_nodes is not None
-        if not given:
-            max_nodes = (
-                default_max_nodes(m, n, alpha, beta)
-                if process is None
-                else mondrian_max_nodes(m, X_train, process.lifetime)
-            )
-        elif (
-            isinstance(max_nodes, bool)
-            or not isinstance(max_nodes, int | np.integer)
-            or max_nodes < m
-        ):
-            raise ValueError(
-                f"max_nodes={max_nodes!r}: must be a whole number of at least m={m}, one node a "
-                "tree."
-            )
-        if not isinstance(cache_fit, bool | np.bool_ | None):
-            raise TypeError(f"cache_fit={cache_fit!r}: must be None, True or False.")
-        if cache_fit is None:
-            cache_fit = n * leaf.n_values <= CACHE_FIT
-        layout = Layout(
-            m,
-            int(max_nodes),
-            leaf.n_values,
-            n,
-            bool(cache_fit),
-            mixed=bool(len(kinds)),
-            timed=process is not None,
-        )
+        max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
+        mixed, timed = bool(len(kinds)), prior.process is not None
+        layout = Layout(m, max_nodes, leaf.n_values, n, cache_fit, mixed=mixed, timed=timed)
         check_memory(layout, given)
-        grid = make_grid(X_train, n_cuts, kinds)
-        flat = np.concatenate(grid) if grid else np.empty(0)
-        offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
-        stamp = fingerprint(X_train, kinds, flat, offsets, weights_stamp, leaf.name, tuple(layout))
-        _, forest = ForestRV(layout=layout, leaf=leaf.name)(
-            pt.constant(X_train),
-            pt.constant(flat),
-            pt.constant(offsets.astype("int64")),
-            pt.constant(stamp, dtype="float64"),
-            pt.constant(kinds),
-            as_tensor(alpha),
-            as_tensor(beta),
-            weights,
-            *(as_tensor(v) for v in leaf.parameters),
-            rng=pt.random.shared_rng(seed=None),
-            return_next_rng=True,
-        )
-        forest.tag.pymc_trees_columns = schema
-        return forest
+        return _variable(inputs, kinds, prior, leaf, layout)
+
+
+def _read_columns(inputs: TrainingInputs, split_rules) -> np.ndarray:
+    """Kinds of the columns, of inputs that a forest can be grown on."""
+    X, schema = inputs
+    names = None if schema is None else schema.names
+    kinds = kinds_of(X, schema, check_rules(split_rules, names, X.shape[1]))
+    if len(X) == 0:
+        raise ValueError("X has no rows: a forest needs at least one training row.")
+    check_ranges(X)
+    return kinds
+
+
+def _read_cache_fit(cache_fit, n_numbers: int) -> bool:
+    if not isinstance(cache_fit, bool | np.bool_ | None):
+        raise TypeError(f"cache_fit={cache_fit!r}: must be None, True or False.")
+    return n_numbers <= CACHE_FIT if cache_fit is None else bool(cache_fit)
+
+
+def _read_max_nodes(max_nodes, m: int, X: np.ndarray, prior: TreePrior) -> int:
+    if max_nodes is not None:
+        return check_number("max_nodes", max_nodes, m, more=", one node a tree")
+    if prior.process is not None:
+        return mondrian_max_nodes(m, X, prior.process.lifetime)
+    return default_max_nodes(m, len(X), prior.alpha, prior.beta)
+
+
+def _variable(
+    inputs: TrainingInputs, kinds: np.ndarray, prior: TreePrior, leaf: LeafPrior, layout: Layout
+) -> Variable:
+    """Random variable of a declaration, with its fingerprint."""
+    X, schema = inputs
+    stamp = fingerprint(
+        X, kinds, prior.cuts, prior.offsets, prior.weights_stamp, leaf.name, tuple(layout)
+    )
+    _, forest = ForestRV(layout=layout, leaf=leaf.name)(
+        pt.constant(X),
+        pt.constant(prior.cuts),
+        pt.constant(prior.offsets),
+        pt.constant(stamp, dtype="float64"),
+        pt.constant(kinds),
+        as_tensor(prior.alpha),
+        as_tensor(prior.beta),
+        prior.weights,
+        *(as_tensor(v) for v in leaf.parameters),
+        rng=pt.random.shared_rng(seed=None),
+        return_next_rng=True,
+    )
+    forest.tag.pymc_trees_columns = schema
+    return forest

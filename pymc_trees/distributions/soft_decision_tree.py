@@ -4,11 +4,13 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.soft.capacity import default_max_nodes
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import Data, finite_inputs
-from pymc_trees.distributions.declaration import check_depth_prior, check_leaf, check_ranges
+from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
+from pymc_trees.distributions.grid import check_ranges
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
@@ -119,10 +121,7 @@ def SoftDecisionTree(
     h = _check_sharpness(h)
     if max_nodes is None:
         max_nodes = default_max_nodes(float(alpha), float(beta))
-    elif (
-        isinstance(max_nodes, bool) or not isinstance(max_nodes, int | np.integer) or max_nodes < 1
-    ):
-        raise ValueError(f"max_nodes={max_nodes!r}: must be a whole number of at least 1.")
+    max_nodes = check_number("max_nodes", max_nodes, 1)
     low = X_train.min(axis=0)
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
@@ -136,7 +135,7 @@ def SoftDecisionTree(
             fingerprint,
             leaf,
             p,
-            int(max_nodes),
+            max_nodes,
             float(alpha),
             float(beta),
             h,

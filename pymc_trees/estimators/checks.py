@@ -1,6 +1,6 @@
 """Settings of a forest, checked when it is fitted, extended, and asked to predict."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 
@@ -9,13 +9,6 @@ MOST = 1e280
 
 MOST_LABEL = 1e140
 """Numbers to learn are no larger: sums of their squares are still numbers."""
-
-
-def whole_number(name, value, least, instead=""):
-    """An integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}{instead}, got {value!r}.")
-    return int(value)
 
 
 def positive(name, value, instead="", least=0.0):
@@ -44,14 +37,6 @@ def lifetime_of(value):
     value = positive("lifetime", value, " (numpy.inf for no end)")
     if value < 1.0 / MOST:
         raise ValueError(f"lifetime must be at least {1.0 / MOST:g}, got {value!r}: rescale X.")
-    return value
-
-
-def one_of(name, value, choices):
-    """One of some strings."""
-    if not isinstance(value, str) or value not in choices:
-        names = " or ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be {names}, got {value!r}.")
     return value
 
 

@@ -5,8 +5,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
-from pymc_trees.estimators.checks import positive_and_finite, whole_number
+from pymc_trees.estimators.checks import positive_and_finite
 from pymc_trees.estimators.classes import check_same_classes, codes_of, known_classes
 from pymc_trees.estimators.draws import predictive_data
 from pymc_trees.estimators.forest import MondrianForest
@@ -250,7 +251,7 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
     def _sample(self, X, n_samples, random_state):
         """The fitted forest; positions of drawn classes."""
         grown, X = self._inputs(X)
-        whole_number("n_samples", n_samples, 1)
+        check_number("n_samples", n_samples, 1)
         bounds = self._probabilities(grown, X).cumsum(axis=1)
         u = check_random_state(random_state).random_sample((len(bounds), n_samples))
         codes = (u[:, :, None] * bounds[:, -1, None, None] >= bounds[:, None, :]).sum(axis=2)

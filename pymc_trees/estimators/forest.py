@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
-from pymc_trees.estimators.checks import lifetime_of, same, whole_number
+from pymc_trees.estimators.checks import lifetime_of, same
 from pymc_trees.estimators.grown import Design, Grown
 from pymc_trees.estimators.inputs import checked_X, plain
 from pymc_trees.estimators.threads import LONG, jobs_for, run
@@ -66,11 +67,11 @@ class MondrianForest(BaseEstimator):
 
     def _design(self):
         """Settings that shape the trees, checked."""
-        whole_number("n_estimators", self.n_estimators, 1)
+        check_number("n_estimators", self.n_estimators, 1)
         lifetime_of(self.lifetime)
-        whole_number("min_samples_split", self.min_samples_split, 2)
+        check_number("min_samples_split", self.min_samples_split, 2)
         if self.max_leaf_nodes is not None:
-            whole_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
+            check_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
         return Design(*(getattr(self, name) for name in Design._fields))
 
     def _check_design(self, grown):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
+from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.mondrian.predict.belief import Messages, send_messages
 from pymc_trees.core.mondrian.predict.empirical import add_moments_empirical, collect_empirical
 from pymc_trees.core.mondrian.predict.mixture import add_moments, collect
@@ -15,9 +16,7 @@ from pymc_trees.estimators.checks import (
     MOST_LABEL,
     finite,
     levels,
-    one_of,
     positive_and_finite,
-    whole_number,
 )
 from pymc_trees.estimators.draws import predictive_data
 from pymc_trees.estimators.forest import MondrianForest
@@ -57,8 +56,8 @@ class MixtureForest(MondrianForest):
 
     def _prior(self):
         """Settings of the predictions, checked; they may change between two of them."""
-        one_of("posterior", self.posterior, ("exact", "fast"))
-        one_of("hyperparameters", self.hyperparameters, ("leave-one-out", "heuristic"))
+        check_choice("posterior", self.posterior, ("exact", "fast"))
+        check_choice("hyperparameters", self.hyperparameters, ("leave-one-out", "heuristic"))
         if self.mean is not None:
             finite("mean", self.mean, " or None", MOST_LABEL)
         for name in ("gamma_1", "gamma_2", "noise_variance"):
@@ -154,7 +153,7 @@ class MixtureForest(MondrianForest):
         (n, n_samples) array
         """
         grown, X = self._inputs(X)
-        whole_number("n_samples", n_samples, 1)
+        check_number("n_samples", n_samples, 1)
         out = np.empty((len(X), n_samples))
         seed = check_random_state(random_state).randint(2**31 - 1, size=4)
 

@@ -1,15 +1,14 @@
 """How does PyMC treat a model with trees? Wrappers around its functions, each put on once.
 
-`register` (the step methods), `convergence` and `soft_convergence` (PyMC's warnings, judged on
-function values), `keep_draws` (what becomes of the draws when a run ends in an error), `interrupts`
-and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what PyMC must not do
-to a forest), `new_rows` (what prediction at other rows asks of a model), `pickling` (hooks in other
-processes). Importing this package puts all of them on.
+`wrap` (how a function is wrapped), `register` (the step methods), `convergence` (PyMC's warnings,
+judged on function values), `keep_draws` (what becomes of the draws when a run ends in an error),
+`interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
+PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
+(new inputs, encoded), `pickling` (hooks in other processes). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
 
-from pymc_trees.distributions.data.variables import check_new_data
 from pymc_trees.hooks.convergence import judge_function_values
 from pymc_trees.hooks.forward_sampling import defer_in_draws
 from pymc_trees.hooks.interrupts import defer_around_draws
@@ -18,18 +17,17 @@ from pymc_trees.hooks.new_rows import explain_shapes
 from pymc_trees.hooks.pickling import pickle_with_hooks
 from pymc_trees.hooks.refusals import refuse_outsiders
 from pymc_trees.hooks.register import register_steps
-from pymc_trees.hooks.soft_convergence import judge_soft_trees
+from pymc_trees.hooks.set_data import encode_new_data
 
 for put_on in (
     register_steps,
     judge_function_values,
-    judge_soft_trees,
     keep_draws,
     defer_in_draws,
     defer_around_draws,
     refuse_outsiders,
     explain_shapes,
-    check_new_data,
+    encode_new_data,
     pickle_with_hooks,
 ):
     put_on()

@@ -4,15 +4,12 @@ PyMC compiles one function that makes a draw and calls it again and again. Where
 forest or a soft tree a draw may take long, and an interrupt in its middle could end the process.
 """
 
-import functools
-import inspect
-
 import pymc.sampling.forward
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.hooks.wrap import arguments, wrap
 
 COMPILERS = ("compile", "compile_forward_sampling_function")
 """Functions of `pymc.sampling.forward` that make what a draw is made with."""
@@ -34,26 +31,17 @@ class DeferredDraw:
 
 
 def defer_in_draws() -> None:
-    """Wrap the compilers of PyMC's forward sampling, once each."""
+    """Wrap the compilers of PyMC's forward sampling."""
     for name in COMPILERS:
-        compiler = getattr(pymc.sampling.forward, name, None)
-        if compiler is not None and not getattr(compiler, "defers_interrupts", False):
-            setattr(pymc.sampling.forward, name, _deferring(compiler))
+        wrap([pymc.sampling.forward], name, _deferring)
 
 
-def _deferring(compiler):
-    signature = inspect.signature(compiler)
-
-    @functools.wraps(compiler)
-    def run(*args, **kwargs):
-        made = compiler(*args, **kwargs)
-        outputs = signature.bind(*args, **kwargs).arguments["outputs"]
-        outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
-        if not any(is_forest(v) or is_soft_tree(v) for v in ancestors(outputs)):
-            return made
-        if isinstance(made, tuple):
-            return (DeferredDraw(made[0]), *made[1:])
-        return DeferredDraw(made)
-
-    run.defers_interrupts = True  # type: ignore[attr-defined]
-    return run
+def _deferring(compiler, *args, **kwargs):
+    made = compiler(*args, **kwargs)
+    outputs = arguments(compiler, args, kwargs)["outputs"]
+    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+    if not any(is_tree_variable(v) for v in ancestors(outputs)):
+        return made
+    if isinstance(made, tuple):
+        return (DeferredDraw(made[0]), *made[1:])
+    return DeferredDraw(made)

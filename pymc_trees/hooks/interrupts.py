@@ -7,8 +7,6 @@ that must not raise. So they wait all the time, and are answered between two ite
 ended, so that sending to them fails.
 """
 
-import functools
-import inspect
 import time
 import traceback
 from contextlib import closing
@@ -20,92 +18,67 @@ from pymc.sampling.parallel import ProcessAdapter
 from pymc.step_methods.compound import CompoundStep
 
 from pymc_trees.core.interrupts import PATIENCE, deferred_interrupts, interrupts_wait
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.tree_variable import tree_variables
+from pymc_trees.hooks.wrap import arguments, wrap
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.split_weights import SplitWeights
 
 
 def defer_around_draws() -> None:
-    """Wrap `pymc.sample` and, in it, where draws are made or waited for, once each."""
-    sample = _once(pymc.sampling.mcmc.sample, _prepare_and_finish)
-    for module in (pm, pymc.sampling, pymc.sampling.mcmc):
-        module.sample = sample
-    pymc.sampling.mcmc._iter_sample = _once(pymc.sampling.mcmc._iter_sample, _iterate)
-    ProcessAdapter._send = _once(ProcessAdapter._send, _send)
-    ProcessAdapter.recv_draw = staticmethod(_once(ProcessAdapter.recv_draw, _receive))
-    CompoundStep.step = _once(CompoundStep.step, _step)
+    """Wrap `pymc.sample` and, in it, where draws are made or waited for."""
+    wrap([pm, pymc.sampling, pymc.sampling.mcmc], "sample", _prepare_and_finish)
+    wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
+    wrap([ProcessAdapter], "_send", _send)
+    wrap([ProcessAdapter], "recv_draw", _receive)
+    wrap([CompoundStep], "step", _step)
 
 
-def _once(original, wrap):
-    if getattr(original, "defers_interrupts", False):
-        return original
-    wrapped = functools.wraps(original)(wrap(original))
-    wrapped.defers_interrupts = True  # type: ignore[attr-defined]
-    return wrapped
+def _prepare_and_finish(original, *args, **kwargs):
+    model = pm.modelcontext(arguments(original, args, kwargs).get("model"))
+    if not tree_variables(model):
+        return original(*args, **kwargs)
+    with deferred_interrupts():
+        return original(*args, **kwargs)
 
 
-def _prepare_and_finish(original):
-    signature = inspect.signature(original)
-
-    def sample(*args, **kwargs):
-        model = signature.bind_partial(*args, **kwargs).arguments.get("model")
-        model = pm.modelcontext(model)
-        if not any(is_forest(rv) or is_soft_tree(rv) for rv in model.free_RVs):
-            return original(*args, **kwargs)
-        with deferred_interrupts():
-            return original(*args, **kwargs)
-
-    return sample
-
-
-def _iterate(original):
-    def iterate(*args, **kwargs):
-        with closing(original(*args, **kwargs)) as iterations:
-            for stats in iterations:
-                if interrupts_wait():
-                    with deferred_interrupts() as held:
-                        held.answer()
-                yield stats
-
-    return iterate
-
-
-def _receive(original):
-    def receive(processes, timeout=3600):
-        if not interrupts_wait() or not processes:
-            return original(processes, timeout)
-        pipes = [process._msg_pipe for process in processes]
-        until = time.monotonic() + timeout
-        with deferred_interrupts() as held:
-            held.answer()
-            while not wait(pipes, PATIENCE) and time.monotonic() < until:
-                held.answer()
-            try:
-                return original(processes, timeout)
-            except (EOFError, OSError):
-                held.answer()
-                raise
-
-    return receive
-
-
-def _send(original):
-    def send(self, message, *args):
-        if not interrupts_wait():
-            return original(self, message, *args)
-        with deferred_interrupts() as held:
-            try:
-                return original(self, message, *args)
-            except Exception as error:
-                # Python 3.12.1 crashes when what the frames hold is left to garbage collection
-                # (python/cpython issue 111049).
-                _clear_frames(error)
-                if message != "abort":  # where it would leave other processes behind
+def _iterate(original, *args, **kwargs):
+    with closing(original(*args, **kwargs)) as iterations:
+        for stats in iterations:
+            if interrupts_wait():
+                with deferred_interrupts() as held:
                     held.answer()
-                raise
+            yield stats
 
-    return send
+
+def _receive(original, processes, timeout=3600):
+    if not interrupts_wait() or not processes:
+        return original(processes, timeout)
+    pipes = [process._msg_pipe for process in processes]
+    until = time.monotonic() + timeout
+    with deferred_interrupts() as held:
+        held.answer()
+        while not wait(pipes, PATIENCE) and time.monotonic() < until:
+            held.answer()
+        try:
+            return original(processes, timeout)
+        except (EOFError, OSError):
+            held.answer()
+            raise
+
+
+def _send(original, self, message, *args):
+    if not interrupts_wait():
+        return original(self, message, *args)
+    with deferred_interrupts() as held:
+        try:
+            return original(self, message, *args)
+        except Exception as error:
+            # Python 3.12.1 crashes when what the frames hold is left to garbage collection
+            # (python/cpython issue 111049).
+            _clear_frames(error)
+            if message != "abort":  # where it would leave other processes behind
+                held.answer()
+            raise
 
 
 def _clear_frames(error):
@@ -114,11 +87,8 @@ def _clear_frames(error):
         error = error.__context__
 
 
-def _step(original):
-    def step(self, point):
-        if not any(isinstance(method, ForestStep | SplitWeights) for method in self.methods):
-            return original(self, point)
-        with deferred_interrupts():
-            return original(self, point)
-
-    return step
+def _step(original, self, point):
+    if not any(isinstance(method, ForestStep | SplitWeights) for method in self.methods):
+        return original(self, point)
+    with deferred_interrupts():
+        return original(self, point)

@@ -4,16 +4,14 @@ What PyMC has drawn it gives back when a run is interrupted, but not when an err
 wrapper around its sampling loops hands the draws over with the error.
 """
 
-import functools
-import inspect
 import time
 
 import pymc.sampling.mcmc
 from pymc.backends.ndarray import NDArray
 
 from pymc_trees.distributions.capacity import ForestTooLargeError
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.tree_variable import tree_variables
+from pymc_trees.hooks.wrap import arguments, wrap
 
 LOOPS = ("_sample_many", "_mp_sample")
 """Functions of `pymc.sampling.mcmc` that run chains: in this process, in others."""
@@ -35,47 +33,39 @@ LOST = "The process of a chain ended without a word: it was killed, or the memor
 
 
 def keep_draws() -> None:
-    """Wrap the sampling loops of PyMC, once each."""
+    """Wrap the sampling loops of PyMC."""
     for name in LOOPS:
-        loop = getattr(pymc.sampling.mcmc, name, None)
-        if loop is not None and not getattr(loop, "keeps_draws", False):
-            setattr(pymc.sampling.mcmc, name, _keeping(loop))
+        wrap([pymc.sampling.mcmc], name, _keeping)
 
 
-def _keeping(loop):
-    @functools.wraps(loop)
-    def run(*args, **kwargs):
-        start = time.time()
-        try:
-            return loop(*args, **kwargs)
-        except Exception as error:
-            arguments = inspect.signature(loop).bind(*args, **kwargs).arguments
-            arguments |= arguments.pop("kwargs", {})
-            reason = _reason(error, arguments["model"])
-            if reason is None:
-                raise
-            idata = _draws_so_far(arguments, time.time() - start)
-            where = "" if idata is None else " The draws made before are error.idata."
-            raised = type(reason)(f"{reason}{where}")
-            raised.idata = idata
-            raise raised from error
-
-    run.keeps_draws = True  # type: ignore[attr-defined]
-    return run
+def _keeping(loop, *args, **kwargs):
+    start = time.time()
+    try:
+        return loop(*args, **kwargs)
+    except Exception as error:
+        given = arguments(loop, args, kwargs)
+        given |= given.pop("kwargs", {})
+        reason = _reason(error, given["model"])
+        if reason is None:
+            raise
+        idata = _draws_so_far(given, time.time() - start)
+        where = "" if idata is None else " The draws made before are error.idata."
+        raised = type(reason)(f"{reason}{where}")
+        raised.idata = idata
+        raise raised from error
 
 
 def _reason(error: BaseException | None, model) -> ForestTooLargeError | ChainLostError | None:
     if isinstance(error, EOFError | ConnectionError):  # of the pipe to another process
-        trees = any(is_forest(rv) or is_soft_tree(rv) for rv in model.free_RVs)
-        return ChainLostError(LOST) if trees else None
+        return ChainLostError(LOST) if tree_variables(model) else None
     # Another process's error arrives as the cause of PyMC's.
     while error is not None and not isinstance(error, ForestTooLargeError):
         error = error.__cause__
     return error
 
 
-def _draws_so_far(arguments, seconds):
-    traces, tune = arguments["traces"], arguments["tune"]
+def _draws_so_far(given, seconds):
+    traces, tune = given["traces"], given["tune"]
     if not all(isinstance(trace, NDArray) for trace in traces):
         return None  # a storage of the user's own holds the draws
     longest = max(len(trace) for trace in traces)
@@ -86,11 +76,11 @@ def _draws_so_far(arguments, seconds):
         traces=traces,
         tune=tune,
         t_sampling=seconds,
-        discard_tuned_samples=arguments["discard_tuned_samples"] and longest > tune,
+        discard_tuned_samples=given["discard_tuned_samples"] and longest > tune,
         compute_convergence_checks=False,
         return_inferencedata=True,
         keep_warning_stat=False,
         idata_kwargs={},
-        model=arguments["model"],
+        model=given["model"],
         quiet=True,
     )

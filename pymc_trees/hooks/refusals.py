@@ -5,9 +5,6 @@ random walks never leave the trees they start from, and sequential Monte Carlo n
 drew from the prior.
 """
 
-import functools
-import inspect
-
 import pymc as pm
 import pymc.sampling.mcmc
 import pymc.smc.sampling
@@ -16,20 +13,13 @@ from pymc.step_methods.arraystep import ArrayStep, ArrayStepShared
 from pymc.step_methods.compound import BlockedStep
 from pymc.util import get_value_vars_from_user_vars
 
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
+from pymc_trees.hooks.wrap import arguments, wrap
 
-OUTSIDERS = {
-    "find_MAP": (
-        [pm, pymc.tuning, pymc.tuning.starting],
-        "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is",
-    ),
-    "sample_smc": (
-        [pm, pymc.smc, pymc.smc.sampling],
-        "Its proposals are normal, and trees are not vectors",
-    ),
-}
-"""Function: the modules users find it in, and what to say of it."""
+FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
+SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]
+SAMPLE = [pm, pymc.sampling, pymc.sampling.mcmc]
+"""Modules that users find these functions in."""
 
 REMEDY = (
     "sample with pm.sample(), which assigns pymc_trees.Hybrid (or give it step=pymc_trees.CGM()) "
@@ -38,84 +28,66 @@ REMEDY = (
 
 
 def refuse_outsiders() -> None:
-    """Make them say so when a forest is among the variables they would move; once each."""
-    for name, (modules, remark) in OUTSIDERS.items():
-        original = getattr(modules[-1], name, None)
-        if original is not None and not getattr(original, "spares_forests", False):
-            wrapped = _sparing(original, name, remark)
-            for module in modules:
-                setattr(module, name, wrapped)
-    if not getattr(BlockedStep.__new__, "spares_forests", False):
-        BlockedStep.__new__ = staticmethod(_sparing_steps(BlockedStep.__new__))
-    if not getattr(pymc.sampling.mcmc.sample, "spares_forests", False):
-        wrapped = _sampling_by_pymc(pymc.sampling.mcmc.sample)
-        for module in (pm, pymc.sampling, pymc.sampling.mcmc):
-            module.sample = wrapped
+    """Make them say so when trees are among the variables they would move."""
+    wrap(FIND_MAP, "find_MAP", _find_map)
+    wrap(SAMPLE_SMC, "sample_smc", _sample_smc)
+    wrap([BlockedStep], "__new__", _make_step)
+    wrap(SAMPLE, "sample", _sample)
 
 
-def _sparing(original, name, remark):
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    def run(*args, **kwargs):
-        given = signature.bind(*args, **kwargs).arguments
-        model = pm.modelcontext(given.get("model"))
-        moved = list(model.free_RVs)
-        if given.get("vars") is not None:
-            values = get_value_vars_from_user_vars(given["vars"], model)
-            moved = [model.values_to_rvs[value] for value in values]
-        forests = [rv.name for rv in moved if is_forest(rv) or is_soft_tree(rv)]
-        if forests:
-            raise NotImplementedError(f"{name} cannot move {forests}. {remark}; or {REMEDY}")
-        return original(*args, **kwargs)
-
-    run.spares_forests = True  # type: ignore[attr-defined]
-    return run
+def _find_map(original, *args, **kwargs):
+    remark = "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is"
+    _refuse("find_MAP", remark, arguments(original, args, kwargs))
+    return original(*args, **kwargs)
 
 
-def _sparing_steps(original):
+def _sample_smc(original, *args, **kwargs):
+    remark = "Its proposals are normal, and trees are not vectors"
+    _refuse("sample_smc", remark, arguments(original, args, kwargs))
+    return original(*args, **kwargs)
+
+
+def _refuse(name, remark, given):
+    model = pm.modelcontext(given.get("model"))
+    moved = list(model.free_RVs)
+    if given.get("vars") is not None:
+        values = get_value_vars_from_user_vars(given["vars"], model)
+        moved = [model.values_to_rvs[value] for value in values]
+    forests = [rv.name for rv in moved if is_tree_variable(rv)]
+    if forests:
+        raise NotImplementedError(f"{name} cannot move {forests}. {remark}; or {REMEDY}")
+
+
+def _make_step(original, cls, *args, **kwargs):
     """Constructor of steps; those that walk a vector refuse forests."""
-
-    @functools.wraps(original)
-    def make(cls, *args, **kwargs):
-        if issubclass(cls, ArrayStep | ArrayStepShared):
-            model = pm.modelcontext(kwargs.get("model"))
-            given = args[0] if args else kwargs.get("vars")
-            given = model.value_vars if given is None else given
-            given = given if isinstance(given, list | tuple) else [given]
-            forests = [
-                rv.name
-                for rv in model.free_RVs
-                if (is_forest(rv) or is_soft_tree(rv))
-                and any(v is rv or v is model.rvs_to_values[rv] for v in given)
-            ]
-            if forests:
-                raise NotImplementedError(
-                    f"{cls.__name__} walks through vectors and cannot move {forests}. Name the "
-                    f"other variables, {cls.__name__}([...]), and {REMEDY}"
-                )
-        return original(cls, *args, **kwargs)
-
-    make.spares_forests = True  # type: ignore[attr-defined]
-    return make
+    if issubclass(cls, ArrayStep | ArrayStepShared):
+        model = pm.modelcontext(kwargs.get("model"))
+        given = args[0] if args else kwargs.get("vars")
+        given = model.value_vars if given is None else given
+        given = given if isinstance(given, list | tuple) else [given]
+        forests = [
+            tree.name
+            for tree in tree_variables(model)
+            if any(v is tree.rv or v is model.rvs_to_values[tree.rv] for v in given)
+        ]
+        if forests:
+            raise NotImplementedError(
+                f"{cls.__name__} walks through vectors and cannot move {forests}. Name the "
+                f"other variables, {cls.__name__}([...]), and {REMEDY}"
+            )
+    return original(cls, *args, **kwargs)
 
 
-def _sampling_by_pymc(original):
+def _sample(original, *args, **kwargs):
     """`pymc.sample`; other libraries' samplers know no steps but NUTS."""
-
-    @functools.wraps(original)
-    def sample(*args, **kwargs):
-        sampler = kwargs.get("nuts_sampler")
-        if sampler not in (None, "pymc"):
-            model = pm.modelcontext(kwargs.get("model"))
-            forests = [rv.name for rv in model.free_RVs if is_forest(rv) or is_soft_tree(rv)]
-            if forests:
-                raise NotImplementedError(
-                    f"nuts_sampler={sampler!r} cannot move {forests}, which need PyMC's own "
-                    "sampling: leave nuts_sampler out, so that PyMC's NUTS moves the other "
-                    f"variables, and {REMEDY}"
-                )
-        return original(*args, **kwargs)
-
-    sample.spares_forests = True  # type: ignore[attr-defined]
-    return sample
+    sampler = kwargs.get("nuts_sampler")
+    if sampler not in (None, "pymc"):
+        model = pm.modelcontext(kwargs.get("model"))
+        forests = [tree.name for tree in tree_variables(model)]
+        if forests:
+            raise NotImplementedError(
+                f"nuts_sampler={sampler!r} cannot move {forests}, which need PyMC's own "
+                "sampling: leave nuts_sampler out, so that PyMC's NUTS moves the other "
+                f"variables, and {REMEDY}"
+            )
+    return original(*args, **kwargs)

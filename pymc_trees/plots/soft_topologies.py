@@ -3,6 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
+from pymc_trees.arguments import check_number
+
 
 def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     """Bars of the posterior weights of topologies, beside those of their prior.
@@ -45,9 +47,8 @@ def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     """
     if "topologies" not in getattr(idata, "children", {}):
         raise ValueError("idata has no group 'topologies': pass the result of sample_dcc.")
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ValueError(f"top={top!r}: must be a whole number of at least 1.")
-    found = idata["topologies"].to_dataset().isel(topology=slice(top))
+    first = slice(check_number("top", top, 1))
+    found = idata["topologies"].to_dataset().isel(topology=first)
     labels = found["topology"].values.tolist()
     ax = plt.subplots(figsize=(1.5 + 0.5 * len(labels), 3.5))[1] if ax is None else ax
     at = np.arange(len(labels))

@@ -1,6 +1,8 @@
 """What do the draws say? From draws to numbers.
 
-`check_draws` (whether draws are complete enough to predict).
+`check_draws` (whether draws are complete enough to predict), `forest_differences` and
+`soft_differences` (in what their model differs from the one at hand), `alterations` (what saving or
+editing leaves in any draws).
 
 May import: `core.forest`, `distributions`; xarray, ArviZ, PyMC.
 """

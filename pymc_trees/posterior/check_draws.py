@@ -4,13 +4,16 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.posterior import differences, soft_differences
+from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
+from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
+from pymc_trees.posterior import forest_differences, soft_differences
 
 SAMPLE = ("chain", "draw")
 LOOKED_AT = 10
 """Draws that are searched for what is wrong with all of them."""
+DIFFERENCES = {ForestRV: forest_differences, SoftTreeRV: soft_differences}
+"""What says in what the draws differ from the model, by the type of the Op."""
 
 
 def check_draws(idata, model: pm.Model | None = None) -> None:
@@ -51,15 +54,13 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     posterior = idata["posterior"] if "posterior" in children else None
     if posterior is None:
         raise ValueError("idata has no posterior group: pass the result of pm.sample().")
-    for rv in model.free_RVs:
-        if not is_forest(rv) and not is_soft_tree(rv):
-            continue
-        if rv.name not in posterior:
+    for tree in tree_variables(model):
+        if tree.name not in posterior:
             raise ValueError(
-                f"idata lacks {rv.name}: predictions would use trees drawn from the prior. Keep it "
-                f"among var_names of pm.sample (and in the file you saved)."
+                f"idata lacks {tree.name}: predictions would use trees drawn from the prior. Keep "
+                f"it among var_names of pm.sample (and in the file you saved)."
             )
-        _check(rv, _values(posterior[rv.name]))
+        _check(tree, _values(posterior[tree.name]))
 
 
 def _values(array: xr.DataArray) -> np.ndarray:
@@ -94,32 +95,32 @@ def _values(array: xr.DataArray) -> np.ndarray:
     return values
 
 
-def _check(rv, draws: np.ndarray) -> None:
+def _check(tree: TreeVariable, draws: np.ndarray) -> None:
     """One forest or soft tree."""
-    kind, about = ("soft tree", soft_differences) if is_soft_tree(rv) else ("forest", differences)
-    shape = about.shape_of(rv)
+    about, shape = DIFFERENCES[type(tree.op)], tree.shape
     if draws.shape[2:] != shape:
         if draws.shape[2:] == shape[::-1]:
             raise ValueError(
-                f"{rv.name} is transposed in idata: its dimensions are (chain, draw, rows, fields)."
+                f"{tree.name} is transposed in idata: its dimensions are (chain, draw, rows, "
+                "fields)."
             )
-        what = about.differing_sizes(rv, np.ascontiguousarray(draws[0, 0]))
+        what = about.differing_sizes(tree.rv, np.ascontiguousarray(draws[0, 0]))
         raise ValueError(
-            f"{rv.name} has shape {draws.shape[2:]} in idata, but {shape} in the model: the draws "
-            f"belong to another model, with other {what}. Declare it as it was."
+            f"{tree.name} has shape {draws.shape[2:]} in idata, but {shape} in the model: the "
+            f"draws belong to another model, with other {what}. Declare it as it was."
         )
-    wrong = [at for at in np.ndindex(*draws.shape[:2]) if not about.is_valid(rv, draws[at])]
+    wrong = [at for at in np.ndindex(*draws.shape[:2]) if not tree.is_intact(draws[at])]
     if not wrong:
         return
     (chain, draw), total = wrong[0], draws.shape[0] * draws.shape[1]
-    who = f"{rv.name}, chain {chain}, draw {draw}, is not a {kind} of this model"
+    who = f"{tree.name}, chain {chain}, draw {draw}, is not a {tree.what} of this model"
     if len(wrong) < total:
         raise ValueError(
             f"{who}. That holds for {len(wrong)} of {total} draws: they were altered, or joined "
             "from the draws of another model."
         )
     some = [wrong[k] for k in np.unique(np.linspace(0, total - 1, LOOKED_AT).astype(int))]
-    what = about.differing_settings(rv, [np.ascontiguousarray(draws[at]) for at in some])
+    what = about.differing_settings(tree.rv, [np.ascontiguousarray(draws[at]) for at in some])
     raise ValueError(
         f"{who}, nor is any other: {what}. Declare the model as it was, with the training X, then "
         "pm.set_data the new one."

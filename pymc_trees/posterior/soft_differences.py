@@ -2,26 +2,15 @@
 
 import numpy as np
 
-from pymc_trees.core.soft.encode import SPLIT, is_intact, n_fields
+from pymc_trees.core.soft.encode import SPLIT, n_fields
 from pymc_trees.core.value.fields import LEAF, UNUSED
-from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
-from pymc_trees.posterior.differences import ALTERED, is_rounded
-
-
-def shape_of(rv) -> tuple[int, int]:
-    """Shape of a draw."""
-    op = rv.owner.op
-    return op.max_nodes, n_fields(op.p, op.n_values)
-
-
-def is_valid(rv, value: np.ndarray) -> bool:
-    """Whether a value of the right shape is a tree of the model."""
-    return is_intact(np.ascontiguousarray(value), fingerprint_of(rv))
+from pymc_trees.posterior.alterations import ALTERED, alteration
 
 
 def differing_sizes(rv, value: np.ndarray) -> str:
     """Sizes of the encoding that a draw of another shape does not share."""
-    rows, fields = shape_of(rv)
+    op = rv.owner.op
+    rows, fields = op.max_nodes, n_fields(op.p, op.n_values)
     named = []
     if value.shape[0] != rows:
         named.append(
@@ -35,10 +24,9 @@ def differing_sizes(rv, value: np.ndarray) -> str:
 
 def differing_settings(rv, values: list[np.ndarray]) -> str:
     """What contradicts the model in some draws of the right shape, none of which is intact."""
-    if is_rounded(values):
-        return "they were altered, rounded to float32"
-    if not all(np.isfinite(value).all() for value in values):
-        return "they were altered, and hold NaN or infinite values"
+    altered = alteration(values)
+    if altered is not None:
+        return altered
     if not all(np.isin(value[:, 0], (SPLIT, LEAF, UNUSED)).all() for value in values):
         return ALTERED
     op = rv.owner.op

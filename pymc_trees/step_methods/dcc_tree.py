@@ -9,8 +9,8 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.dcc.dcc import DCC, Settings
-from pymc_trees.inference.dcc.settings import check_settings
+from pymc_trees.inference.dcc.dcc import DCC
+from pymc_trees.inference.dcc.settings import STEP, Settings, check_settings
 from pymc_trees.inference.dcc.soft_model import check_inputs, read_model
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
@@ -100,15 +100,15 @@ class DCCTree(BlockedStep):
     def __init__(
         self,
         vars=None,
-        chains=4,
-        local_draws=100,
-        tune=2000,
+        chains=STEP.chains,
+        local_draws=STEP.local_draws,
+        tune=STEP.tune,
         *,
-        importance_draws=10,
-        initial_trees=100,
-        threshold=5,
-        max_active=100,
-        exploration=0.0,
+        importance_draws=STEP.importance_draws,
+        initial_trees=STEP.initial_trees,
+        threshold=STEP.threshold,
+        max_active=STEP.max_active,
+        exploration=STEP.exploration,
         model=None,
         rng=None,
         blocked=True,

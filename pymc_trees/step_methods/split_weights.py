@@ -15,7 +15,8 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.split_weights import draw_log_weights
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.summary import column_choices_of
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN, is_forest
+from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.targets.graph import compile_values
 
 
@@ -38,10 +39,9 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
             continue
         if not is_forest(other):
             return None
-        settings = other.owner.inputs[2 + N_DESIGN :]
-        seeing = [k for k, setting in enumerate(settings) if sees([setting])]
-        weights = settings[2]
-        if seeing != [2]:
+        known = forest_inputs(other)
+        weights = known.weights
+        if not sees([weights]) or sees([known.alpha, known.beta, *known.leaf]):
             return None
         if not (isinstance(weights.owner.op, Elemwise) and rv in weights.owner.inputs):
             return None
@@ -160,20 +160,18 @@ class _Block:
         self._size = rv.type.shape[0]
         self._forests = []
         for forest in forests_split_by(model, rv) or []:
-            design = [np.asarray(v.data) for v in forest.owner.inputs[2 : 2 + N_DESIGN]]
-            self._size = design[0].shape[1]
+            known = declared(forest)
+            self._size = known.X.shape[1]
             layout = sizes(forest.owner.op.layout)
-            self._forests.append((model.rvs_to_values[forest].name, design, layout))
+            self._forests.append((model.rvs_to_values[forest].name, known, layout))
 
     def draw(self, rng, point):
         """New value of the variable."""
         [concentration] = self._concentration(*(point[name] for name in self._names))
         splits, sets, counts = np.zeros(self._size), [], []
-        for name, (X, grid, offsets, stamp, kinds), layout in self._forests:
+        for name, (*design, kinds), layout in self._forests:
             value = np.ascontiguousarray(point[name])
-            of_this = column_choices_of(
-                value, X, grid, offsets, float(stamp), layout, kinds if layout.mixed else None
-            )
+            of_this = column_choices_of(value, *design, layout, kinds if layout.mixed else None)
             splits += of_this[0]
             sets.append(of_this[1])
             counts.append(of_this[2])

@@ -12,7 +12,8 @@ from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN, prior_maker
+from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.ops.forest_rv import prior_maker
 from pymc_trees.distributions.split_prior import present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
@@ -42,15 +43,13 @@ class WorkingForest:
         self.sizes = sizes(self.layout)
         self.target = read_target(model, forest)
         self._forest, self._inputs = forest, inputs_seen(model, forest)
-        design_inputs = (v.data for v in forest.owner.inputs[2 : 2 + N_DESIGN])
-        X, grid, offsets, fingerprint, kinds = design_inputs
-        cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
-        design = make_design(X, cuts, kinds)
-        weights = present_numbers(forest.owner.inputs[2 + N_DESIGN + 2])
+        known = declared(forest)
+        design = make_design(known.X, known.cuts, known.kinds)
+        weights = present_numbers(forest_inputs(forest).weights)
         if weights is not None:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
-        self.fingerprint = float(fingerprint)
+        self.fingerprint = known.fingerprint
         self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
@@ -85,7 +84,7 @@ class WorkingForest:
                 self.sizes,
                 trees,
                 self.work.rows,
-                self.work.spare,
+                self.work.buffer,
             )
         ):
             raise ValueError(

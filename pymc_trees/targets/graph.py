@@ -13,7 +13,8 @@ from pytensor.graph.utils import MissingInputError
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
-from pymc_trees.distributions.ops.evaluation import Evaluate
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.targets.errors import ForestUseError
 
 
@@ -69,14 +70,10 @@ def open_forest(
     layout = graph.rv.owner.op.layout
     expressions = model.replace_rvs_by_values(expressions)
     outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_values))
-    nodes = {
-        v.owner
-        for v in ancestors(expressions)
-        if v.owner and isinstance(v.owner.op, Evaluate) and v.owner.inputs[0] is graph.value
-    }
-    check_inputs(graph.rv, [node.inputs[1] for node in nodes])
+    found = evaluations(expressions, graph.value)
+    check_inputs(graph.rv, [one.X for one in found])
     replaced = clone_replace(
-        expressions, {node.outputs[0]: outputs for node in nodes}, rebuild_strict=False
+        expressions, {one.outputs: outputs for one in found}, rebuild_strict=False
     )
     if any(v is graph.value for v in ancestors(replaced)):
         raise ForestUseError(
@@ -90,17 +87,12 @@ def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
     """Inputs at which the terms that depend on a forest evaluate it."""
     graph = read_graph(model, rv)
     seen = [*(v for term in graph.terms for v in term.owner.inputs), *graph.potentials]
-    nodes = {
-        v.owner
-        for v in ancestors(seen, blockers=model.basic_RVs)
-        if v.owner and isinstance(v.owner.op, Evaluate) and v.owner.inputs[0] is rv
-    }
-    return [node.inputs[1] for node in nodes]
+    return [one.X for one in evaluations(seen, rv, blockers=model.basic_RVs)]
 
 
 def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     """Refuse inputs that are not, at present, those that a forest was declared with."""
-    X_train = rv.owner.inputs[2].data
+    X_train = declared(rv).X
     for X in inputs:
         try:
             known = X.data if isinstance(X, Constant) else X.eval()

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 
 class Settings(NamedTuple):
@@ -27,4 +27,4 @@ class Settings(NamedTuple):
 
 def read_settings(model: pm.Model, forest: Variable) -> list[Variable]:
     """Alpha, beta, split weights and leaf settings of a forest, as expressions of values."""
-    return model.replace_rvs_by_values(list(forest.owner.inputs[2 + N_DESIGN :]))
+    return model.replace_rvs_by_values(forest_inputs(forest).settings)

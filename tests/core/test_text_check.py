@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.check import FORM_CHECKS, VALUE_CHECKS, check_value
 from support.check_trees import TREES_CHECKS, check_trees
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -127,7 +128,7 @@ def test_text_of_something_else_is_an_error():
         tree_text(value, SMALL, 0)
 
 
-@pytest.mark.parametrize("n_cuts", [None, 5])
+@pytest.mark.parametrize("n_cuts", tiers([None, 5], quick=[None]))
 @pytest.mark.parametrize("weights", [(0.4, 0.3, 0.3), (0.5, 0.0, 0.5)])
 def test_what_the_samplers_make_passes_every_check(rng, n_cuts, weights):
     chain = Chain(rng, n_cuts, weights, n_sweeps=150)

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 import scipy.sparse
 from support.small_models import sample, step_data
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -249,7 +250,7 @@ LEGAL = {
 }
 
 
-@pytest.mark.parametrize("case", LEGAL)
+@pytest.mark.parametrize("case", tiers(LEGAL, quick=["all columns constant", "denormal"]))
 def test_legal_oddities_sample(case):
     inputs = LEGAL[case]
     with pm.Model() as model:

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 from support import twin
 from support.small_models import FAST, forest_of, step_data
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -40,7 +41,7 @@ def as_kind(kind, values, columns=("a", "b")):
 KINDS = ["numpy", "pandas", "polars", "float32", "fortran", "strided", "read-only", "list"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, quick=["polars", "strided"]))
 def test_every_form_gives_the_same_forest(kind):
     given = as_kind(kind, X.astype(np.float32).astype(float))
     before = given.copy() if isinstance(given, np.ndarray) else None
@@ -78,8 +79,8 @@ def test_pandas_extension_types(dtype):
     np.testing.assert_array_equal(forest_of(model)[2], X > 0.5)
 
 
-@pytest.mark.parametrize("as_data", [pm.Data, pmt.Data])
-@pytest.mark.parametrize("kind", ["float32", "int"])
+@pytest.mark.parametrize("as_data", tiers([pm.Data, pmt.Data], quick=[pm.Data]))
+@pytest.mark.parametrize("kind", tiers(["float32", "int"], quick=["float32"]))
 def test_data_of_other_types(as_data, kind):
     values = X.astype(np.float32) if kind == "float32" else (X * 9).astype(int)
     with pm.Model() as model:

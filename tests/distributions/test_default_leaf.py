@@ -8,6 +8,7 @@ import pytest
 from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X = step_data(20)[0]
@@ -20,7 +21,7 @@ def leaf_of(Y, m, **settings):
             pmt.DecisionTree("mu", X, Y, **settings)
         else:
             pmt.BART("mu", X, Y, m=m, **settings)
-    return tuple(float(v.data) for v in forest_of(model)[0].owner.inputs[-2:])
+    return tuple(float(v.data) for v in forest_inputs(forest_of(model)[0]).leaf)
 
 
 @pytest.mark.parametrize("m", [1, 7, 200])
@@ -53,7 +54,7 @@ def test_y_as_model_data():
     with pm.Model() as model:
         Y = pm.Data("Y", np.arange(20.0))
         pmt.BART("mu", X, Y, m=4)
-    assert float(forest_of(model)[0].owner.inputs[-1].data) == 19 / 8
+    assert float(forest_inputs(forest_of(model)[0]).leaf[1].data) == 19 / 8
 
 
 def test_f_covers_the_range_of_y():

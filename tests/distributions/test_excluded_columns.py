@@ -7,7 +7,7 @@ import pytest
 from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(30, 3)
@@ -122,7 +122,7 @@ def test_weights_at_the_edge_of_floating_point(weights, shares, as_data):
     """Their sum overflows; and a weight that is not 0 excludes nothing."""
     model = model_of(lambda: pm.Data("weights", weights) if as_data else weights)
     rv, _, _ = forest_of(model)
-    found = rv.owner.inputs[2 + N_DESIGN + 2].eval()
+    found = forest_inputs(rv).weights.eval()
     np.testing.assert_allclose(found / found.sum(), shares, rtol=1e-12)
 
 

@@ -7,15 +7,15 @@ from support import twin
 from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
-from pymc_trees.distributions.declaration import make_grid
+from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.grid import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 def grid_of(model):
     """Grid cuts of each column."""
-    grid, offsets = (model["mu_forest"].owner.inputs[k].data for k in (3, 4))
-    return np.split(grid, offsets[1:-1])
+    return declared(model["mu_forest"]).cuts
 
 
 def cuts_in(value, layout):
@@ -24,6 +24,7 @@ def cuts_in(value, layout):
     return [(int(j), cut) for j, cut in nodes[nodes[:, 0] >= 0][:, :2]]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_cuts", [1, 4, 100])
 def test_cuts_lie_on_the_grid_in_prior_and_posterior(n_cuts):
     model = bart_model(alpha=0.9, beta=0.5, n_cuts=n_cuts)
@@ -39,13 +40,14 @@ def test_cuts_lie_on_the_grid_in_prior_and_posterior(n_cuts):
     assert all(cut in grid[j] for j, cut in used)
 
 
+@pytest.mark.full
 def test_log_probability_of_sampled_forests():
     model = bart_model(alpha=0.9, beta=0.5, n_cuts=4)
     _, layout, X = forest_of(model)
     with model:
         idata = sample(6, 20)
     logp = model.compile_logp(vars=[model["mu_forest"]])
-    mean, sd = (float(v.data) for v in model["mu_forest"].owner.inputs[-2:])
+    mean, sd = (float(v.data) for v in forest_inputs(model["mu_forest"]).leaf)
     for value in idata.posterior["mu_forest"].values[:, -3:].reshape(-1, *layout.shape):
         trees = twin.read_trees(value, layout)
         expected = twin.log_tree_prior(trees, X, 0.9, 0.5, [0.5, 0.5], grid_of(model))
@@ -61,6 +63,7 @@ def test_quantiles(rng):
     np.testing.assert_allclose(shares, np.arange(1, 10) / 10, atol=0.01)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("column", [np.zeros(6), np.array([0.0, 0, 0, 0, 0, 1])])
 def test_degenerate_columns(column):
     X = np.column_stack([column, np.arange(6.0)])

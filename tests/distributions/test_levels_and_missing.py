@@ -9,11 +9,13 @@ import xarray as xr
 from support import twin
 from support.check import check_value
 from support.small_models import FAST, forest_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import EVERY, MISSING
 from pymc_trees.core.value.text import tree_text
 from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 24
@@ -73,8 +75,8 @@ def sample(model, step=None, draws=12):
 
 def check_draws_of(model, idata, weights=None):
     forest, layout, X = forest_of(model)
-    _, grid, offsets, stamp, kinds = (v.data for v in forest.owner.inputs[2:7])
-    cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
+    known = declared(forest)
+    stamp, kinds, cuts = known.fingerprint, known.kinds, known.cuts
     for value in idata.posterior["mu_forest"].values[0, ::4]:
         value = np.ascontiguousarray(value)
         assert check_value(value, X, layout, float(stamp), cuts, weights, kinds) == []
@@ -87,7 +89,7 @@ KINDS = ["string", "category", "object", "polars", "polars category", "polars en
 def by_codes():
     """Draws of a table whose levels are given as codes."""
     model = model_of(np.column_stack([CODES, WIND]), split_rules=["subset", "continuous"])
-    idata = sample(model)
+    idata = sample(model, pmt.CGM)
     check_draws_of(model, idata)
     return model, idata
 
@@ -98,13 +100,16 @@ def test_every_form_of_levels_gives_the_same_draws(kind, by_codes):
     assert schema_of(model["mu_X"]).levels == (tuple(SORTED), None)
     np.testing.assert_array_equal(forest_of(model)[2], forest_of(by_codes[0])[2])
     if kind in ("category", "polars"):
-        idata = sample(model)
+        idata = sample(model, pmt.CGM)
         for name in ("mu_forest", "mu"):
             assert (idata.posterior[name] == by_codes[1].posterior[name]).all()
 
 
-@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs, pmt.Hybrid])
-@pytest.mark.parametrize("n_cuts", [None, 5])
+STEPS = [pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs, pmt.Hybrid]
+
+
+@pytest.mark.parametrize("step", tiers(STEPS, quick=[pmt.CGM]))
+@pytest.mark.parametrize("n_cuts", tiers([None, 5], quick=[None]))
 def test_draws_are_valid_forests(step, n_cuts):
     """Every invariant of the data model, of the grid prior too, and the log-probability."""
     model = model_of(frame(), n_cuts, split_rules={"city": "onehot"} if n_cuts else None)
@@ -206,15 +211,15 @@ def test_ordered_categories_and_bools_are_numbers():
     model = model_of(table)
     X = forest_of(model)[2]
     assert X[:3].tolist() == [[0, 1], [2, MISSING], [1, 0]]
-    assert (forest_of(model)[0].owner.inputs[6].data == 0).all()
+    assert (declared(forest_of(model)[0]).kinds == 0).all()
     other = model_of(table, split_rules={"size": "subset"})
-    assert forest_of(other)[0].owner.inputs[6].data.tolist() == [3, 0]
+    assert declared(forest_of(other)[0]).kinds.tolist() == [3, 0]
 
 
 def test_names_reach_coordinates_and_weights():
     model = model_of(frame(), split_prior={"wind": 0.0})
     assert model.coords["mu_X_column"] == ("city", "wind")
-    idata = sample(model)
+    idata = sample(model, pmt.CGM)
     check_draws_of(model, idata, np.array([1.0, 0.0]))
     assert idata.constant_data["mu_X"].coords["mu_X_column"].values.tolist() == ["city", "wind"]
     splits = idata.sample_stats["variable_inclusion"]
@@ -226,6 +231,7 @@ def test_names_reach_coordinates_and_weights():
     assert "city in {" in text or text.startswith("leaf")
 
 
+@pytest.mark.full
 def test_unknown_split_weights_of_columns_of_levels():
     """Their step and the log-probability read the columns off the rules."""
     with pm.Model() as model:

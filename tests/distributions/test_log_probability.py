@@ -8,6 +8,7 @@ from support import twin
 from support.small_models import forest_of, step_data
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -57,8 +58,7 @@ def test_constant_settings(kind, n_cuts, rng):
     layout = forest.owner.op.layout
     cuts = None
     if n_cuts is not None:
-        grid, offsets = forest.owner.inputs[3].data, forest.owner.inputs[4].data
-        cuts = np.split(grid, offsets[1:-1])
+        cuts = declared(forest).cuts
     logp = model.compile_logp()
     seen = set()
     for value in pm.draw(forest, 25, random_seed=3):

@@ -10,8 +10,10 @@ import xarray as xr
 from scipy import stats
 from support.check import check_value
 from support.small_models import FAST, forest_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -76,7 +78,7 @@ def test_log_probability_of_draws(m, K, rng):
         lifetime = pm.Gamma("lifetime", 4, 10)
         pmt.Forest("forest", X, m=m, leaf=leaf, tree_prior=pmt.MondrianPrior(lifetime))
     rv, layout, _ = forest_of(model, "forest")
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     assert layout.fields == 1 + max(K, 2)
     logp = model.compile_logp(vars=[rv])
     transform = model.rvs_to_values[lifetime].name
@@ -117,7 +119,7 @@ def test_the_check_sees_wrong_times(rng):
     with pm.Model() as model:
         pmt.Forest("forest", X, m=1, leaf=pmt.NormalLeaf(0, 1), tree_prior=pmt.MondrianPrior(0.6))
     rv, layout, _ = forest_of(model, "forest")
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     for value in pm.draw(rv, 10, random_seed=2):
         if value[0, 0] < 0 or value[1, 0] < 0:
             continue
@@ -138,7 +140,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", tiers(STEPS, quick=["cgm"]))
 def test_samplers_prediction_and_files(step, rng, tmp_path):
     X = design(rng, 24)
     y = np.sign(X[:, 0]) + rng.normal(0, 0.3, 24)
@@ -158,7 +160,7 @@ def test_samplers_prediction_and_files(step, rng, tmp_path):
                 saved, var_names=["mu"], predictions=True, progressbar=False, random_seed=1
             )
     rv, layout, _ = forest_of(model)
-    stamp = float(rv.owner.inputs[5].data)
+    stamp = declared(rv).fingerprint
     found = pred.predictions["mu"].values[0]
     shapes = set()
     for value, at_new, at_X in zip(
@@ -173,6 +175,7 @@ def test_samplers_prediction_and_files(step, rng, tmp_path):
     assert len(shapes) > 3
 
 
+@pytest.mark.full
 def test_a_random_lifetime_keeps_its_prior(rng):
     """Without data, trees and lifetime are drawn in turn; errors of means in their ESS, below 5."""
     import arviz_stats as azs

@@ -13,9 +13,10 @@ import pytest
 from scipy import stats
 from support import oracle as o
 from support import twin
+from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.distributions.declaration import make_grid
+from pymc_trees.distributions.grid import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 DRAWS = 4000
@@ -44,7 +45,10 @@ def chi_square(seen, expected):
     return stats.chisquare(observed, wanted).pvalue
 
 
-@pytest.mark.parametrize("name", ["binary_constant", "three_columns", "repeats", "grid"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(["binary_constant", "three_columns", "repeats", "grid"], quick=["binary_constant"]),
+)
 def test_one_tree(name):
     problem = o.datasets()[name]
     prior = dict(problem.prior)

@@ -9,6 +9,7 @@ from support import twin
 from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -34,7 +35,7 @@ def test_compute_log_prior(fitted):
     with model:
         found = compute_log_prior(idata, extend_inferencedata=False, progressbar=False)
     forest, layout, X = forest_of(model)
-    mean, sd = (float(v.data) for v in forest.owner.inputs[-2:])
+    mean, sd = (float(v.data) for v in forest_inputs(forest).leaf)
     for at in np.ndindex(2, 6):
         trees = twin.read_trees(idata.posterior["mu_forest"].values[at], layout)
         expected = twin.log_tree_prior(trees, X, 0.95, 2.0, [0.5, 0.5])

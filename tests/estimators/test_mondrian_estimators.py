@@ -17,18 +17,24 @@ from pymc_trees.estimators.hyperparameters import score
 FORESTS = [pmt.MondrianForestClassifier, pmt.MondrianForestRegressor]
 
 
+# scikit-learn warns of checks that are skipped, and the checks of what they try.
+@parametrize_with_checks([pmt.MondrianForestClassifier(), pmt.MondrianForestRegressor()])
+@pytest.mark.filterwarnings("default")
+@pytest.mark.versions
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks(
     [
-        pmt.MondrianForestClassifier(),
-        pmt.MondrianForestRegressor(),
         pmt.MondrianForestClassifier(5, max_leaf_nodes=7, scaling="first", n_jobs=2),
         pmt.MondrianForestRegressor(5, posterior="fast", lifetime=3.0, scaling="first"),
     ]
 )
-# scikit-learn warns of checks that are skipped, and the checks of what they try.
 @pytest.mark.filterwarnings("default")
 @pytest.mark.versions
-def test_scikit_learn_checks(estimator, check):
+@pytest.mark.full
+def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)
 
 
@@ -174,8 +180,8 @@ def test_units_of_the_features_do_not_matter(rng, forest):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_estimators": 0}, "n_estimators must be an integer of at least 1"),
-        ({"min_samples_split": 1}, "min_samples_split must be an integer of at least 2"),
+        ({"n_estimators": 0}, "n_estimators=0: must be a whole number of at least 1"),
+        ({"min_samples_split": 1}, "min_samples_split=1: must be a whole number of at least 2"),
         ({"min_samples_split": 2.5}, "min_samples_split"),
         ({"lifetime": -1.0}, "lifetime must be a number above 0"),
         ({"lifetime": np.nan}, "lifetime"),

@@ -12,6 +12,7 @@ README = (ROOT / "README.md").read_text()
 
 
 # PyTensor divides 0 by 0 where new inputs have as many rows as the old, and some cell is 0 in both.
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide:RuntimeWarning")
 @pytest.mark.versions
 def test_blocks_run_from_top_to_bottom(monkeypatch):

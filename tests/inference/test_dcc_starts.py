@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
+from support.tiers import tiers
 
 from pymc_trees.core.soft.evidence import estimate_evidence
 from pymc_trees.core.soft.neighbours import nogs
 from pymc_trees.inference.dcc import starts
-from pymc_trees.inference.dcc.dcc import DCC, Settings
+from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.settings import Settings
 from pymc_trees.inference.dcc.starts import neighbour_start, plan_starts
 
 
@@ -40,7 +42,7 @@ def test_every_other_chain_starts_from_neighbours_that_are_there():
     assert all(not start.donors for start in plan_starts("SSLLSLL", [[0], [1]], {"L": states["L"]}))
 
 
-@pytest.mark.parametrize("make", [regression, classification])
+@pytest.mark.parametrize("make", tiers([regression, classification], quick=[regression]))
 def test_starts_have_a_finite_density_and_grown_ones_a_good_one(make, rng):
     """Also from a larger topology, and from a stump without parameters."""
     posterior = posterior_of(make(p=2)[0])
@@ -108,6 +110,7 @@ def test_no_finite_start_leaves_the_chain_to_the_prior(posterior):
     assert np.isfinite(chain.nuts.position).all()
 
 
+@pytest.mark.full
 def test_chains_from_a_neighbour_sample_the_same_posterior(data, posterior):
     """Evidence against quadrature, and means against chains from the prior, long warmed up."""
     _, X, y = data

@@ -6,6 +6,7 @@ import pymc as pm
 import pytest
 from pymc.step_methods.state import equal_dataclass_values
 from support.soft_models import regression
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of
@@ -133,7 +134,7 @@ def go(step, point, times):
     return points
 
 
-@pytest.mark.parametrize("at", [2, 4])
+@pytest.mark.parametrize("at", tiers([2, 4], quick=[4]))
 def test_a_saved_state_goes_on_where_it_was(model, step, at):
     """While tuning, and among the draws."""
     begin(step)

@@ -6,9 +6,11 @@ import pytest
 from scipy import special, stats
 from support.soft_models import leaf_shares, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
+from support.tiers import tiers
 
-from pymc_trees.inference.dcc.dcc import DCC, Settings, Topology
+from pymc_trees.inference.dcc.dcc import DCC, Topology
 from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.settings import Settings
 
 H = 0.05
 DRAWS = 150
@@ -36,7 +38,7 @@ def infer(posterior, label, chains, tune=300, draws=DRAWS, seed=1):
     return dcc
 
 
-@pytest.mark.parametrize("label", ["L", "SLL", "SSLLL", "SLSLL"])
+@pytest.mark.parametrize("label", tiers(["L", "SLL", "SSLLL", "SLSLL"], quick=["SLSLL"]))
 def test_evidence_equals_quadrature(label, one_input):
     posterior, x, y = one_input
     evidence = infer(posterior, label, chains=16).evidence(label)
@@ -46,6 +48,7 @@ def test_evidence_equals_quadrature(label, one_input):
     assert evidence.log_evidence == pytest.approx(log_evidence(label, x, y, H), abs=0.06)
 
 
+@pytest.mark.full
 def test_posterior_of_the_function_is_that_of_plain_pymc(one_input):
     posterior, x, y = one_input
     dcc = infer(posterior, "SLL", chains=4)
@@ -78,6 +81,7 @@ def test_posterior_of_the_function_is_that_of_plain_pymc(one_input):
     assert (np.abs(nuts.mean(axis=0) - plain.mean(axis=0)) < 0.25 * sd).all()
 
 
+@pytest.mark.full
 def test_evidence_on_two_inputs_equals_nested_sampling(one_input):
     import dynesty
 

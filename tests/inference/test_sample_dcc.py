@@ -4,19 +4,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 import xarray as xr
 from scipy import special
 from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.inference.dcc.dcc import DCC, Settings
+from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.local import LocalChain, sharpness, warm_up
 from pymc_trees.inference.dcc.runner import Runner
-from pymc_trees.inference.dcc.settings import check_settings
+from pymc_trees.inference.dcc.settings import Settings, check_settings
 
 SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}
 
@@ -27,6 +29,11 @@ def run():
     with model:
         idata = pmt.sample_dcc(14, 250, 8, random_seed=1, **SMALL)
     return model, X, y, idata
+
+
+@pytest.fixture(scope="module")
+def posterior(run):
+    return posterior_of(run[0])
 
 
 def test_weights_are_evidence_times_prior_and_the_evidence_is_right(run):
@@ -44,9 +51,8 @@ def test_weights_are_evidence_times_prior_and_the_evidence_is_right(run):
         assert one["log_evidence"].item() == pytest.approx(truth, abs=0.3)
 
 
-def test_topologies_whose_weights_underflow_are_in_order_too():
-    model, *_ = regression()
-    dcc = DCC(posterior_of(model), Settings(), 0)
+def test_topologies_whose_weights_underflow_are_in_order_too(posterior):
+    dcc = DCC(posterior, Settings(), 0)
     log_evidence = {"L": -5000.0, "SLL": -3000.0, "SSLLL": -10.0, "SLSLL": -4000.0}
     dcc.topologies = {label: SimpleNamespace(draws=[None]) for label in log_evidence}
     dcc.evidence = lambda label: SimpleNamespace(log_evidence=log_evidence[label], error=0.0)
@@ -105,6 +111,7 @@ def test_visits_and_chains_are_accounted_for(run):
     assert t["proposals"].sum() <= 100 + 14
 
 
+@pytest.mark.full
 def test_classes_are_learnt():
     model, X, y = classification(n=60, classes=2)
     with model:
@@ -117,7 +124,9 @@ def test_classes_are_learnt():
 def test_a_stump_without_parameters_has_its_exact_evidence():
     """Dirichlet leaf, no other variables: eq. 8 with one leaf, and nothing to sample."""
     model, _, y = classification(n=60, classes=2)
-    dcc = DCC(posterior_of(model), Settings(chains=2, tune=20, local_draws=5, threshold=0), 1)
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        posterior = posterior_of(model)
+    dcc = DCC(posterior, Settings(chains=2, tune=20, local_draws=5, threshold=0), 1)
     while "L" not in dcc.topologies or not dcc.topologies["L"].draws:
         dcc.iterate()
     counts = np.bincount(y, minlength=2)
@@ -131,8 +140,7 @@ def small_dcc(seed, posterior, **settings):
     return dcc, labels
 
 
-def test_same_seed_same_run_other_seed_another(run):
-    posterior = posterior_of(run[0])
+def test_same_seed_same_run_other_seed_another(posterior):
     a, labels = small_dcc(1, posterior)
     b, again = small_dcc(1, posterior)
     c, _ = small_dcc(2, posterior)
@@ -143,8 +151,7 @@ def test_same_seed_same_run_other_seed_another(run):
     assert not np.array_equal(a.topologies["SLL"].draws[0], c.topologies["SLL"].draws[0])
 
 
-def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(run):
-    posterior = posterior_of(run[0])
+def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(posterior):
     whole, labels = small_dcc(3, posterior)
     half = DCC(posterior, whole.settings, 3)
     first = [half.iterate() for _ in range(2)]
@@ -158,7 +165,7 @@ def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(run):
             assert [c.warm_ups for c in topology.chains] == warm[label]
 
 
-@pytest.mark.parametrize("at", [2, 5])
+@pytest.mark.parametrize("at", tiers([2, 5], quick=[2]))
 def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch, at):
     """At a visit: the topologies known till then are the result."""
     visits, original = [], Runner.__call__
@@ -186,11 +193,13 @@ def test_a_run_interrupted_before_anything_was_found_has_no_result(run, monkeypa
         pmt.sample_dcc(9, 20, 2, **SMALL)
 
 
-def test_an_iteration_interrupted_while_topologies_warm_up_can_be_made_again(run, monkeypatch):
+def test_an_iteration_interrupted_while_topologies_warm_up_can_be_made_again(
+    posterior, monkeypatch
+):
     def interrupted(tasks):
         raise KeyboardInterrupt
 
-    dcc, labels = small_dcc(1, posterior_of(run[0]))
+    dcc, labels = small_dcc(1, posterior)
     dcc.search.count("SLL")
     dcc.search.threshold = 0
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -200,15 +209,14 @@ def test_an_iteration_interrupted_while_topologies_warm_up_can_be_made_again(run
     assert set(dcc.search.active) == set(dcc.topologies)
 
 
-def test_a_full_active_set_does_not_end_a_run(run):
-    dcc, labels = small_dcc(1, posterior_of(run[0]), max_active=1)
+def test_a_full_active_set_does_not_end_a_run(posterior):
+    dcc, labels = small_dcc(1, posterior, max_active=1)
     assert len(set(labels)) == 1 and len(dcc.topologies) == 1
 
 
 @pytest.mark.full
-def test_chains_in_other_processes_are_the_same(run):
+def test_chains_in_other_processes_are_the_same(posterior):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
-    posterior = posterior_of(run[0])
     chain = warm_up(posterior, "SLL", np.random.default_rng(1), 40)
     assert isinstance(chain, LocalChain)
     tasks = [("SLL", chain, 2), ("SLL", chain, 2)]

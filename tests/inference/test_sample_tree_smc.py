@@ -15,6 +15,7 @@ import pymc_trees as pmt
 from pymc_trees.inference.tree_smc import sample_tree_smc as front
 from pymc_trees.inference.tree_smc.islands import choose_draws
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
 PROBLEM = PROBLEMS["three_columns"]
 TREE = {k: PROBLEM.prior[k] for k in ("alpha", "beta")}
 QUIET = {"progressbar": False, "cores": 1}
@@ -38,7 +39,7 @@ def exact_evidence(leaf):
 
 
 @pytest.fixture(scope="module")
-def fitted():
+def fitted(quick_compile):
     """One run of 4 islands of 2,000 particles."""
     model = classes_model()
     with model:
@@ -129,6 +130,7 @@ def test_evidence_of_a_whole_model():
     np.testing.assert_allclose(idata.sample_stats["log_marginal_likelihood"], exact, atol=0.03)
 
 
+@pytest.mark.full
 def test_every_backend_gives_the_same_draws():
     draws = []
     with classes_model():

@@ -13,6 +13,8 @@ from support.soft_models import classification, leaf_shares, regression, scaled
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
 from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.distributions.forest_inputs import soft_tree_inputs
+from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -101,6 +103,7 @@ print(repr(out.predictions["mu"].values.tolist()))
 """
 
 
+@pytest.mark.full
 def test_saved_draws_predict_in_a_new_process(model, tmp_path):
     idata = draws_of(model, trees(model, 3))
     _, X, _ = regression(p=2)
@@ -147,12 +150,13 @@ def test_an_input_that_does_not_vary_and_one_row_are_no_trouble():
 
 
 def test_kind_of_the_default_leaf_follows_y():
-    with pm.Model():
+    with pm.Model() as model:
         p = pmt.SoftDecisionTree("p", np.eye(3), np.array([0, 1, 2]))
         mu = pmt.SoftDecisionTree("mu", np.eye(3), np.array([0.0, 1.0, 2.0]))
     assert (p.ndim, mu.ndim) == (2, 1)
-    op, inputs = (getattr(p.owner.inputs[0].owner.inputs[0].owner, a) for a in ("op", "inputs"))
-    assert (op.leaf, float(inputs[3].data)) == ("dirichlet", 3.0)
+    tree = model["p_forest"]
+    alpha, _ = soft_tree_inputs(tree).leaf
+    assert (tree.owner.op.leaf_type, float(alpha.data)) == (DirichletLeaf, 3.0)
 
 
 WRONG = {

@@ -16,6 +16,7 @@ from support.naive.laws import PROBLEMS, partition_posterior
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 BATCHES = 60
 Z = 5.5
@@ -29,8 +30,7 @@ def grid_problem(name, n_cuts, **prior):
         leaf = pmt.NormalLeaf(problem.mean, problem.sd)
         mu = pmt.BART("mu", problem.X, m=1, leaf=leaf, n_cuts=n_cuts, **settings)
         pm.Normal("y", mu, problem.sigma, observed=problem.y, shape=mu.shape)
-    grid, offsets = (model["mu_forest"].owner.inputs[k].data for k in (3, 4))
-    return replace(problem, prior=settings | {"cuts": np.split(grid, offsets[1:-1])}), model
+    return replace(problem, prior=settings | {"cuts": declared(model["mu_forest"]).cuts}), model
 
 
 def draws_of(model, step, n_draws):

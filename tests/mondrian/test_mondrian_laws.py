@@ -23,6 +23,7 @@ from support.mondrian_twin import (
     rules,
     stream,
 )
+from support.tiers import tiers
 
 from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
@@ -36,6 +37,7 @@ Y = {
     "classes": np.array([0, 1, 0, 0, 1]),
 }
 ORDERS = [(0, 1, 2, 3, 4), (4, 2, 0, 3, 1), (3, 0, 2, 1, 4)]
+SUBSETS = [(0, 1, 2), (1, 3, 4), (0, 2, 3, 4)]
 
 
 def rule_of(kind, min_samples_split, **settings):
@@ -80,7 +82,7 @@ def simulate(rng, trees, kind, rule, order=None, lifetime=np.inf, start=0, subse
     return codes
 
 
-@pytest.mark.parametrize("min_samples_split", [2, 3, 4])
+@pytest.mark.parametrize("min_samples_split", tiers([2, 3, 4], quick=[3]))
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_batch_has_the_exact_law(rng, kind, min_samples_split):
     rule = rule_of(kind, min_samples_split)
@@ -89,8 +91,8 @@ def test_batch_has_the_exact_law(rng, kind, min_samples_split):
     assert agree(simulate(rng, TREES, kind, rule, start=5), law) > P
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("min_samples_split", [2, 3, 4])
+@pytest.mark.parametrize("order", tiers(ORDERS, quick=ORDERS[1:2], single=True))
+@pytest.mark.parametrize("min_samples_split", tiers([2, 3, 4], quick=[3]))
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_online_has_the_law_of_the_batch(rng, kind, min_samples_split, order):
     rule = rule_of(kind, min_samples_split)
@@ -105,9 +107,9 @@ def test_a_batch_extended_has_the_law_of_the_whole(rng, kind):
     assert agree(codes, hierarchy_law(X, Y[kind], rule)) > P
 
 
-@pytest.mark.parametrize("start", [0, 5])
-@pytest.mark.parametrize("lifetime", [0.3, 1.0])
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.parametrize("start", tiers([0, 5], quick=[0]))
+@pytest.mark.parametrize("lifetime", tiers([0.3, 1.0], quick=[1.0]))
+@pytest.mark.parametrize("kind", tiers(["numbers", "classes"], quick=["classes"]))
 def test_a_finite_lifetime(rng, kind, lifetime, start):
     rule = rule_of(kind, 3)
     law = lifetime_law(X, Y[kind], rule, lifetime)
@@ -116,9 +118,9 @@ def test_a_finite_lifetime(rng, kind, lifetime, start):
     assert agree(codes, law) > P
 
 
-@pytest.mark.parametrize("max_leaves", [1, 2, 3, 4])
-@pytest.mark.parametrize("start", [0, 5])
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.parametrize("max_leaves", tiers([1, 2, 3, 4], quick=[3]))
+@pytest.mark.parametrize("start", tiers([0, 5], quick=[0]))
+@pytest.mark.parametrize("kind", tiers(["numbers", "classes"], quick=["classes"]))
 def test_a_budget_keeps_the_first_splits_in_time(rng, kind, start, max_leaves):
     rule = rule_of(kind, 2, max_leaves=max_leaves)
     law = budget_law(X, Y[kind], rule)
@@ -126,6 +128,7 @@ def test_a_budget_keeps_the_first_splits_in_time(rng, kind, start, max_leaves):
     assert agree(codes, law) > P
 
 
+@pytest.mark.full
 def test_a_budget_ends_the_lifetime_at_the_first_split_too_many(rng):
     """From a batch exactly; from a stream in law, KS of 2,000 times each at p > 1e-5."""
     y, most = Y["numbers"], 3
@@ -143,7 +146,7 @@ def test_a_budget_ends_the_lifetime_at_the_first_split_too_many(rng):
     assert stats.ks_2samp(times, streamed).pvalue > P
 
 
-@pytest.mark.parametrize("subset", [(0, 1, 2), (1, 3, 4), (0, 2, 3, 4)])
+@pytest.mark.parametrize("subset", tiers(SUBSETS, quick=SUBSETS[2:], single=True))
 def test_a_tree_restricted_to_some_rows_has_their_law(rng, subset):
     rule = rules(2)
     codes = simulate(rng, TREES, "numbers", rule, start=5, subset=list(subset))
@@ -151,7 +154,7 @@ def test_a_tree_restricted_to_some_rows_has_their_law(rng, subset):
     assert agree(codes, hierarchy_law(X[rows], Y["numbers"][rows], rule)) > P
 
 
-@pytest.mark.parametrize("online", [False, True])
+@pytest.mark.parametrize("online", tiers([False, True], quick=[True]))
 def test_times_columns_and_cuts(rng, online):
     many = rng.normal(size=(40, 3)) * [1.0, 3.0, 0.2]
     y = rng.normal(size=40)

@@ -8,6 +8,7 @@ import xarray as xr
 from support.small_models import bart_model, sample, step_data
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -36,7 +37,7 @@ def test_good_draws_pass(fitted):
         try:
             pmt.check_draws(idata)
         finally:
-            pm.set_data({"X": model["mu_forest"].owner.inputs[2].data})
+            pm.set_data({"X": declared(model["mu_forest"]).X})
 
 
 def test_a_model_without_forests_passes():

@@ -11,6 +11,7 @@ import pytensor
 import pytest
 import xarray as xr
 from support.scale import scaled
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -124,7 +125,15 @@ def blank(value, donor, fields, rng):
 WAYS = [bits, whole_bytes, entry, exchange, graft, coarser, blank]
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(map(str, case)))
+QUICK = [("levels and missing cells", {"cache_fit": True}), ("normal", {"cache_fit": False})]
+QUICK += [("soft, normal", {})]
+
+
+@pytest.fixture(
+    scope="module",
+    params=tiers(CASES, QUICK, single=True),
+    ids=lambda case: "-".join(map(str, case)),
+)
 def case(request, quick_compile):
     """Model, draws of its tree variable, and its function at two sets of rows with its logp."""
     kind, settings = request.param

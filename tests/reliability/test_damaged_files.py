@@ -12,6 +12,7 @@ import xarray as xr
 from support.scale import scaled
 from support.small_models import bart_model
 from support.soft_models import regression
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -42,7 +43,7 @@ def draws_of(model, count=12):
     return xr.DataTree.from_dict({"posterior": prior.prior.to_dataset()})
 
 
-@pytest.fixture(scope="module", params=["forest", "soft tree"])
+@pytest.fixture(scope="module", params=tiers(["forest", "soft tree"], quick=["forest"]))
 def written(request, quick_compile, tmp_path_factory):
     """Model, its draws, the bytes of their file, and a folder."""
     model = bart_model(n=20, m=2, max_nodes=30) if request.param == "forest" else regression(20)[0]
@@ -103,6 +104,7 @@ def test_files_cut_short(written, rng):
     assert counts["not read"] + counts["found"] >= 0.9 * len(paths)
 
 
+@pytest.mark.full
 def test_files_with_bytes_changed(written, rng):
     model, idata, raw, folder = written
     start = raw.index(idata["posterior"]["mu_forest"].values[0, 0].tobytes())

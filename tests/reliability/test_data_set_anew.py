@@ -26,6 +26,7 @@ def test_other_inputs_are_refused_at_the_start_of_a_chain(kind):
         sample(3, 3, step=step)
 
 
+@pytest.mark.full
 def test_the_reason_arrives_from_other_processes():
     with bart_model(n=24, m=2, max_nodes=94):
         step = pmt.CGM()

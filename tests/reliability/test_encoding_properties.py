@@ -11,6 +11,7 @@ import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.data.encoding import encode_new, encode_training
 from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 WORDS = st.text("ab 01", max_size=3)
 NUMBERS = st.floats(-1e6, 1e6)
@@ -101,7 +102,7 @@ def test_set_data_leaves_the_training_rows_alone(table, other):
         mu = pmt.BART("mu", frame, leaf=pmt.NormalLeaf(0, 1), m=1, split_rules=RULES, max_nodes=15)
         data, forest = model["mu_X"], model["mu_forest"]
         training, schema = data.get_value(), schema_of(data)
-        design = [v.data.copy() for v in forest.owner.inputs[2:7]]
+        design = [v.data.copy() for v in forest_inputs(forest).design]
         new = pandas_of(other)
         for name in ("word", "id"):  # one level that training had: no warning
             new[name] = [table[name][0], *new[name].tolist()[1:]]
@@ -115,5 +116,5 @@ def test_set_data_leaves_the_training_rows_alone(table, other):
         for _ in range(2):
             pmt.set_data({"mu_X": pandas_of(table)})
             assert_same_bits(data.get_value(), training)
-        assert all((v.data == kept).all() for v, kept in zip(forest.owner.inputs[2:7], design))
+        assert all((v.data == kept).all() for v, kept in zip(forest_inputs(forest).design, design))
         assert schema_of(data) is schema and mu.owner is not None

@@ -17,7 +17,7 @@ from support.oracle import Problem
 import pymc_trees as pmt
 from pymc_trees.core.columns.design import cut_code, cut_value, make_design
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.declaration import MOST_CUTS, make_grid
+from pymc_trees.distributions.grid import MOST_CUTS, make_grid
 
 EPS = np.spacing(1.0)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -30,6 +30,7 @@ def tiny_problem(x, cuts):
     return Problem(np.reshape(x, (-1, 1)), y, labels, {"alpha": 0.8, "beta": 0.7, "cuts": cuts})
 
 
+@pytest.mark.full
 def test_exact_posterior_of_adjacent_floats():
     """That of the ranks 0 .. 4, whose cuts are all alike too, listed by the oracle."""
     x = 1.0 + EPS * np.arange(5.0)

@@ -25,6 +25,7 @@ if scaled(1) > 1:  # every interrupt ends processes that take seconds to begin
     KINDS += [(["tree_smc, 2 cores"], 10), (["dcc, 2 cores"], 10)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kinds, count", KINDS, ids=[kinds[0] for kinds, _ in KINDS])
 def test_interrupts_at_any_time(kinds, count):
     run = subprocess.run(

@@ -73,6 +73,7 @@ def kept(tmp_path_factory):
     return folder, first["checksums"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", [0, 1500], ids=["nothing fits", "an index fits"])
 def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
     pytest.importorskip("resource")
@@ -84,17 +85,20 @@ def test_a_full_disk_costs_one_warning(tmp_path, kept, limit):
     assert after["checksums"] == kept[1] and after["warnings"] == []
 
 
+@pytest.mark.full
 def test_no_folder_can_be_written(tmp_path, kept):
     (tmp_path / "file").touch()
     found = outcome(start(tmp_path / "file" / "numba"))
     assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
+@pytest.mark.full
 def test_the_folder_vanishes_after_the_import(tmp_path, kept):
     found = outcome(start(tmp_path / "numba", vanish=True))
     assert found["checksums"] == kept[1] and len(found["warnings"]) == 1
 
 
+@pytest.mark.full
 def test_truncated_files_are_made_again(tmp_path, kept):
     folder = tmp_path / "numba"
     shutil.copytree(kept[0], folder)
@@ -105,6 +109,7 @@ def test_truncated_files_are_made_again(tmp_path, kept):
     assert outcome(start(folder))["hits"] == 2
 
 
+@pytest.mark.full
 def test_two_processes_on_an_empty_folder(tmp_path, kept):
     both = [start(tmp_path) for _ in range(2)]
     for process in both:

@@ -6,6 +6,8 @@ import pytest
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import declared
 
 X = np.arange(12.0).reshape(6, 2)
 MASK = X == 3.0
@@ -18,7 +20,7 @@ def test_masked_cells_are_missing_in_training_and_in_new_rows(dtype):
     expected = np.where(MASK, MISSING, X)
     with pm.Model() as model:
         pmt.BART("mu", masked, leaf=LEAF, m=2)
-        data, trained = model["mu_X"], model["mu_forest"].owner.inputs[2].data
+        data, trained = model["mu_X"], declared(model["mu_forest"]).X
         assert (trained == expected).all() and (data.get_value() == expected).all()
         for how in (pm.set_data, pmt.set_data):
             how({"mu_X": X})
@@ -26,7 +28,8 @@ def test_masked_cells_are_missing_in_training_and_in_new_rows(dtype):
             how({"mu_X": masked})
             assert (data.get_value() == expected).all()
         new = pmt.evaluate(model["mu_forest"], masked)
-    assert (new.owner.inputs[0].owner.inputs[1].data == expected).all()
+    [found] = evaluations([new])
+    assert (found.X.data == expected).all()
 
 
 def test_masked_levels_and_plain_model_data():

@@ -10,6 +10,7 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes
+from pymc_trees.distributions.forest_inputs import forest_inputs
 
 
 @st.composite
@@ -39,9 +40,9 @@ def test_every_row_goes_one_way(X, n_cuts, seed):
         n_cuts=n_cuts,
         max_nodes=46,
     )
-    op, given_inputs = forest.owner.op, forest.owner.inputs[2:]
-    arrays = [v.eval() if v.owner else v.data for v in given_inputs]
-    X_train, stamp = arrays[0], float(arrays[3])
+    op, known = forest.owner.op, forest_inputs(forest)
+    arrays = [v.eval() if v.owner else v.data for v in (*known.design, *known.settings)]
+    X_train, stamp = known.X.data, float(known.fingerprint.data)
     value = op.rng_fn(np.random.default_rng(seed), *arrays, None)
     fitted = value[op.layout.max_nodes :].reshape(-1)
     fitted = fitted[sizes(op.layout).fit_start :][: len(X)]

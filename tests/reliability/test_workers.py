@@ -14,6 +14,7 @@ import pymc_trees as pmt
 from pymc_trees.hooks.keep_draws import ChainLostError
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_a_killed_process_ends_the_run_and_the_draws_made_before_are_kept(quick_compile):
     def kill(trace, draw):

@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytest
-import support.recut_move  # noqa: F401
 from pymc.step_methods.compound import Competence
 from support.small_models import bart_model, sample, step_data
 
@@ -135,16 +134,6 @@ def test_moves(two):
         )
         np.testing.assert_allclose(huge, np.array([1, 1, 1.7, 0]) / 3.7)
         np.testing.assert_allclose(pmt.GrowPrune().parts[0].moves.weights, [0.5, 0.5, 0, 0])
-
-
-def test_a_move_from_outside_the_package():
-    """`support.recut_move`, which is registered when it is imported."""
-    with bart_model(n=20, m=2):
-        step = pmt.CGM(moves={"grow": 1, "prune": 1, "recut": 2}, rng=1)
-        np.testing.assert_allclose(step.parts[0].moves.weights, [0.25, 0.25, 0, 0, 0.5])
-        idata = sample(30, 10, step=step)
-    assert idata.sample_stats["accept_recut"].mean(skipna=True) > 0
-    assert np.isnan(idata.sample_stats["accept_change"]).all()
 
 
 @pytest.mark.parametrize(

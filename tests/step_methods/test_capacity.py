@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 from support import small_models
 from support.small_models import bart_model, forest_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.value.fields import Layout
@@ -43,7 +44,7 @@ def free(quick_compile):
     return idata, nodes
 
 
-@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("cores", tiers([1, 2], quick=[1]))
 def test_error_names_max_nodes_and_holds_the_draws(free, cores):
     idata, nodes = free
     room = int(nodes[:, :30].max())  # overflows, but not before a chain has some draws
@@ -92,7 +93,7 @@ def test_the_error_travels_between_processes():
     assert isinstance(error, ForestTooLargeError) and str(error) == "mu_forest outgrew"
 
 
-@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("cores", tiers([1, 2], quick=[1]))
 def test_interruption_keeps_draws(cores):
     def stop(trace, draw):
         if draw.chain == 0 and draw.draw_idx == 24:
@@ -109,6 +110,7 @@ def test_a_prior_draw_that_does_not_fit():
         pm.draw(model["mu_forest"], 50, random_seed=1)
 
 
+@pytest.mark.full
 def test_default_room_holds_prior_and_posterior():
     with bart_model(n=100, m=20, max_nodes=None, alpha=0.99, beta=0.5) as model:
         pm.draw(model["mu_forest"], 200, random_seed=1)

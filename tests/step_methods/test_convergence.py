@@ -11,7 +11,8 @@ from pymc.stats.convergence import WarningType
 from support.small_models import bart_model, forest_of, sample
 
 import pymc_trees as pmt
-from pymc_trees.hooks.convergence import function_values, judge_function_values
+from pymc_trees.distributions.tree_variable import tree_variable
+from pymc_trees.hooks.convergence import ROWS, judge_function_values
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -59,7 +60,9 @@ def test_well_mixed_forests_do_not_alarm(mixed):
 
 def test_function_values_are_the_function(mixed):
     model, idata = mixed
-    values = function_values(model["mu_forest"], idata.posterior["mu_forest"].values[:, :5])
+    values = tree_variable(model["mu_forest"]).function_values(
+        model, idata.posterior["mu_forest"].values[:, :5], ROWS
+    )
     np.testing.assert_allclose(values, idata.posterior["mu"].values[:, :5], atol=1e-10)
 
 
@@ -67,7 +70,7 @@ def test_function_values_of_many_rows():
     model = bart_model(n=333, m=2, data=False, max_nodes=100)
     forest, layout, X = forest_of(model)
     draws = pm.draw(forest, 3, random_seed=1)[None]
-    assert function_values(forest, draws).shape == (1, 3, 50)
+    assert tree_variable(forest).function_values(model, draws, ROWS).shape == (1, 3, 50)
 
 
 def test_chains_at_different_forests_alarm(mixed):

@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 import pytest
 from support.small_models import bart_model, step_data
 from support.stepping import assert_same, go
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
@@ -71,7 +72,7 @@ LIKELIHOODS = {
 }
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("name", tiers(LIKELIHOODS, quick=[]))
 def test_where_leaf_values_do_not_integrate_out(name):
     """Both kinds of updates, and a fit that is the sum of the trees."""
     X, y = step_data()

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from support.small_models import sample
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -22,7 +23,7 @@ def predict(idata, names):
     ).predictions
 
 
-@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune])
+@pytest.mark.parametrize("step", tiers([pmt.CGM, pmt.GrowPrune], quick=[pmt.CGM]))
 def test_mean_and_precision(X, step):
     right = X[:, 0] > 0.5
     y = np.random.default_rng(3).normal(3.0 * right, np.where(right, 0.2, 1.0))
@@ -42,6 +43,7 @@ def test_mean_and_precision(X, step):
     assert (idata.posterior["mu_tau"] > 0).all()
 
 
+@pytest.mark.full
 def test_three_classes(X):
     truth = np.array([[0.9, 0.05, 0.05], [0.1, 0.1, 0.8]])[(X[:, 0] > 0.5).astype(int)]
     y = (np.random.default_rng(4).random((N, 1)) > truth.cumsum(1)).sum(1)
@@ -59,6 +61,7 @@ def test_three_classes(X):
     assert pred["y"].shape == (2, 60, 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("likelihood", ["Categorical", "Bernoulli"])
 def test_two_classes_however_they_are_written(X, likelihood):
     y = (np.random.default_rng(5).random(N) < np.where(X[:, 1] > 0.6, 0.95, 0.1)).astype(int)

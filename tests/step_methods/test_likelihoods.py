@@ -10,6 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from scipy import special, stats
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -123,7 +124,9 @@ def posterior_mean(model, draws=120, tune=100):
     return total / draws
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize(
+    "name", tiers(LIKELIHOODS, quick=["censored Weibull", "offset and varying coefficient"])
+)
 def test_the_step_is_found(name):
     with pm.Model() as model:
         f = pmt.BART("f", X, m=10, leaf=pmt.NormalLeaf(0.0, 0.35), max_nodes=2000)
@@ -135,7 +138,7 @@ def test_the_step_is_found(name):
     assert abs(height - 2.0) < 0.7, height
 
 
-@pytest.mark.parametrize("separate", [True, False])
+@pytest.mark.parametrize("separate", tiers([True, False], quick=[]))
 def test_classes(separate):
     """Three logits, by trees of their own under a Multinomial or shared under a Categorical."""
     logits = np.stack([2 * F, -F, np.zeros(N)], axis=1)
@@ -164,6 +167,7 @@ def test_classes(separate):
     assert np.sqrt(np.mean((total - p) ** 2)) < 0.15 < np.sqrt(np.mean((p - p.mean(axis=0)) ** 2))
 
 
+@pytest.mark.full
 def test_mean_and_scale_by_two_forests_and_by_shared_trees():
     y = F + np.exp(0.7 * F) * NOISE
     for shared in (False, True):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.small_models import bart_model, sample, step_data
 from support.stepping import assert_same, go
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -45,7 +46,7 @@ def test_wrong_arguments_are_named(model, wrong):
         pmt.ParticleGibbs(model=model, **wrong)
 
 
-@pytest.mark.parametrize("proposal", ["prior", "empirical", "optimal"])
+@pytest.mark.parametrize("proposal", tiers(["prior", "empirical", "optimal"], quick=["optimal"]))
 def test_the_signal_is_recovered_and_statistics_describe_it(model, proposal):
     """Noise sd 0.5 and 30 rows: the posterior mean misses the step by less than 0.5 on average."""
     X, y = step_data()

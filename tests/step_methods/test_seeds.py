@@ -33,6 +33,7 @@ def test_same_seed(model, here):
         assert same(sample(8, 8), here)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mp_ctx", ["fork", "forkserver", "spawn"])
 def test_other_processes_draw_the_same(model, here, mp_ctx):
     with model:

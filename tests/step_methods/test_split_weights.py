@@ -12,6 +12,7 @@ from scipy import special
 from support import oracle as o
 from support.naive.laws import PROBLEMS
 from support.small_models import FAST, step_data
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -33,7 +34,7 @@ def run(model, steps, draws, record):
     return np.array(out)
 
 
-@pytest.mark.parametrize("name", ["repeats", "binary_constant"])
+@pytest.mark.parametrize("name", tiers(["repeats", "binary_constant"], quick=["binary_constant"]))
 def test_weights_and_trees_agree_with_the_enumeration(name):
     """Two weights: the evidence of the trees given them, integrated by Gauss-Jacobi quadrature."""
     problem = PROBLEMS[name]
@@ -79,7 +80,7 @@ def test_weights_and_trees_agree_with_the_enumeration(name):
     assert abs(mass @ shares - a[0] / a.sum()) > 0.01  # the data say something
 
 
-@pytest.mark.parametrize("concentration", [0.2, 0.01])
+@pytest.mark.parametrize("concentration", tiers([0.2, 0.01], quick=[]))
 def test_the_prior_is_recovered(concentration):
     """No data; columns with two values, which vary in few nodes. Weights below 1e-300 as well."""
     X = np.column_stack([np.arange(12) // k % 2 for k in (1, 2, 4, 6)] + [np.arange(12)])

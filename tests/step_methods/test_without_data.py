@@ -9,6 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from support.small_models import sample, step_data
+from support.tiers import tiers
 
 import pymc_trees as pmt
 
@@ -26,7 +27,7 @@ def leaves_of(values, layout):
     return (values[..., : layout.max_nodes, 0] == -1).sum(-1)
 
 
-@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune])
+@pytest.mark.parametrize("step", tiers([pmt.CGM, pmt.GrowPrune], quick=[pmt.CGM]))
 def test_the_prior_is_recovered(step):
     with pm.Model() as model:
         pmt.BART("mu", X, m=5, alpha=0.9, beta=1.0, leaf=LEAF, max_nodes=245)
@@ -44,6 +45,7 @@ def test_the_prior_is_recovered(step):
     assert abs(mu.std() / (np.sqrt(5) * 1.2) - 1) < 0.15
 
 
+@pytest.mark.full
 def test_settings_are_sampled_by_nuts_beside_the_trees(caplog):
     """Their marginal is their prior; they and the trees depend on one another all the while."""
     caplog.set_level("INFO")

@@ -209,7 +209,7 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
         bins,
         make_look_ahead(tabled, bins, particles, 2 * n - 1, share),
         PROPOSALS.index(proposal),
-        setup.work.spare,
+        setup.work.buffer,
     )
     return Tools(growth, SCHEMES.index(scheme), guide)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
+from pymc_trees.distributions.forest_inputs import declared
 
 FAST = {"progressbar": False, "compute_convergence_checks": False}
 
@@ -33,7 +34,7 @@ def bart_model(n=30, p=2, m=5, sigma=0.5, data=True, **settings):
 def forest_of(model, name="mu_forest"):
     """Forest, its layout and its training inputs."""
     rv = model[name]
-    return rv, rv.owner.op.layout, rv.owner.inputs[2].data
+    return rv, rv.owner.op.layout, declared(rv).X
 
 
 def sample(draws=20, tune=20, **arguments):

@@ -14,6 +14,7 @@ import pytest
 from pymc.distributions.dist_math import check_parameters
 from pytensor.raise_op import Assert
 from support import oracle as o
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.targets.choose import read_target
@@ -167,7 +168,9 @@ def test_a_check_below_a_minus_sign():
     assert ours(np.full((N, 1), 0.5)) == -1.0
 
 
-@pytest.mark.parametrize("case", ["Potential of logp", "Assert in a mean", "joint"])
+@pytest.mark.parametrize(
+    "case", tiers(["Potential of logp", "Assert in a mean", "joint"], quick=["Assert in a mean"])
+)
 def test_chain_agrees_with_quadrature(case):
     """f outside [0, 1] is impossible; there is much prior mass there."""
     likelihood = (ROWWISE | {"joint": lambda f: inside_of_a_whole(f)})[case]

@@ -1,13 +1,13 @@
 """The histogram of any leaf model: the number of rows, and the sums of its statistics.
 
-Statistics are sums over rows, so that those of the codes up to k are sums over codes, and the
-marginal likelihood of both sides of a cut follows from them.
+Statistics are sums over rows (`leaves.sums`), so that those of the codes up to k are sums over
+codes, and the marginal likelihood of both sides of a cut follows from them.
 """
 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import add_rows, log_marginal, n_stats
+from pymc_trees.core.leaves.contract import add_row, log_marginal, n_stats
 
 
 def histogram_layout(leaf):
@@ -18,11 +18,11 @@ def histogram_layout(leaf):
 @njit(cache=True)
 def pack_rows(leaf, packed, unit):
     """What each row adds to a histogram."""
-    rows = np.arange(packed.shape[1])
     one = np.empty(packed.shape[0] - 1)
-    for i in range(rows.size):
+    for i in range(packed.shape[1]):
+        one[:] = 0.0
+        add_row(leaf, i, one)
         packed[0, i] = 1.0
-        add_rows(leaf, rows, i, i + 1, one)
         for d in range(one.size):
             packed[1 + d, i] = one[d]
 

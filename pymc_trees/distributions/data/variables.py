@@ -1,8 +1,7 @@
 """Inputs of a forest as model data, with what is known of their columns."""
 
-import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -17,6 +16,8 @@ from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.undo import all_or_nothing
 
 _TAG = "pymc_trees_columns"
+_SET = pm.Model.set_data
+"""As PyMC has it: the one that models come to have encodes too (`hooks.set_data`)."""
 
 
 def Data(
@@ -131,7 +132,9 @@ def set_data(
     unknown = [name for name in new_data if name not in known]
     if unknown:
         raise ValueError(f"{unknown} are not data of the model, which has {known}.")
-    pm.set_data(dict(new_data), model=model, coords=coords)  # it encodes
+    encoded = {name: encode_for(model, name, values) for name, values in new_data.items()}
+    for name, values in encoded.items():
+        _SET(model, name, values, coords=coords)
 
 
 def schema_of(X: Any) -> Schema | None:
@@ -139,7 +142,7 @@ def schema_of(X: Any) -> Schema | None:
     return getattr(getattr(X, "tag", None), _TAG, None)
 
 
-def _encoded(model, name, value):
+def encode_for(model: pm.Model, name: str, value: Any) -> Any:
     """New value of a data variable: a checked matrix when it is the inputs of a forest."""
     variable = model.named_vars.get(name)
     if variable is None or not hasattr(variable.tag, _TAG):
@@ -158,27 +161,21 @@ def _encoded(model, name, value):
     return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
 
 
-def check_new_data() -> None:
-    """Make `pymc.set_data` encode the inputs of forests, once.
+class TrainingInputs(NamedTuple):
+    """Inputs as they were read when a forest was declared."""
 
-    PyMC masks NaN in data, and a compiled function then fails with an error about array types.
-    """
-    original = pm.Model.set_data
-    if getattr(original, "checks_forests", False):
-        return
-
-    @functools.wraps(original)
-    def set_data(self, name, values, coords=None):
-        return original(self, name, _encoded(self, name, values), coords=coords)
-
-    set_data.checks_forests = True  # type: ignore[attr-defined]
-    pm.Model.set_data = set_data
+    values: np.ndarray
+    """(n, p) float64, levels as codes."""
+    schema: Schema | None
+    """What is known of the columns."""
 
 
-def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None]:
+def training_inputs(X: Any, split_rules=None) -> TrainingInputs:
     """Values that X has now, as a matrix, and what is known of its columns."""
+    if isinstance(X, TrainingInputs):
+        return X
     if not isinstance(X, Variable):
-        return encode_training(X, "X", split_rules)
+        return TrainingInputs(*encode_training(X, "X", split_rules))
     if any(v.owner and isinstance(v.owner.op, RNGConsumerOp) for v in ancestors([X])):
         raise TypeError(
             "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
@@ -191,7 +188,17 @@ def training_inputs(X: Any, split_rules=None) -> tuple[np.ndarray, Schema | None
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     usable = values.dtype == np.float64 and values.flags.c_contiguous
-    return values if usable and not np.isnan(values).any() else checked, schema_of(X)
+    usable = usable and not np.isnan(values).any()
+    return TrainingInputs(values if usable else checked, schema_of(X))
+
+
+def register_inputs(name: str, inputs: TrainingInputs) -> tuple[SharedVariable, TrainingInputs]:
+    """Model data variable of inputs, and the inputs as it holds them."""
+    variable = register_data(name, *inputs)
+    held = variable.get_value(borrow=True)
+    if held.dtype != np.float64 or not held.flags.c_contiguous:
+        return variable, training_inputs(variable)
+    return variable, inputs._replace(values=held)
 
 
 def finite_inputs(X: Any) -> np.ndarray:

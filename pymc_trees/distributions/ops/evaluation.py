@@ -11,6 +11,7 @@ from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.distributions.forest_inputs import forest_inputs
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 
@@ -113,6 +114,6 @@ def evaluate(forest: Variable, X):
     op = forest.owner.op
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
-    _, _, X_train, _, _, fingerprint, *_ = forest.owner.inputs
-    out = Evaluate(op.layout)(forest, X, X_train, fingerprint)
+    known = forest_inputs(forest)
+    out = Evaluate(op.layout)(forest, X, known.X, known.fingerprint)
     return op.leaf_type.functions(out)

@@ -25,7 +25,8 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN, ForestRV, kinds_reader
+from pymc_trees.distributions.forest_inputs import ForestInputs
+from pymc_trees.distributions.ops.forest_rv import ForestRV, kinds_reader
 
 NO_GRADIENT = (
     "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
@@ -132,12 +133,12 @@ def _numba_choices(op, node, **kwargs):
 @_logprob.register(ForestRV)
 def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
-    X, grid, offsets, fingerprint, kinds = inputs[:N_DESIGN]
-    alpha, beta, weights, *leaf_parameters = inputs[N_DESIGN:]
+    known = ForestInputs.of(inputs)
+    alpha, beta, weights = known.alpha, known.beta, known.weights
     splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
-        value, fingerprint
+        value, known.fingerprint
     )
-    log_leaves = pt.sum(op.leaf_type.logp(leaf_values, *leaf_parameters))
+    log_leaves = pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
     if op.layout.timed:
         logp = times[0] - alpha * times[1] + log_cuts + log_columns + log_leaves
         logp = pt.switch(pt.le(times[2], alpha), logp, -np.inf)
@@ -148,7 +149,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     if isinstance(weights, Constant):
         logp += log_columns
     else:
-        chosen, sets, counts = ColumnChoices(op.layout)(value, X, grid, offsets, fingerprint, kinds)
+        chosen, sets, counts = ColumnChoices(op.layout)(value, *known.design)
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))

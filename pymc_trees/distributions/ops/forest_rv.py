@@ -1,17 +1,6 @@
 """The forest as a random variable: its Op, its prior draw and its initial point.
 
-Inputs after the generator and the size:
-
-======================== ============================================================
-``X``                    (n, p) training inputs, a constant
-``grid``, ``offsets``    grid cuts of `core.columns.design`; empty for continuous cuts
-``fingerprint``          of the design, the split weights and the layout
-``kinds``                (p,) kinds of the columns (`core.columns.mixed`); empty unless mixed
-``alpha``, ``beta``      depth prior; for a layout with times the lifetime of a Mondrian
-                         process, and 0
-``weights``              (p,) split weights
-leaf parameters          those of the leaf's kind
-======================== ============================================================
+Its inputs are described in `distributions.forest_inputs`.
 """
 
 import numpy as np
@@ -29,10 +18,8 @@ from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
+from pymc_trees.distributions.forest_inputs import ForestInputs
 from pymc_trees.distributions.leaves.contract import LEAVES
-
-N_DESIGN = 5
-"""Inputs before ``alpha``."""
 
 
 def prior_maker(layout):
@@ -178,12 +165,11 @@ def _numba_stumps(op, node, **kwargs):
 
 @_support_point.register(ForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
-    design = inputs[:N_DESIGN]
-    weights = inputs[N_DESIGN + 2]
-    centre = op.leaf_type.initial_value(op.layout.n_values, *inputs[N_DESIGN + 3 :])
+    known = ForestInputs.of(inputs)
+    centre = op.leaf_type.initial_value(op.layout.n_values, *known.leaf)
     return Stumps(op.layout)(
-        *design, weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+        *known.design, known.weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
     )
 
 
-__all__ = ["N_DESIGN", "ForestRV", "Stumps", "prior_maker"]
+__all__ = ["ForestRV", "Stumps", "prior_maker"]

@@ -1,8 +1,8 @@
 """The soft tree as a random variable: its Op, prior draw, initial point and log-probability.
 
-Inputs after the generator and the size: the fingerprint of the declaration, then the parameters of
-the leaf's kind. The prior of the topology (eq. 6) times, at every split,
-``Delta ~ Dirichlet(1, .., 1)`` and ``tau ~ Beta(1, 1)``, times the prior of the leaf values.
+Its inputs are described in `distributions.forest_inputs`. The prior of the topology (eq. 6) times,
+at every split, ``Delta ~ Dirichlet(1, .., 1)`` and ``tau ~ Beta(1, 1)``, times that of the leaf
+values.
 """
 
 from math import lgamma
@@ -24,6 +24,7 @@ from pymc_trees.core.soft.prior_draw import draw_value
 from pymc_trees.core.soft.topology import STUMP, split_probability
 from pymc_trees.core.value.checksum import fingerprint as hash_parts
 from pymc_trees.distributions.declaration import as_tensor
+from pymc_trees.distributions.forest_inputs import soft_tree_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES
 
 NO_GRADIENT = (
@@ -94,7 +95,7 @@ def declared(X: np.ndarray, h: float, leaf: str, n_values: int) -> float:
 
 def fingerprint_of(rv) -> float:
     """Fingerprint of a soft tree's declaration."""
-    return float(rv.owner.inputs[2].data)
+    return float(soft_tree_inputs(rv).fingerprint.data)
 
 
 def is_training_inputs(rv, X: np.ndarray) -> bool:

@@ -13,32 +13,12 @@ from pymc_trees.core.soft.search import Search
 from pymc_trees.core.soft.topology import log_prior
 from pymc_trees.inference.dcc.local import LocalChain, Visit
 from pymc_trees.inference.dcc.runner import Runner
+from pymc_trees.inference.dcc.settings import Settings
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.inference.dcc.starts import plan_starts
 
 QUICK_CENTRES = 500
 """Gaussians of the estimates that only decide which topology is visited next."""
-
-
-class Settings(NamedTuple):
-    """Numbers of a run; defaults are those of the authors' program for its papers."""
-
-    chains: int = 16
-    """N_c, local chains per topology."""
-    local_draws: int = 100
-    """N_s, draws per chain and visit."""
-    tune: int = 2000
-    """N_INIT, warm-up per chain."""
-    importance_draws: int = 10
-    """N_M, pseudo-draws per Gaussian."""
-    initial_trees: int = 100
-    """T_0, topologies of the prior to start with."""
-    threshold: int = 5
-    """C_0, proposals that make no topology active yet."""
-    max_active: int = 100
-    """T_max, active topologies at most."""
-    exploration: float = 0.0
-    """Delta of eq. 10."""
 
 
 @dataclass_state

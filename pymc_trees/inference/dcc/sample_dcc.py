@@ -10,8 +10,8 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.inference.dcc.dcc import DCC, Combined, Settings
-from pymc_trees.inference.dcc.settings import check_settings
+from pymc_trees.inference.dcc.dcc import DCC, Combined
+from pymc_trees.inference.dcc.settings import RUN, Settings, check_settings
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.inference.recorded import data_tree, recorded
 
@@ -19,15 +19,15 @@ from pymc_trees.inference.recorded import data_tree, recorded
 def sample_dcc(
     iterations=500,
     draws=1000,
-    chains=16,
+    chains=RUN.chains,
     *,
-    local_draws=100,
-    tune=2000,
-    importance_draws=10,
-    initial_trees=100,
-    threshold=5,
-    max_active=100,
-    exploration=0.0,
+    local_draws=RUN.local_draws,
+    tune=RUN.tune,
+    importance_draws=RUN.importance_draws,
+    initial_trees=RUN.initial_trees,
+    threshold=RUN.threshold,
+    max_active=RUN.max_active,
+    exploration=RUN.exploration,
     cores=None,
     random_seed=None,
     progressbar=True,

@@ -1,7 +1,36 @@
-"""Checked settings of DCC-Tree."""
+"""Settings of DCC-Tree: their defaults, once for all, and what they may be."""
+
+from typing import NamedTuple
 
 from pymc_trees.arguments import check_number, check_share
-from pymc_trees.inference.dcc.dcc import Settings
+
+
+class Settings(NamedTuple):
+    """Numbers of a run; defaults are those of the paper or of the authors' program."""
+
+    chains: int = 16
+    """N_c, local chains per topology."""
+    local_draws: int = 100
+    """N_s, draws per chain and visit."""
+    tune: int = 2000
+    """N_INIT, warm-up per chain."""
+    importance_draws: int = 10
+    """N_M, pseudo-draws per Gaussian."""
+    initial_trees: int = 100
+    """T_0, topologies of the prior to start with."""
+    threshold: int = 5
+    """C_0, proposals that make no topology active yet."""
+    max_active: int = 100
+    """T_max, active topologies at most."""
+    exploration: float = 0.0
+    """Delta of eq. 10."""
+
+
+RUN = Settings()
+"""Defaults of `sample_dcc`."""
+
+STEP = Settings(chains=4)
+"""Defaults of `DCCTree`: `pymc.sample` makes several runs, one for each chain of its own."""
 
 LEAST = {
     "chains": 1,

@@ -23,7 +23,8 @@ from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.soft.topology import STUMP, node_table
-from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import Evaluation, soft_tree_inputs
 from pymc_trees.distributions.ops.soft_gates import SoftGates
 from pymc_trees.inference.dcc.soft_model import SoftModel, observed_classes
 
@@ -85,10 +86,10 @@ class SoftGraph:
         log_jacobian += pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
         return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
 
-    def routed(self, evaluation) -> Variable:
+    def routed(self, evaluation: Evaluation) -> Variable:
         """(n, L) leaf probabilities in place of an evaluation of the tree."""
-        _, X, low, span, *_ = evaluation.owner.inputs
-        scaled = (X.eval() - low.data) / span.data
+        low, span, *_ = evaluation.rest
+        scaled = (evaluation.X.eval() - low.data) / span.data
         parameters = self.parameters
         return SoftGates()(
             parameters.delta, parameters.tau, pt.constant(scaled), self.h, self.table
@@ -97,16 +98,13 @@ class SoftGraph:
     def localise(self, graphs: list[Variable], tree: Variable, replace=()) -> list[Variable]:
         """Graphs with the evaluations of a tree (its variable or value) written in terms of q."""
         replace = dict(replace)
-        for variable in ancestors(graphs):
-            if variable.owner and isinstance(variable.owner.op, SoftEvaluate):
-                if variable.owner.inputs[0] is not tree:
-                    raise NotImplementedError("DCC-Tree: the tree is used in another form.")
-                if variable not in replace:
-                    # A sum, not a product by BLAS: the same bits in every process.
-                    leaves = self.parameters.values.T
-                    replace[variable] = pt.sum(
-                        self.routed(variable) * leaves, axis=1, keepdims=True
-                    )
+        for found in evaluations(graphs):
+            if found.tree is not tree:
+                raise NotImplementedError("DCC-Tree: the tree is used in another form.")
+            if found.outputs not in replace:
+                # A sum, not a product by BLAS: the same bits in every process.
+                leaves = self.parameters.values.T
+                replace[found.outputs] = pt.sum(self.routed(found) * leaves, axis=1, keepdims=True)
         if not replace:
             return graphs
         local = graph_replace(graphs, replace, strict=False)
@@ -125,7 +123,7 @@ class SoftGraph:
         prior = parameters.log_jacobian
         # density of a uniform Delta at every split; that of tau is 1
         prior += (self.table.shape[0] // 2) * lgamma(op.p)
-        settings = model.replace_rvs_by_values(list(soft.tree.owner.inputs[3:]))
+        settings = model.replace_rvs_by_values(list(soft_tree_inputs(soft.tree).leaf))
         if op.leaf_type.sampled_in_soft_trees:
             prior += pt.sum(op.leaf_type.logp(parameters.values, *settings))
         likelihood = pt.constant(0.0)
@@ -145,11 +143,7 @@ class SoftGraph:
 
         ``alpha`` is that of one class; the constant of a leaf has a factor per class too.
         """
-        [evaluation] = [
-            v
-            for v in ancestors([self.soft.labels])
-            if v.owner and isinstance(v.owner.op, SoftEvaluate)
-        ]
+        [evaluation] = evaluations([self.soft.labels])
         shown = pt.constant(self.classes)  # (n, K)
         counts = pt.sum(shown[:, :, None] * self.routed(evaluation)[:, None, :], axis=0)
         classes = self.soft.tree.owner.op.n_values

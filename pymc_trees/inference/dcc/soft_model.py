@@ -10,8 +10,8 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import discrete_dtypes
 
+from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_inputs
 
 
@@ -76,17 +76,13 @@ def _is_categorical_of(rv, tree) -> bool:
     p = rv.owner.inputs[-1]
     while p.owner and isinstance(p.owner.op, ViewOp):  # what a Deterministic is
         [p] = p.owner.inputs
-    return bool(p.owner) and isinstance(p.owner.op, SoftEvaluate) and p.owner.inputs[0] is tree
+    return any(one.outputs is p for one in evaluations([p], tree))
 
 
 def check_inputs(soft: SoftModel) -> None:
     """Refuse inputs of the likelihood that are not, at present, those of the declaration."""
-    evaluations = [
-        v
-        for v in ancestors([*soft.factors, *([] if soft.labels is None else [soft.labels])])
-        if v.owner and isinstance(v.owner.op, SoftEvaluate) and v.owner.inputs[0] is soft.tree
-    ]
-    if not all(is_training_inputs(soft.tree, v.owner.inputs[1].eval()) for v in evaluations):
+    seeing = [*soft.factors, *([] if soft.labels is None else [soft.labels])]
+    if not all(is_training_inputs(soft.tree, v.X.eval()) for v in evaluations(seeing, soft.tree)):
         raise ValueError(
             f"{soft.tree.name} is evaluated at inputs other than those it was declared with. "
             "Sampling needs the training inputs: set the data back with pm.set_data, or declare "

@@ -10,6 +10,7 @@ from pymc.pytensorf import compile, reseed_rngs
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.encode import encode
 from pymc_trees.core.soft.topology import STUMP, n_splits, node_table
+from pymc_trees.distributions.forest_inputs import soft_tree_inputs
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.dcc.nuts import Density
 from pymc_trees.inference.dcc.soft_graph import SoftGraph
@@ -94,7 +95,7 @@ class SoftPosterior:
             outputs.append(rv if transform is None else transform.forward(rv, *rv.owner.inputs))
         if self.op.leaf_type.sampled_in_soft_trees:
             n_leaf = self.graph.table.shape[0] // 2 + 1
-            mean, sd = soft.tree.owner.inputs[3:]
+            mean, sd = soft_tree_inputs(soft.tree).leaf
             outputs.append(pm.Normal.dist(mean, sd, shape=(n_leaf,)))
         if not outputs:
             return (lambda: []), []

@@ -6,28 +6,15 @@ as far as the model's training rows contradict it.
 
 import numpy as np
 
-from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
+from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.leaves.contract import LeafPrior
-from pymc_trees.distributions.ops.forest_rv import N_DESIGN
+from pymc_trees.posterior.alterations import ALTERED, alteration
 
 LARGEST_KIND = 2.0**32
 """More than any split column; a checksum of 52 bits is below it once in a million draws."""
-
-ALTERED = "the draws were altered (for example rounded, or saved in another precision)"
-
-
-def shape_of(rv) -> tuple[int, int]:
-    """Shape of a draw."""
-    return rv.owner.op.layout.shape
-
-
-def is_valid(rv, value: np.ndarray) -> bool:
-    """Whether a value of the right shape is a forest of the model."""
-    fingerprint = float(rv.owner.inputs[5].data)
-    return is_intact(np.ascontiguousarray(value), rv.owner.op.layout.max_nodes, fingerprint)
 
 
 def differing_sizes(rv, value: np.ndarray) -> str:
@@ -76,10 +63,9 @@ def _sizes_of(value) -> tuple[int, int] | None:
 
 def differing_settings(rv, values: list[np.ndarray]) -> str:
     """What contradicts the model in some draws of the right shape, none of which is intact."""
-    if is_rounded(values):
-        return "they were altered, rounded to float32"
-    if not all(np.isfinite(value).all() for value in values):
-        return "they were altered, and hold NaN or infinite values"
+    altered = alteration(values)
+    if altered is not None:
+        return altered
     layout = rv.owner.op.layout
     if _sizes_of(values[0]) not in (None, (layout.m, layout.max_nodes)):
         return f"the model was declared with other {differing_sizes(rv, values[0])}"
@@ -108,21 +94,12 @@ SETTINGS = (
 """What `_contradiction` ranks: what comes first is said, since it explains what comes after."""
 
 
-def is_rounded(values: list[np.ndarray]) -> bool:
-    """Whether draws were in single precision once, and are not all zero."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(value.any() for value in values) and all(
-            np.array_equal(value.astype(np.float32), value) for value in values
-        )
-
-
 def _encoded(rv, value) -> Encoded:
-    X, grid, offsets, fingerprint, kinds = (v.data for v in rv.owner.inputs[2 : 2 + N_DESIGN])
-    weights = getattr(rv.owner.inputs[2 + N_DESIGN + 2], "data", None)
-    cuts = None if offsets.size == 0 else np.split(grid, offsets[1:-1])
+    X, _, _, fingerprint, kinds = known = declared(rv)
+    weights = getattr(forest_inputs(rv).weights, "data", None)
     kinds = np.zeros(X.shape[1], dtype=int) if len(kinds) == 0 else kinds
     weights = np.full(X.shape[1], np.nan) if weights is None else weights
-    return Encoded(value, X, rv.owner.op.layout, float(fingerprint), cuts, weights, kinds)
+    return Encoded(value, X, rv.owner.op.layout, fingerprint, known.cuts, weights, kinds)
 
 
 def _contradiction(encoded: Encoded, leaf: type[LeafPrior]) -> int | None:

@@ -1,0 +1,107 @@
+"""Where the inputs of the Ops of trees stand: the only file that knows their positions.
+
+Inputs of a `ForestRV` after the generator and the size:
+
+======================== ============================================================
+``X``                    (n, p) training inputs, a constant
+``grid``, ``offsets``    grid cuts of `core.columns.design`; empty for continuous cuts
+``fingerprint``          of the design, the split weights and the layout
+``kinds``                (p,) kinds of the columns (`core.columns.mixed`); empty unless mixed
+``alpha``, ``beta``      depth prior; for a layout with times the lifetime of a Mondrian
+                         process, and 0
+``weights``              (p,) split weights
+leaf parameters          those of the leaf's prior
+======================== ============================================================
+
+Those of a `SoftTreeRV`: the fingerprint of the declaration, then the leaf parameters.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pytensor.graph.basic import Variable
+
+
+class ForestInputs(NamedTuple):
+    """Parameters of a forest."""
+
+    X: Variable
+    grid: Variable
+    offsets: Variable
+    fingerprint: Variable
+    kinds: Variable
+    alpha: Variable
+    beta: Variable
+    weights: Variable
+    leaf: tuple[Variable, ...]
+
+    @classmethod
+    def of(cls, parameters) -> "ForestInputs":
+        """From the inputs after the generator and the size."""
+        X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf = parameters
+        return cls(X, grid, offsets, fingerprint, kinds, alpha, beta, weights, tuple(leaf))
+
+    @property
+    def design(self) -> tuple[Variable, ...]:
+        """What does not change while a model lives, but for the weights."""
+        return self[:5]
+
+    @property
+    def settings(self) -> list[Variable]:
+        """Alpha, beta, weights and the parameters of the leaf's prior."""
+        return [self.alpha, self.beta, self.weights, *self.leaf]
+
+
+def forest_inputs(forest: Variable) -> ForestInputs:
+    """Parameters of a forest variable."""
+    return ForestInputs.of(forest.owner.inputs[2:])
+
+
+class Declared(NamedTuple):
+    """Numbers that a forest was declared with."""
+
+    X: np.ndarray
+    grid: np.ndarray
+    offsets: np.ndarray
+    fingerprint: float
+    kinds: np.ndarray
+
+    @property
+    def cuts(self) -> list[np.ndarray] | None:
+        """Grid cuts of each column; None for continuous cuts."""
+        return None if self.offsets.size == 0 else np.split(self.grid, self.offsets[1:-1])
+
+
+def declared(forest: Variable) -> Declared:
+    """Numbers that a forest variable was declared with."""
+    X, grid, offsets, fingerprint, kinds = (v.data for v in forest_inputs(forest).design)
+    return Declared(X, grid, offsets, float(fingerprint), kinds)
+
+
+class SoftTreeInputs(NamedTuple):
+    """Parameters of a soft tree."""
+
+    fingerprint: Variable
+    leaf: tuple[Variable, ...]
+
+
+def soft_tree_inputs(tree: Variable) -> SoftTreeInputs:
+    """Parameters of a soft tree variable."""
+    return SoftTreeInputs(tree.owner.inputs[2], tuple(tree.owner.inputs[3:]))
+
+
+class Evaluation(NamedTuple):
+    """Inputs of `Evaluate` and `SoftEvaluate`, and what they compute."""
+
+    outputs: Variable
+    tree: Variable
+    """The variable, or its value."""
+    X: Variable
+    rest: tuple[Variable, ...]
+    """For a soft tree range and span of the columns, sharpness and fingerprint."""
+
+
+def evaluation(outputs: Variable) -> Evaluation:
+    """Inputs of the Op that evaluates a tree."""
+    tree, X, *rest = outputs.owner.inputs
+    return Evaluation(outputs, tree, X, tuple(rest))

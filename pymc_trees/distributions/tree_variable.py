@@ -1,0 +1,165 @@
+"""What is asked of any variable whose value is encoded trees, hard or soft, by its Op."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.soft import encode as soft
+from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.core.value.fields import CHECKSUM, sizes
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV, fingerprint_of
+
+
+class TreeVariable(ABC):
+    """A random variable of trees.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        The variable.
+    """
+
+    what: ClassVar[str]
+    """Its kind, in words."""
+    step: ClassVar[str]
+    """Public name of the step that `pymc.sample` assigns."""
+
+    def __init__(self, rv: Variable):
+        self.rv, self.op, self.name = rv, rv.owner.op, rv.name
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Shape of a value."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> float:
+        """Fingerprint of the declaration."""
+
+    @abstractmethod
+    def is_intact(self, value: np.ndarray) -> bool:
+        """Whether a value of the right shape is one of this declaration."""
+
+    @abstractmethod
+    def checksums(self, draws: np.ndarray) -> np.ndarray:
+        """(chain, draw) checksums of (chain, draw, rows, fields) values."""
+
+    @abstractmethod
+    def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
+        """(chain, draw, numbers) outputs of some draws at up to ``most`` evenly spaced rows."""
+
+
+class ForestVariable(TreeVariable):
+    """A forest; it is evaluated at its training rows."""
+
+    what = "forest"
+    step = "pymc_trees.Hybrid"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of a value."""
+        return self.op.layout.shape
+
+    @property
+    def fingerprint(self) -> float:
+        """Fingerprint of the declaration."""
+        return declared(self.rv).fingerprint
+
+    def is_intact(self, value: np.ndarray) -> bool:
+        """Whether a value of the right shape is one of this declaration."""
+        return is_intact(np.ascontiguousarray(value), self.op.layout.max_nodes, self.fingerprint)
+
+    def checksums(self, draws: np.ndarray) -> np.ndarray:
+        """(chain, draw) checksums of values."""
+        layout = self.op.layout
+        flat = draws.reshape(*draws.shape[:2], -1)
+        return flat[..., layout.max_nodes * layout.fields + CHECKSUM]
+
+    def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
+        """(chain, draw, numbers) outputs at training rows."""
+        layout, X = self.op.layout, declared(self.rv).X
+        n = layout.n_rows
+        chosen = evenly_spaced(n, most)
+        out = np.empty((*draws.shape[:2], len(chosen) * layout.n_values))
+        for at in np.ndindex(*draws.shape[:2]):
+            value = np.ascontiguousarray(draws[at])
+            if layout.cache_fit:
+                start = sizes(layout).fit_start
+                flat = value[layout.max_nodes :].reshape(-1)
+                fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
+            else:
+                leaf = ConstantLeaf(layout.n_values)
+                fit = evaluate(value, X[chosen], X, leaf, sizes(layout), self.fingerprint)
+            out[at] = fit.reshape(-1)
+        return out
+
+
+class SoftTreeVariable(TreeVariable):
+    """A soft tree; it is evaluated at the rows that the model now has."""
+
+    what = "soft tree"
+    step = "pymc_trees.DCCTree"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of a value."""
+        return self.op.max_nodes, soft.n_fields(self.op.p, self.op.n_values)
+
+    @property
+    def fingerprint(self) -> float:
+        """Fingerprint of the declaration."""
+        return fingerprint_of(self.rv)
+
+    def is_intact(self, value: np.ndarray) -> bool:
+        """Whether a value of the right shape is one of this declaration."""
+        return soft.is_intact(np.ascontiguousarray(value), self.fingerprint)
+
+    def checksums(self, draws: np.ndarray) -> np.ndarray:
+        """(chain, draw) checksums of values."""
+        return draws[:, :, 0, -1]
+
+    def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
+        """(chain, draw, numbers) outputs at present rows."""
+        found = evaluations(model.deterministics, self.rv)[0]
+        X, low, span, h = (v.eval() for v in (found.X, *found.rest[:3]))
+        X = X[evenly_spaced(len(X), most)]
+        n_values, fingerprint = self.op.n_values, self.fingerprint
+        out = np.empty((*draws.shape[:2], len(X) * n_values))
+        for at in np.ndindex(*draws.shape[:2]):
+            value = np.ascontiguousarray(draws[at])
+            fit = soft.evaluate(value, X, low, span, float(h), n_values, fingerprint)
+            out[at] = fit.reshape(-1)
+        return out
+
+
+FACES: dict[type, type[TreeVariable]] = {ForestRV: ForestVariable, SoftTreeRV: SoftTreeVariable}
+"""By the type of the Op."""
+
+
+def is_tree_variable(rv: Variable) -> bool:
+    """Whether the value of a variable is encoded trees."""
+    return bool(rv.owner) and type(rv.owner.op) in FACES
+
+
+def tree_variable(rv: Variable) -> TreeVariable:
+    """The face of a variable of trees."""
+    return FACES[type(rv.owner.op)](rv)
+
+
+def tree_variables(model: pm.Model) -> list[TreeVariable]:
+    """Free variables of a model that are trees."""
+    return [tree_variable(rv) for rv in model.free_RVs if is_tree_variable(rv)]
+
+
+def evenly_spaced(n: int, most: int) -> np.ndarray:
+    """Up to ``most`` of n rows."""
+    return np.unique(np.linspace(0, n - 1, min(most, n)).astype(int))

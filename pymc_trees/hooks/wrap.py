@@ -1,0 +1,44 @@
+"""How a function of PyMC is wrapped: once, under its own name, wherever users find it."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+WRAPPED: dict[str, Callable] = {}
+"""Every function that was wrapped, as PyMC has it, by its full name."""
+
+_MARK = "pymc_trees_wrappers"
+
+
+def wrap(places: Sequence[Any], name: str, wrapper: Callable) -> None:
+    """Have a function of PyMC called by a wrapper, unless it is already.
+
+    Parameters
+    ----------
+    places : sequence of modules or classes
+        Where users find the function; it is read from the last.
+    name : str
+        Its name. One that a version of PyMC does not have is left alone.
+    wrapper : callable
+        Called with the function and its arguments, in place of the function.
+    """
+    original = getattr(places[-1], name, None)
+    if original is None or wrapper in getattr(original, _MARK, ()):
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args, **kwargs):
+        return wrapper(original, *args, **kwargs)
+
+    setattr(wrapped, _MARK, (*getattr(original, _MARK, ()), wrapper))
+    first = inspect.unwrap(original)
+    WRAPPED[f"{first.__module__}.{first.__qualname__}"] = first
+    is_static = isinstance(inspect.getattr_static(places[-1], name), staticmethod)
+    for place in places:
+        setattr(place, name, staticmethod(wrapped) if is_static else wrapped)
+
+
+def arguments(function: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """Arguments of a call by the names of the function's parameters."""
+    return inspect.signature(function).bind_partial(*args, **kwargs).arguments

@@ -1,0 +1,132 @@
+"""Which file may know what, and who may import whom, read from the sources."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "pymc_trees"
+TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+# File that takes inputs of Ops by position -> why that is not for a forest's.
+POSITIONS = {
+    "distributions/forest_inputs.py": "the one file that knows those of forests and soft trees",
+    "inference/dcc/soft_model.py": "parameters of a pymc.Categorical",
+    "targets/affine.py": "Ops between a forest's function and a mean",
+    "targets/conjugate/contract.py": "parameters of observed variables",
+    "targets/rowwise/row_ops.py": "Ops between a forest's function and a log-probability",
+    "targets/terms.py": "the same",
+}
+BY_POSITION = re.compile(
+    r"owner\.inputs\[|^ *\(?[\w*]+, [^=\n]+ = [\w.]*owner\.inputs$", re.MULTILINE
+)
+
+# Package that is optional -> imported in functions, so that the rest does without it.
+OPTIONAL = {"graphviz", "matplotlib", "pandas", "polars"}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_one_file_knows_the_positions_of_a_forests_inputs():
+    found = {name_of(path) for path in TREES if BY_POSITION.search(path.read_text())}
+    assert found == set(POSITIONS), "take distributions/forest_inputs.py"
+
+
+def test_no_test_knows_them():
+    others = set((ROOT / "tests").rglob("*.py")) - {Path(__file__)}
+    found = [path for path in others if BY_POSITION.search(path.read_text())]
+    assert found == [], "take pymc_trees.distributions.forest_inputs"
+
+
+@pytest.mark.parametrize(
+    ("line", "knows"),
+    [
+        ("X = forest.owner.inputs[2].data", True),
+        ("    X, grid, *_ = forest.owner.inputs", True),
+        ("for v in var.owner.inputs:", False),
+        ("seeing = sees(other.owner.inputs)", False),
+    ],
+)
+def test_positions_are_seen(line, knows):
+    assert bool(BY_POSITION.search(line)) is knows
+
+
+def inner_imports(tree) -> list[tuple[int, str]]:
+    """Line and module of every import that is not at the top of a file."""
+    top = {id(node) for node in tree.body}
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in top:
+            continue
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.lineno, "." * node.level + (node.module or "")))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            found.append((node.lineno, ast.unparse(node.args[0])))
+    return found
+
+
+# Import that is not at the top of its file -> why; it closes no circle.
+LATE: dict[tuple[str, str], str] = {
+    ("__init__.py", "'pymc_trees.hooks'"): "public names are loaded when they are first used",
+    ("__init__.py", "f'pymc_trees.{_HOMES[name]}'"): "the same",
+}
+
+
+def test_imports_stand_at_the_top():
+    found = {
+        (name_of(path), module): line
+        for path, tree in TREES.items()
+        for line, module in inner_imports(tree)
+        if module.split(".")[0] not in OPTIONAL
+    }
+    assert set(found) == set(LATE), "an import in a function hides a circle from the contracts"
+
+
+def test_inner_imports_are_seen():
+    source = "import a\ndef f():\n    from b import c\n    import d.e\nclass K:\n    import g\n"
+    assert [module for _, module in inner_imports(ast.parse(source))] == ["b", "d.e", "g"]
+
+
+def imported(path: Path) -> set[Path]:
+    """Files of the package that a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(TREES[path]):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            place = ROOT / name.replace(".", "/")
+            found |= {place.with_suffix(".py"), place / "__init__.py"} & set(TREES)
+    return found
+
+
+def test_no_import_closes_a_circle():
+    """`__init__` files apart, which list the modules of their folders."""
+    graph = {
+        path: {p for p in imported(path) if p.name != "__init__.py"}
+        for path in TREES
+        if path.name != "__init__.py"
+    }
+    while free := {path for path, needs in graph.items() if not needs & set(graph)}:
+        graph = {path: needs for path, needs in graph.items() if path not in free}
+    assert sorted(map(name_of, graph)) == [], "these files import each other"
+
+
+def test_estimators_import_core_alone():
+    allowed = ("core/", "estimators/", "arguments.py")
+    found = {
+        (name_of(path), name_of(other))
+        for path in TREES
+        if name_of(path).startswith("estimators/")
+        for other in imported(path)
+        if not name_of(other).startswith(allowed) and other != PACKAGE / "__init__.py"
+    }
+    assert found == set()

@@ -1,0 +1,91 @@
+"""Functions of PyMC that are wrapped still have the parameters that wrappers were written for."""
+
+import inspect
+
+import pymc as pm
+import pymc.sampling.mcmc
+import pytest
+
+import pymc_trees.hooks
+from pymc_trees.hooks.wrap import WRAPPED, arguments, wrap
+
+PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
+    "pymc.model.core.BaseModel.set_data": "self name values coords",
+    "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
+    "pymc.sampling.forward.compile_forward_sampling_function": (
+        "outputs vars_in_trace basic_rvs constant_data volatile_vars freeze_vars model kwargs"
+    ),
+    "pymc.sampling.forward.sample_posterior_predictive": (
+        "trace model var_names sample_vars freeze_vars sample_dims random_seed "
+        "progressbar progressbar_theme return_inferencedata extend_inferencedata "
+        "predictions idata_kwargs backend compile_kwargs"
+    ),
+    "pymc.sampling.forward.sample_prior_predictive": (
+        "draws model var_names random_seed return_inferencedata idata_kwargs backend compile_kwargs"
+    ),
+    "pymc.sampling.mcmc._iter_sample": "draws step start trace chain tune rng model callback",
+    "pymc.sampling.mcmc._mp_sample": (
+        "draws tune step chains cores rngs start progressbar progressbar_theme traces "
+        "model callback blas_cores mp_ctx kwargs"
+    ),
+    "pymc.sampling.mcmc._sample_many": "draws chains traces start rngs step callback kwargs",
+    "pymc.sampling.mcmc.sample": (
+        "draws tune chains cores random_seed progressbar progressbar_theme quiet step "
+        "var_names nuts_sampler initvals init jitter_max_retries n_init trace "
+        "discard_tuned_samples compute_convergence_checks keep_warning_stat "
+        "return_inferencedata idata_kwargs nuts_sampler_kwargs callback mp_ctx blas_cores "
+        "model backend compile_kwargs kwargs"
+    ),
+    "pymc.sampling.parallel.ProcessAdapter._send": "self msg args",
+    "pymc.sampling.parallel.ProcessAdapter.recv_draw": "processes timeout",
+    "pymc.smc.sampling.sample_smc": (
+        "draws kernel start model random_seed chains cores blas_cores "
+        "compute_convergence_checks return_inferencedata idata_kwargs progressbar "
+        "progressbar_theme backend compile_kwargs mp_ctx kernel_kwargs"
+    ),
+    "pymc.stats.convergence.run_convergence_checks": "idata model",
+    "pymc.step_methods.compound.BlockedStep.__new__": "cls args kwargs",
+    "pymc.step_methods.compound.CompoundStep.step": "self point",
+    "pymc.tuning.starting.find_MAP": (
+        "method vars use_grad use_hess use_hessp initvals jitter jitter_max_retries "
+        "random_seed progressbar compute_hessian return_inferencedata idata_kwargs model "
+        "backend compile_kwargs optimizer_kwargs"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_signature_is_the_known_one(name):
+    found = list(inspect.signature(WRAPPED[name]).parameters)
+    assert found == PARAMETERS[name].split(), "does its wrapper in hooks still do its work?"
+
+
+def test_every_wrapped_function_is_known():
+    assert pymc_trees.hooks and sorted(WRAPPED) == sorted(PARAMETERS)
+
+
+def test_wrapping_twice_is_wrapping_once():
+    def double(original, x):
+        return 2 * original(x)
+
+    class Place:
+        @staticmethod
+        def function(x):
+            return x + 1
+
+    wrap([Place], "function", double)
+    once = Place.function
+    wrap([Place], "function", double)
+    assert Place.function is once and Place().function(3) == 8
+    assert once.__name__ == "function" and once.__wrapped__(3) == 4
+    del WRAPPED[next(name for name in WRAPPED if name.endswith("Place.function"))]
+
+
+def test_a_function_that_a_version_lacks_is_left_alone():
+    wrap([pymc.sampling.mcmc], "no_such_function", print)
+    assert not hasattr(pymc.sampling.mcmc, "no_such_function")
+
+
+def test_users_find_the_same_function_everywhere():
+    assert pm.sample is pymc.sampling.sample is pymc.sampling.mcmc.sample
+    assert arguments(pm.sample, (5,), {"tune": 3}) == {"draws": 5, "tune": 3}
