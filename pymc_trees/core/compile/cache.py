@@ -5,6 +5,7 @@ file as it is, and keeps a kernel whose callees have changed. Nothing here touch
 other packages.
 """
 
+import functools
 import hashlib
 import warnings
 from contextlib import contextmanager
@@ -12,38 +13,66 @@ from io import BytesIO
 from pathlib import Path
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.compile.announce import announce_compilation
 
+announce_compilation()
 _DIGEST = hashlib.sha256().digest_size
 _told = False
 
 
 def njit(*, cache, **options):
-    """`numba.njit` with a cache that never fails."""
+    """`numba.njit` with a cache that never fails.
+
+    What other kernels call is compiled apart from what Python calls: it needs no code that unpacks
+    Python objects, which for a tuple of many arrays is more than most kernels. Kernels with
+    ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable of a function
+    for each of its blocks, and made a sweep compile twice as long.
+    """
+    if options.pop("inline", None) == "always":
+        options["forceinline"] = True
 
     def decorate(function):
         kernel = numba.njit(**options)(function)
+        if numba.config.DISABLE_JIT:
+            return kernel
         if cache:
-            try:
-                kernel._cache = KernelCache(function)
-            except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
-                _tell(error)
+            kernel._cache = cache_of(function, "")
+
+        @functools.cache
+        def inner():
+            called = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+            if cache:
+                called._cache = cache_of(function, ".inner")
+            return called
+
+        kernel.get_call_template = lambda args, kws: inner().get_call_template(args, kws)
+        kernel.get_overload = lambda signature: inner().get_overload(signature)
         return kernel
 
     return decorate
 
 
+def cache_of(function, ending):
+    """Cache of a function's compiled code under a name with this ending; none without a folder."""
+    try:
+        return KernelCache(function, ending)
+    except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
+        _tell(error)
+        return NullCache()
+
+
 class KernelCache(FunctionCache):
     """Cache of one kernel; where it cannot be saved the run goes on."""
 
-    def __init__(self, function):
+    def __init__(self, function, ending):
         super().__init__(function)
         locator = self._impl.locator
         # Code of a kernel holds that of the kernels it calls: any edit in core makes it stale.
-        stamp = (locator.get_source_stamp(), KERNELS_VERSION)
-        self._cache_file = KernelFile(locator.get_cache_path(), self._impl.filename_base, stamp)
+        stamp, name = (locator.get_source_stamp(), KERNELS_VERSION), self._impl.filename_base
+        self._cache_file = KernelFile(locator.get_cache_path(), name + ending, stamp)
 
     def load_overload(self, sig, target_context):
         """Kept code, or None."""

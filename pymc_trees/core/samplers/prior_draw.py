@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import design_of, float_design
+from pymc_trees.core.columns.design import design_of, float_design, make_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
@@ -45,19 +44,22 @@ def draw_value(rng, X, grid, offsets, fingerprint, kinds, prior, leaf, sizes):
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 
 
-@njit(cache=True)
 def stumps_value(X, grid, offsets, fingerprint, kinds, prior, centre, sizes):
-    """Encoded forest of stumps whose leaves all have the (K,) value ``centre``."""
-    design = design_of(X, grid, offsets, kinds, prior.weights)
+    """Encoded forest of stumps whose leaves all have the (K,) value ``centre``.
+
+    Python around kernels that a step needs anyway: chains start here, and start sooner so.
+    """
+    design = make_design(X, np.split(grid, offsets[1:-1]) if offsets.size else None, kinds)
+    design = design._replace(varies=design.varies & (prior.weights > 0))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
-    rows = np.arange(sizes.n_rows).astype(np.uint32)
+    rows = np.arange(sizes.n_rows, dtype=np.uint32)
     unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
-    for t in range(sizes.m):
-        trees.values[trees.roots[t]] = centre
-        trees.unsplittable[trees.roots[t]] = unsplittable
-        trees.rate[trees.roots[t]] = rate
-    fit = np.empty((sizes.n_rows, sizes.n_values))
-    fit_of(ConstantLeaf(sizes.n_values), trees, fit)
+    fit = np.zeros((sizes.n_rows, sizes.n_values))
+    for root in trees.roots:
+        trees.values[root] = centre
+        trees.unsplittable[root] = unsplittable
+        trees.rate[root] = rate
+        fit += centre
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 

@@ -75,7 +75,8 @@ def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
         add_time_terms(prior, trees, nodes, terms)
     if sizes.cache_fit:
         flat = fit.reshape(-1)
-        certificate[sizes.fit_start : sizes.fit_start + flat.size] = flat
+        for k in range(flat.size):  # not a slice: numba's check of shapes compiles for seconds
+            certificate[sizes.fit_start + k] = flat[k]
     certificate[CHECKSUM] = compute_checksum(value, sizes.max_nodes, fingerprint)
     return value
 

@@ -57,8 +57,9 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         return out
     if sizes.cache_fit and same_content(X, X_train):
         certificate = value[sizes.max_nodes :].reshape(-1)
-        stop = sizes.fit_start + sizes.n_rows * out.shape[1]
-        out.reshape(-1)[:] = certificate[sizes.fit_start : stop]
+        flat = out.reshape(-1)
+        for k in range(sizes.n_rows * out.shape[1]):
+            flat[k] = certificate[sizes.fit_start + k]
         return out
     any_missing = False
     for i in range(X.shape[0]):

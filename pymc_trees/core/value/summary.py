@@ -32,7 +32,8 @@ def summarise(value, sizes, fingerprint):
         return np.zeros(1), np.zeros(1), np.empty((0, sizes.n_values)), -np.inf, 0.0, time_terms
     certificate = value[sizes.max_nodes :].reshape(-1)
     if sizes.timed:
-        time_terms[:] = certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start]
+        for k in range(TIME_TERMS):
+            time_terms[k] = certificate[sizes.fit_start - TIME_TERMS + k]
     depth_of = np.empty(sizes.max_nodes, dtype=np.int32)  # a stack of open branches
     leaf_values = np.empty((sizes.max_nodes, sizes.n_values))
     split_counts = np.zeros(sizes.max_nodes + 1)
@@ -51,7 +52,8 @@ def summarise(value, sizes, fingerprint):
                 depth_of[height + 1] = depth + 1
                 height += 2
             else:
-                leaf_values[leaf] = value[row, 1 : 1 + sizes.n_values]
+                for v in range(sizes.n_values):
+                    leaf_values[leaf, v] = value[row, 1 + v]
                 word = int(certificate[UNSPLITTABLE + leaf // BITS])
                 if (word >> (leaf % BITS)) & 1 == 0:
                     open_counts[depth] += 1

@@ -1,32 +1,41 @@
 """The function of X that a forest variable stands for, as a PyTensor Op."""
 
+import numba
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
-from pymc_trees.core.value.fields import Layout, sizes
+from pymc_trees.core.value.fields import Layout, Sizes, sizes
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.forest_inputs import forest_inputs
+from pymc_trees.distributions.ops.by_name import (
+    N_SIZES,
+    evaluate_by_name,
+    raise_again,
+    sizes_of,
+)
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+
+N_VALUES = Sizes._fields.index("n_values")
 
 
 class Evaluate(Op):
     """Outputs of an encoded forest at the rows of X, shape (rows of X, K)."""
 
     __props__ = ("layout",)
-    gufunc_signature = "(r,f),(n,p),(t,p),()->(n,k)"
+    gufunc_signature = "(r,f),(n,p),(t,p),(),(s)->(n,k)"
 
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
 
-    def make_node(self, value, X, X_train, fingerprint):
-        """Apply to an encoded value, inputs, training inputs and the design's fingerprint."""
+    def make_node(self, value, X, X_train, fingerprint, sizes):
+        """Apply to an encoded value, inputs, training inputs, fingerprint and `sizes_of`."""
         value, X = pt.as_tensor(value), pt.as_tensor(X)
         if X.ndim != 2:
             raise ValueError(
@@ -34,7 +43,8 @@ class Evaluate(Op):
             )
         X = X.astype("float64")
         output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.layout.n_values))
-        return Apply(self, [value, X, pt.as_tensor(X_train), pt.as_tensor(fingerprint)], [output])
+        others = [pt.as_tensor(v) for v in (X_train, fingerprint, sizes)]
+        return Apply(self, [value, X, *others], [output])
 
     def infer_shape(self, node, input_shapes):
         """One row per row of X."""
@@ -42,7 +52,7 @@ class Evaluate(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        value, X, X_train, fingerprint = inputs
+        value, X, X_train, fingerprint, _ = inputs
         outputs[0][0] = evaluate_kernel(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
@@ -57,22 +67,27 @@ class Evaluate(Op):
         raise NotImplementedError(NO_GRADIENT)
 
 
-@register_funcify_default_op_cache_key(Evaluate)
+@register_funcify_and_cache_key(Evaluate)
 def _numba_evaluate(op, node, **kwargs):
-    layout, leaf = sizes(op.layout), ConstantLeaf(op.layout.n_values)
+    call = evaluate_by_name.link()
 
     @numba_njit
-    def evaluate_forest(value, X, X_train, fingerprint):
-        return evaluate_kernel(
-            np.ascontiguousarray(value),
-            np.ascontiguousarray(X),
-            np.ascontiguousarray(X_train),
-            leaf,
-            layout,
-            fingerprint.item(),
-        )
+    def evaluate_forest(value, X, X_train, fingerprint, sizes):
+        value, X = np.ascontiguousarray(value), np.ascontiguousarray(X)
+        X_train = np.ascontiguousarray(X_train)
+        out = np.empty((X.shape[0], sizes[N_VALUES]))
+        numbers = np.empty(N_SIZES + 3, dtype=np.int64)
+        for k in range(N_SIZES):
+            numbers[k] = sizes[k]
+        numbers[N_SIZES], numbers[N_SIZES + 1] = X.shape
+        numbers[N_SIZES + 2] = X_train.shape[1]
+        given = fingerprint.item()
+        if call(value.ctypes, X.ctypes, X_train.ctypes, numbers.ctypes, given, out.ctypes):
+            with numba.objmode():
+                raise_again(value, X, X_train, numbers, given)
+        return out
 
-    return evaluate_forest, KERNELS_VERSION
+    return evaluate_forest, f"{Evaluate} {KERNELS_VERSION}"
 
 
 def evaluate(forest: Variable, X):
@@ -115,5 +130,5 @@ def evaluate(forest: Variable, X):
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
     known = forest_inputs(forest)
-    out = Evaluate(op.layout)(forest, X, known.X, known.fingerprint)
+    out = Evaluate(op.layout)(forest, X, known.X, known.fingerprint, sizes_of(op.layout))
     return op.leaf_type.functions(out)

@@ -20,12 +20,21 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.op import Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.basic import (
+    numba_njit,
+    register_funcify_and_cache_key,
+)
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise
 from pymc_trees.distributions.forest_inputs import ForestInputs
+from pymc_trees.distributions.ops.by_name import (
+    N_SCALARS,
+    read_sizes,
+    sizes_of,
+    summarise_by_name,
+)
 from pymc_trees.distributions.ops.forest_rv import ForestRV, kinds_reader
 
 NO_GRADIENT = (
@@ -43,16 +52,16 @@ class ForestSummary(Op):
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
 
-    def make_node(self, value, fingerprint):
-        """Apply to an encoded value and its design's fingerprint."""
+    def make_node(self, value, fingerprint, sizes):
+        """Apply to an encoded value, its design's fingerprint and `sizes_of`."""
         vector, scalar = pt.TensorType("float64", (None,)), pt.TensorType("float64", ())
         leaves = pt.TensorType("float64", (None, self.layout.n_values))
         outputs = [vector(), vector(), leaves(), scalar(), scalar(), vector()]
-        return Apply(self, [pt.as_tensor(value), pt.as_tensor(fingerprint)], outputs)
+        return Apply(self, [pt.as_tensor(v) for v in (value, fingerprint, sizes)], outputs)
 
     def perform(self, node, inputs, outputs):
         """Summarise."""
-        value, fingerprint = inputs
+        value, fingerprint, _ = inputs
         results = summarise(np.ascontiguousarray(value), sizes(self.layout), float(fingerprint))
         for storage, result in zip(outputs, results, strict=True):
             storage[0] = np.asarray(result)
@@ -62,18 +71,37 @@ class ForestSummary(Op):
         raise NotImplementedError(NO_GRADIENT)
 
 
-@register_funcify_default_op_cache_key(ForestSummary)
+@register_funcify_and_cache_key(ForestSummary)
 def _numba_summary(op, node, **kwargs):
-    layout = sizes(op.layout)
+    call = summarise_by_name.link()
 
     @numba_njit
-    def summary(value, fingerprint):
-        splits, open_leaves, values, log_cuts, log_columns, times = summarise(
-            np.ascontiguousarray(value), layout, fingerprint.item()
+    def summary(value, fingerprint, sizes):
+        value, numbers = np.ascontiguousarray(value), np.ascontiguousarray(sizes)
+        s = read_sizes(numbers)
+        splits, open_leaves = np.empty(s.max_nodes + 1), np.empty(s.max_nodes + 1)
+        values, scalars = np.empty((s.max_nodes, s.n_values)), np.empty(N_SCALARS)
+        found = call(
+            value.ctypes,
+            numbers.ctypes,
+            fingerprint.item(),
+            splits.ctypes,
+            open_leaves.ctypes,
+            values.ctypes,
+            scalars.ctypes,
         )
-        return splits, open_leaves, values, np.asarray(log_cuts), np.asarray(log_columns), times
+        depths, leaves = found & 0xFFFFFFFF, found >> 32
+        log_cuts, log_columns = np.asarray(scalars[0]), np.asarray(scalars[1])
+        return (
+            splits[:depths],
+            open_leaves[:depths],
+            values[:leaves],
+            log_cuts,
+            log_columns,
+            scalars[2:],
+        )
 
-    return summary, KERNELS_VERSION
+    return summary, f"{ForestSummary} {KERNELS_VERSION}"
 
 
 class ColumnChoices(Op):
@@ -84,15 +112,15 @@ class ColumnChoices(Op):
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
 
-    def make_node(self, value, X, grid, offsets, fingerprint, kinds):
-        """Apply to an encoded value and its design."""
-        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint, kinds)]
+    def make_node(self, value, X, grid, offsets, fingerprint, kinds, sizes):
+        """Apply to an encoded value, its design and `sizes_of`."""
+        inputs = [pt.as_tensor(v) for v in (value, X, grid, offsets, fingerprint, kinds, sizes)]
         vector, matrix = pt.TensorType("float64", (None,)), pt.TensorType("float64", (None, None))
         return Apply(self, inputs, [vector(), matrix(), vector()])
 
     def perform(self, node, inputs, outputs):
         """List the choices."""
-        value, X, grid, offsets, fingerprint, kinds = inputs
+        value, X, grid, offsets, fingerprint, kinds, _ = inputs
         results = column_choices_of(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
@@ -110,24 +138,23 @@ class ColumnChoices(Op):
         raise NotImplementedError(NO_GRADIENT)
 
 
-@register_funcify_default_op_cache_key(ColumnChoices)
+@register_funcify_and_cache_key(ColumnChoices)
 def _numba_choices(op, node, **kwargs):
-    layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
 
     @numba_njit
-    def choices(value, X, grid, offsets, fingerprint, kinds):
+    def choices(value, X, grid, offsets, fingerprint, kinds, sizes):
         return column_choices_of(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
             np.ascontiguousarray(grid),
             np.ascontiguousarray(offsets),
             fingerprint.item(),
-            layout,
+            read_sizes(sizes),
             as_kinds(kinds),
         )
 
-    return choices, KERNELS_VERSION
+    return choices, f"{ColumnChoices} {op.layout.mixed} {KERNELS_VERSION}"
 
 
 @_logprob.register(ForestRV)
@@ -136,7 +163,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     known = ForestInputs.of(inputs)
     alpha, beta, weights = known.alpha, known.beta, known.weights
     splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
-        value, known.fingerprint
+        value, known.fingerprint, sizes_of(op.layout)
     )
     log_leaves = pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
     if op.layout.timed:
@@ -149,7 +176,7 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     if isinstance(weights, Constant):
         logp += log_columns
     else:
-        chosen, sets, counts = ColumnChoices(op.layout)(value, *known.design)
+        chosen, sets, counts = ColumnChoices(op.layout)(value, *known.design, sizes_of(op.layout))
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))

@@ -3,12 +3,13 @@
 Its inputs are described in `distributions.forest_inputs`.
 """
 
+import numba
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.random.op import RandomVariable
 
@@ -141,26 +142,20 @@ class Stumps(Op):
         )
 
 
-@register_funcify_default_op_cache_key(Stumps)
+@register_funcify_and_cache_key(Stumps)
 def _numba_stumps(op, node, **kwargs):
-    layout = sizes(op.layout)
-    as_kinds = kinds_reader(op.layout)
-    make_tree_prior = prior_maker(op.layout)
+    def in_python(*inputs):
+        outputs = [[None]]
+        op.perform(node, inputs, outputs)
+        return outputs[0][0]
 
     @numba_njit
     def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
-        return stumps_value(
-            np.ascontiguousarray(X),
-            np.ascontiguousarray(grid),
-            np.ascontiguousarray(offsets),
-            fingerprint.item(),
-            as_kinds(kinds),
-            make_tree_prior(0.5, 0.0, weights),
-            centre,
-            layout,
-        )
+        with numba.objmode(value="float64[:, ::1]"):
+            value = in_python(X, grid, offsets, fingerprint, kinds, weights, centre)
+        return value
 
-    return stumps, KERNELS_VERSION
+    return stumps, None
 
 
 @_support_point.register(ForestRV)

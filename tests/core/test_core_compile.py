@@ -1,0 +1,89 @@
+"""A line while kernels compile, and kernels that compiled code calls by name."""
+
+import logging
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numba import carray, njit, types
+
+import pymc_trees.core.compile.announce as announce
+from pymc_trees.core.compile.external import external
+
+
+def compilation(module):
+    """Event of a function's compilation."""
+    function = SimpleNamespace(__module__=module)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that the announcer reads; set by the test."""
+    time = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(announce, "perf_counter", lambda: time.now)
+    return time
+
+
+def test_a_long_compilation_is_announced_once(clock, caplog):
+    ours, other = compilation("pymc_trees.core.x"), compilation("numba.y")
+    announcer = announce.Announcer()
+    with caplog.at_level(logging.INFO, logger="pymc.trees"):
+        for _ in range(5):  # short ones add up, one within another counts once
+            announcer.on_start(ours)
+            clock.now += 0.1
+            announcer.on_start(other)
+            clock.now += 0.08
+            announcer.on_end(other)
+            announcer.on_end(ours)
+        assert not caplog.messages
+        announcer.on_start(ours)
+        clock.now += 0.2
+        announcer.on_start(other)
+        assert caplog.messages == [announce.LINE]
+        clock.now += 100.0
+        announcer.on_end(other)
+        announcer.on_end(ours)
+        announcer.on_start(ours)
+    assert caplog.messages == [announce.LINE]
+
+
+def test_compilations_of_other_packages_do_not_count(clock, caplog):
+    announcer = announce.Announcer()
+    with caplog.at_level(logging.INFO, logger="pymc.trees"):
+        for _ in range(3):
+            announcer.on_start(compilation("other.package"))
+            clock.now += 10.0
+            announcer.on_end(compilation("other.package"))
+        announcer.on_start(compilation(None))
+    assert not caplog.messages
+
+
+@pytest.mark.full
+def test_the_line_is_shown_as_the_lines_of_pymc_are():
+    code = "import logging, pymc; logging.getLogger('pymc.trees').info('a line')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "a line"
+
+
+@external(types.int64(types.voidptr, types.int64))
+def add_up(numbers, n):
+    """Sum of whole numbers."""
+    from_address = carray(numbers, (n,), np.int64)
+    total = 0
+    for k in range(n):
+        total += from_address[k]
+    return total
+
+
+def test_compiled_code_calls_a_kernel_by_its_name():
+    call = add_up.link()
+    assert add_up.link() is call
+
+    @njit
+    def caller(numbers):
+        return call(numbers.ctypes, numbers.size)
+
+    assert caller(np.arange(10)) == 45
