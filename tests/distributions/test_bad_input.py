@@ -118,7 +118,7 @@ BAD = {
     "split_prior text": ({"split_prior": ["a", "b"]}, r"split_prior"),
     "split_prior text of numbers": ({"split_prior": ["1", "2"]}, r"split_prior .*numbers only"),
     "split_prior of no frame": ({"split_prior": {}}, r"split_prior=\{\}.*one weight for each"),
-    "max_nodes small": ({"max_nodes": 49}, r"max_nodes=49.*at least m=50"),
+    "max_nodes small": ({"max_nodes": 49}, r"max_nodes=49.*at least 50, one node a tree"),
     "max_nodes fraction": ({"max_nodes": 100.5}, r"max_nodes=100.5.*whole number"),
     "response": ({"response": "linear"}, r"response='linear'.*'constant'"),
     "tree_prior": ({"tree_prior": "mondrian"}, r"tree_prior"),

@@ -221,7 +221,7 @@ BART = {
     "tree_prior and levels": bart(
         r"tree_prior.*levels.*Encode", tree_prior=pmt.MondrianPrior(1.0), X=FRAME
     ),
-    "max_nodes small": bart(r"max_nodes=49.*at least m=50", m=50, max_nodes=49),
+    "max_nodes small": bart(r"max_nodes=49.*at least 50, one node a tree", m=50, max_nodes=49),
     "max_nodes fraction": bart(r"max_nodes=100.5.*whole number", max_nodes=100.5),
     "max_nodes bool": bart(r"max_nodes=True.*whole number", max_nodes=True, m=1),
     "max_nodes text": bart(r"max_nodes='big'.*whole number", max_nodes="big"),
@@ -287,7 +287,7 @@ TREE = {
         r"several outputs.*NormalLeaf", shape=(2, 20), leaf=pmt.DirichletLeaf(1.0, 2)
     ),
     "response": tree(r"response='mix'.*'constant'", response="mix"),
-    "max_nodes zero": tree(r"max_nodes=0.*at least m=1", max_nodes=0),
+    "max_nodes zero": tree(r"max_nodes=0.*at least 1", max_nodes=0),
     "separate trees": tree(r"separate_trees", separate_trees=True),
     "classes of one row": tree(leaf=pmt.DirichletLeaf(1.0, 2), X=X[:1], Y=None),
     "one column of one value": tree(X=np.ones((20, 1))),
