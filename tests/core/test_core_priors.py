@@ -15,7 +15,9 @@ from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import available_weight, choose_move
 from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.priors.cgm import draw_column, log_split, log_stop, make_prior
+from pymc_trees.core.priors.by_depth import draw_column
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.contract import Place, log_split, log_stop
 from pymc_trees.core.random import accepts, pick
 
 DRAWS = 20_000
@@ -36,9 +38,10 @@ def test_split_and_stop_probabilities(alpha, beta):
     prior = make_prior(alpha, beta, np.ones(2))
     for depth in (0, 1, 2, 7, 63, 64, 65, 200):
         p = alpha * (1 + depth) ** -beta
-        assert log_split(prior, depth) == pytest.approx(math.log(p), abs=1e-12)
-        assert log_stop(prior, depth, False) == pytest.approx(math.log1p(-p), abs=1e-12)
-        assert log_stop(prior, depth, True) == 0.0
+        place = Place(depth, 0.0, 0.0, False)
+        assert log_split(prior, place) == pytest.approx(math.log(p), abs=1e-12)
+        assert log_stop(prior, place) == pytest.approx(math.log1p(-p), abs=1e-12)
+        assert log_stop(prior, place._replace(unsplittable=True)) == 0.0
 
 
 @pytest.mark.parametrize("stop", [4, 5])

@@ -19,6 +19,11 @@ def n_stats(leaf):
 
 
 @generic("leaf")
+def n_outputs(leaf, n_values):
+    """Outputs of a leaf with that many values."""
+
+
+@generic("leaf")
 def leaf_output(leaf, values, row):
     """Outputs of a leaf at a row."""
 
@@ -79,6 +84,11 @@ def log_constant(leaf):
 
 
 @njit(cache=True)
+def _as_many(leaf, n_values):
+    return n_values
+
+
+@njit(cache=True)
 def _constant(leaf, values, row):
     """`leaf_output` of a leaf whose values are its outputs at every row."""
     return values
@@ -110,6 +120,8 @@ class LeafKernels(NamedTuple):
 
     n_stats: Callable
     """``(leaf)``: entries of a leaf's sufficient statistics."""
+    n_outputs: Callable = _as_many
+    """``(leaf, n_values)``: outputs K of a leaf with that many values; no more than these."""
     leaf_output: Callable = _constant
     """``(leaf, values, row)``: the K outputs at a row of a leaf with these values, to be read by
     index; the values themselves unless given. ``row`` counts the rows that the leaf model holds:

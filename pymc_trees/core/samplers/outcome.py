@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import log_likelihood
+from pymc_trees.core.leaves.contract import log_likelihood, n_outputs
 from pymc_trees.core.value.encode import fit_of
 
 
@@ -21,6 +21,6 @@ def fitted_values(leaf, trees, target):
     """
     if target is not None:
         return (target - leaf.r)[:, None]
-    fit = np.empty((trees.leaf_of.shape[1], trees.values.shape[1]))
+    fit = np.empty((trees.leaf_of.shape[1], n_outputs(leaf, trees.values.shape[1])))
     fit_of(leaf, trees, fit)
     return fit

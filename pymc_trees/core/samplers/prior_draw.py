@@ -5,7 +5,7 @@ import numpy as np
 from pymc_trees.core.columns.design import design_of, float_design, make_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.leaves.contract import draw_values, n_stats
+from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
@@ -39,7 +39,7 @@ def draw_value(rng, X, grid, offsets, fingerprint, kinds, prior, leaf, sizes):
             "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "
             "lifetime."
         )
-    fit = np.empty((sizes.n_rows, sizes.n_values))
+    fit = np.empty((sizes.n_rows, n_outputs(leaf, sizes.n_values)))
     fit_of(leaf, trees, fit)
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 

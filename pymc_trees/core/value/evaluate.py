@@ -7,6 +7,7 @@ import numpy as np
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
 from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import add_outputs
 from pymc_trees.core.value.checksum import is_intact
 
@@ -45,7 +46,7 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
     value, X, X_train, leaf = borrowed((value, X, X_train, leaf))
-    out = np.zeros((X.shape[0], sizes.n_values))
+    out = np.zeros((X.shape[0], n_outputs(leaf, sizes.n_values)))
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
             "X has another number of columns than the X the forest was declared with: "
@@ -57,7 +58,7 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     if sizes.cache_fit and same_content(X, X_train):
         certificate = value[sizes.max_nodes :].reshape(-1)
         flat = out.reshape(-1)
-        for k in range(sizes.n_rows * sizes.n_values):
+        for k in range(sizes.n_rows * out.shape[1]):
             flat[k] = certificate[sizes.fit_start + k]
         return out
     any_missing = False

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_values
+from pymc_trees.core.leaves.contract import draw_values, n_outputs
 from pymc_trees.core.samplers.particles.planting import plant
 from pymc_trees.core.value.encode import encode, fit_of
 
@@ -47,7 +47,7 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, 
     """
     trees, design, prior, leaf = problem
     nodes, stats = work.nodes, work.stats
-    fit = np.zeros((trees.leaf_of.shape[1], trees.values.shape[1]))
+    fit = np.zeros((trees.leaf_of.shape[1], n_outputs(leaf, trees.values.shape[1])))
     for s in range(chosen.size):
         if particles.cease[0]:
             return False
