@@ -1,7 +1,7 @@
 """The histogram of any leaf model: the number of rows, and the sums of its statistics.
 
-Statistics are sums over rows (`leaves.sums`), so that those of the codes up to k are sums over codes,
-and the marginal likelihood of both sides of a cut follows from them.
+Statistics are sums over rows (`leaves.sums`), so that those of the codes up to k are sums over
+codes, and the marginal likelihood of both sides of a cut follows from them.
 """
 
 import numpy as np
