@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 # Compiled code of the checkout's sources, out of git's sight; a folder may be deleted at any time.
@@ -25,10 +27,11 @@ def _digest() -> str:
     digest = hashlib.sha256(platform.processor().encode())
     for name in ("numba", "numpy", "pytensor"):
         digest.update(version(name).encode())
-    core = [path.read_bytes() for path in sorted((ROOT / "pymc_trees/core").rglob("*.py"))]
-    support = [path.read_bytes() for path in sorted((ROOT / "tests/support").rglob("*.py"))]
-    for content in [*core, *(content for content in support if b"njit" in content)]:
-        digest.update(content)
+    core = (ROOT / "pymc_trees/core").rglob("*.py")
+    helpers = (path for path in (ROOT / "tests").rglob("*.py") if not path.match("test_*.py"))
+    kernels = (path for path in helpers if b"njit" in path.read_bytes())
+    for path in [*sorted(core), *sorted(kernels)]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -57,8 +60,33 @@ _keep_compiled_code()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Two workers that need the same kernels at once would both compile them. So a file goes to one
+# worker, and while it compiles what most tests need, the other is at kernels of other kinds.
+FIRST = (
+    "tests/test_notebooks.py",  # long
+    "tests/step_methods/test_assignment.py",
+    "tests/mondrian/",
+    "tests/estimators/",
+    "tests/soft/",
+    "tests/inference/",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """Give whole files to workers, in the order of `FIRST`."""
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+def _place(item: pytest.Item) -> int:
+    starts = [item.nodeid.startswith(path) for path in FIRST]
+    return starts.index(True) if any(starts) else len(FIRST)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the examples of docstrings to the rest: they sample and draw with full compilation."""
+    """Order files; leave examples of docstrings, which compile whole models, to the rest."""
+    items.sort(key=_place)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("full")

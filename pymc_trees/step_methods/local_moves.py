@@ -10,7 +10,7 @@ from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_kept_tree
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -45,8 +45,8 @@ class LocalMoves:
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
-            spare = make_spare(forest.layout)
-            given = (rng, problem, flat, self.moves, forest.work, spare, counts)
+            before = make_kept_tree(forest.layout)
+            given = (rng, problem, flat, self.moves, forest.work, before, counts)
             one_sweep = partial(joint_sweep, *given)
         else:
             one_sweep = partial(sweep, rng, problem, self.moves, forest.work, counts)

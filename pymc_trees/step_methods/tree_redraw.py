@@ -51,7 +51,7 @@ class TreeRedraw:
         self.arrays: dict[str, RedrawArrays] = {}
 
     def prepare(self, forest):
-        """Room for the particles of a forest."""
+        """Make the workspace of a forest."""
         self.arrays[forest.name] = RedrawArrays(forest, self.num_particles)
 
     def update(self, rng, forest, problem, tuning):
@@ -62,15 +62,15 @@ class TreeRedraw:
         """
         arrays, m = self.arrays[forest.name], forest.layout.m
         look = arrays.look_ahead(arrays.surrogate or problem.leaf)
-        spare = forest.work.spare
-        growth = Growth(arrays.particles, arrays.bins, look, self.proposal, spare)
+        particles, buffer = arrays.particles, forest.work.buffer
+        growth = Growth(particles, arrays.bins, look, self.proposal, buffer)
         n_updated = int(np.ceil(self.batch[0 if tuning else 1] * m))
         batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
         given = (growth, self.scheme, forest.work, batch, outcome)
         redraw = partial(particle_sweep, rng, problem, arrays.surrogate, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
-        fits = run_apart(redraw, arrays.particles.cease) if long else redraw()
+        fits = run_apart(redraw, particles.cease) if long else redraw()
         if not fits:
             return None
         changed, ess = outcome / n_updated
@@ -78,12 +78,12 @@ class TreeRedraw:
 
 
 class RedrawArrays:
-    """Arrays in which the trees of one forest are redrawn."""
+    """Workspace in which the trees of one forest are redrawn."""
 
     def __init__(self, forest, num_particles):
         n, n_stats = forest.design.columns.shape[1], forest.work.stats.shape[1]
-        room = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
-        self.particles = make_particles(num_particles, room, n, n_stats)
+        most_nodes = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
+        self.particles = make_particles(num_particles, most_nodes, n, n_stats)
         self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
         self.surrogate = None
         if forest.target.needs_surrogate:
@@ -91,11 +91,11 @@ class RedrawArrays:
         self._look = None
 
     def look_ahead(self, leaf):
-        """Arrays of the optimal proposal under a leaf model."""
+        """Workspace of the optimal proposal under a leaf model."""
         if self._look is None or self._look.histograms.sums.shape[1] != histogram_layout(leaf)[0]:
-            n_particles, room = self.particles.column.shape
+            n_particles, most_nodes = self.particles.column.shape
             columns = min(1.0, COLUMNS / self.bins.codes.shape[1])
-            self._look = make_look_ahead(leaf, self.bins, n_particles, room, columns)
+            self._look = make_look_ahead(leaf, self.bins, n_particles, most_nodes, columns)
         return self._look
 
 

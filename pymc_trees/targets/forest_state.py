@@ -84,7 +84,7 @@ class WorkingForest:
                 self.sizes,
                 trees,
                 self.work.rows,
-                self.work.spare,
+                self.work.buffer,
             )
         ):
             raise ValueError(

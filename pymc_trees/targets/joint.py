@@ -146,8 +146,7 @@ class JointTarget:
             self.value.address,
             self.gradient.address,
             self.product.address,
-            seen.table,
-            seen.data,
+            seen,
             fit.copy(),
         )
         return leaf, None

@@ -27,7 +27,7 @@ def X(rng):
 
 def spaces(n):
     work = make_workspace(3, n, 1)
-    return work.rows, work.spare
+    return work.rows, work.buffer
 
 
 def test_a_code_is_the_number_of_cuts_below(X):

@@ -63,7 +63,7 @@ class Bench:
     def decode(self, value):
         work = self.setup.work
         trees = make_trees(self.m, self.max_nodes, self.k, self.n)
-        args = (self.setup.design, self.setup.prior, self.sizes, trees, work.rows, work.spare)
+        args = (self.setup.design, self.setup.prior, self.sizes, trees, work.rows, work.buffer)
         return trees if decode(value, *args) else None
 
     def roots(self):

@@ -37,7 +37,7 @@ def test_a_prior_draw_says_when_the_pool_is_full(rng):
         setup = small(problem, 2, 2)
         work = setup.work
         args = (setup.trees, setup.design, setup.prior, setup.leaf)
-        full += not draw_forest(rng, *args, work.nodes, work.rows, work.spare)
+        full += not draw_forest(rng, *args, work.nodes, work.rows, work.buffer)
         assert_conserved(setup.trees)
     assert 0 < full < 200
 

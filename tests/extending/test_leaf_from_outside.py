@@ -38,6 +38,7 @@ def log_evidence(counts):
     return total
 
 
+@pytest.mark.full
 def test_it_leaves_the_listed_posterior_invariant():
     """60,000 sweeps; thresholds as in `laws/test_exact_posterior`."""
     problem = PROBLEMS["gaps"]
@@ -72,6 +73,7 @@ def test_it_leaves_the_listed_posterior_invariant():
     assert found.within(6.0, 0.1), found
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("quick_compile")
 def test_it_is_sampled():
     with pm.Model() as model:

@@ -15,6 +15,7 @@ from pymc_trees.core.moves.contract import WeightedMoves
 WITH_RECUT = WeightedMoves((*GROW_PRUNE.moves, Recut()), np.array([0.2, 0.2, 0.0, 0.0, 0.6]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["gaps"])
 def test_it_leaves_the_listed_posterior_invariant(name):
     chain = run_chain(3, make_setup(EVERY[name], "normal"), WITH_RECUT, 120_000, keep_fits=True)
@@ -22,6 +23,7 @@ def test_it_leaves_the_listed_posterior_invariant(name):
     compare(chain, name, "normal")
 
 
+@pytest.mark.full
 def test_a_step_takes_it_by_its_name():
     X = np.linspace(0.0, 1.0, 30).reshape(-1, 1)
     y = (X[:, 0] > 0.4) + 0.1 * np.random.default_rng(1).normal(size=30)

@@ -118,7 +118,11 @@ def test_ci_runs_the_test_command_of_the_readme_and_then_the_rest():
 
 def test_shared_helpers_of_the_tests_stand_in_support():
     tests = ROOT / "tests"
-    modules = [path for path in tests.rglob("*.py") if "support" not in path.parts]
+    modules = [
+        path
+        for path in tests.rglob("*.py")
+        if path.relative_to(tests).parts[0] not in ("support", "extending")  # examples
+    ]
     for path in modules:
         assert path.name.startswith("test_") or path.name == "conftest.py", f"{path}: to support/"
     importing = re.compile(r"^\s*(from|import) \.*(test_\w+|conftest)\b", re.MULTILINE)

@@ -80,7 +80,7 @@ def set_tree(trees, word, length, design, weights, work):
         trees.log_column[node] = log_column_probability(
             design, weights, column, work.rows, start, stop
         )
-        middle = partition_rows(design, column, cut, work.rows, start, stop, work.spare)
+        middle = partition_rows(design, column, cut, work.rows, start, stop, work.buffer)
         left, right = trees.left[node], trees.right[node]
         work.start[left], work.stop[left] = start, middle
         work.start[right], work.stop[right] = middle, stop

@@ -86,7 +86,7 @@ def draw_many(rng, draws, design, prior, leaf, work, codes, depths, roots, times
     """Independent draws from the prior."""
     for s in range(draws):
         trees = make_trees(1, work.nodes.size, 1, work.rows.size)
-        if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.spare):
+        if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.buffer):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]

@@ -52,7 +52,7 @@ def draw_many(rng, draws, design, prior, leaf, work, n_values, codes, depths, ro
     n, max_nodes = work.rows.size, work.nodes.size
     for s in range(draws):
         trees = make_trees(1, max_nodes, n_values, n)
-        if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.spare):
+        if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.buffer):
             raise ValueError("full")
         codes[s] = partition_code(trees.leaf_of[0], n)
         roots[s] = trees.column[trees.roots[0]]
@@ -117,7 +117,7 @@ def test_cuts_are_uniform_between_the_extremes_of_their_node(name):
     places, counts, expected = [], {}, {}
     for _ in range(4000):
         trees = make_trees(1, setup.work.nodes.size, 1, problem.n)
-        work = (setup.work.nodes, setup.work.rows, setup.work.spare)
+        work = (setup.work.nodes, setup.work.rows, setup.work.buffer)
         assert draw_forest(rng, trees, setup.design, setup.prior, setup.leaf, *work)
         for node, _, rows, _ in slow.visits(slow.read(trees, 0), cells):
             if isinstance(node, slow.Leaf):

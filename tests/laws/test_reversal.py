@@ -59,7 +59,7 @@ class Bench:
         trees = make_trees(1, self.setup.work.nodes.size, 1, self.n)
         work = self.setup.work
         prior = make_prior(self.alpha, 0.3, self.weights)  # deeper trees than the target's own
-        assert draw_tree(rng, trees, 0, self.setup.design, prior, work.rows, work.spare)
+        assert draw_tree(rng, trees, 0, self.setup.design, prior, work.rows, work.buffer)
         self.trees = trees
         self.leaf = self.setup.leaf._replace(r=problem.y.copy())
         self.open()

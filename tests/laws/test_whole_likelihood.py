@@ -31,7 +31,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_spare
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_kept_tree
 from pymc_trees.targets.choose import read_target
 
 BATCHES = 60
@@ -178,7 +178,7 @@ def local_moves(setup, target, leaf, moves, draws):
         flat,
         weights,
         setup.work,
-        make_spare(target.layout),
+        make_kept_tree(target.layout),
         draws,
         codes,
         depths,

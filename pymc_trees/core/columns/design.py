@@ -271,7 +271,7 @@ def linear_dimension(design, rows, start, stop):
 
 
 @njit(cache=True)
-def partition_rows(design, column, cut, rows, start, stop, spare):
+def partition_rows(design, column, cut, rows, start, stop, buffer):
     """Put the rows that a rule sends left first, in order; the place where the others start."""
     cells, threshold = side_cells(design, column, cut, rows, start, stop)
     left, right = start, 0
@@ -279,9 +279,9 @@ def partition_rows(design, column, cut, rows, start, stop, spare):
         i = rows[k]
         goes_left = cells[i] <= threshold
         rows[left] = i
-        spare[right] = i
+        buffer[right] = i
         left += goes_left
         right += not goes_left
     for k in range(right):
-        rows[left + k] = spare[k]
+        rows[left + k] = buffer[k]
     return left

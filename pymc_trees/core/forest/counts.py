@@ -11,7 +11,7 @@ def count_forest(trees, nodes, inclusion):
     Parameters
     ----------
     nodes : (max_nodes,) int32
-        Room for one tree in preorder.
+        Overwritten.
     inclusion : (p,) int64
         Overwritten with the number of split nodes of each column.
 

@@ -1,4 +1,4 @@
-"""Prior of a leaf with K independent normal values; `laplace` or `whole` see their rows."""
+"""Prior of a leaf with K independent normal values; `rowwise` or `joint` see their rows."""
 
 from typing import NamedTuple
 

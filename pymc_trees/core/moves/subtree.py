@@ -82,7 +82,7 @@ def log_replaced(problem, subtree, work, with_top):
         work.unsplittable,
         trees.depth,
     )
-    new_stats, spare = work.new_stats, work.spare
+    new_stats, buffer = work.new_stats, work.buffer
     times, rate, parent = trees.time, work.rate, trees.parent
     starts[below[0]], stops[below[0]] = 0, subtree.n_rows
     total = 0.0
@@ -105,7 +105,7 @@ def log_replaced(problem, subtree, work, with_top):
                     prior, design, share_of, log_cut[node], rate[node], rows, start, stop
                 )
                 total += log_cut[node] + log_share[node]
-            middle = partition_rows(design, column, cut, rows, start, stop, spare)
+            middle = partition_rows(design, column, cut, rows, start, stop, buffer)
             left, right = lefts[node], rights[node]
             starts[left], stops[left] = start, middle
             starts[right], stops[right] = middle, stop

@@ -10,7 +10,7 @@ class Workspace(NamedTuple):
 
     rows: np.ndarray
     """(n,) uint32: rows of the node a move acts on."""
-    spare: np.ndarray
+    buffer: np.ndarray
     """(n,) uint32: buffer of `partition_rows`."""
     nodes: np.ndarray
     """(N,) int32: the tree in preorder."""
@@ -43,7 +43,7 @@ def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
     max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
     return Workspace(
         rows=np.zeros(n_rows, dtype=np.uint32),
-        spare=np.zeros(n_rows, dtype=np.uint32),
+        buffer=np.zeros(n_rows, dtype=np.uint32),
         nodes=np.zeros(max_nodes, dtype=np.int32),
         below=np.zeros(max_nodes, dtype=np.int32),
         inside=np.zeros(max_nodes, dtype=np.bool_),

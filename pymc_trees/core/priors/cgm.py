@@ -13,6 +13,7 @@ from pymc_trees.core.columns.design import any_column_varies, column_varies, par
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import register
+from pymc_trees.core.random import draw_by_weight
 
 
 class CGMPrior(NamedTuple):
@@ -72,19 +73,12 @@ def draw_column(rng, prior, design, rows, start, stop):
         j = np.searchsorted(cumulative, rng.random() * total, side="right")
         if j < p and column_varies(design, j, rows, start, stop):
             return j
-    total = 0.0
+    total, varying = 0.0, np.zeros(p)
     for j in range(p):
         if column_varies(design, j, rows, start, stop):
+            varying[j] = weights[j]
             total += weights[j]
-    target = rng.random() * total
-    last = 0
-    for j in range(p):
-        if column_varies(design, j, rows, start, stop):
-            last = j
-            target -= weights[j]
-            if target < 0.0:
-                break
-    return last
+    return draw_by_weight(varying, 0, p, rng.random() * total)
 
 
 @njit(cache=True)

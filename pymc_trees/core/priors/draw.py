@@ -17,7 +17,7 @@ from pymc_trees.core.priors.contract import (
 
 
 @njit(cache=True)
-def draw_tree(rng, trees, tree, design, prior, rows, spare):
+def draw_tree(rng, trees, tree, design, prior, rows, buffer):
     """Grow tree ``tree``, a stump, by the prior; False when the pool has no room.
 
     Leaf values are left for the caller.
@@ -52,7 +52,7 @@ def draw_tree(rng, trees, tree, design, prior, rows, spare):
             prior, design, column, log_cut, place.rate, rows, start, stop
         )
         trees.time[node] = draw_time(rng, prior, place)
-        middle = partition_rows(design, code, cut, rows, start, stop, spare)
+        middle = partition_rows(design, code, cut, rows, start, stop, buffer)
         left, right = trees.left[node], trees.right[node]
         starts[left], stops[left] = start, middle
         starts[right], stops[right] = middle, stop

@@ -21,6 +21,7 @@ from pymc_trees.core.columns.design import column_range, linear_dimension
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.priors.contract import register
+from pymc_trees.core.random import draw_by_weight
 
 
 class MondrianProcess(NamedTuple):
@@ -106,17 +107,14 @@ def log_split_at(prior, place, time):
 @njit(cache=True)
 def draw_column(rng, prior, design, rows, start, stop):
     """Column in proportion to its extent in the node."""
-    target = rng.random() * linear_dimension(design, rows, start, stop)
-    last = 0
-    for j in range(design.columns.shape[0]):
+    p = design.columns.shape[0]
+    total, extents = 0.0, np.zeros(p)
+    for j in range(p):
         if design.varies[j]:
             low, high = column_range(design, j, rows, start, stop)
-            if high > low:
-                last = j  # rounding may leave something over after the last
-                target -= high - low
-                if target < 0.0:
-                    break
-    return last
+            extents[j] = high - low
+            total += high - low
+    return draw_by_weight(extents, 0, p, rng.random() * total)
 
 
 @njit(cache=True)

@@ -4,5 +4,5 @@ Reading order: `fields` (its specification), `checksum`, `encode` (working array
 back), `summary` (what the prior needs of a value), `evaluate` (the function of x), `walk` (node by
 node, slowly), `text` (for people).
 
-May import: `core.columns`, `core.forest`.
+May import: `core.columns`, `core.forest`, and the contracts of `core.leaves` and `core.priors`.
 """

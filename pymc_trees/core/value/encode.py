@@ -81,7 +81,7 @@ def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
 
 
 @njit(cache=True)
-def decode(value, design, prior, sizes, trees, rows, spare):
+def decode(value, design, prior, sizes, trees, rows, buffer):
     """Fill working arrays from the node rows of a value; False when they are not a forest.
 
     Every rule is checked: whole column numbers of columns that vary, cuts inside the range of the
@@ -94,7 +94,7 @@ def decode(value, design, prior, sizes, trees, rows, spare):
         Of the trees; of its settings the split weights alone are read.
     trees : Trees
         Fresh from `make_trees`; overwritten.
-    rows, spare : (n,) uint32
+    rows, buffer : (n,) uint32
         Overwritten.
     """
     n, most = sizes.n_rows, n_codes(design)
@@ -143,7 +143,7 @@ def decode(value, design, prior, sizes, trees, rows, spare):
                 trees.log_column[node] = log_column(
                     prior, design, share_of, log_cut, place.rate, rows, start, stop
                 )
-                middle = partition_rows(design, column, cut, rows, start, stop, spare)
+                middle = partition_rows(design, column, cut, rows, start, stop, buffer)
                 left, right = trees.left[node], trees.right[node]
                 starts[left], stops[left] = start, middle
                 starts[right], stops[right] = middle, stop

@@ -69,7 +69,7 @@ def summarise(value, sizes, fingerprint):
 
 
 @njit(cache=True)
-def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare):
+def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, buffer):
     """Which columns were chosen, and among which: for split weights that are unknown.
 
     Returns
@@ -84,7 +84,7 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
     p = design.columns.shape[0]
     chosen = np.zeros(p)
     if not is_intact(value, sizes.max_nodes, fingerprint) or not decode(
-        value, design, make_prior(0.5, 0.0, np.ones(p)), sizes, trees, rows, spare
+        value, design, make_prior(0.5, 0.0, np.ones(p)), sizes, trees, rows, buffer
     ):
         return chosen, np.ones((1, p)), np.zeros(1)
     sets = np.zeros((sizes.max_nodes, p))
@@ -97,7 +97,7 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
             if trees.column[top] < 0:
                 continue
             chosen[column_of(design, trees.column[top])] += 1
-            _columns_that_vary(trees, design, t, top, rows, spare, varies)
+            _columns_that_vary(trees, design, t, top, rows, buffer, varies)
             same = 0
             while same < n_sets and not np.array_equal(sets[same], varies):
                 same += 1
@@ -112,7 +112,7 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
 
 
 @njit(cache=True)
-def _columns_that_vary(trees, design, tree, top, rows, spare, varies):
+def _columns_that_vary(trees, design, tree, top, rows, buffer, varies):
     n = 0
     for i in range(trees.leaf_of.shape[1]):
         node = trees.leaf_of[tree, i]
@@ -138,5 +138,5 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
-    spare = np.empty(sizes.n_rows, dtype=np.uint32)
-    return column_choices(value, design, sizes, fingerprint, trees, nodes, rows, spare)
+    buffer = np.empty(sizes.n_rows, dtype=np.uint32)
+    return column_choices(value, design, sizes, fingerprint, trees, nodes, rows, buffer)

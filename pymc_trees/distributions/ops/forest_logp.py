@@ -6,7 +6,7 @@ density of the cut and the probability of the column (Lakshminarayanan 2015, eq.
     log p = sum_d S_d log p_d + sum_d O_d log(1 - p_d) + log cuts + log columns + log p(leaf values)
     p_d = alpha (1 + d)**-beta
 
-or, for a Mondrian process with lifetime L (`core.value.encode.add_time_terms`),
+or, for a Mondrian process with lifetime L (`core.priors.mondrian`),
 
     log p = terms[0] - L terms[1] + log cuts + log columns + log p(leaf values)
 

@@ -85,14 +85,14 @@ def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -
 def _run_island(rng, model, settings):
     design, prior, leaf = (_own(numbers) for numbers in model[:3])
     sizes, n_particles = model.sizes, settings.particles
-    n, room = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
+    n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     work = make_workspace(sizes.max_nodes, n, n_stats(leaf))
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
-    particles = make_particles(n_particles, room, n, n_stats(leaf))
+    particles = make_particles(n_particles, most_nodes, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
     bins = make_bins(design.columns, BINS if optimal else 1, from_prior(design))
-    look = make_look_ahead(leaf, bins, n_particles if optimal else 1, room if optimal else 1)
-    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), work.spare)
+    look = make_look_ahead(leaf, bins, *((n_particles, most_nodes) if optimal else (1, 1)))
+    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), work.buffer)
     root_stats = np.empty(n_stats(leaf))
     add_rows(leaf, np.arange(n, dtype=np.uint32), 0, n, root_stats)
     stages, weights = make_stages(settings.max_stages), np.empty(n_particles)

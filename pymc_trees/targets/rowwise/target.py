@@ -94,8 +94,7 @@ class RowwiseTarget:
             rng,
             self.value.address,
             self.slopes.address,
-            seen.table,
-            seen.data,
+            seen,
             fit.copy(),
             self.layout.max_nodes,
         )

@@ -42,15 +42,19 @@ class JointData(NamedTuple):
     labels: np.ndarray
     """(n,) int64: leaf of each row in the open tree, counted in preorder."""
     outputs: np.ndarray
-    """(2n, K) room."""
+    """(2n, K) overwritten."""
     result: np.ndarray
-    """(n, K) room."""
+    """(n, K) overwritten."""
     total: np.ndarray
     """(1,) log-likelihood of the present trees."""
 
 
-def make_joint(mean, sd, value_at, gradient_at, product_at, table, data, offset):
-    """Leaf model of a native likelihood; ``offset``, the sum of all trees, is used in place."""
+def make_joint(mean, sd, value_at, gradient_at, product_at, numbers, offset):
+    """Leaf model of a native likelihood and its ``table`` and ``data``.
+
+    ``offset``, the sum of all trees, is used in place.
+    """
+    table, data = numbers
     n, k = offset.shape
     return JointData(
         np.broadcast_to(np.asarray(mean, dtype=np.float64), (k,)).copy(),
@@ -95,7 +99,7 @@ def log_weight(leaf, fit, values, total):
 def label_leaves(leaf, column, leaf_values, leaf_of, nodes, n_nodes, number):
     """Number the leaves in preorder, label the rows; the leaves' values, (L K,).
 
-    ``number`` is room for a number of each node of the pool.
+    ``number``, (max_nodes,), is overwritten with the number of each leaf.
     """
     labels, n_values = leaf.labels, leaf_values.shape[1]
     values = np.empty(((n_nodes + 1) // 2) * n_values)

@@ -72,15 +72,14 @@ def solve_upper(factor, b, out):
 
 @njit(cache=True)
 def fit_groups(leaf, n, n_groups):
-    """Mode and precision of each group of ``room.rows[:n]`` by ``room.labels``.
+    """Mode and precision of each group of ``work.rows[:n]`` by ``work.labels``.
 
     Where the likelihood bends the wrong way or not at all (a flat region, a piecewise linear
     one), the squared gradients of the rows stand in for its curvature.
     """
-    room, offset, mean, sd = leaf.room, leaf.offset, leaf.mean, leaf.sd
-    rows, labels = room.rows, room.labels
-    open_rows, open_labels, outputs = room.open_rows, room.open_labels, room.outputs
-    mode, factor, slopes = room.mode, room.factor, room.slopes
+    work, mean, sd = leaf.work, leaf.mean, leaf.sd
+    open_rows, open_labels, outputs = work.open_rows, work.open_labels, work.outputs
+    mode, factor, slopes = work.mode, work.factor, work.slopes
     n_values = mean.size
     gradient = np.empty((n_groups, n_values))
     curvature = np.empty((n_groups, n_values, n_values))
@@ -91,14 +90,7 @@ def fit_groups(leaf, n, n_groups):
     for g in range(n_groups):
         mode[g] = mean
     for turn in range(MOST_STEPS):
-        n_open = 0
-        for i in range(n):
-            g = labels[i]
-            if not done[g]:
-                open_rows[n_open], open_labels[n_open] = rows[i], g
-                for k in range(n_values):
-                    outputs[n_open, k] = offset[rows[i], k] + mode[g, k]
-                n_open += 1
+        n_open = _open_rows(leaf, n, done)
         if n_open == 0:
             break
         call_native(leaf.slopes_at, n_open, open_rows, outputs, leaf.table, leaf.data, slopes)
@@ -138,6 +130,23 @@ def fit_groups(leaf, n, n_groups):
                 outside = not (low[g] < mode[g, 0] < high[g])
                 if (outside or turn % 4 == 3) and low[g] > -np.inf and high[g] < np.inf:
                     mode[g, 0] = 0.5 * (low[g] + high[g])
+
+
+@njit(cache=True)
+def _open_rows(leaf, n, done):
+    """List the rows whose group is not done, with their outputs at its mode; their number."""
+    work, offset = leaf.work, leaf.offset
+    rows, labels, outputs, mode = work.rows, work.labels, work.outputs, work.mode
+    open_rows, open_labels = work.open_rows, work.open_labels
+    n_open = 0
+    for i in range(n):
+        g = labels[i]
+        if not done[g]:
+            open_rows[n_open], open_labels[n_open] = rows[i], g
+            for k in range(offset.shape[1]):
+                outputs[n_open, k] = offset[rows[i], k] + mode[g, k]
+            n_open += 1
+    return n_open
 
 
 @njit(cache=True)

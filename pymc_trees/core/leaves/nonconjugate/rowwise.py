@@ -26,7 +26,7 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
     log_prior,
     log_proposal,
 )
-from pymc_trees.core.leaves.nonconjugate.workspace import Room, make_room
+from pymc_trees.core.leaves.nonconjugate.workspace import RowWorkspace, make_row_workspace
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
@@ -48,16 +48,20 @@ class RowwiseData(NamedTuple):
     """(n, K) sum of all trees, or of all but the open one."""
     log_rows: np.ndarray
     """(n,) log-likelihood of each row under the present trees."""
-    room: Room
+    work: RowWorkspace
 
 
-def make_rowwise(mean, sd, rng, value_at, slopes_at, table, data, offset, max_nodes):
-    """Leaf model of a native likelihood; ``offset``, the sum of all trees, is used in place."""
+def make_rowwise(mean, sd, rng, value_at, slopes_at, numbers, offset, max_nodes):
+    """Leaf model of a native likelihood and its ``table`` and ``data``.
+
+    ``offset``, the sum of all trees, is used in place.
+    """
+    table, data = numbers
     n, k = offset.shape
     mean = np.broadcast_to(np.asarray(mean, dtype=np.float64), (k,)).copy()
     sd = np.broadcast_to(np.asarray(sd, dtype=np.float64), (k,)).copy()
-    room = make_room(n, k, max_nodes)
-    return RowwiseData(mean, sd, rng, value_at, slopes_at, table, data, offset, np.zeros(n), room)
+    work = make_row_workspace(n, k, max_nodes)
+    return RowwiseData(mean, sd, rng, value_at, slopes_at, table, data, offset, np.zeros(n), work)
 
 
 # Statistics of a leaf: log w, the value (K), the mode (K), the factor (K^2).
@@ -73,131 +77,131 @@ def _n_stats(leaf):
 def _add_up(leaf, n, n_groups, values):
     """Log-likelihood of the rows at hand with ``values`` added to the other trees, by group.
 
-    ``room.values`` keeps it row by row.
+    ``work.values`` keeps it row by row.
     """
-    room, offset = leaf.room, leaf.offset
-    rows, labels, outputs, total = room.rows, room.labels, room.outputs, room.total
+    work, offset = leaf.work, leaf.offset
+    rows, labels, outputs, total = work.rows, work.labels, work.outputs, work.total
     for i in range(n):
         for k in range(offset.shape[1]):
             outputs[i, k] = offset[rows[i], k] + values[labels[i], k]
-    call_native(leaf.value_at, n, rows, outputs, leaf.table, leaf.data, room.values)
+    call_native(leaf.value_at, n, rows, outputs, leaf.table, leaf.data, work.values)
     total[:n_groups] = 0.0
     for i in range(n):
-        value = room.values[i, 0]
+        value = work.values[i, 0]
         total[labels[i]] += value if value < np.inf else -np.inf  # NaN as well
 
 
 @njit(cache=True)
 def weigh(leaf, g, value, out):
-    """Write the statistics of group ``g`` at a value, its log-likelihood in ``room.total``."""
-    room = leaf.room
+    """Write the statistics of group ``g`` at a value, its log-likelihood in ``work.total``."""
+    work = leaf.work
     k = value.size
     out[0] = (
-        room.total[g]
+        work.total[g]
         + log_prior(leaf.mean, leaf.sd, value)
-        - log_proposal(leaf.mean, leaf.sd, room.mode[g], room.factor[g], value)
+        - log_proposal(leaf.mean, leaf.sd, work.mode[g], work.factor[g], value)
     )
     for a in range(k):
         out[1 + a] = value[a]
-        out[1 + k + a] = room.mode[g, a]
+        out[1 + k + a] = work.mode[g, a]
         for b in range(k):
-            out[1 + 2 * k + a * k + b] = room.factor[g, a, b]
+            out[1 + 2 * k + a * k + b] = work.factor[g, a, b]
 
 
 @njit(cache=True)
 def draw_and_weigh(leaf, n, n_groups):
     """Fit the groups of the rows at hand and draw a value for each; `weigh` writes them."""
-    room = leaf.room
+    work = leaf.work
     fit_groups(leaf, n, n_groups)
     for g in range(n_groups):
-        draw_proposal(leaf.rng, leaf.mean, leaf.sd, room.mode[g], room.factor[g], room.drawn[g])
-    _add_up(leaf, n, n_groups, room.drawn)
+        draw_proposal(leaf.rng, leaf.mean, leaf.sd, work.mode[g], work.factor[g], work.drawn[g])
+    _add_up(leaf, n, n_groups, work.drawn)
 
 
 @njit(cache=True)
 def _add_sides(leaf, cells, cut, rows, n, left, right):
-    room = leaf.room
+    work = leaf.work
     n_left = 0
     for i in range(n):
         is_left = cells[rows[i]] <= cut
-        room.rows[i] = rows[i]
-        room.labels[i] = 0 if is_left else 1
+        work.rows[i] = rows[i]
+        work.labels[i] = 0 if is_left else 1
         n_left += is_left
     draw_and_weigh(leaf, n, 2)
-    weigh(leaf, 0, room.drawn[0], left)
-    weigh(leaf, 1, room.drawn[1], right)
+    weigh(leaf, 0, work.drawn[0], left)
+    weigh(leaf, 1, work.drawn[1], right)
     return n_left
 
 
 @njit(cache=True)
 def _add_rows(leaf, rows, start, stop, out):
-    room = leaf.room
+    work = leaf.work
     for i in range(stop - start):
-        room.rows[i] = rows[start + i]
-        room.labels[i] = 0
+        work.rows[i] = rows[start + i]
+        work.labels[i] = 0
     draw_and_weigh(leaf, stop - start, 1)
-    weigh(leaf, 0, room.drawn[0], out)
+    weigh(leaf, 0, work.drawn[0], out)
 
 
 @njit(cache=True)
 def _join_sides(leaf, leaf_of, left, right, stats, out):
-    room = leaf.room
+    work = leaf.work
     n = 0
     for i in range(leaf_of.size):
         if leaf_of[i] == left or leaf_of[i] == right:
-            room.rows[n] = i
-            room.labels[n] = 0
+            work.rows[n] = i
+            work.labels[n] = 0
             n += 1
     draw_and_weigh(leaf, n, 1)
-    weigh(leaf, 0, room.drawn[0], out)
+    weigh(leaf, 0, work.drawn[0], out)
 
 
 @njit(cache=True)
 def _label_leaves(leaf, column, leaf_of, nodes, n_nodes):
     """All rows at hand, grouped by leaf; the number of groups."""
-    room = leaf.room
+    work = leaf.work
     n_groups = 0
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
-            room.label_of[nodes[k]] = n_groups
+            work.label_of[nodes[k]] = n_groups
             n_groups += 1
     for i in range(leaf_of.size):
-        room.rows[i] = i
-        room.labels[i] = room.label_of[leaf_of[i]]
+        work.rows[i] = i
+        work.labels[i] = work.label_of[leaf_of[i]]
     return n_groups
 
 
 @njit(cache=True)
 def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    offset, room, values, log_rows = leaf.offset, leaf.room, trees.values, leaf.log_rows
+    offset, work, values, log_rows = leaf.offset, leaf.work, trees.values, leaf.log_rows
     n, n_values = offset.shape
     if old >= 0:
         add_outputs(leaf, values, trees.leaf_of[old], offset)
     else:
         for i in range(n):
-            room.rows[i] = i
-        call_native(leaf.value_at, n, room.rows, offset, leaf.table, leaf.data, room.values)
+            work.rows[i] = i
+        call_native(leaf.value_at, n, work.rows, offset, leaf.table, leaf.data, work.values)
         for i in range(n):
-            log_rows[i] = room.values[i, 0]
+            log_rows[i] = work.values[i, 0]
     if new < 0:
         return
     leaf_of = trees.leaf_of[new]
     subtract_outputs(leaf, values, leaf_of, offset)
     n_groups = _label_leaves(leaf, trees.column, leaf_of, nodes, n_nodes)
     fit_groups(leaf, n, n_groups)
-    room.total[:n_groups] = 0.0
+    work.total[:n_groups] = 0.0
     for i in range(n):
-        room.total[room.labels[i]] += log_rows[i]
+        work.total[work.labels[i]] += log_rows[i]
     for k in range(n_nodes):
         node = nodes[k]
         if trees.column[node] < 0:
-            weigh(leaf, room.label_of[node], values[node], stats[node])
+            weigh(leaf, work.label_of[node], values[node], stats[node])
 
 
 @njit(cache=True)
 def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of a tree after its move, then one independence Metropolis step for each leaf."""
-    room, log_rows = leaf.room, leaf.log_rows
+    work, log_rows = leaf.work, leaf.log_rows
     n, n_values = leaf_of.size, values.shape[1]
     n_groups = _label_leaves(leaf, column, leaf_of, nodes, n_nodes)
     moved = False
@@ -205,38 +209,38 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
         node = nodes[k]
         if column[node] >= 0:
             continue
-        g, s = room.label_of[node], stats[node]
+        g, s = work.label_of[node], stats[node]
         for a in range(n_values):
             moved |= values[node, a] != s[1 + a]
             values[node, a] = s[1 + a]
-            room.mode[g, a] = s[1 + n_values + a]
+            work.mode[g, a] = s[1 + n_values + a]
             for b in range(n_values):
-                room.factor[g, a, b] = s[1 + 2 * n_values + a * n_values + b]
-            room.drawn[g, a] = values[node, a]
+                work.factor[g, a, b] = s[1 + 2 * n_values + a * n_values + b]
+            work.drawn[g, a] = values[node, a]
     if moved:
-        _add_up(leaf, n, n_groups, room.drawn)
+        _add_up(leaf, n, n_groups, work.drawn)
         for i in range(n):
-            log_rows[i] = room.values[i, 0]
+            log_rows[i] = work.values[i, 0]
     for g in range(n_groups):
-        draw_proposal(rng, leaf.mean, leaf.sd, room.mode[g], room.factor[g], room.drawn[g])
-    _add_up(leaf, n, n_groups, room.drawn)
+        draw_proposal(rng, leaf.mean, leaf.sd, work.mode[g], work.factor[g], work.drawn[g])
+    _add_up(leaf, n, n_groups, work.drawn)
     proposed = np.empty(_n_stats(leaf))
     for k in range(n_nodes):
         node = nodes[k]
         if column[node] >= 0:
             continue
-        g = room.label_of[node]
-        weigh(leaf, g, room.drawn[g], proposed)
+        g = work.label_of[node]
+        weigh(leaf, g, work.drawn[g], proposed)
         # the ratio of weights: the proposal does not depend on the present value
         if np.log(rng.random()) < proposed[0] - stats[node, 0]:
             stats[node] = proposed
-            values[node] = room.drawn[g]
-            room.total[g] = 1.0  # accepted
+            values[node] = work.drawn[g]
+            work.total[g] = 1.0  # accepted
         else:
-            room.total[g] = 0.0
+            work.total[g] = 0.0
     for i in range(n):
-        if room.total[room.labels[i]] == 1.0:
-            log_rows[i] = room.values[i, 0]
+        if work.total[work.labels[i]] == 1.0:
+            log_rows[i] = work.values[i, 0]
 
 
 @njit(cache=True)

@@ -11,18 +11,18 @@ from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 @njit(cache=True)
 def _fill_surrogate(leaf, output, r, w):
     """Expand the rows about the mode of a tree that is one leaf."""
-    room, offset = leaf.room, leaf.offset
-    outputs, slopes = room.outputs, room.slopes
+    work, offset = leaf.work, leaf.offset
+    outputs, slopes = work.outputs, work.slopes
     n, n_values = offset.shape
     for i in range(n):
-        room.rows[i] = i
-        room.labels[i] = 0
+        work.rows[i] = i
+        work.labels[i] = 0
     fit_groups(leaf, n, 1)
     for i in range(n):
         for k in range(n_values):
-            outputs[i, k] = offset[i, k] + room.mode[0, k]
-    call_native(leaf.slopes_at, n, room.rows, outputs, leaf.table, leaf.data, slopes)
-    at = room.mode[0, output]
+            outputs[i, k] = offset[i, k] + work.mode[0, k]
+    call_native(leaf.slopes_at, n, work.rows, outputs, leaf.table, leaf.data, slopes)
+    at = work.mode[0, output]
     for i in range(n):
         bend = -slopes[i, n_values + output * n_values + output]
         r[i], w[i] = gaussian_row(at, slopes[i, output], bend)
@@ -30,22 +30,22 @@ def _fill_surrogate(leaf, output, r, w):
 
 @njit(cache=True)
 def _finish_tree(leaf, rng, particles, c):
-    room, rows = leaf.room, particles.rows[c]
+    work, rows = leaf.work, particles.rows[c]
     column, stats = particles.column[c], particles.stats[c]
     n = rows.size
     n_nodes, n_groups = particles.n_nodes[c], 0
     for k in range(n_nodes):
         if column[k] < 0:
             for i in range(particles.start[c, k], particles.stop[c, k]):
-                room.labels[rows[i]] = n_groups
+                work.labels[rows[i]] = n_groups
             n_groups += 1
     for i in range(n):
-        room.rows[i] = i
+        work.rows[i] = i
     draw_and_weigh(leaf, n, n_groups)
     total, g = 0.0, 0
     for k in range(n_nodes):
         if column[k] < 0:
-            weigh(leaf, g, room.drawn[g], stats[k])
+            weigh(leaf, g, work.drawn[g], stats[k])
             total += stats[k, 0]
             g += 1
     return total

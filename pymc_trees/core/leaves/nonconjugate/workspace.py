@@ -1,11 +1,11 @@
-"""Arrays that the kernels of `laplace` write to, made once a sweep."""
+"""Arrays that the kernels of `rowwise` write to, made once a sweep."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 
-class Room(NamedTuple):
+class RowWorkspace(NamedTuple):
     """Arrays that kernels write to; n rows, at most G groups (leaves), K values."""
 
     rows: np.ndarray
@@ -35,10 +35,10 @@ class Room(NamedTuple):
     """(G,) log-likelihood of each group."""
 
 
-def make_room(n: int, k: int, max_nodes: int) -> Room:
-    """Room for n rows, K outputs and the leaves of one tree."""
+def make_row_workspace(n: int, k: int, max_nodes: int) -> RowWorkspace:
+    """Workspace for n rows, K outputs and the leaves of one tree."""
     most = min(max_nodes, n) + 1
-    return Room(
+    return RowWorkspace(
         rows=np.arange(n),
         labels=np.zeros(n, dtype=np.int64),
         outputs=np.zeros((n, k)),

@@ -28,15 +28,15 @@ from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
-class Spare(NamedTuple):
+class KeptTree(NamedTuple):
     """Where the tree before a move is kept."""
 
     trees: Trees
 
 
-def make_spare(layout) -> Spare:
-    """Room for one tree of a forest."""
-    return Spare(make_trees(1, layout.max_nodes, layout.n_values, layout.n_rows))
+def make_kept_tree(layout) -> KeptTree:
+    """Arrays for one tree of a forest."""
+    return KeptTree(make_trees(1, layout.max_nodes, layout.n_values, layout.n_rows))
 
 
 @njit(cache=True)
@@ -69,7 +69,7 @@ def add_tree(outputs, trees, tree, times):
 
 
 @njit(cache=True, nogil=True)
-def joint_sweep(rng, problem, flat, moves, work, spare, counts):
+def joint_sweep(rng, problem, flat, moves, work, before, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
@@ -80,13 +80,13 @@ def joint_sweep(rng, problem, flat, moves, work, spare, counts):
         A leaf model without data, under which moves are proposed.
     moves, work, counts
         As for `sweep`.
-    spare : Spare
+    before : KeptTree
         Overwritten.
     """
-    rng, problem, flat, moves, work, spare = borrowed((rng, problem, flat, moves, work, spare))
+    rng, problem, flat, moves, work, before = borrowed((rng, problem, flat, moves, work, before))
     trees, leaf = problem.trees, problem.leaf
     without_data = Problem(trees, problem.design, problem.prior, flat)
-    offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, spare.trees
+    offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, before.trees
     n_values = offset.shape[1]
     work.stats[:] = 0.0
     for t in range(trees.roots.size):

@@ -58,7 +58,7 @@ class Particles(NamedTuple):
 
 
 def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) -> Particles:
-    """Room for ``n_particles`` trees."""
+    """Arrays for ``n_particles`` trees."""
     shape = (n_particles, max(max_nodes, 1))
     return Particles(
         column=np.empty(shape, dtype=np.int32),
@@ -137,18 +137,18 @@ def rearrange(particles, ancestors):
     ancestor with children keeps its place, and only the places of childless particles are written.
     """
     n = ancestors.size
-    spare = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed
+    unplaced = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed
     for c in range(n):
-        spare[ancestors[c]] += 1
+        unplaced[ancestors[c]] += 1
     for c in range(n):
-        if spare[c] > 0:
-            spare[c] = spare[c] - 1  # stays in its place
+        if unplaced[c] > 0:
+            unplaced[c] = unplaced[c] - 1  # stays in its place
         else:
-            spare[c] = -1  # place is free
+            unplaced[c] = -1  # place is free
     source = 0
     for c in range(n):
-        if spare[c] == -1:
-            while spare[source] <= 0:
+        if unplaced[c] == -1:
+            while unplaced[source] <= 0:
                 source += 1
             copy_particle(particles, source, c)
-            spare[source] -= 1
+            unplaced[source] -= 1

@@ -1,8 +1,8 @@
-"""How a particle's next node is expanded: by the prior, the empirical or the one-step optimal law.
+"""How a particle's next node is expanded: prior, empirical and one-step optimal proposal.
 
 A proposal draws stop, or a split (column, cut), and gives the log probability (density of the
 cut) of what it drew; or that of an outcome already known, which is how the reference particle is
-weighed. The weights correct for it, so that any law that can reach every tree is exact.
+weighed. The weights correct for it, so that any distribution that can reach every tree is exact.
 
 prior (Lakshminarayanan 2013, section 3.3)
     The tree prior itself.

@@ -1,11 +1,11 @@
 """Ancestors of a new generation, given that child 0 has ancestor 0.
 
-The conditional law of each scheme (Chopin and Singh 2015, section 4). Before a systematic or
-stratified draw the particles are put in a random order: the law of a child's ancestor is then the
-weights, and nothing depends on where the reference stands. Given that child 0 copies particle 0,
-the point that made it is uniform over particle 0's share of the unit interval; it fixes the common
-uniform of a systematic draw, and its own stratum only of a stratified one. Pinning particle 0
-beside an ordinary draw is not invariant.
+The conditional distribution of each scheme (Chopin and Singh 2015, section 4). Before a systematic
+or stratified draw the particles are put in a random order: a child's ancestor is then distributed
+by the weights, and nothing depends on where the reference stands. Given that child 0 copies
+particle 0, the point that made it is uniform over particle 0's share of the unit interval; it fixes
+the common uniform of a systematic draw, and its own stratum only of a stratified one. Pinning
+particle 0 beside an ordinary draw is not invariant.
 """
 
 import numpy as np

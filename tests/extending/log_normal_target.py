@@ -1,0 +1,70 @@
+"""A target: positive observations whose log is normal about f, with the leaf values integrated out.
+
+``y_i ~ LogNormal(f_i, sd)`` says that ``log y_i ~ N(f_i, sd)``, so that a `NormalLeaf` forest has
+the leaf model of a normal likelihood, for the logs; what y is less dense than its log,
+``-sum log y_i``, does not depend on the trees.
+"""
+
+from typing import Self
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import LogNormalRV
+
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.affine import NotAffineError, Slope, slope_of
+from pymc_trees.targets.contract import Refusal
+from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import compile_values, open_forest, read_graph
+from pymc_trees.targets.settings import Settings, read_settings
+
+
+class LogNormalTarget:
+    """A NormalLeaf forest that is the ``mu`` of one pm.LogNormal."""
+
+    kind = "log-normal"
+    needs_surrogate = False
+    is_joint = False
+    n_stats = 2
+
+    def __init__(self, model, forest, term, graph):
+        self.layout = forest.owner.op.layout
+        (mean, sd), outputs = open_forest(model, graph, list(term.owner.inputs[2:4]))
+        if any(v is outputs for v in ancestors([sd])) or slope_of(mean, outputs) is not Slope.ONE:
+            raise NotAffineError("mu is not the forest")
+        settings = read_settings(model, forest)
+        wanted = [*settings, model.rvs_to_values[term], mean, sd]
+        self._function, self._names = compile_values(model, wanted, [outputs])
+        self._zero = np.zeros((self.layout.n_rows, 1))
+
+    @classmethod
+    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
+        """The target of a forest, or why it has another one."""
+        graph = read_graph(model, forest)
+        alone = len(graph.terms) == 1 and not graph.potentials
+        if not alone or not isinstance(graph.terms[0].owner.op, LogNormalRV):
+            return Refusal(NotConjugateError(f"{forest.name} is not in one pm.LogNormal."))
+        try:
+            return cls(model, forest, graph.terms[0], graph)
+        except NotAffineError as error:
+            return Refusal(NotConjugateError(str(error)))
+
+    def at(self, point):
+        """Prior settings at a point, and log y, what is added to f, and sd."""
+        *settings, y, offset, sd = self._function(self._zero, *(point[k] for k in self._names))
+        return Settings.of(settings), (np.log(y), offset, sd)
+
+    def leaf_data(self, settings, seen, fit, rng=None):
+        """Leaf model over the residual of the logs, and the target it was subtracted from."""
+        log_y, offset, sd = seen
+        mean, leaf_sd = settings.leaf
+        target, precision = log_y - offset, np.asarray(sd, dtype=float).reshape(-1) ** -2.0
+        return make_normal(
+            mean, leaf_sd, target - fit[:, 0], precision, self.layout.max_nodes
+        ), target
+
+    def log_scale(self, seen):
+        """Log density of y less that of its log."""
+        return -float(np.sum(seen[0]))

@@ -1,0 +1,24 @@
+"""Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
+
+from .local_moves import CGM, CHANGE_SWAP, GROW_PRUNE, run_chain
+from .particles import make_tools, run_guided, run_particles
+from .record import partition_code, partition_of, record
+from .setups import Setup, design_of, make_setup, weights_of, with_float_cells
+
+__all__ = [
+    "CGM",
+    "CHANGE_SWAP",
+    "GROW_PRUNE",
+    "Setup",
+    "design_of",
+    "make_setup",
+    "make_tools",
+    "partition_code",
+    "partition_of",
+    "record",
+    "run_chain",
+    "run_guided",
+    "run_particles",
+    "weights_of",
+    "with_float_cells",
+]

@@ -1,0 +1,42 @@
+"""Chains of Metropolis moves, run inside compiled code."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+
+from .record import Chain, record
+
+CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
+GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
+# Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
+CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
+
+
+@njit(cache=True)
+def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, fits):
+    """Run sweeps; record partition codes, depths and root columns of all trees, and the outputs.
+
+    ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
+    none. The column of a root that is a leaf is -1.
+    """
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
+    for s in range(draws):
+        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
+            raise ValueError("full")
+        record(trees, work.nodes, s, codes, depths, roots, fits)
+    return counts
+
+
+def run_chain(seed, setup, moves, draws, keep_fits=False):
+    """Run a sampler from stumps."""
+    m, n = setup.trees.leaf_of.shape
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    k = setup.trees.values.shape[1]
+    fits = np.empty((draws if keep_fits else 0, n, k))
+    rng = np.random.default_rng(seed)
+    record = (codes, depths, roots, fits)
+    proposed, accepted = run_sweeps(rng, *setup, moves, draws, *record)
+    return Chain(codes, depths, roots, fits, proposed, accepted)

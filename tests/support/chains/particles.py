@@ -1,0 +1,79 @@
+"""Chains of particle Gibbs, run inside compiled code."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.columns.mixed import from_prior
+from pymc_trees.core.histograms.binning import make_bins
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.particles.growth import Growth
+from pymc_trees.core.samplers.particles.optimal import make_look_ahead
+from pymc_trees.core.samplers.particles.particles import make_particles
+from pymc_trees.core.samplers.particles.proposals import PROPOSALS
+from pymc_trees.core.samplers.particles.resampling import SCHEMES
+
+from .record import Chain, record
+
+
+class Tools(NamedTuple):
+    """What particle Gibbs takes beside a `Setup`."""
+
+    growth: Growth
+    scheme: int
+    surrogate: tuple | None
+
+    @property
+    def particles(self):
+        return self.growth.particles
+
+
+def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=None):
+    """Particles and a proposal; ``share`` of the columns looked at by the optimal one."""
+    p, n = setup.design.columns.shape
+    n_stats = setup.work.stats.shape[1]
+    tabled = setup.leaf if guide is None else guide
+    bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
+    growth = Growth(
+        make_particles(particles, 2 * n - 1, n, n_stats),
+        bins,
+        make_look_ahead(tabled, bins, particles, 2 * n - 1, share),
+        PROPOSALS.index(proposal),
+        setup.work.buffer,
+    )
+    return Tools(growth, SCHEMES.index(scheme), guide)
+
+
+@njit(cache=True)
+def run_particle_sweeps(rng, setup, growth, scheme, surrogate, draws, records, outcome):
+    """As `run_sweeps`, by particle Gibbs."""
+    trees, design, prior, leaf, work = setup
+    problem = Problem(trees, design, prior, leaf)
+    codes, depths, roots, fits = records
+    batch = Batch(0, trees.roots.size, False)
+    for s in range(draws):
+        if not particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
+            raise ValueError("full")
+        record(trees, work.nodes, s, codes, depths, roots, fits)
+
+
+def run_particles(seed, setup, tools, draws, keep_fits=False):
+    """Run particle Gibbs from stumps; ``accepted`` holds trees changed and summed ESS."""
+    m, n = setup.trees.leaf_of.shape
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
+    outcome = np.zeros(2)
+    rng = np.random.default_rng(seed)
+    run_particle_sweeps(rng, setup, *tools, draws, (codes, depths, roots, fits), outcome)
+    return Chain(codes, depths, roots, fits, draws * m, outcome)
+
+
+def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_bins=100):
+    """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
+    n = setup.trees.leaf_of.shape[1]
+    guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+    tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
+    return run_particles(seed, setup, tools, draws, keep_fits=True)
