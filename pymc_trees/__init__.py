@@ -21,7 +21,7 @@ _HOMES = {
     "GrowPrune": "step_methods.grow_prune",
     "MondrianForestClassifier": "estimators.classifier",
     "MondrianForestRegressor": "estimators.regressor",
-    "MondrianPrior": "distributions.mondrian_prior",
+    "MondrianPrior": "distributions.tree_priors.mondrian",
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
     "NormalLeaf": "distributions.leaves.normal",
     "PGBART": "step_methods.particle_gibbs",

@@ -1,11 +1,10 @@
 """How does a forest enter a PyMC model? As a random variable whose value is the encoded trees.
 
 Reading order: `leaves` (leaf priors), `data` (frames and arrays in), `capacity` (room for nodes),
-`declaration` and `grid` (checked settings), `tree_prior`, `split_prior`, `mondrian_prior`,
-`forest_inputs` (where the inputs of the Ops stand), `ops` (the random variables, their
-log-probabilities, their functions of X), `evaluations` (where a graph evaluates trees),
-`tree_variable` (what is asked of any variable of trees), `forest`, `bart`, `decision_tree`,
-`soft_decision_tree` (front-ends).
+`declaration` (checked settings), `tree_priors`, `forest_inputs` (where the inputs of the Ops
+stand), `ops` (the random variables, their log-probabilities, their functions of X), `evaluations`
+(where a graph evaluates trees), `tree_variable` (what is asked of any variable of trees), `forest`,
+`bart`, `decision_tree`, `soft_decision_tree` (front-ends).
 
 May import: `core`; PyMC, PyTensor.
 """

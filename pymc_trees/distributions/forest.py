@@ -16,10 +16,10 @@ from pymc_trees.distributions.capacity import (
 from pymc_trees.distributions.data.schema import check_rules, kinds_of
 from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
-from pymc_trees.distributions.grid import check_ranges
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.tree_prior import TreePrior, read_tree_prior
+from pymc_trees.distributions.tree_priors.grid import check_ranges
+from pymc_trees.distributions.tree_priors.read import TreePrior, read_tree_prior
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""

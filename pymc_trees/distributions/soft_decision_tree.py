@@ -10,11 +10,11 @@ from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import Data, finite_inputs
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
-from pymc_trees.distributions.grid import check_ranges
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTree, declared
+from pymc_trees.distributions.tree_priors.grid import check_ranges
 
 
 def SoftDecisionTree(

@@ -1,8 +1,8 @@
 """`Hybrid`: sweeps of local moves, and now and then whole trees."""
 
-import numpy as np
 from pymc.step_methods.compound import Competence
 
+from pymc_trees.arguments import check_number
 from pymc_trees.step_methods.local_moves import LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
 from pymc_trees.step_methods.tree_redraw import TreeRedraw
@@ -77,17 +77,9 @@ class Hybrid(SweepStep):
         batch=(1.0, 1.0),
         **options,
     ):
-        if (
-            isinstance(local_sweeps, bool)
-            or not isinstance(local_sweeps, int | np.integer)
-            or local_sweeps < 1
-        ):
-            raise ValueError(
-                f"local_sweeps={local_sweeps!r}: must be a whole number of at least 1."
-            )
         super().__init__(
             vars,
-            LocalMoves(moves, int(local_sweeps)),
+            LocalMoves(moves, check_number("local_sweeps", local_sweeps, 1)),
             TreeRedraw(num_particles, "optimal", "multinomial", batch),
             **options,
         )

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from pymc_trees.arguments import check_choice
+from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
@@ -101,16 +101,8 @@ class RedrawArrays:
 
 def check_num_particles(num_particles) -> int:
     """Number of particles, or an error."""
-    if (
-        isinstance(num_particles, bool)
-        or not isinstance(num_particles, int | np.integer)
-        or num_particles < 2
-    ):
-        raise ValueError(
-            f"num_particles={num_particles!r}: must be a whole number of at least 2, the "
-            "present tree and one more."
-        )
-    return int(num_particles)
+    more = ", the present tree and one more"
+    return check_number("num_particles", num_particles, 2, more)
 
 
 def check_batch(batch) -> tuple[float, float]:

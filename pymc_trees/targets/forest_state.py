@@ -14,7 +14,7 @@ from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import prior_maker
-from pymc_trees.distributions.split_prior import present_numbers
+from pymc_trees.distributions.tree_priors.split_weights import present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
 

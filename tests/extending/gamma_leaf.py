@@ -142,7 +142,7 @@ class PoissonLikelihood(ConjugateLikelihood):
         """The observed counts, when the mean is the tree and nothing else."""
         if not isinstance(term.rv.owner.op, PoissonRV):
             raise refusal(term.graph, f"{term.rv.name} is {term.says}")
-        [rate], outputs = term.opened(2)
+        [rate], outputs = term.opened()
         if unwrapped_column(rate, outputs) != 0:
             raise refusal(term.graph, f"the mean of {term.rv.name} is not the tree itself")
         return [term.value], outputs

@@ -31,7 +31,7 @@ class LogNormalTarget:
 
     def __init__(self, model, forest, term, graph):
         self.layout = forest.owner.op.layout
-        (mean, sd), outputs = open_forest(model, graph, list(term.owner.inputs[2:4]))
+        (mean, sd), outputs = open_forest(model, graph, list(term.owner.op.dist_params(term.owner)))
         if any(v is outputs for v in ancestors([sd])) or slope_of(mean, outputs) is not Slope.ONE:
             raise NotAffineError("mu is not the forest")
         settings = read_settings(model, forest)

@@ -27,8 +27,15 @@ INTERNAL = {
 
 # Message -> why it has no entry of its own.
 NO_ENTRY = {
-    "To be called from compiled code.": "numba replaces the body of the function",
-    "A sampler defines its sweep.": "of a base class without a name in the interface",
+    **dict.fromkeys(
+        [
+            "… does not answer ….",
+            "The moves of the sweep lack ….",
+            "…: opens … trees, but a sweep opens one at a time.",
+            "…: another move has this name.",
+        ],
+        "for those who extend the package: docs/extending says what a kernel has to answer",
+    ),
     "module 'pymc_trees' has no attribute …": "Python's own words for a wrong name",
     "its entries are of type …": "quoted in another message",
     "complex numbers have no order": "quoted in another message",

@@ -15,7 +15,6 @@ POSITIONS = {
     "distributions/forest_inputs.py": "the one file that knows those of forests and soft trees",
     "inference/dcc/soft_model.py": "parameters of a pymc.Categorical",
     "targets/affine.py": "Ops between a forest's function and a mean",
-    "targets/conjugate/contract.py": "parameters of observed variables",
     "targets/rowwise/row_ops.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",
 }

@@ -30,9 +30,10 @@ class ObservedTerm(NamedTuple):
         """Its distribution, as a user wrote it."""
         return "pm." + type(self.rv.owner.op).__name__.removesuffix("RV")
 
-    def opened(self, *parameters: int) -> tuple[list[Variable], Variable]:
-        """Some of its inputs as functions of the forest's outputs, and those outputs."""
-        return open_forest(self.model, self.graph, [self.rv.owner.inputs[k] for k in parameters])
+    def opened(self) -> tuple[list[Variable], Variable]:
+        """Its parameters as functions of the forest's outputs, and those outputs."""
+        node = self.rv.owner
+        return open_forest(self.model, self.graph, list(node.op.dist_params(node)))
 
 
 class ConjugateLikelihood(ABC):

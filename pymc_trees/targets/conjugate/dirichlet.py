@@ -26,11 +26,11 @@ class DirichletLikelihood(ConjugateLikelihood):
         """Observed classes."""
         op, name = term.rv.owner.op, term.rv.name
         if isinstance(op, CategoricalRV):
-            [p], outputs = term.opened(2)
+            [p], outputs = term.opened()
             if not is_unchanged(p, outputs):
                 raise refusal(term.graph, f"the p of {name} is not the output of the tree itself")
         elif isinstance(op, BernoulliRV) and self.layout.n_values == 2:
-            [p], outputs = term.opened(2)
+            [p], outputs = term.opened()
             if unwrapped_column(p, outputs) != 1:
                 raise refusal(
                     term.graph, f"the p of {name} is not the tree's second column, p[:, 1]"

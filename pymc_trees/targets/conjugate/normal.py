@@ -30,7 +30,7 @@ class NormalLikelihood(ConjugateLikelihood):
         name = term.rv.name
         if not isinstance(term.rv.owner.op, NormalRV):
             raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
-        (mean, sd), outputs = term.opened(2, 3)
+        (mean, sd), outputs = term.opened()
         if any(v is outputs for v in ancestors([sd])):
             raise refusal(term.graph, f"the sd of {name} depends on it")
         if term.rv.ndim != 1:

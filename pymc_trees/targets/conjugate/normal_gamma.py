@@ -25,7 +25,7 @@ class NormalGammaLikelihood(ConjugateLikelihood):
         """Observed values."""
         if not isinstance(term.rv.owner.op, NormalRV):
             raise refusal(term.graph, f"{term.rv.name} is {term.says}; {WANTED}")
-        (mean, sd), outputs = term.opened(2, 3)
+        (mean, sd), outputs = term.opened()
         try:
             direct = unwrapped_column(mean, outputs) == 0
             exponent = power_of(sd, outputs, 1)

@@ -7,9 +7,9 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.variables import TrainingInputs
 from pymc_trees.distributions.declaration import check_depth_prior
-from pymc_trees.distributions.grid import make_grid
-from pymc_trees.distributions.mondrian_prior import MondrianPrior, check_tree_prior
-from pymc_trees.distributions.split_prior import read_split_prior
+from pymc_trees.distributions.tree_priors.grid import make_grid
+from pymc_trees.distributions.tree_priors.mondrian import MondrianPrior, check_tree_prior
+from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
 
 
 class TreePrior(NamedTuple):
