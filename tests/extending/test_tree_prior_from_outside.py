@@ -58,6 +58,7 @@ def test_draws_have_the_prior(problem, rng):
     agrees(found)
 
 
+@pytest.mark.full
 def test_moves_leave_it_invariant(problem, rng):
     work, counts = make_workspace(5, 3, 2), np.zeros((2, 4), dtype=np.int64)
     found = []

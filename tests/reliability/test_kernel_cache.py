@@ -5,8 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import namedtuple
 
+import numpy as np
 import pytest
+from numba import typeof
+from numba.core.registry import cpu_target
 from support.scale import scaled
 
 from pymc_trees._version import KERNELS_VERSION
@@ -174,6 +178,19 @@ def test_code_of_another_version_of_the_package_is_not_loaded(tmp_path):
     assert code.read_bytes() == kept
     code.write_bytes(stale)
     assert new.load("one") is None
+
+
+def test_types_of_one_name_are_told_apart_and_need_not_be_there_to_read_the_index():
+    """Text alone is kept of a type: another process may not have the script that defines it."""
+    values = np.zeros(3)
+    words = []
+    for module in ("one_script", "another_script"):
+        leaf = namedtuple("Leaf", ["values"], module=module)
+        signature = (typeof((leaf(values), 1)), typeof(values))
+        key = compute_checksum._cache._index_key(signature, cpu_target.target_context.codegen())
+        assert isinstance(key[0], str) and f"{module}.Leaf" in key[0]
+        words.append(key[0])
+    assert words[0] != words[1]
 
 
 def test_the_version_of_the_kernels_is_part_of_their_stamp():

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numba
+from numba.core import types, typing
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from pymc_trees._version import KERNELS_VERSION
@@ -74,6 +75,12 @@ class KernelCache(FunctionCache):
         stamp, name = (locator.get_source_stamp(), KERNELS_VERSION), self._impl.filename_base
         self._cache_file = KernelFile(locator.get_cache_path(), name + ending, stamp)
 
+    def _index_key(self, sig, codegen):
+        """The key as text: types of another script in the index need not be importable."""
+        _, *others = super()._index_key(sig, codegen)
+        words = describe(sig)
+        return (sig if " at 0x" in words else words, *others)  # an address names nothing for long
+
     def load_overload(self, sig, target_context):
         """Kept code, or None."""
         try:
@@ -88,6 +95,20 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _tell(error)
+
+
+def describe(sig):
+    """Text that names the types of a signature, with the modules of named tuples."""
+    if isinstance(sig, typing.Signature):
+        return f"{describe(sig.args)} -> {describe((sig.return_type,))}"
+    words = []
+    for one in sig:
+        words.append(str(one))
+        if isinstance(one, types.BaseNamedTuple):
+            words.append(f"{one.instance_class.__module__}.{one.instance_class.__qualname__}")
+        if isinstance(one, types.BaseTuple):
+            words.append(f"[{describe(one.types)}]")
+    return ", ".join(words)
 
 
 class KernelFile(IndexDataCacheFile):
@@ -107,12 +128,7 @@ class KernelFile(IndexDataCacheFile):
         return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
 
     def _load_index(self):
-        if not _is_whole(self._index_path):
-            return {}
-        try:
-            return super()._load_index()
-        except (AttributeError, ImportError):  # code for a type of another script
-            return {}
+        return super()._load_index() if _is_whole(self._index_path) else {}
 
     def _load_data(self, name):
         return super()._load_data(name) if _is_whole(self._data_path(name)) else None
