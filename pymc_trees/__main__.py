@@ -156,8 +156,8 @@ def read_options(arguments=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     cores = min(4, os.cpu_count() or 1)
-    parser.add_argument("--draws", type=int, default=1500, help="draws kept per chain")
-    parser.add_argument("--tune", type=int, default=1000, help="draws per chain before those")
+    parser.add_argument("--draws", type=int, default=750, help="draws kept per chain")
+    parser.add_argument("--tune", type=int, default=500, help="draws per chain before those")
     parser.add_argument("--chains", type=int, default=4, help="number of chains")
     parser.add_argument("--cores", type=int, default=cores, help="chains that run side by side")
     parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")

@@ -10,6 +10,7 @@ import pytest
 from numba import carray, njit, types
 
 import pymc_trees.core.compile.announce as announce
+from pymc_trees.core.compile.cache import njit as kernel
 from pymc_trees.core.compile.external import external
 
 
@@ -87,3 +88,20 @@ def test_compiled_code_calls_a_kernel_by_its_name():
         return call(numbers.ctypes, numbers.size)
 
     assert caller(np.arange(10)) == 45
+
+
+@kernel(cache=False)
+def plus_one(x):
+    """A kernel."""
+    return x + 1
+
+
+def test_what_only_kernels_call_has_no_machine_code():
+    @njit
+    def caller(x):
+        return plus_one(x)
+
+    assert caller(1) == 2
+    assert plus_one.signatures == []
+    assert plus_one(1) == 2
+    assert len(plus_one.signatures) == 1

@@ -114,6 +114,18 @@ def test_truncated_files_are_made_again(tmp_path, kept):
 
 
 @pytest.mark.full
+def test_what_kernels_call_comes_back_from_disk_too(tmp_path, kept):
+    folder = tmp_path / "numba"
+    shutil.copytree(kept[0], folder)
+    called = set(folder.rglob("*.linked.*"))
+    assert called
+    for path in set(folder.rglob("*.nb[ic]")) - called:
+        path.unlink()
+    found = outcome(start(folder))
+    assert found["checksums"] == kept[1] and found["warnings"] == [] and found["hits"] == 0
+    assert set(folder.rglob("*.linked.*")) == called
+
+
 def test_two_processes_on_an_empty_folder(tmp_path, kept):
     both = [start(tmp_path) for _ in range(2)]
     for process in both:

@@ -18,6 +18,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.announce import announce_compilation
+from pymc_trees.core.compile.linked import LINKED, LinkedCache
 
 announce_compilation()
 _DIGEST = hashlib.sha256().digest_size
@@ -27,8 +28,7 @@ _told = False
 def njit(*, cache, **options):
     """`numba.njit` with a cache that never fails.
 
-    What other kernels call is compiled apart from what Python calls: it needs no code that unpacks
-    Python objects, which for a tuple of many arrays is more than most kernels. Kernels with
+    What other kernels call is compiled apart from what Python calls (`linked`). Kernels with
     ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable of a function
     for each of its blocks, and made a sweep compile twice as long.
     """
@@ -44,9 +44,9 @@ def njit(*, cache, **options):
 
         @functools.cache
         def inner():
-            called = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+            called = numba.njit(**LINKED | options)(function)
             if cache:
-                called._cache = cache_of(function, ".inner")
+                called._cache = cache_of(function, ".linked", LinkedKernelCache)
             return called
 
         kernel.get_call_template = lambda args, kws: inner().get_call_template(args, kws)
@@ -56,10 +56,10 @@ def njit(*, cache, **options):
     return decorate
 
 
-def cache_of(function, ending):
+def cache_of(function, ending, kind=None):
     """Cache of a function's compiled code under a name with this ending; none without a folder."""
     try:
-        return KernelCache(function, ending)
+        return (kind or KernelCache)(function, ending)
     except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
         _tell(error)
         return NullCache()
@@ -109,6 +109,12 @@ def describe(sig):
         if isinstance(one, types.BaseTuple):
             words.append(f"[{describe(one.types)}]")
     return ", ".join(words)
+
+
+class LinkedKernelCache(KernelCache):
+    """Cache of a kernel that only others call."""
+
+    _impl_class = LinkedCache
 
 
 class KernelFile(IndexDataCacheFile):

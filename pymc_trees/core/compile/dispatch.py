@@ -20,6 +20,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from pymc_trees.core.compile.linked import LINKED
+
 _KERNELS: dict[type, dict[str, Callable]] = {}
 
 
@@ -84,7 +86,7 @@ def generic(
         # The Python function, since calling the compiled one would count references to every array
         # of its arguments once more. numba itself never inlines it: numba 0.68 loses assignments
         # around an inlined overload (tests/laws/test_detailed_balance.py).
-        @overload(call, strict=False, jit_options={"forceinline": True} if inlined else {})
+        @overload(call, strict=False, jit_options=LINKED | {"forceinline": inlined})
         def _implementation(*arguments):
             kernel = _KERNELS.get(_class_of(arguments[place]), {}).get(name) or default
             return getattr(kernel, "py_func", kernel)

@@ -9,9 +9,10 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.linked import LINKED
 from pymc_trees.core.moves.contract import is_available, propose
 
-INLINED = {"forceinline": True}
+INLINED = LINKED | {"forceinline": True}
 
 
 def available_bits(moves, census):

@@ -121,10 +121,13 @@ def copy_particle(particles, source, target):
         particles.log_column[target, k] = particles.log_column[source, k]
         particles.begin[target, k] = particles.begin[source, k]
         particles.rate[target, k] = particles.rate[source, k]
-        particles.stats[target, k] = particles.stats[source, k]
+        for d in range(particles.stats.shape[2]):  # numba checks shapes of slices: slow to compile
+            particles.stats[target, k, d] = particles.stats[source, k, d]
         particles.log_m[target, k] = particles.log_m[source, k]
         particles.queue[target, k] = particles.queue[source, k]
-    particles.rows[target] = particles.rows[source]
+    rows = particles.rows
+    for i in range(rows.shape[1]):
+        rows[target, i] = rows[source, i]
     particles.n_nodes[target] = n_nodes
     particles.waiting[target] = particles.waiting[source]
 

@@ -1,0 +1,81 @@
+"""Kernels that only other kernels call: optimised where they are linked into, and nowhere else.
+
+numba optimises a function together with all that it calls, and turns the whole into machine code,
+again for each function above it; of a kernel that Python never calls nobody uses that code. Here
+such a kernel ends as LLVM's intermediate code. The kernel that Python calls is optimised once, with
+everything below it.
+"""
+
+import llvmlite.binding as llvm
+from numba.core.caching import CompileResultCacheImpl
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+
+
+class LinkedLibrary(JITCodeLibrary):
+    """Code that is never run on its own."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    @property
+    def codegen(self):
+        """No engine holds this code, so that there is no environment to set in it."""
+        return _NoEngine
+
+    def get_pointer_to_function(self, name):
+        """Null: there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self):
+        """What is kept on disk: the intermediate code."""
+        return self.serialize_using_bitcode()
+
+
+class _NoEngine:
+    @staticmethod
+    def set_env(name, environment):
+        """Nothing to set."""
+
+
+class LinkedCompiler(Compiler):
+    """numba's compiler, with a `LinkedLibrary` for the code."""
+
+    def __init__(self, typing_context, target_context, library, *others):
+        library = LinkedLibrary(target_context.codegen(), "linked")
+        super().__init__(typing_context, target_context, library, *others)
+
+
+class LinkedCache(CompileResultCacheImpl):
+    """How such kernels come back from disk."""
+
+    def rebuild(self, target_context, payload):
+        """Compiled kernel from what `CompileResult._reduce` made of it."""
+        (name, _, bitcode), descriptor, environment, signature, _, _, _, initialise, _ = payload
+        for function in initialise:
+            function()
+        library = LinkedLibrary(target_context.codegen(), name)
+        library._final_module = llvm.parse_bitcode(bitcode)
+        library._finalize_final_module()
+        library._reload_init.update(initialise)
+        found = dict.fromkeys(CompileResult._fields)
+        found |= {"target_context": target_context, "typing_context": target_context.typing_context}
+        found |= {"library": library, "fndesc": descriptor, "environment": environment}
+        found |= {"signature": signature, "objectmode": False, "lifted": ()}
+        found["entry_point"] = target_context.get_executable(library, descriptor, environment)
+        return CompileResult(**found)
+
+
+LINKED = {
+    "pipeline_class": LinkedCompiler,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "forceinline": False,  # what is not said is inherited from whichever caller compiles it first
+}
+"""Options of numba's `njit` and `overload` for kernels that only other kernels call."""
