@@ -4,7 +4,8 @@
 judged on function values), `keep_draws` (what becomes of the draws when a run ends in an error),
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
-(new inputs, encoded), `pickling` (hooks in other processes). Importing this package puts all on.
+(new inputs, encoded), `statistics` (with their columns named), `pickling` (hooks in other
+processes). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -18,6 +19,7 @@ from pymc_trees.hooks.pickling import pickle_with_hooks
 from pymc_trees.hooks.refusals import refuse_outsiders
 from pymc_trees.hooks.register import register_steps
 from pymc_trees.hooks.set_data import encode_new_data
+from pymc_trees.hooks.statistics import name_columns
 
 for put_on in (
     register_steps,
@@ -28,6 +30,7 @@ for put_on in (
     refuse_outsiders,
     explain_shapes,
     encode_new_data,
+    name_columns,
     pickle_with_hooks,
 ):
     put_on()

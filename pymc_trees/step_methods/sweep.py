@@ -3,7 +3,6 @@
 from typing import Protocol
 
 import numpy as np
-import pymc as pm
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
@@ -46,7 +45,6 @@ class SweepStep(ForestStep):
     def __init__(self, vars, *parts: Part, **options):
         super().__init__(vars, **options)
         self.parts = parts
-        model = pm.modelcontext(options.get("model"))
         self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
             p = forest.design.columns.shape[0]
@@ -59,10 +57,6 @@ class SweepStep(ForestStep):
             self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
             self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, [p])
             self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
-            # PyMC gives statistics no dims of their own, but a coordinate by the name they get.
-            dim = f"variable_inclusion{ending}_dim_0"
-            if forest.columns is not None and dim not in model.coords:
-                model.add_coord(dim, forest.columns)
         # PyMC's NDArray makes room by these alone, so that they say the shape too.
         stats = self.stats_dtypes_shapes.items()
         self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]

@@ -223,8 +223,8 @@ def test_names_reach_coordinates_and_weights():
     check_draws_of(model, idata, np.array([1.0, 0.0]))
     assert idata.constant_data["mu_X"].coords["mu_X_column"].values.tolist() == ["city", "wind"]
     splits = idata.sample_stats["variable_inclusion"]
-    assert (splits.sel(variable_inclusion_dim_0="wind") == 0).all()
-    assert (splits.sel(variable_inclusion_dim_0="city") > 0).any()
+    assert (splits.sel(column="wind") == 0).all()
+    assert (splits.sel(column="city") > 0).any()
     _, layout, _ = forest_of(model)
     schema = schema_of(model["mu_X"])
     text = tree_text(idata.posterior["mu_forest"].values[0, -1], layout, 0, *schema[::2])

@@ -29,6 +29,10 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "model callback blas_cores mp_ctx kwargs"
     ),
     "pymc.sampling.mcmc._sample_many": "draws chains traces start rngs step callback kwargs",
+    "pymc.sampling.mcmc._sample_return": (
+        "run traces tune t_sampling discard_tuned_samples compute_convergence_checks "
+        "return_inferencedata keep_warning_stat idata_kwargs model quiet"
+    ),
     "pymc.sampling.mcmc.sample": (
         "draws tune chains cores random_seed progressbar progressbar_theme quiet step "
         "var_names nuts_sampler initvals init jitter_max_retries n_init trace "
