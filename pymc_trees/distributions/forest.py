@@ -10,8 +10,6 @@ from pymc_trees.core.value.checksum import fingerprint
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
     check_memory,
-    default_max_nodes,
-    mondrian_max_nodes,
 )
 from pymc_trees.distributions.data.schema import check_rules, kinds_of
 from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
@@ -19,7 +17,7 @@ from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.tree_priors.grid import check_ranges
-from pymc_trees.distributions.tree_priors.read import TreePrior, read_tree_prior
+from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""
@@ -143,7 +141,7 @@ class Forest(Continuous):
         cache_fit = _read_cache_fit(cache_fit, n * leaf.n_values)
         given = max_nodes is not None
         max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
-        mixed, timed = bool(len(kinds)), prior.process is not None
+        mixed, timed = bool(len(kinds)), prior.trees.timed
         layout = Layout(m, max_nodes, leaf.n_values, n, cache_fit, mixed=mixed, timed=timed)
         check_memory(layout, given)
         return _variable(inputs, kinds, prior, leaf, layout)
@@ -166,30 +164,34 @@ def _read_cache_fit(cache_fit, n_numbers: int) -> bool:
     return n_numbers <= CACHE_FIT if cache_fit is None else bool(cache_fit)
 
 
-def _read_max_nodes(max_nodes, m: int, X: np.ndarray, prior: TreePrior) -> int:
+def _read_max_nodes(max_nodes, m: int, X: np.ndarray, prior: DeclaredPrior) -> int:
     if max_nodes is not None:
         return check_number("max_nodes", max_nodes, m, more=", one node a tree")
-    if prior.process is not None:
-        return mondrian_max_nodes(m, X, prior.process.lifetime)
-    return default_max_nodes(m, len(X), prior.alpha, prior.beta)
+    return prior.trees.max_nodes(m, X)
 
 
 def _variable(
-    inputs: TrainingInputs, kinds: np.ndarray, prior: TreePrior, leaf: LeafPrior, layout: Layout
+    inputs: TrainingInputs, kinds: np.ndarray, prior: DeclaredPrior, leaf: LeafPrior, layout: Layout
 ) -> Variable:
     """Random variable of a declaration, with its fingerprint."""
     X, schema = inputs
     stamp = fingerprint(
-        X, kinds, prior.cuts, prior.offsets, prior.weights_stamp, leaf.name, tuple(layout)
+        X,
+        kinds,
+        prior.cuts,
+        prior.offsets,
+        prior.weights_stamp,
+        leaf.name,
+        tuple(layout),
+        *([prior.trees.stamp] if prior.trees.stamp else []),
     )
-    _, forest = ForestRV(layout=layout, leaf=leaf.name)(
+    _, forest = ForestRV(layout=layout, leaf=leaf.name, tree_prior=prior.trees.name)(
         pt.constant(X),
         pt.constant(prior.cuts),
         pt.constant(prior.offsets),
         pt.constant(stamp, dtype="float64"),
         pt.constant(kinds),
-        as_tensor(prior.alpha),
-        as_tensor(prior.beta),
+        *(as_tensor(v) for v in prior.trees.parameters),
         prior.weights,
         *(as_tensor(v) for v in leaf.parameters),
         rng=pt.random.shared_rng(seed=None),

@@ -13,7 +13,6 @@ from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
-from pymc_trees.distributions.ops.forest_rv import prior_maker
 from pymc_trees.distributions.tree_priors.split_weights import present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
@@ -38,6 +37,7 @@ class WorkingForest:
         self.name = forest.name
         self.value_name = model.rvs_to_values[forest].name
         self.layout = forest.owner.op.layout
+        self._prior_kernel = forest.owner.op.prior_type.kernel
         schema = schema_of(forest)
         self.columns = None if schema is None else schema.names
         self.sizes = sizes(self.layout)
@@ -117,11 +117,11 @@ class WorkingForest:
 
     def _prior_of(self, weights):
         # what encoded trees keep of their prior depends on no other setting
-        return prior_maker(self.layout)(0.5, 0.0, weights)
+        return self._prior_kernel(0.5, 0.0, weights)
 
     def prior(self, settings):
         """Tree prior at a point's settings."""
-        return prior_maker(self.layout)(settings.alpha, settings.beta, settings.weights)
+        return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
 
     def __getstate__(self):
         """Without the arrays of a chain, which the next point rebuilds."""

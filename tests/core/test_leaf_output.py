@@ -60,7 +60,7 @@ def test_lines_are_summed_at_training_rows_and_at_new_ones(rng):
     trees, work = make_trees(m, 100, 2, n), make_workspace(100, n, 1)
     design, prior = make_design(X), make_prior(0.95, 0.5, np.full(2, 0.5))
     line = Line(X[:, 1].copy())
-    assert draw_forest(rng, trees, design, prior, line, work.nodes, work.rows, work.spare)
+    assert draw_forest(rng, trees, design, prior, line, work.nodes, work.rows, work.buffer)
     fit = np.empty((n, 1))
     fit_of(line, trees, fit)
     by_hand = sum(trees.values[trees.leaf_of[t]] for t in range(m))

@@ -7,11 +7,13 @@ p > 1e-5 of 4,000 prior draws, and of 4,000 sweeps under no likelihood, every fi
 """
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import stats
 from support.chains import CGM
 
-from extending.geometric_prior import make_geometric
+import pymc_trees as pmt
+from extending.geometric_prior import Geometric, make_geometric
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
@@ -31,7 +33,9 @@ DRAWS = 4_000
 @pytest.fixture(scope="module")
 def problem():
     leaf = make_normal(0.0, 1.0, np.zeros(3), 0.0, 5)
-    return Problem(make_trees(1, 5, 1, 3), make_design(X), make_geometric(GAMMA, np.ones(1)), leaf)
+    return Problem(
+        make_trees(1, 5, 1, 3), make_design(X), make_geometric(GAMMA, 0.0, np.ones(1)), leaf
+    )
 
 
 def leaves(trees, work):
@@ -74,3 +78,34 @@ def test_a_value_gives_the_trees_back(problem, rng):
     assert encode(again, design, prior, sizes(layout), 7.0, fit, work.nodes).tobytes() == (
         value.tobytes()
     )
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_a_model_declares_it():
+    """The log-probability that PyMC sees is that of the three kinds of trees."""
+    with pm.Model() as model:
+        gamma = pm.Uniform("gamma", 0.0, 1.0)
+        pmt.Forest("trees", X, m=1, leaf=pmt.NormalLeaf(0.0, 1.0), tree_prior=Geometric(gamma))
+    logp = model.compile_logp(vars=[model["trees"]])
+    values = pm.draw(model["trees"], 200, random_seed=1)
+    fixed = {"gamma_interval__": np.log(GAMMA / (1.0 - GAMMA))}
+    seen = set()
+    for value in values:
+        kinds = value[:5, 0]
+        n_leaves = int((kinds == -1).sum())
+        of_leaves = stats.norm.logpdf(value[:5, 1][kinds == -1]).sum()
+        cuts = {1: 0.0, 2: -np.log(2.0), 3: -np.log(2.0)}[n_leaves]  # the last has an extent of 1
+        found = logp({"trees": value, **fixed}) - of_leaves - cuts
+        assert np.isclose(found, np.log(EXACT[n_leaves - 1])), n_leaves
+        seen.add(n_leaves)
+    assert seen == {1, 2, 3}
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_pymc_samples_with_it():
+    with pm.Model():
+        prior = Geometric(pm.Beta("gamma", 2.0, 2.0))
+        mu = pmt.BART("mu", X, [0.0, 0.1, 1.0], m=2, tree_prior=prior)
+        pm.Normal("y", mu, 0.1, observed=[0.0, 0.1, 1.0], shape=mu.shape)
+        idata = pm.sample(5, tune=5, chains=1, progressbar=False, compute_convergence_checks=False)
+    assert idata.posterior["mu"].shape == (1, 5, 3)

@@ -2,7 +2,8 @@
 
 `forest_rv` (the variable, its prior draw and initial point), `forest_logp` (its log-probability),
 `evaluation` (its function of X); for soft trees `soft_tree_rv`, `soft_evaluation` and `soft_gates`
-(leaf probabilities that are differentiable).
+(leaf probabilities that are differentiable); `by_name` (kernels that compiled graphs call, with
+sizes as data).
 
 May import: `core`, `distributions.leaves`, `distributions.forest_inputs`; PyMC, PyTensor.
 """

@@ -36,6 +36,7 @@ from pymc_trees.distributions.ops.by_name import (
     summarise_by_name,
 )
 from pymc_trees.distributions.ops.forest_rv import ForestRV, kinds_reader
+from pymc_trees.distributions.tree_priors.contract import TreeCounts
 
 NO_GRADIENT = (
     "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
@@ -160,36 +161,24 @@ def _numba_choices(op, node, **kwargs):
 @_logprob.register(ForestRV)
 def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
-    known = ForestInputs.of(inputs)
-    alpha, beta, weights = known.alpha, known.beta, known.weights
+    known, prior = ForestInputs.of(inputs), op.prior_type
+    first, second, weights = known.alpha, known.beta, known.weights
     splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
         value, known.fingerprint, sizes_of(op.layout)
     )
-    log_leaves = pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
-    if op.layout.timed:
-        logp = times[0] - alpha * times[1] + log_cuts + log_columns + log_leaves
-        logp = pt.switch(pt.le(times[2], alpha), logp, -np.inf)
-        return check_parameters(logp, alpha > 0, msg="lifetime > 0")
-    depth = pt.arange(splits.shape[0]).astype("float64")
-    log_p = pt.log(alpha) - beta * pt.log1p(depth)
-    logp = pt.sum(splits * log_p) + pt.sum(open_leaves * pt.log1p(-pt.exp(log_p))) + log_cuts
+    logp = prior.logp(TreeCounts(splits, open_leaves, times), first, second) + log_cuts
+    conditions, words = prior.conditions(first, second)
+    if prior.weighs_columns:
+        conditions, words = [*conditions, pt.all(weights >= 0)], f"{words}, split_prior >= 0"
     if isinstance(weights, Constant):
         logp += log_columns
     else:
-        design = (*known.design, sizes_of(op.layout))
-        chosen, sets, counts = ColumnChoices(op.layout)(value, *design)
+        chosen, sets, counts = ColumnChoices(op.layout)(value, *known.design, sizes_of(op.layout))
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
-    logp += log_leaves
-    return check_parameters(
-        logp,
-        alpha > 0,
-        alpha < 1,
-        beta >= 0,
-        pt.all(weights >= 0),
-        msg="0 < alpha < 1, beta >= 0, split_prior >= 0",
-    )
+    logp += pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
+    return check_parameters(logp, *conditions, msg=words)
 
 
 __all__ = ["NO_GRADIENT", "ColumnChoices", "ForestSummary"]

@@ -15,17 +15,11 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.distributions.forest_inputs import ForestInputs
 from pymc_trees.distributions.leaves.contract import LEAVES
-
-
-def prior_maker(layout):
-    """Kernel that makes the tree prior from ``alpha``, ``beta`` and ``weights``."""
-    return make_mondrian if layout.timed else make_prior
+from pymc_trees.distributions.tree_priors.contract import PRIORS
 
 
 class ForestRV(RandomVariable):
@@ -33,12 +27,13 @@ class ForestRV(RandomVariable):
 
     name = "forest"
     dtype = "float64"
-    __props__ = ("name", "signature", "dtype", "inplace", "layout", "leaf")
+    __props__ = ("name", "signature", "dtype", "inplace", "layout", "leaf", "tree_prior")
     _print_name = ("Forest", "\\operatorname{Forest}")
 
-    def __init__(self, *, layout: Layout, leaf: str, **kwargs):
+    def __init__(self, *, layout: Layout, leaf: str, tree_prior: str, **kwargs):
         self.layout = Layout(*layout)
         self.leaf, self.leaf_type = leaf, LEAVES[leaf]
+        self.tree_prior, self.prior_type = tree_prior, PRIORS[tree_prior]
         rows, fields = self.layout.shape
         settings = "".join(f",{one}" for one in self.leaf_type.signatures)
         kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p){settings}->({rows},{fields})"
@@ -60,7 +55,7 @@ class ForestRV(RandomVariable):
                 offsets,
                 float(fingerprint),
                 kinds if self.layout.mixed else None,
-                prior_maker(self.layout)(float(alpha), float(beta), np.ascontiguousarray(weights)),
+                self.prior_type.kernel(float(alpha), float(beta), np.ascontiguousarray(weights)),
                 leaf,
                 sizes(self.layout),
             )
@@ -74,7 +69,7 @@ def is_forest(rv) -> bool:
 @numba_core_rv_funcify.register(ForestRV)
 def _numba_draw(op, node):
     make_leaf = op.leaf_type.prior
-    make_tree_prior = prior_maker(op.layout)
+    make_tree_prior = op.prior_type.kernel
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
 
@@ -113,10 +108,10 @@ def kinds_reader(layout: Layout):
 class Stumps(Op):
     """Encoded forest of stumps that all have the same leaf value: where chains start."""
 
-    __props__ = ("layout",)
+    __props__ = ("layout", "tree_prior")
 
-    def __init__(self, layout: Layout):
-        self.layout = Layout(*layout)
+    def __init__(self, layout: Layout, tree_prior: str):
+        self.layout, self.tree_prior = Layout(*layout), tree_prior
 
     def make_node(self, X, grid, offsets, fingerprint, kinds, weights, centre):
         """Apply to the design inputs of a `ForestRV` and a (K,) leaf value."""
@@ -136,7 +131,7 @@ class Stumps(Op):
             offsets,
             float(fingerprint),
             kinds if self.layout.mixed else None,
-            prior_maker(self.layout)(0.5, 0.0, weights),
+            PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
             centre,
             sizes(self.layout),
         )
@@ -162,9 +157,9 @@ def _numba_stumps(op, node, **kwargs):
 def _initial_forest(op, rv, rng, size, *inputs):
     known = ForestInputs.of(inputs)
     centre = op.leaf_type.initial_value(op.layout.n_values, *known.leaf)
-    return Stumps(op.layout)(
+    return Stumps(op.layout, op.tree_prior)(
         *known.design, known.weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
     )
 
 
-__all__ = ["ForestRV", "Stumps", "prior_maker"]
+__all__ = ["ForestRV", "Stumps"]

@@ -1,7 +1,7 @@
 """What is the prior of the trees? Settings as users give them, checked and put together.
 
-`split_weights` (of the columns), `grid` (cuts on a grid), `mondrian` (`MondrianPrior`), `read` (all
-of them, and those of the depth).
+`contract` (what a tree prior says of itself), `depth` (the default), `mondrian` (`MondrianPrior`),
+`split_weights` (of the columns), `grid` (cuts on a grid), `read` (all of them together).
 
-May import: `core`, `distributions.data`, `distributions.declaration`; PyMC, PyTensor.
+May import: `core`, `distributions.{data,declaration,capacity}`; PyMC, PyTensor.
 """

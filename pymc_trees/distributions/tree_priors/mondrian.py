@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.priors.mondrian import make_mondrian
+from pymc_trees.distributions.capacity import mondrian_max_nodes
+from pymc_trees.distributions.tree_priors.contract import TreePrior, register_tree_prior
 
-DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
-"""``alpha, beta`` of the front-ends, when nobody gave any."""
 
-
+@register_tree_prior
 @dataclass(frozen=True, eq=False)
-class MondrianPrior:
+class MondrianPrior(TreePrior):
     """Mondrian process on the boxes of the training rows: a ``tree_prior`` of `DecisionTree`.
 
     A node splits after a waiting time that is exponential with the sum of the sides of the box of
@@ -84,40 +86,46 @@ class MondrianPrior:
                 f"lifetime={value}: must be positive and finite; the longer, the larger the trees."
             )
 
+    name = "mondrian"
+    kernel = staticmethod(make_mondrian)
+    timed = True
+    weighs_columns = False
 
-def check_tree_prior(
-    tree_prior, alpha, beta, split_prior, n_cuts, X: np.ndarray, kinds: np.ndarray
-) -> MondrianPrior | None:
-    """A tree prior other than that of alpha and beta, alone; None for that one."""
-    if tree_prior is None:
-        return None
-    if isinstance(tree_prior, type) and issubclass(tree_prior, MondrianPrior):
-        raise TypeError("tree_prior is the class MondrianPrior: give MondrianPrior(lifetime).")
-    if not isinstance(tree_prior, MondrianPrior):
-        raise TypeError(
-            f"tree_prior={tree_prior!r}: must be None, for the prior of alpha and beta, or "
-            "pymc_trees.MondrianPrior(lifetime)."
-        )
-    given = [v for v in (alpha, beta) if isinstance(v, Variable)]
-    if given or (alpha, beta) not in DEPTH_DEFAULTS:
-        raise ValueError(
-            "alpha and beta are those of the default tree prior: leave them out beside "
-            "tree_prior=MondrianPrior(...), whose lifetime says how large trees are."
-        )
-    if split_prior is not None:
-        raise ValueError(
-            "split_prior: a Mondrian process chooses columns by their extent. Leave it out, and "
-            "rescale the columns of X to have them split more or less often."
-        )
-    if n_cuts is not None:
-        raise ValueError(
-            "n_cuts: the cuts of a Mondrian process lie anywhere on a column. Leave it out."
-        )
-    if len(kinds):  # a box has sides of numbers
-        odd = np.flatnonzero((kinds != 0) | (X == MISSING).any(axis=0)).tolist()
-        raise NotImplementedError(
-            f"tree_prior: a Mondrian process cuts numbers, and the columns {odd} of X have levels "
-            "or missing cells. Encode levels as numbers and fill in or drop missing cells, or "
-            "leave tree_prior out: the default takes both."
-        )
-    return tree_prior
+    @property
+    def parameters(self):
+        """The lifetime."""
+        return self.lifetime, 0.0
+
+    @staticmethod
+    def logp(counts, first, second):
+        """``terms[0] - lifetime terms[1]``; -inf when a split is later than the lifetime."""
+        free, rates, last = counts.times[0], counts.times[1], counts.times[2]
+        return pt.switch(pt.le(last, first), free - first * rates, -np.inf)
+
+    @staticmethod
+    def conditions(first, second):
+        """A positive lifetime."""
+        return [first > 0], "lifetime > 0"
+
+    def max_nodes(self, m, X):
+        """Three times the prior mean over these rows."""
+        return mondrian_max_nodes(m, X, self.lifetime)
+
+    def check_data(self, X, kinds, split_prior, n_cuts):
+        """Numbers in all columns, no weights, no grid."""
+        if split_prior is not None:
+            raise ValueError(
+                "split_prior: a Mondrian process chooses columns by their extent. Leave it out, "
+                "and rescale the columns of X to have them split more or less often."
+            )
+        if n_cuts is not None:
+            raise ValueError(
+                "n_cuts: the cuts of a Mondrian process lie anywhere on a column. Leave it out."
+            )
+        if len(kinds):  # a box has sides of numbers
+            odd = np.flatnonzero((kinds != 0) | (X == MISSING).any(axis=0)).tolist()
+            raise NotImplementedError(
+                f"tree_prior: a Mondrian process cuts numbers, and the columns {odd} of X have "
+                "levels or missing cells. Encode levels as numbers and fill in or drop missing "
+                "cells, or leave tree_prior out: the default takes both."
+            )

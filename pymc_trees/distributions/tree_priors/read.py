@@ -1,23 +1,25 @@
 """Prior of the trees of a forest, as read from its settings."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.variables import TrainingInputs
 from pymc_trees.distributions.declaration import check_depth_prior
+from pymc_trees.distributions.tree_priors.contract import TreePrior
+from pymc_trees.distributions.tree_priors.depth import DepthPrior
 from pymc_trees.distributions.tree_priors.grid import make_grid
-from pymc_trees.distributions.tree_priors.mondrian import MondrianPrior, check_tree_prior
 from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
 
+DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
+"""``alpha, beta`` of the front-ends, when nobody gave any."""
 
-class TreePrior(NamedTuple):
-    """Settings, checked; for a Mondrian process ``alpha`` is its lifetime and ``beta`` is 0."""
 
-    alpha: Any
-    beta: Any
-    process: MondrianPrior | None
+class DeclaredPrior(NamedTuple):
+    """All that says how trees over some rows are split, checked."""
+
+    trees: TreePrior
     weights: Variable
     """(p,) split weights."""
     weights_stamp: np.ndarray | str
@@ -30,16 +32,34 @@ class TreePrior(NamedTuple):
 
 def read_tree_prior(
     tree_prior, depth, split_prior, n_cuts, inputs: TrainingInputs, kinds: np.ndarray
-) -> TreePrior:
+) -> DeclaredPrior:
     """Prior of trees over some rows, or an error; ``depth`` is the pair of alpha and beta."""
     alpha, beta = check_depth_prior(*depth)
     X, schema = inputs
-    process = check_tree_prior(tree_prior, alpha, beta, split_prior, n_cuts, X, kinds)
-    if process is not None:
-        alpha, beta = process.lifetime, 0.0
+    trees = DepthPrior(alpha, beta) if tree_prior is None else _check(tree_prior, alpha, beta)
+    trees.check_data(X, kinds, split_prior, n_cuts)
     names = None if schema is None else schema.names
     weights, stamp = read_split_prior(split_prior, X.shape[1], names)
     grid = make_grid(X, n_cuts, kinds)
     cuts = np.concatenate(grid) if grid else np.empty(0)
     offsets = np.cumsum([0] + [len(g) for g in grid]) if grid else np.empty(0, dtype=np.int64)
-    return TreePrior(alpha, beta, process, weights, stamp, cuts, offsets.astype(np.int64))
+    return DeclaredPrior(trees, weights, stamp, cuts, offsets.astype(np.int64))
+
+
+def _check(tree_prior, alpha, beta) -> TreePrior:
+    """A tree prior other than that of alpha and beta, alone."""
+    if isinstance(tree_prior, type) and issubclass(tree_prior, TreePrior):
+        name = tree_prior.__name__
+        raise TypeError(f"tree_prior is the class {name}: give {name}(...), with its settings.")
+    if not isinstance(tree_prior, TreePrior):
+        raise TypeError(
+            f"tree_prior={tree_prior!r}: must be None, for the prior of alpha and beta, or "
+            "pymc_trees.MondrianPrior(lifetime)."
+        )
+    given = [v for v in (alpha, beta) if isinstance(v, Variable)]
+    if given or (alpha, beta) not in DEPTH_DEFAULTS:
+        raise ValueError(
+            "alpha and beta are those of the default tree prior: leave them out beside "
+            f"tree_prior={type(tree_prior).__name__}(...), which says itself how large trees are."
+        )
+    return tree_prior

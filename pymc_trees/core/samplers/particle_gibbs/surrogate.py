@@ -32,12 +32,12 @@ from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.random import pick
 
 
-@generic("surrogate")
+@generic("surrogate", inlined=True)
 def growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
     """Leaf model under which particles grow; ``root_stats`` receives the statistics of all rows."""
 
 
-@generic("surrogate")
+@generic("surrogate", inlined=True)
 def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
     """Multiply the weights of finished particles by what the surrogate left out."""
 

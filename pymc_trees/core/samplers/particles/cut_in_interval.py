@@ -46,7 +46,7 @@ class Interval(NamedTuple):
     """The interval is ``[e_k, e_{k+1})``."""
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known):
     """Draw a cut in an interval, or weigh a known one.
 
@@ -104,7 +104,7 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     return cut, log_w[chosen] - largest - np.log(total) - np.log(end - begin)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _weigh_parts(leaf, growth, histogram, interval, stats, order, edges):
     """Log weights of the parts of an interval between ``edges``, whose rows are in the buffer."""
     place, code, bins = interval.place, interval.k + 1, growth.bins

@@ -1,4 +1,8 @@
-"""Grow one particle by one node."""
+"""Grow one particle by one node.
+
+These kernels are inlined up to those that borrow (`compile.borrow`): a call hands over every array
+of the forest and of the particles one by one, which was a fifth of the time of a sweep.
+"""
 
 from typing import NamedTuple
 
@@ -47,7 +51,7 @@ class Growth(NamedTuple):
     """(n,) uint32: rows."""
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def grow_particle(rng, problem, growth, c, replay):
     """Expand the next node of a particle and multiply its weight.
 
@@ -121,7 +125,7 @@ def grow_particle(rng, problem, growth, c, replay):
     return 0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def split_node(problem, growth, at, time):
     """Give a node, whose rule is written, two children with its rows."""
     design, leaf, particles, c = problem.design, problem.leaf, growth.particles, at.particle

@@ -20,7 +20,7 @@ from pymc_trees.core.samplers.particles.optimal import (
 )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     """Draw stop or a split, or weigh the outcome ``code``, ``cut`` of a reference.
 
