@@ -104,6 +104,7 @@ def test_save_load_predict(fitted, tmp_path):
     np.testing.assert_array_equal(*predictions)
 
 
+@pytest.mark.full
 def test_evidence_of_a_whole_model():
     """A slope, an offset, an sd per row, and a term that the tree does not enter."""
     slope, offset = -2.0, 0.7
