@@ -27,6 +27,7 @@ from pymc_trees.step_methods.split_weights import SplitWeights
 def defer_around_draws() -> None:
     """Wrap `pymc.sample` and, in it, where draws are made or waited for."""
     wrap([pm, pymc.sampling, pymc.sampling.mcmc], "sample", _prepare_and_finish)
+    wrap([pymc.sampling.mcmc], "_sample_many", _start)
     wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
     wrap([ProcessAdapter], "_send", _send)
     wrap([ProcessAdapter], "recv_draw", _receive)
@@ -41,12 +42,21 @@ def _prepare_and_finish(original, *args, **kwargs):
         return original(*args, **kwargs)
 
 
+def _answer() -> None:
+    if interrupts_wait():
+        with deferred_interrupts() as held:
+            held.answer()
+
+
+def _start(original, *args, **kwargs):
+    _answer()
+    return original(*args, **kwargs)
+
+
 def _iterate(original, *args, **kwargs):
     with closing(original(*args, **kwargs)) as iterations:
         for stats in iterations:
-            if interrupts_wait():
-                with deferred_interrupts() as held:
-                    held.answer()
+            _answer()
             yield stats
 
 

@@ -14,6 +14,7 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
@@ -55,7 +56,7 @@ class Chain:
         self.trees = make_trees(m, self.layout.max_nodes, 1, n)
         y = np.sin(6 * self.X[:, 0]) + self.X[:, 2]
         leaf = make_normal(0.0, 0.5, y, np.array([100.0]), self.layout.max_nodes)
-        moves = np.array([0.3, 0.2, 0.3, 0.2])
+        moves = weighted(np.array([0.3, 0.2, 0.3, 0.2]))
         prior = make_prior(0.95, 0.5, self.weights)
         self.work = make_workspace(self.layout.max_nodes, n, 2)
         counts = np.zeros((2, 4), dtype=np.int64)

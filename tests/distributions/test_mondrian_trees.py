@@ -211,7 +211,7 @@ X_SMALL = np.array([[0.0, 1.0], [1.0, 0.5], [3.0, 0.2]])
         ({"beta": 3.0}, ValueError, "alpha and beta"),
         ({"split_prior": [0.5, 0.5]}, ValueError, "split_prior"),
         ({"n_cuts": 5}, ValueError, "n_cuts"),
-        ({"tree_prior": pmt.MondrianPrior}, TypeError, "lifetime"),
+        ({"tree_prior": pmt.MondrianPrior}, TypeError, "tree_prior is the class"),
         ({"tree_prior": 2.0}, TypeError, "tree_prior"),
         ({"split_rules": ["continuous", "onehot"]}, NotImplementedError, r"tree_prior.*\[1\]"),
         ({"X": [[0.0, np.nan], [1.0, 0.5], [3.0, 0.2]]}, NotImplementedError, r"tree_prior.*\[1\]"),

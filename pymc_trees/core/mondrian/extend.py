@@ -5,6 +5,8 @@ have the law of a batch. Here they are paused like leaves with one label in alg.
 reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.compile.borrow import borrowed
@@ -26,11 +28,33 @@ from pymc_trees.core.mondrian.tree import (
     ROOT,
     ROWS,
     USED,
+    Labelled,
     start_and_end,
     take_place,
     with_nodes,
     with_rows,
 )
+
+
+class Branch(NamedTuple):
+    """A split that a new row calls for."""
+
+    sides: np.ndarray
+    """(columns,) how far the row lies outside the box."""
+    total: float
+    """Their sum."""
+    time: float
+
+
+class Progress(NamedTuple):
+    """How far a tree is extended."""
+
+    row: int
+    """The next row."""
+    stop: int
+    """The row after the last."""
+    pending: int
+    """A leaf that ``row`` went into and that must be sampled, or none."""
 
 
 @njit(cache=True)
@@ -66,15 +90,15 @@ def put_leaf(tree, labels, y, node, x, row):
 
 
 @njit(cache=True)
-def branch_off(rng, tree, labels, y, j, x, row, sides, total, time):
-    """Put a new split at ``time`` just above j, and a leaf for the row beside j (alg. 5.6, 4-8)."""
-    parent = tree.parent[j]
-    column = draw_column(rng, sides, total)
+def branch_off(rng, tree, labels, data, j, row, branch):
+    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8)."""
+    x, y, parent = data.X[row], data.y, tree.parent[j]
+    column = draw_column(rng, branch.sides, branch.total)
     new = take_place(tree, parent)
     leaf = take_place(tree, new)
     tree.state[LEAVES] -= 1  # a split is no leaf
     tree.column[new] = column
-    tree.time[new] = time
+    tree.time[new] = branch.time
     tree.count[new] = tree.count[j] + 1
     tree.box[new] = tree.box[j]
     widen(tree.box[new], x)
@@ -128,9 +152,9 @@ def rows_of(tree, leaf):
 
 
 @njit(cache=True)
-def extend(rng, tree, labels, rules, X, y, row, sides):
+def extend(rng, tree, labels, rules, data, row, sides):
     """Extend the tree by one row, up to a paused leaf that must be sampled; that leaf, or none."""
-    x = X[row]
+    x, y = data.X[row], data.y
     j = tree.state[ROOT]
     if j == NONE:
         j = take_place(tree, NONE)
@@ -145,7 +169,7 @@ def extend(rng, tree, labels, rules, X, y, row, sides):
             start, end = start_and_end(tree, j)
             time = start + rng.standard_exponential() / total
             if time < end:
-                branch_off(rng, tree, labels, y, j, x, row, sides, total, time)
+                branch_off(rng, tree, labels, data, j, row, Branch(sides, total, time))
                 return NONE
         if total > 0.0:
             widen(box[j], x)
@@ -164,35 +188,31 @@ def extend(rng, tree, labels, rules, X, y, row, sides):
 
 
 @njit(cache=True)
-def extend_in_place(rng, tree, labels, rules, X, y, row, stop, pending, sides):
+def extend_in_place(rng, tree, labels, rules, data, progress, sides):
     """Extend the tree by rows until the next one needs more room.
-
-    Parameters
-    ----------
-    pending : int
-        A leaf that ``row`` went into and that must be sampled, or none.
 
     Returns
     -------
-    row, pending : int
-        Where it stopped; ``stop`` when all rows are in.
+    progress : Progress
+        Where it stopped.
     room : int
         Nodes that the rest of ``row`` may need.
     """
-    state, size = tree.state, tree.column.size
+    state, size, y = tree.state, tree.column.size, data.y
+    row, stop, pending = progress
     while row < stop:
         if pending == NONE:
             if state[USED] + 2 > size:
-                return row, NONE, 2
-            pending = extend(rng, tree, labels, rules, X, y, row, sides)
+                return Progress(row, stop, NONE), 2
+            pending = extend(rng, tree, labels, rules, data, row, sides)
         if pending != NONE:
             room = 2 * tree.count[pending]
             if state[USED] + room > size:
-                return row, pending, room
+                return Progress(row, stop, pending), room
             known = knows(labels, pending, y[row])
             to_the_end = np.zeros(1, dtype=np.bool_)
             rows = rows_of(tree, pending)
-            grow_block(rng, tree, labels, rules, X, y, pending, rows, to_the_end)
+            grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
             if not known:
                 rise(labels, tree.parent, pending, y[row])
             pending = NONE
@@ -200,19 +220,20 @@ def extend_in_place(rng, tree, labels, rules, X, y, row, stop, pending, sides):
             shorten(tree, labels, rules.max_leaves)
         row += 1
     state[ROWS] = stop
-    return row, NONE, 0
+    return Progress(row, stop, NONE), 0
 
 
 @njit(cache=True)
-def extend_further(rng, tree, labels, rules, X, y, row, stop, pending, sides):
+def extend_further(rng, tree, labels, rules, data, progress, sides):
     """`extend_in_place`, with new arrays for the tree where there is no room."""
+    stop = progress.stop
     if tree.next_row.size < stop:
         tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
     while True:
-        row, pending, room = extend_in_place(
-            *borrowed((rng, tree, labels, rules, X, y)), row, stop, pending, sides
+        progress, room = extend_in_place(
+            *borrowed((rng, tree, labels, rules, data)), progress, sides
         )
-        if row == stop:
+        if progress.row == stop:
             return tree, labels
         room += 2 * tree.column.size
         tree, labels = with_nodes(tree, room), with_label_nodes(labels, room)
@@ -222,7 +243,8 @@ def extend_further(rng, tree, labels, rules, X, y, row, stop, pending, sides):
 def extend_tree(rng, tree, labels, rules, X, y, start, stop):
     """The tree extended by rows ``start`` to ``stop``; new arrays where the old have no room."""
     sides = np.empty(X.shape[1])
-    return extend_further(rng, tree, labels, rules, X, y, start, stop, NONE, sides)
+    progress = Progress(start, stop, NONE)
+    return extend_further(rng, tree, labels, rules, Labelled(X, y), progress, sides)
 
 
 @njit(cache=True, nogil=True)
@@ -236,14 +258,14 @@ def extend_forest(rng, trees, rules, X, y, start, stop, moved):
     moved : (trees,) bool
         Set for those.
     """
-    sides = np.empty(X.shape[1])
+    sides, data = np.empty(X.shape[1]), Labelled(X, y)
     for t in range(len(trees)):
         tree, labels = trees[t]
-        row, pending = start, NONE
+        progress = Progress(start, stop, NONE)
         if tree.next_row.size >= stop:
-            row, pending, _ = extend_in_place(
-                *borrowed((rng, tree, labels, rules, X, y)), start, stop, NONE, sides
+            progress, _ = extend_in_place(
+                *borrowed((rng, tree, labels, rules, data)), progress, sides
             )
-        if row < stop:
-            trees[t] = extend_further(rng, tree, labels, rules, X, y, row, stop, pending, sides)
+        if progress.row < stop:
+            trees[t] = extend_further(rng, tree, labels, rules, data, progress, sides)
             moved[t] = True

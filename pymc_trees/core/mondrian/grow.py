@@ -12,6 +12,7 @@ from pymc_trees.core.mondrian.tree import (
     ROOT,
     ROWS,
     USED,
+    Labelled,
     start_and_end,
     take_place,
     with_nodes,
@@ -93,12 +94,13 @@ def keep_rows(tree, node, rows, start, stop):
 
 
 @njit(cache=True)
-def grow_block(rng, tree, labels, rules, X, y, node, rows, cease):
+def grow_block(rng, tree, labels, rules, data, node, rows, cease):
     """Sample the block of a leaf from the time of its parent on; there must be room.
 
     ``rows`` is put in another order. Statistics of the labels are filled in below and at the node.
     On ``cease`` it ends at once, with a tree to throw away.
     """
+    X, y = data
     n = rows.size
     spare = np.empty(n, dtype=np.int64)
     sides = np.empty(X.shape[1])
@@ -162,7 +164,7 @@ def grow_tree(rng, tree, labels, rules, X, y, n, cease):
     root = take_place(tree, NONE)
     tree.state[ROOT] = root
     tree.state[ROWS] = n
-    grow_block(*borrowed((rng, tree, labels, rules, X, y)), root, np.arange(n), cease)
+    grow_block(*borrowed((rng, tree, labels, rules, Labelled(X, y))), root, np.arange(n), cease)
     if cease[0]:
         return tree, labels
     shorten(tree, labels, rules.max_leaves)

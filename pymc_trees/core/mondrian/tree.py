@@ -23,6 +23,15 @@ ROOT, USED, FREE, LEAVES, ROWS = range(5)
 """Entries of ``state``: root, places ever used, first place given back, leaves, rows seen."""
 
 
+class Labelled(NamedTuple):
+    """Rows and their labels."""
+
+    X: np.ndarray
+    """(n, columns)"""
+    y: np.ndarray
+    """(n,)"""
+
+
 class MondrianTree(NamedTuple):
     """One tree; arrays with ``(nodes,)`` have room for more nodes than there are."""
 
