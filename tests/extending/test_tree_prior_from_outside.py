@@ -101,6 +101,7 @@ def test_a_model_declares_it():
     assert seen == {1, 2, 3}
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("quick_compile")
 def test_pymc_samples_with_it():
     with pm.Model():

@@ -42,6 +42,7 @@ def test_every_other_chain_starts_from_neighbours_that_are_there():
     assert all(not start.donors for start in plan_starts("SSLLSLL", [[0], [1]], {"L": states["L"]}))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", tiers([regression, classification], quick=[regression]))
 def test_starts_have_a_finite_density_and_grown_ones_a_good_one(make, rng):
     """Also from a larger topology, and from a stump without parameters."""

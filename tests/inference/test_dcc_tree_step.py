@@ -25,6 +25,7 @@ def step(model):
     return pmt.DCCTree(model=model, **OPTIONS)
 
 
+@pytest.mark.full
 def test_plain_sample_assigns_it_to_every_variable(model):
     with model:
         idata = pm.sample(

@@ -121,6 +121,7 @@ def test_classes_are_learnt():
     assert (p.argmax(axis=1) == y).mean() > 0.75
 
 
+@pytest.mark.full
 def test_a_stump_without_parameters_has_its_exact_evidence():
     """Dirichlet leaf, no other variables: eq. 8 with one leaf, and nothing to sample."""
     model, _, y = classification(n=60, classes=2)

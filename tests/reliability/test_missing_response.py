@@ -21,6 +21,7 @@ PROBLEM = PROBLEMS["gaps"]
 GONE = 3  # with it the law of the partition is another: total variation 0.32
 
 
+@pytest.mark.full
 def test_missing_responses_are_integrated_out_exactly():
     y = PROBLEM.y.copy()
     y[GONE] = np.nan
