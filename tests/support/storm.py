@@ -94,10 +94,10 @@ def forest_model():
 def steps(apart=False):
     """Steps of every kind go on from where they were after an interrupt."""
     import pymc_trees as pmt
-    from pymc_trees.step_methods import metropolis, tree_redraw
+    from pymc_trees.step_methods import local_moves, tree_redraw
 
     if apart:  # as in large models
-        metropolis.LONG_CONJUGATE = tree_redraw.LONG = 0
+        local_moves.LONG_CONJUGATE = tree_redraw.LONG = 0
     model = forest_model()
     kinds = (pmt.Hybrid, pmt.CGM, lambda **given: pmt.ParticleGibbs(num_particles=5, **given))
     stepping = [kind(model=model) for kind in kinds]
