@@ -63,8 +63,11 @@ class LinkedCache(CompileResultCacheImpl):
         library = LinkedLibrary(target_context.codegen(), name)
         library._final_module = llvm.parse_bitcode(bitcode)
         library._finalize_final_module()
-        library._reload_init.update(initialise)
         found = dict.fromkeys(CompileResult._fields)
+        if hasattr(library, "_reload_init"):
+            library._reload_init.update(initialise)
+        else:  # numba 0.61
+            found["reload_init"] = initialise
         found |= {"target_context": target_context, "typing_context": target_context.typing_context}
         found |= {"library": library, "fndesc": descriptor, "environment": environment}
         found |= {"signature": signature, "objectmode": False, "lifted": ()}
