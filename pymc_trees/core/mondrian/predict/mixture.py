@@ -15,9 +15,8 @@ from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times, distance
 from pymc_trees.core.mondrian.predict.belief import product, rest
+from pymc_trees.core.mondrian.predict.components import MEAN, VAR, WEIGHT, add_components
 from pymc_trees.core.mondrian.tree import ROOT, greatest_depth
-
-WEIGHT, MEAN, VAR = range(3)
 
 
 class Span(NamedTuple):
@@ -120,7 +119,4 @@ def add_moments(tree, belief, X, centre, first, second):
     tree, belief, X, lent = borrowed((tree, belief, X, buffers))
     for i in range(X.shape[0]):
         n = _components(tree, belief, X[i], lent, 0)
-        for k in range(n):
-            mean = out[k, MEAN] - centre
-            first[i] += out[k, WEIGHT] * mean
-            second[i] += out[k, WEIGHT] * (out[k, VAR] + mean * mean)
+        add_components(out, n, centre, first, second, i)
