@@ -1,7 +1,7 @@
 """Target of a forest under a likelihood that is evaluated as a whole."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pymc as pm
@@ -17,8 +17,8 @@ from pymc_trees.targets.contract import Refusal, refuse_leaf
 from pymc_trees.targets.graph import compile_values, dependent_on, read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
+    LazilyCompiled,
     UnitData,
-    first_that_compiles,
     pack,
     read_free,
 )
@@ -28,7 +28,7 @@ from pymc_trees.targets.terms import likelihood_terms
 
 
 @dataclass
-class WholeFunction:
+class WholeFunction(LazilyCompiled):
     """Native function of all outputs; ``direction`` is a second half of them, if any.
 
     It is the first of ``choices``, matrices of one shape, that can be compiled.
@@ -38,18 +38,6 @@ class WholeFunction:
     direction: Variable | None
     free: list[Variable]
     choices: list[Variable]
-    _compiled: Any = None
-
-    @property
-    def address(self) -> int:
-        """Where the compiled function is."""
-        if self._compiled is None:
-            self._compiled = first_that_compiles(self._compile, self.choices)
-        return self._compiled.address
-
-    def __getstate__(self):
-        """Without the compiled function, which belongs to one process."""
-        return {**self.__dict__, "_compiled": None}
 
     def _compile(self, result):
         halves = [v for v in (self.outputs, self.direction) if v is not None]

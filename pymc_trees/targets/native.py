@@ -93,8 +93,32 @@ def first_that_compiles(compile_one: Callable, choices: list):
     return compile_one(last)
 
 
+class LazilyCompiled:
+    """A native function that is compiled when its address is first asked for.
+
+    It is the first of its ``choices`` that `_compile` can compile.
+    """
+
+    choices: list
+    _compiled: Any = None
+
+    @property
+    def address(self) -> int:
+        """Where the compiled function is."""
+        if self._compiled is None:
+            self._compiled = first_that_compiles(self._compile, self.choices)
+        return self._compiled.address
+
+    def __getstate__(self):
+        """Without the compiled function, which belongs to one process."""
+        return {**self.__dict__, "_compiled": None}
+
+    def _compile(self, choice):
+        raise NotImplementedError
+
+
 @dataclass
-class NativeFunction:
+class NativeFunction(LazilyCompiled):
     """A native function of several groups of units; compiled when its address is first asked for.
 
     Parameters
@@ -111,18 +135,6 @@ class NativeFunction:
     choices: list[list[Variable]]
     n_values: int
     width: int
-    _compiled: Any = None
-
-    @property
-    def address(self) -> int:
-        """Where the compiled function is."""
-        if self._compiled is None:
-            self._compiled = first_that_compiles(self._compile, self.choices)
-        return self._compiled.address
-
-    def __getstate__(self):
-        """Without the compiled function, which belongs to one process."""
-        return {**self.__dict__, "_compiled": None}
 
     def _compile(self, results):
         names = {"np": np, "carray": carray}
