@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import design_of, float_design, make_design
+from pymc_trees.core.columns.design import float_design, make_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
@@ -26,9 +26,8 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
 
 
 @njit(cache=True)
-def draw_value(rng, X, grid, offsets, fingerprint, kinds, prior, leaf, sizes):
+def draw_value(rng, design, prior, leaf, sizes, fingerprint):
     """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``."""
-    design = design_of(X, grid, offsets, kinds, prior.weights)
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)

@@ -14,6 +14,7 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.columns.design import design_of
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
@@ -48,17 +49,10 @@ class ForestRV(RandomVariable):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
         leaf = self.leaf_type.prior(*(v if np.ndim(v) else float(v) for v in leaf_parameters))
         with deferred_interrupts():
-            return draw_value(
-                rng,
-                np.ascontiguousarray(X),
-                grid,
-                offsets,
-                float(fingerprint),
-                kinds if self.layout.mixed else None,
-                self.prior_type.kernel(float(alpha), float(beta), np.ascontiguousarray(weights)),
-                leaf,
-                sizes(self.layout),
-            )
+            prior = self.prior_type.kernel(float(alpha), float(beta), np.ascontiguousarray(weights))
+            kinds = kinds if self.layout.mixed else None
+            design = design_of(np.ascontiguousarray(X), grid, offsets, kinds, prior.weights)
+            return draw_value(rng, design, prior, leaf, sizes(self.layout), float(fingerprint))
 
 
 def is_forest(rv) -> bool:
@@ -75,17 +69,15 @@ def _numba_draw(op, node):
 
     @numba_njit
     def draw(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf_parameters):
-        return draw_value(
-            rng,
+        prior = make_tree_prior(alpha, beta, np.ascontiguousarray(weights))
+        design = design_of(
             np.ascontiguousarray(X),
             np.ascontiguousarray(grid),
             np.ascontiguousarray(offsets),
-            fingerprint,
             as_kinds(kinds),
-            make_tree_prior(alpha, beta, np.ascontiguousarray(weights)),
-            make_leaf(*leaf_parameters),
-            layout,
+            prior.weights,
         )
+        return draw_value(rng, design, prior, make_leaf(*leaf_parameters), layout, fingerprint)
 
     return draw, KERNELS_VERSION
 
