@@ -1,5 +1,6 @@
 """What is asked of any variable whose value is encoded trees, hard or soft, by its Op."""
 
+import functools
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -69,7 +70,7 @@ class ForestVariable(TreeVariable):
         """Shape of a value."""
         return self.op.layout.shape
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> float:
         """Fingerprint of the declaration."""
         return declared(self.rv).fingerprint
@@ -89,16 +90,16 @@ class ForestVariable(TreeVariable):
         layout, X = self.op.layout, declared(self.rv).X
         n = layout.n_rows
         chosen = evenly_spaced(n, most)
+        leaf, numbers = ConstantLeaf(layout.n_values), sizes(layout)
         out = np.empty((*draws.shape[:2], len(chosen) * layout.n_values))
         for at in np.ndindex(*draws.shape[:2]):
             value = np.ascontiguousarray(draws[at])
             if layout.cache_fit:
-                start = sizes(layout).fit_start
+                start = numbers.fit_start
                 flat = value[layout.max_nodes :].reshape(-1)
                 fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
             else:
-                leaf = ConstantLeaf(layout.n_values)
-                fit = evaluate(value, X[chosen], X, leaf, sizes(layout), self.fingerprint)
+                fit = evaluate(value, X[chosen], X, leaf, numbers, self.fingerprint)
             out[at] = fit.reshape(-1)
         return out
 
@@ -114,7 +115,7 @@ class SoftTreeVariable(TreeVariable):
         """Shape of a value."""
         return self.op.max_nodes, soft.n_fields(self.op.p, self.op.n_values)
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> float:
         """Fingerprint of the declaration."""
         return fingerprint_of(self.rv)

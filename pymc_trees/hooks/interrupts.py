@@ -19,14 +19,14 @@ from pymc.step_methods.compound import CompoundStep
 
 from pymc_trees.core.interrupts import PATIENCE, deferred_interrupts, interrupts_wait
 from pymc_trees.distributions.tree_variable import tree_variables
-from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.split_weights import SplitWeights
 
 
 def defer_around_draws() -> None:
     """Wrap `pymc.sample` and, in it, where draws are made or waited for."""
-    wrap([pm, pymc.sampling, pymc.sampling.mcmc], "sample", _prepare_and_finish)
+    wrap(SAMPLE, "sample", _prepare_and_finish)
     wrap([pymc.sampling.mcmc], "_sample_many", _start)
     wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
     wrap([ProcessAdapter], "_send", _send)

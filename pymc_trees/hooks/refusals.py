@@ -14,11 +14,10 @@ from pymc.step_methods.compound import BlockedStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
-from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 
 FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
 SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]
-SAMPLE = [pm, pymc.sampling, pymc.sampling.mcmc]
 """Modules that users find these functions in."""
 
 REMEDY = (

@@ -5,6 +5,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pymc as pm
+import pymc.sampling.mcmc
+
+SAMPLE = [pm, pymc.sampling, pymc.sampling.mcmc]
+"""Modules that users find `pymc.sample` in."""
+
 WRAPPED: dict[str, Callable] = {}
 """Every function that was wrapped, as PyMC has it, by its full name."""
 

@@ -68,8 +68,12 @@ def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
 @njit(cache=True, inline="always")
 def available_weight(moves, census):
     """Sum of the weights of the moves that a tree with these counts allows."""
-    weights = moves.weights
-    bits = available_bits(moves.moves, census)
+    return _sum_of(moves.weights, available_bits(moves.moves, census))
+
+
+@njit(cache=True, inline="always")
+def _sum_of(weights, bits):
+    """Sum of the weights whose bit is set."""
     total = 0.0
     for k in range(weights.size):
         if bits >> k & 1:
@@ -82,7 +86,7 @@ def choose_move(rng, moves, census):
     """Place of a move drawn by weight among those available; -1 when there is none."""
     weights = moves.weights
     bits = available_bits(moves.moves, census)
-    total = available_weight(moves, census)
+    total = _sum_of(weights, bits)
     last = -1
     if total > 0.0:
         u = rng.random() * total
