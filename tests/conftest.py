@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import signal
+import sys
 import time
 import zlib
 from importlib.metadata import version
@@ -47,6 +48,10 @@ def _keep_compiled_code() -> None:
     flags = os.environ.get("PYTENSOR_FLAGS", "")
     if "compiledir" not in flags:
         os.environ["PYTENSOR_FLAGS"] = f"{flags},base_compiledir={here / 'pytensor'}".lstrip(",")
+    if sys.dont_write_bytecode:  # then each process would compile PyMC's sources, for ten seconds
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(KEPT / "bytecode")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     here.mkdir(parents=True, exist_ok=True)
     os.utime(here)
     for other in KEPT.iterdir():  # another run may be at work in one that is not old
