@@ -7,8 +7,9 @@ from pymc_trees.step_methods.sweep import SweepStep
 class CGM(SweepStep):
     """Metropolis-Hastings on trees by grow, prune, change and swap.
 
-    One step is one backfitting sweep: each tree of each forest receives one proposal with its leaf
-    values integrated out, then new leaf values from their conditional. Under a likelihood where
+    One step is one backfitting sweep: each tree of each forest receives one proposal (or
+    ``moves_per_visit``) with its leaf values integrated out, then new leaf values from their
+    conditional. Under a likelihood where
     they do not integrate out, a `NormalLeaf` forest is moved by reversible jumps that propose leaf
     values from an approximation to their conditional and correct for it exactly (Linero 2022).
 
@@ -20,6 +21,9 @@ class CGM(SweepStep):
         Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
         move that a tree does not allow is left out and the others share its weight. Moves of your
         own are named once they are registered (`pymc_trees.core.moves.contract`).
+    moves_per_visit : int, at least 1, default 1
+        Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
+        less than the visit of a tree, which adds up the residuals of all rows.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -30,7 +34,7 @@ class CGM(SweepStep):
     Raises
     ------
     ValueError
-        ``vars`` or ``moves`` that are not what they should be.
+        ``vars``, ``moves`` or ``moves_per_visit`` that are not what they should be.
     UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a leaf other than
         a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
@@ -65,5 +69,5 @@ class CGM(SweepStep):
 
     name = "cgm"
 
-    def __init__(self, vars=None, moves=None, **options):
-        super().__init__(vars, LocalMoves(moves), **options)
+    def __init__(self, vars=None, moves=None, moves_per_visit=1, **options):
+        super().__init__(vars, LocalMoves(moves, moves_per_visit=moves_per_visit), **options)

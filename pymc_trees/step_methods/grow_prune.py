@@ -13,6 +13,8 @@ class GrowPrune(SweepStep):
     ----------
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
+    moves_per_visit : int, at least 1, default 1
+        As for `CGM`.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -23,7 +25,7 @@ class GrowPrune(SweepStep):
     Raises
     ------
     ValueError
-        ``vars`` that are not forests.
+        ``vars`` or ``moves_per_visit`` that are not what they should be.
     UnsupportedModelError
         As for `CGM`.
 
@@ -50,5 +52,6 @@ class GrowPrune(SweepStep):
 
     name = "growprune"
 
-    def __init__(self, vars=None, **options):
-        super().__init__(vars, LocalMoves({"grow": 0.5, "prune": 0.5}), **options)
+    def __init__(self, vars=None, moves_per_visit=1, **options):
+        moves = LocalMoves({"grow": 0.5, "prune": 0.5}, moves_per_visit=moves_per_visit)
+        super().__init__(vars, moves, **options)

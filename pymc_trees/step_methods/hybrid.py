@@ -26,6 +26,8 @@ class Hybrid(SweepStep):
         CGM sweeps of a step (from the benchmarks).
     moves : dict, optional
         Weights of the local moves, as for `CGM`.
+    moves_per_visit : int, at least 1, default 1
+        Local moves of a tree each time a sweep visits it, as for `CGM`.
     num_particles : int, at least 2, default 2
         Particles of a redrawn tree, the present tree included. With two, a redrawn tree is a
         Metropolis-Hastings proposal.
@@ -73,13 +75,14 @@ class Hybrid(SweepStep):
         vars=None,
         local_sweeps=5,
         moves=None,
+        moves_per_visit=1,
         num_particles=2,
         batch=(1.0, 1.0),
         **options,
     ):
         super().__init__(
             vars,
-            LocalMoves(moves, check_number("local_sweeps", local_sweeps, 1)),
+            LocalMoves(moves, check_number("local_sweeps", local_sweeps, 1), moves_per_visit),
             TreeRedraw(num_particles, "optimal", "multinomial", batch),
             **options,
         )

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
@@ -21,7 +22,7 @@ LONG_CONJUGATE = 2_000_000
 
 
 class LocalMoves:
-    """Sweeps of one Metropolis-Hastings move per tree, then new leaf values.
+    """Sweeps: of each tree some Metropolis-Hastings moves, then new leaf values.
 
     Parameters
     ----------
@@ -29,10 +30,14 @@ class LocalMoves:
         Weights by name, as for `CGM`.
     n_sweeps : int
         Sweeps of a step.
+    moves_per_visit : int
+        Moves of a tree before its leaf values are drawn.
     """
 
-    def __init__(self, moves=None, n_sweeps=1):
-        self.moves = check_moves(DEFAULT_MOVES if moves is None else moves)
+    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1):
+        moves = check_moves(DEFAULT_MOVES if moves is None else moves)
+        per_visit = check_number("moves_per_visit", moves_per_visit, 1)
+        self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps = n_sweeps
         self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
 
@@ -51,7 +56,7 @@ class LocalMoves:
         else:
             one_sweep = partial(sweep, rng, problem, self.moves, forest.work, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
-        if forest.layout.n_rows * forest.layout.m > most:
+        if forest.layout.n_rows * forest.layout.m * self.moves.per_visit > most:
             one_sweep = partial(run_apart, one_sweep, forest.work.cease)
         for _ in range(self.n_sweeps):
             if not one_sweep():

@@ -13,18 +13,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, partition_of, run_chain
+from support.chains import CGM, MOVE_SETS, partition_of, run_chain
 from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.tiers import tiers
 
 BATCHES = 60
 Z = 5.5
-MOVES = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}
 CASES = [
     ("poisson", "gaps", "cgm"),
     ("poisson", "gaps", "change_swap"),
     ("poisson", "repeats", "grow_prune"),
+    ("poisson", "gaps", "three_a_visit"),
+    ("grouped", "gaps", "three_a_visit"),
     ("logit", "two_columns", "cgm"),
     ("logit", "deep", "change_swap"),
     ("student", "gaps", "cgm"),
@@ -38,7 +39,7 @@ CASES = [
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.
-QUICK = [("student", "gaps", "cgm"), ("grouped", "gaps", "cgm")]
+QUICK = [("student", "gaps", "cgm"), ("grouped", "gaps", "three_a_visit")]
 
 
 @pytest.mark.parametrize(("likelihood", "name", "moves"), tiers(CASES, QUICK))
@@ -48,7 +49,7 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     seed = zlib.crc32(f"{likelihood} {name} {moves}".encode())
     setup, _ = laplace_setup(problem, model_of(problem, likelihood), seed + 1)
     draws = 50_000
-    chain = run_chain(seed, setup, MOVES[moves], draws, keep_fits=True)
+    chain = run_chain(seed, setup, MOVE_SETS[moves], draws, keep_fits=True)
 
     codes, shares = frequencies(chain.codes[:, 0], BATCHES)
     states = [partition_of(code, problem.n) for code in codes]

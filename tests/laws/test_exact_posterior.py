@@ -38,6 +38,7 @@ QUICK = [
     ("binary_constant", "normal", "change_swap"),
     ("noisy", "normal", "grow_prune"),
     ("repeats", "normal", "change_swap"),
+    ("deep", "normal", "three_a_visit"),
 ]
 
 

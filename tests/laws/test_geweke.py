@@ -207,7 +207,7 @@ STEPS = {
     "optimal": lambda mu: pmt.ParticleGibbs(
         [mu], num_particles=3, proposal="optimal", resampling="stratified", rng=1
     ),
-    "hybrid": lambda mu: pmt.Hybrid([mu], local_sweeps=2, rng=1),
+    "hybrid": lambda mu: pmt.Hybrid([mu], local_sweeps=2, moves_per_visit=2, rng=1),
     "half": lambda mu: pmt.ParticleGibbs([mu], num_particles=3, batch=(1.0, 0.5), rng=1),
 }
 

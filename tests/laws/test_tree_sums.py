@@ -8,7 +8,13 @@ times the error measured at these lengths.
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.chains import (
+    CGM,
+    MOVE_SETS,
+    make_setup,
+    partition_of,
+    run_chain,
+)
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import PROBLEMS
 from support.tiers import tiers
@@ -54,14 +60,15 @@ def check(problem, m, moves, draws, seed):
 
 
 NAMES = ["gaps", "noisy", "binary_constant", "three_columns", "grid"]
-CASES = [(name, moves) for name in NAMES for moves in ("cgm", "grow_prune", "change_swap")]
+CASES = [(name, moves) for name in NAMES for moves in MOVE_SETS]
 
 
 @pytest.mark.parametrize(
-    "name, moves", tiers(CASES, quick=[("noisy", "cgm"), ("three_columns", "change_swap")])
+    "name, moves",
+    tiers(CASES, quick=[("noisy", "three_a_visit"), ("three_columns", "change_swap")]),
 )
 def test_two_trees_agree_with_the_listed_pairs(name, moves):
-    weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
+    weights = MOVE_SETS[moves]
     problem, draws = PROBLEMS[name], 120_000
     partitions, place, exact = check(problem, 2, weights, draws, 1)
 
@@ -88,9 +95,9 @@ def tiny():
     return replace(problem, X=problem.X[keep], y=problem.y[keep], labels=problem.labels[keep])
 
 
-@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune"], quick=["cgm"]))
+@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune", "three_a_visit"], quick=["cgm"]))
 def test_three_trees_agree_with_the_listed_triples(moves):
-    check(tiny(), 3, {"cgm": CGM, "grow_prune": GROW_PRUNE}[moves], 150_000, 2)
+    check(tiny(), 3, MOVE_SETS[moves], 150_000, 2)
 
 
 def test_the_comparison_rejects_wrong_noise():

@@ -16,9 +16,7 @@ import pytest
 from numba import njit
 from support import oracle as o
 from support.chains import (
-    CGM,
-    CHANGE_SWAP,
-    GROW_PRUNE,
+    MOVE_SETS,
     make_setup,
     partition_of,
     record,
@@ -100,6 +98,8 @@ def run_whole(
 CASES = [
     ("cumulated", "gaps", "cgm", 1),
     ("cumulated", "gaps", "change_swap", 1),
+    ("cumulated", "gaps", "three_a_visit", 1),
+    ("correlated", "four rows", "three_a_visit", 2),
     ("correlated", "repeats", "grow_prune", 1),
     ("cumulated", "four rows", "cgm", 2),
     ("correlated", "four rows", "cgm", 2),
@@ -110,7 +110,7 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("likelihood", "name", "moves", "m"),
-    tiers(CASES, quick=[("correlated", "four rows", "cgm", 2)]),
+    tiers(CASES, quick=[("correlated", "four rows", "three_a_visit", 2)]),
 )
 def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
     problem = PROBLEMS["gaps" if name == "four rows" else name]
@@ -168,7 +168,7 @@ def local_moves(setup, target, leaf, moves, draws):
     flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, setup.work.nodes.size)
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, n, 1))
-    weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
+    weights = MOVE_SETS[moves]
     accepted = run_whole(
         np.random.default_rng(11),
         setup.trees,

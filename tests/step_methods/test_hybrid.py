@@ -29,6 +29,8 @@ def model(quick_compile):
         {"local_sweeps": True},
         {"local_sweeps": 2.0},
         {"moves": {"grow": 1.0}},
+        {"moves_per_visit": 0},
+        {"moves_per_visit": 1.5},
         {"num_particles": 1},
         {"batch": (0.0, 1.0)},
     ],

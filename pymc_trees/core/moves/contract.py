@@ -47,6 +47,8 @@ class WeightedMoves(NamedTuple):
     """An instance of each."""
     weights: np.ndarray
     """(K,) float64: their weights; those a tree does not allow leave theirs to the others."""
+    per_visit: int = 1
+    """Moves of a tree one after the other, before its leaf values are drawn."""
 
 
 _NAMES: dict[type, str] = {}

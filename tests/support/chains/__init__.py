@@ -1,6 +1,6 @@
 """Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
 
-from .local_moves import CGM, CHANGE_SWAP, GROW_PRUNE, run_chain
+from .local_moves import CGM, CHANGE_SWAP, GROW_PRUNE, MOVE_SETS, THREE_A_VISIT, run_chain
 from .particles import make_tools, run_guided, run_particles
 from .record import partition_code, partition_of, record
 from .setups import Setup, design_of, make_setup, weights_of, with_float_cells
@@ -9,7 +9,9 @@ __all__ = [
     "CGM",
     "CHANGE_SWAP",
     "GROW_PRUNE",
+    "MOVE_SETS",
     "Setup",
+    "THREE_A_VISIT",
     "design_of",
     "make_setup",
     "make_tools",

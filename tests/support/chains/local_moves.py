@@ -13,6 +13,15 @@ CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
 GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
 CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
+# Each proposal after the first starts from what the one before it left behind.
+THREE_A_VISIT = CHANGE_SWAP._replace(per_visit=3)
+
+MOVE_SETS = {
+    "cgm": CGM,
+    "grow_prune": GROW_PRUNE,
+    "change_swap": CHANGE_SWAP,
+    "three_a_visit": THREE_A_VISIT,
+}
 
 
 @njit(cache=True)

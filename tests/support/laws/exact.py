@@ -9,6 +9,7 @@ from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
+    THREE_A_VISIT,
     make_setup,
     make_tools,
     partition_of,
@@ -23,6 +24,7 @@ MOVES = {
     "cgm": (CGM, 240_000),
     "grow_prune": (GROW_PRUNE, 180_000),
     "change_swap": (CHANGE_SWAP, 120_000),
+    "three_a_visit": (THREE_A_VISIT, 80_000),
 }
 BATCHES = 60
 Z = 6.0

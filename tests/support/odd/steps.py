@@ -108,13 +108,28 @@ def of_particles(step):
     }
 
 
-CGM = of_vars(pmt.CGM) | of_moves(pmt.CGM)
-GROW_PRUNE = of_vars(pmt.GrowPrune) | {
-    "moves": on_model(lambda m: pmt.GrowPrune(moves={"grow": 1}), r"moves"),
-}
+def of_visits(step):
+    """``moves_per_visit``."""
+    return {
+        f"moves_per_visit {given!r}": on_model(
+            lambda m, given=given: step(moves_per_visit=given), r"moves_per_visit=.*whole number"
+        )
+        for given in (0, -2, 2.0, True, "3", None)
+    }
+
+
+CGM = of_vars(pmt.CGM) | of_moves(pmt.CGM) | of_visits(pmt.CGM)
+GROW_PRUNE = (
+    of_vars(pmt.GrowPrune)
+    | of_visits(pmt.GrowPrune)
+    | {
+        "moves": on_model(lambda m: pmt.GrowPrune(moves={"grow": 1}), r"moves"),
+    }
+)
 HYBRID = (
     of_vars(pmt.Hybrid)
     | of_moves(pmt.Hybrid)
+    | of_visits(pmt.Hybrid)
     | of_particles(pmt.Hybrid)
     | {
         "local_sweeps zero": on_model(lambda m: pmt.Hybrid(local_sweeps=0), r"local_sweeps=0"),

@@ -2,7 +2,8 @@
 
 Chipman 2010, eq. 12-13 (Lakshminarayanan 2015, algorithm 1): the structure of tree t by one move
 with its leaf values integrated out, then its leaf values from their conditional; where they do not
-integrate out, both steps with weighed draws (`leaves.laplace`).
+integrate out, both steps with weighed draws (`leaves.laplace`). Several moves may come before the
+draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.borrow import borrowed
@@ -24,7 +25,7 @@ def sweep(rng, problem, moves, work, counts):
     problem : Problem
         Forest and model.
     moves : WeightedMoves
-        K moves.
+        K moves, and how many of them a visit of a tree makes.
     work : Workspace
         Of the forest.
     counts : (2, K) int64
@@ -38,14 +39,16 @@ def sweep(rng, problem, moves, work, counts):
     for t in range(m):
         if work.cease[0]:
             return False
-        census = take_census(trees, t, nodes)
-        next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
-        kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
-        if outcome == FULL:
-            return False
-        if kind >= 0:
-            counts[0, kind] += 1
-            counts[1, kind] += outcome
+        for visit in range(moves.per_visit):
+            census = take_census(trees, t, nodes)
+            if visit == 0:
+                next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
+            kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
+            if outcome == FULL:
+                return False
+            if kind >= 0:
+                counts[0, kind] += 1
+                counts[1, kind] += outcome
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
     next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)

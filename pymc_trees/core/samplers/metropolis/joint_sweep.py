@@ -4,10 +4,12 @@ A move of tree t is proposed and accepted as if there were no data: a step that 
 trees invariant and is reversible. The tree it led to and values drawn for all its leaves are then
 accepted or not by the ratio of log weights (`leaves.whole`): what is left of the
 Metropolis-Hastings ratio when a proposal is reversible with respect to the prior (Tierney 1998).
-The values are refreshed once more by the same rule.
+So is each of several moves; then the values are refreshed once more by the same rule.
 """
 
 from typing import NamedTuple
+
+import numpy as np
 
 from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
@@ -18,7 +20,7 @@ from pymc_trees.core.leaves.nonconjugate.joint import (
     log_weight,
     write_leaves,
 )
-from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
+from pymc_trees.core.leaves.nonconjugate.joint_mode import TreeFit, fit_tree
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
@@ -68,6 +70,70 @@ def add_tree(outputs, trees, tree, times):
             outputs[i, k] += times * values[leaf_of[i], k]
 
 
+class WeighedValues(NamedTuple):
+    """Values of all leaves of a tree, and what weighs them."""
+
+    values: np.ndarray
+    """In the order of `label_leaves`, flat."""
+    fit: TreeFit
+    """Approximate conditional of the values."""
+    log_likelihood: float
+    log_weight: float
+
+
+@njit(cache=True)
+def weigh(leaf, fit, values):
+    """Weigh the values of the leaves as labelled last."""
+    total = log_likelihood_at(leaf, values)
+    return WeighedValues(values, fit, total, log_weight(leaf, fit, values, total))
+
+
+@njit(cache=True)
+def label(problem, tree, n_nodes, work):
+    """`label_leaves` of a tree."""
+    trees, leaf_of = problem.trees, problem.trees.leaf_of[tree]
+    column, values = trees.column, trees.values
+    return label_leaves(problem.leaf, column, values, leaf_of, work.nodes, n_nodes, work.below)
+
+
+@njit(cache=True)
+def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
+    """Propose a tree and values for all its leaves, accept both or neither.
+
+    Parameters
+    ----------
+    without_data : Problem
+        The same trees under a leaf model that has no rows.
+    kept : Trees
+        Overwritten.
+    present : WeighedValues
+        Of the tree as it is.
+
+    Returns
+    -------
+    kind, outcome, present
+        As `metropolis_move`, and the values of the tree as it now is.
+    """
+    trees, leaf = problem.trees, problem.leaf
+    leaf_of = trees.leaf_of[tree]
+    census = take_census(trees, tree, work.nodes)
+    copy_nodes(trees, kept)
+    kept.leaf_of[0] = leaf_of
+    kind, outcome = metropolis_move(rng, without_data, tree, moves, census, work)
+    if outcome != 1:
+        return kind, outcome, present
+    n_nodes = preorder(trees, trees.roots[tree], work.nodes)
+    values = label(problem, tree, n_nodes, work)
+    fit = fit_tree(leaf, values.size // leaf.offset.shape[1])
+    draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, values)
+    proposed = weigh(leaf, fit, values)
+    if accepts(rng, proposed.log_weight - present.log_weight):
+        return kind, 1, proposed
+    copy_nodes(kept, trees)
+    leaf_of[:] = kept.leaf_of[0]
+    return kind, 0, present
+
+
 @njit(cache=True, nogil=True)
 def joint_sweep(rng, problem, flat, moves, work, before, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
@@ -86,52 +152,31 @@ def joint_sweep(rng, problem, flat, moves, work, before, counts):
     rng, problem, flat, moves, work, before = borrowed((rng, problem, flat, moves, work, before))
     trees, leaf = problem.trees, problem.leaf
     without_data = Problem(trees, problem.design, problem.prior, flat)
-    offset, column, nodes, kept = leaf.offset, trees.column, work.nodes, before.trees
-    n_values = offset.shape[1]
+    nodes, n_values = work.nodes, leaf.offset.shape[1]
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
         if work.cease[0]:
             return False
-        leaf_of = trees.leaf_of[t]
-        add_tree(offset, trees, t, -1.0)
-        census = take_census(trees, t, nodes)
-        values = label_leaves(
-            leaf, column, trees.values, leaf_of, nodes, census.n_nodes, work.below
-        )
-        fit = fit_tree(leaf, values.size // n_values)
-        total = log_likelihood_at(leaf, values)
-        weight = log_weight(leaf, fit, values, total)
-        copy_nodes(trees, kept)
-        kept.leaf_of[0] = leaf_of
-        kind, outcome = metropolis_move(rng, without_data, t, moves, census, work)
-        if outcome == FULL:
-            return False
-        if kind >= 0:
-            counts[0, kind] += 1
-        if outcome == 1:
-            n_nodes = preorder(trees, trees.roots[t], nodes)
-            new_values = label_leaves(
-                leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below
+        add_tree(leaf.offset, trees, t, -1.0)
+        values = label(problem, t, preorder(trees, trees.roots[t], nodes), work)
+        present = weigh(leaf, fit_tree(leaf, values.size // n_values), values)
+        for _ in range(moves.per_visit):
+            kind, outcome, present = move_tree(
+                rng, problem, without_data, t, moves, work, before.trees, present
             )
-            new_fit = fit_tree(leaf, new_values.size // n_values)
-            draw_proposal(rng, new_fit.mean, new_fit.sd, new_fit.mode, new_fit.factor, new_values)
-            new_total = log_likelihood_at(leaf, new_values)
-            new_weight = log_weight(leaf, new_fit, new_values, new_total)
-            if accepts(rng, new_weight - weight):
-                counts[1, kind] += 1
-                values, fit, total, weight = new_values, new_fit, new_total, new_weight
-            else:
-                copy_nodes(kept, trees)
-                leaf_of[:] = kept.leaf_of[0]
+            if outcome == FULL:
+                return False
+            if kind >= 0:
+                counts[0, kind] += 1
+                counts[1, kind] += outcome
         n_nodes = preorder(trees, trees.roots[t], nodes)
-        present = label_leaves(leaf, column, trees.values, leaf_of, nodes, n_nodes, work.below)
-        draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, present)
-        new_total = log_likelihood_at(leaf, present)
-        new_weight = log_weight(leaf, fit, present, new_total)
-        if accepts(rng, new_weight - weight):
-            values, total = present, new_total
-        write_leaves(column, trees.values, nodes, n_nodes, values)
-        leaf.total[0] = total
-        add_tree(offset, trees, t, 1.0)
+        refreshed, fit = label(problem, t, n_nodes, work), present.fit
+        draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, refreshed)
+        proposed = weigh(leaf, fit, refreshed)
+        if accepts(rng, proposed.log_weight - present.log_weight):
+            present = proposed
+        write_leaves(trees.column, trees.values, nodes, n_nodes, present.values)
+        leaf.total[0] = present.log_likelihood
+        add_tree(leaf.offset, trees, t, 1.0)
     renew_times(rng, problem.prior, trees, nodes)
     return True
