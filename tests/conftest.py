@@ -65,8 +65,8 @@ _keep_compiled_code()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Two workers that need the same kernels at once would both compile them. So a file goes to one
-# worker, and while it compiles what most tests need, the other is at kernels of other kinds.
+# Two workers that need the same kernels at once would both compile them. So a folder or a file goes
+# to one worker, and while it compiles what most tests need, the other is at kernels of other kinds.
 FIRST = (
     "tests/test_notebooks.py",  # long
     "tests/step_methods/test_assignment.py",
@@ -74,24 +74,31 @@ FIRST = (
     "tests/estimators/",
     "tests/soft/",
     "tests/inference/",
+    "tests/core/",
 )
+
+
+def _place(nodeid: str) -> int:
+    return next((k for k, path in enumerate(FIRST) if nodeid.startswith(path)), len(FIRST))
+
+
+class ByKernels(LoadFileScheduling):
+    """Parts named in `FIRST` stay together, other tests by file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return [*FIRST, super()._split_scope(nodeid)][_place(nodeid)]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """Give whole files to workers, in the order of `FIRST`."""
+    """Give parts to workers in the order of `FIRST`."""
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
-
-
-def _place(item: pytest.Item) -> int:
-    starts = [item.nodeid.startswith(path) for path in FIRST]
-    return starts.index(True) if any(starts) else len(FIRST)
+    return ByKernels(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order files; leave examples of docstrings, which compile whole models, to the rest."""
-    items.sort(key=_place)
+    items.sort(key=lambda item: _place(item.nodeid))
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("full")

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import dblquad, quad
 from support import oracle as o
+from support.tiers import tiers
 
 PROBLEMS = o.datasets()
 LEAVES = ("normal", "normal_gamma", "dirichlet")
@@ -104,7 +105,7 @@ def test_column_weights_by_hand():
     same_dict(got, {parts([0, 1, 2]): 1 - a, parts([0, 1], [2]): a})
 
 
-@each_problem
+@pytest.mark.parametrize("name", tiers(PROBLEMS, quick=["binary_constant"]))
 def test_prior_agrees_with_simulation(name):
     p, draws = PROBLEMS[name], 3000
     rng = np.random.default_rng(20240501)
@@ -271,7 +272,7 @@ def test_two_rows_by_hand():
     close(o.row_moments(trees, weights, leaf.moments, 2), (mean, np.sqrt(second - mean**2)))
 
 
-@pytest.mark.parametrize("max_depth", [None, 2])
+@pytest.mark.parametrize("max_depth", tiers([None, 2], quick=[2]))
 @pytest.mark.parametrize("leaf_name", LEAVES)
 @each_problem
 def test_two_routes_agree(name, leaf_name, max_depth):
@@ -373,7 +374,7 @@ def test_two_trees_by_regression_on_every_ordered_pair_of_trees():
     close(sum(weight for _, weight in got.combinations), 1.0)
 
 
-@pytest.mark.parametrize("n_trees", [1, 2, 3])
+@pytest.mark.parametrize("n_trees", tiers([1, 2, 3], quick=[2]))
 @pytest.mark.parametrize("name", ["noisy", "three_columns"])
 def test_sums_agree_with_simulation(name, n_trees):
     """Prior draws of trees and leaf values, weighted by the likelihood."""

@@ -18,6 +18,7 @@ from numba import njit
 from support import oracle as o
 from support.chains import CGM
 from support.naive import slow
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import (
     any_column_varies,
@@ -188,7 +189,7 @@ def worst_z(pi, P, repeats):
     return max(z.max(), rest), still.max()
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", tiers(KERNELS, quick=["swap", "uneven"]))
 def test_each_kernel_is_in_detailed_balance(kernel):
     repeats = 6000
     pi, P = transition_matrix(KERNELS[kernel], repeats, 5)

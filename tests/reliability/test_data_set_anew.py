@@ -6,6 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from support.small_models import FAST, bart_model, sample, step_data
 from support.soft_models import regression
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.targets.errors import ForestUseError
@@ -90,7 +91,7 @@ def gamma_leaves(mu, y, offset):
 LIKELIHOODS = [normal, poisson, joint, gamma_leaves]
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", tiers(LIKELIHOODS, quick=[normal, gamma_leaves]))
 def test_other_observations_and_offsets_are_those_of_the_model(likelihood):
     """The step made before the data were set moves as one that was made after."""
     counts = np.round(np.abs(Y))

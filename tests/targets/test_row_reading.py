@@ -6,6 +6,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from support.small_models import step_data
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
@@ -194,19 +195,33 @@ def differences(model, target, points):
 
 @pytest.mark.parametrize("case", ROWWISE)
 def test_read_row_by_row(case):
+    assert target_of(ROWWISE[case])[1].kind == "rowwise"
+
+
+# Each compiles its likelihood: left to the rest are those that the others are harder than.
+EASIER = ["Categorical", "some rows", "missing", "two terms"]
+
+
+@pytest.mark.parametrize("case", tiers(ROWWISE, quick=[c for c in ROWWISE if c not in EASIER]))
+def test_numbers_row_by_row(case):
     model, target = target_of(ROWWISE[case])
-    assert target.kind == "rowwise"
     np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_read_as_a_whole(case):
+    assert target_of(WHOLE[case])[1].kind == "joint"
+
+
+@pytest.mark.parametrize("case", tiers(WHOLE, quick=["choice among rows", "MvNormal"]))
+def test_numbers_as_a_whole(case):
     model, target = target_of(WHOLE[case])
-    assert target.kind == "joint"
     np.testing.assert_allclose(*differences(model, target, 4), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", ["StudentT", "groups and offsets"])
+@pytest.mark.parametrize(
+    "case", tiers(["StudentT", "groups and offsets"], quick=["groups and offsets"])
+)
 def test_slopes(case):
     """Gradient and second derivative by differences."""
     model, target = target_of(ROWWISE[case])
