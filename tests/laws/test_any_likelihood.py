@@ -13,14 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, partition_of, run_chain
+from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, PERTURB, partition_of, run_chain
 from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.tiers import tiers
 
 BATCHES = 60
 Z = 5.5
-MOVES = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}
+MOVES = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP, "perturb": PERTURB}
 CASES = [
     ("poisson", "gaps", "cgm"),
     ("poisson", "gaps", "change_swap"),
@@ -34,11 +34,14 @@ CASES = [
     ("grouped", "gaps", "cgm"),
     ("bounded", "gaps", "cgm"),
     ("gamma_shape", "gaps", "cgm"),
+    ("poisson", "gaps", "perturb"),
+    ("student", "two_columns", "perturb"),
+    ("logit", "deep", "perturb"),
 ]
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.
-QUICK = [("student", "gaps", "cgm"), ("grouped", "gaps", "cgm")]
+QUICK = [("student", "gaps", "cgm"), ("grouped", "gaps", "cgm"), ("poisson", "gaps", "perturb")]
 
 
 @pytest.mark.parametrize(("likelihood", "name", "moves"), tiers(CASES, QUICK))

@@ -38,6 +38,9 @@ QUICK = [
     ("binary_constant", "normal", "change_swap"),
     ("noisy", "normal", "grow_prune"),
     ("repeats", "normal", "change_swap"),
+    ("deep", "normal", "perturb"),
+    ("repeats", "normal", "cgm_perturb"),
+    ("deep", "dirichlet", "perturb"),
 ]
 
 

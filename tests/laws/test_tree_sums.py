@@ -8,7 +8,16 @@ times the error measured at these lengths.
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM, CHANGE_SWAP, GROW_PRUNE, make_setup, partition_of, run_chain
+from support.chains import (
+    CGM,
+    CGM_PERTURB,
+    CHANGE_SWAP,
+    GROW_PRUNE,
+    PERTURB,
+    make_setup,
+    partition_of,
+    run_chain,
+)
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import PROBLEMS
 from support.tiers import tiers
@@ -55,15 +64,23 @@ def check(problem, m, moves, draws, seed):
 
 NAMES = ["gaps", "noisy", "binary_constant", "three_columns", "grid"]
 CASES = [(name, moves) for name in NAMES for moves in ("cgm", "grow_prune", "change_swap")]
+CASES += [(name, "perturb") for name in NAMES]
+MOVES = {
+    "cgm": CGM,
+    "grow_prune": GROW_PRUNE,
+    "change_swap": CHANGE_SWAP,
+    "cgm_perturb": CGM_PERTURB,
+    "perturb": PERTURB,
+}
 
 
 @pytest.mark.parametrize(
-    "name, moves", tiers(CASES, quick=[("noisy", "cgm"), ("three_columns", "change_swap")])
+    "name, moves",
+    tiers(CASES, quick=[("noisy", "cgm"), ("three_columns", "change_swap"), ("noisy", "perturb")]),
 )
 def test_two_trees_agree_with_the_listed_pairs(name, moves):
-    weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
     problem, draws = PROBLEMS[name], 120_000
-    partitions, place, exact = check(problem, 2, weights, draws, 1)
+    partitions, place, exact = check(problem, 2, MOVES[moves], draws, 1)
 
     law = {}
     for pair, weight in exact.combinations:
@@ -88,9 +105,9 @@ def tiny():
     return replace(problem, X=problem.X[keep], y=problem.y[keep], labels=problem.labels[keep])
 
 
-@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune"], quick=["cgm"]))
+@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune", "cgm_perturb"], quick=["cgm"]))
 def test_three_trees_agree_with_the_listed_triples(moves):
-    check(tiny(), 3, {"cgm": CGM, "grow_prune": GROW_PRUNE}[moves], 150_000, 2)
+    check(tiny(), 3, MOVES[moves], 150_000, 2)
 
 
 def test_the_comparison_rejects_wrong_noise():

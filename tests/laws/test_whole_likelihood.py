@@ -19,6 +19,7 @@ from support.chains import (
     CGM,
     CHANGE_SWAP,
     GROW_PRUNE,
+    PERTURB,
     make_setup,
     partition_of,
     record,
@@ -97,10 +98,12 @@ def run_whole(
     return counts[1]
 
 
+MOVES = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP, "perturb": PERTURB}
 CASES = [
     ("cumulated", "gaps", "cgm", 1),
     ("cumulated", "gaps", "change_swap", 1),
     ("correlated", "repeats", "grow_prune", 1),
+    ("cumulated", "gaps", "perturb", 1),
     ("cumulated", "four rows", "cgm", 2),
     ("correlated", "four rows", "cgm", 2),
     ("cumulated", "gaps", "two particles", 1),
@@ -168,7 +171,7 @@ def local_moves(setup, target, leaf, moves, draws):
     flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, setup.work.nodes.size)
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, n, 1))
-    weights = {"cgm": CGM, "grow_prune": GROW_PRUNE, "change_swap": CHANGE_SWAP}[moves]
+    weights = MOVES[moves]
     accepted = run_whole(
         np.random.default_rng(11),
         setup.trees,

@@ -1,14 +1,16 @@
 """Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
 
-from .local_moves import CGM, CHANGE_SWAP, GROW_PRUNE, run_chain
+from .local_moves import CGM, CGM_PERTURB, CHANGE_SWAP, GROW_PRUNE, PERTURB, run_chain
 from .particles import make_tools, run_guided, run_particles
 from .record import partition_code, partition_of, record
 from .setups import Setup, design_of, make_setup, weights_of, with_float_cells
 
 __all__ = [
     "CGM",
+    "CGM_PERTURB",
     "CHANGE_SWAP",
     "GROW_PRUNE",
+    "PERTURB",
     "Setup",
     "design_of",
     "make_setup",

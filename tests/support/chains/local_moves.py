@@ -13,6 +13,9 @@ CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
 GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
 CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
+# Small steps of rules: beside all other moves, and hardly anything else.
+CGM_PERTURB = weighted(np.array([0.15, 0.2, 0.1, 0.05, 0.5]))
+PERTURB = weighted(np.array([0.1, 0.1, 0.0, 0.0, 0.8]))
 
 
 @njit(cache=True)

@@ -7,8 +7,10 @@ import numpy as np
 from support import oracle as o
 from support.chains import (
     CGM,
+    CGM_PERTURB,
     CHANGE_SWAP,
     GROW_PRUNE,
+    PERTURB,
     make_setup,
     make_tools,
     partition_of,
@@ -23,6 +25,8 @@ MOVES = {
     "cgm": (CGM, 240_000),
     "grow_prune": (GROW_PRUNE, 180_000),
     "change_swap": (CHANGE_SWAP, 120_000),
+    "cgm_perturb": (CGM_PERTURB, 180_000),
+    "perturb": (PERTURB, 240_000),
 }
 BATCHES = 60
 Z = 6.0
