@@ -40,7 +40,6 @@ QUICK = [
     ("repeats", "normal", "change_swap"),
     ("deep", "normal", "perturb"),
     ("repeats", "normal", "cgm_perturb"),
-    ("deep", "dirichlet", "perturb"),
 ]
 
 

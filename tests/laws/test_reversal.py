@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support import oracle as o
 from support.chains import CGM, make_setup, weights_of
+from support.laws.ratios import ratios_of_perturb
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
@@ -19,12 +20,10 @@ from support.tiers import tiers
 from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
-from pymc_trees.core.moves import change as change_module
-from pymc_trees.core.moves import perturb as perturb_module
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
-from pymc_trees.core.moves.perturb import Perturb
+from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -281,19 +280,9 @@ def test_exchange_takes_both_children_that_carry_the_same_rule(rng):
     assert met > 5
 
 
-@pytest.fixture
-def ratios(monkeypatch):
-    """Log ratios that `perturb` accepts by, run as Python; everything is accepted."""
-    found = []
-    monkeypatch.setattr(change_module, "accepts", lambda rng, ratio: found.append(ratio) or True)
-    for name in ("change_nog", "change_inside"):
-        monkeypatch.setattr(change_module, name, getattr(change_module, name).py_func)
-    monkeypatch.setattr(perturb_module, "replace_rule", change_module.replace_rule.py_func)
-    return found
-
-
-def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, ratios):
+def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch):
     """Its steps are symmetric (`test_perturb`): posterior of both trees and choice are all."""
+    ratios = ratios_of_perturb(monkeypatch)
     moves, sizes = weighted(np.array([0.3, 0.1, 0.05, 0.05, 0.5])), []
     for _ in range(60):
         bench = Bench(problem, rng)
@@ -302,7 +291,7 @@ def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, ratios):
             if bench.census.splits == 0:
                 break
             args = (Perturb(1.0), rng, bench.problem, 0, moves, bench.census, work)
-            changed = perturb_module.perturb.py_func(*args)
+            changed = perturb.py_func(*args)
             after = bench.root
             assert changed == len(ratios)
             if changed == 0:
