@@ -19,8 +19,9 @@ class CGM(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves : dict, optional
         Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
-        move that a tree does not allow is left out and the others share its weight. Moves of your
-        own are named once they are registered (`pymc_trees.core.moves.contract`).
+        move that a tree does not allow is left out and the others share its weight. ``"perturb"``,
+        a small step of one rule (Pratola 2016), is left out by default. Moves of your own are named
+        once they are registered (`pymc_trees.core.moves.contract`).
     moves_per_visit : int, at least 1, default 1
         Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
         less than the visit of a tree, which adds up the residuals of all rows.
@@ -42,9 +43,10 @@ class CGM(SweepStep):
     Notes
     -----
     Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow``,
-    ``accept_prune``, ``accept_change``, ``accept_swap`` (accepted share of the sweep's proposals,
-    NaN without any), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf),
-    ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given the forest).
+    ``accept_prune``, ``accept_change``, ``accept_swap`` and that of any other move with a weight
+    (accepted share of the sweep's proposals, NaN without any), ``n_leaves`` (over all trees),
+    ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood``
+    (of the rows given the forest).
 
     References
     ----------
@@ -54,6 +56,8 @@ class CGM(SweepStep):
     Applied Statistics 4(1), section 3.
     Linero (2022). Generalized Bayesian additive regression trees models: beyond conditional
     conjugacy. arXiv 2202.09924, section 3.
+    Pratola (2016). Efficient Metropolis-Hastings proposal mechanisms for Bayesian regression tree
+    models. Bayesian Analysis 11(3).
 
     Examples
     --------

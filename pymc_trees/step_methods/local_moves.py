@@ -68,7 +68,7 @@ class LocalMoves:
 
 
 def check_moves(given) -> WeightedMoves:
-    """The moves of this package and others that are named, with normalised weights."""
+    """Moves with normalised weights: `MOVES`, and others that have a positive one."""
     if not isinstance(given, Mapping):
         raise TypeError(f"moves={given!r}: must be a dict of move and weight.")
     own = {name_of(move): move for move in MOVES}
@@ -83,6 +83,9 @@ def check_moves(given) -> WeightedMoves:
         raise ValueError(f"moves={dict(given)}: weights must be numbers ({error}).") from error
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"moves={dict(given)}: weights must be finite numbers of at least 0.")
+    kept = (weights > 0) | [name in own for name in moves]  # code is compiled for each move kept
+    moves = {name: move for (name, move), keep in zip(moves.items(), kept, strict=True) if keep}
+    weights = weights[kept]
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):  # of weights near the largest number

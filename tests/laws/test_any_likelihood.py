@@ -35,11 +35,18 @@ CASES = [
     ("grouped", "gaps", "cgm"),
     ("bounded", "gaps", "cgm"),
     ("gamma_shape", "gaps", "cgm"),
+    ("poisson", "gaps", "perturb"),
+    ("student", "two_columns", "perturb"),
+    ("logit", "deep", "perturb"),
 ]
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.
-QUICK = [("student", "gaps", "cgm"), ("grouped", "gaps", "three_a_visit")]
+QUICK = [
+    ("student", "gaps", "cgm"),
+    ("grouped", "gaps", "three_a_visit"),
+    ("poisson", "gaps", "perturb"),
+]
 
 
 @pytest.mark.parametrize(("likelihood", "name", "moves"), tiers(CASES, QUICK))

@@ -6,7 +6,7 @@ transition matrix with binomial errors. With the exact posterior pi,
     pi_i P_ij - pi_j P_ji   has standard error   sqrt(pi_i^2 P_ij (1 - P_ij) / R + same for ji)
 
 and so have the sums pi P = pi. Pairs expected less than 50 times in both directions together are
-pooled. Some 400 pairs and 112 states per kernel, 5 kernels: at 5.5 standard errors one test fails
+pooled. Some 400 pairs and 112 states per kernel, 7 kernels: at 5.5 standard errors one test fails
 by chance in 10,000 fresh runs. Each move leaves pi invariant by itself, so each is tested alone.
 """
 
@@ -52,6 +52,8 @@ KERNELS = {
     "swap": np.array([0.0, 0.0, 0.0, 1.0]),
     "cgm": CGM.weights,
     "uneven": np.array([0.15, 0.35, 0.2, 0.3]),
+    "perturb": np.array([0.0, 0.0, 0.0, 0.0, 1.0]),
+    "uneven with perturb": np.array([0.3, 0.1, 0.05, 0.05, 0.5]),
 }
 
 

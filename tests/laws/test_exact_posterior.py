@@ -39,6 +39,8 @@ QUICK = [
     ("noisy", "normal", "grow_prune"),
     ("repeats", "normal", "change_swap"),
     ("deep", "normal", "three_a_visit"),
+    ("deep", "normal", "perturb"),
+    ("repeats", "normal", "cgm_perturb"),
 ]
 
 

@@ -25,11 +25,21 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
 MOVED = [(name, "cgm") for name in MIXED]
+MOVED += [(name, moves) for name in MIXED for moves in ("cgm_perturb", "perturb")]
 MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
 
 
 @pytest.mark.parametrize(
-    "name, moves", tiers(MOVED, quick=[("levels", "cgm"), ("mixed_grid", "change_swap")])
+    "name, moves",
+    tiers(
+        MOVED,
+        quick=[
+            ("levels", "cgm"),
+            ("mixed_grid", "change_swap"),
+            ("mixed_grid", "perturb"),
+            ("onehot", "perturb"),
+        ],
+    ),
 )
 def test_moves_agree_with_the_enumeration(name, moves):
     compare(chain_of(name, "normal", moves), name, "normal")

@@ -14,22 +14,29 @@ from numba import njit
 from scipy import stats
 from support.chains import (
     CGM,
+    CGM_PERTURB,
     CHANGE_SWAP,
     GROW_PRUNE,
+    PERTURB,
     make_setup,
     make_tools,
     partition_of,
     record,
     with_float_cells,
 )
+from support.laws.ratios import ratios_of_perturb
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.naive.laws import PROBLEMS
 from support.oracle import MondrianLaw
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.leaves.contract import next_tree
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import Place
+from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
@@ -121,11 +128,14 @@ MOVES = {
     "cgm": (CGM, 200_000),
     "grow_prune": (GROW_PRUNE, 200_000),
     "change_swap": (CHANGE_SWAP, 150_000),
+    "cgm_perturb": (CGM_PERTURB, 200_000),
+    "perturb": (PERTURB, 300_000),
 }
 
 
 CASES = [(name, moves, data) for name in LIFETIMES for moves in MOVES for data in (True, False)]
 QUICK = [("two_columns", "cgm", True), ("repeats", "change_swap", True)]
+QUICK += [("two_columns", "perturb", True)]
 QUICK += [("binary_constant", "cgm", False)]
 
 
@@ -137,8 +147,48 @@ def test_moves_find_the_exact_law(name, moves, data):
     records = room(draws)
     run_moves(rng, *timed_setup(name, data), weights, draws, *records)
     # Grow and prune alone hardly ever change the root's column: 0.08 seen on "binary_constant".
-    absolute = 0.15 if moves == "grow_prune" else 0.04
+    absolute = 0.15 if moves in ("grow_prune", "perturb") else 0.04
     check(exact(name, data), PROBLEMS[name].n, *records, absolute=absolute)
+
+
+def log_timed(problem, trees, node, rows, start, lifetime):
+    """Log of prior and likelihood below a node, from the definition of the process."""
+    X = problem.X[rows]
+    rate = np.ptp(X, axis=0).sum()
+    column, cut, time = trees.column[node], trees.cut[node], trees.time[node]
+    if column < 0:
+        return problem.normal()(tuple(rows.tolist())) - rate * (lifetime - start)
+    extent = np.ptp(X[:, column])
+    assert start < time < lifetime and X[:, column].min() <= cut < X[:, column].max()
+    left = X[:, column] <= cut
+    total = np.log(rate) - rate * (time - start) + np.log(extent / rate) - np.log(extent)
+    for child, side in ((trees.left[node], left), (trees.right[node], ~left)):
+        total += log_timed(problem, trees, child, rows[side], time, lifetime)
+    return total
+
+
+@pytest.mark.parametrize("name", tiers(LIFETIMES, quick=["repeats"]))
+def test_perturb_accepts_by_the_ratio_of_the_definition(name, rng, monkeypatch):
+    """All times stay. To rounding: no Monte Carlo error."""
+    ratios, problem, tried = ratios_of_perturb(monkeypatch), PROBLEMS[name], 0
+    every, lifetime = np.arange(problem.n), LIFETIMES[name]
+    for _ in range(60):
+        _, design, prior, leaf, work = timed_setup(name)
+        trees = make_trees(1, work.nodes.size, 1, problem.n)
+        assert draw_tree(rng, trees, 0, design, prior, work.rows, work.buffer)
+        leaf = leaf._replace(r=problem.y.copy())
+        for _ in range(4):
+            census = take_census(trees, 0, work.nodes)
+            next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
+            if census.splits == 0:
+                break
+            before = log_timed(problem, trees, 0, every, 0.0, lifetime)
+            given = (Problem(trees, design, prior, leaf), 0, PERTURB, census, work)
+            if perturb.py_func(Perturb(1.0), rng, *given):
+                exact = log_timed(problem, trees, 0, every, 0.0, lifetime) - before
+                assert ratios.pop() == pytest.approx(exact, abs=1e-9)  # the choice ratio is 1
+                tried += census.splits > 1
+    assert tried > 10
 
 
 @pytest.mark.full

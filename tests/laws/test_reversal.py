@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support import oracle as o
 from support.chains import CGM, make_setup, weights_of
+from support.laws.ratios import ratios_of_perturb
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
@@ -22,6 +23,7 @@ from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
+from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -37,6 +39,7 @@ from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
+NAMES += ["missing", "onehot"]
 WEIGHTS = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
 ATOL = 1e-9
 
@@ -275,6 +278,39 @@ def test_exchange_takes_both_children_that_carry_the_same_rule(rng):
             assert slow.shape_of(bench.root) == before
             met += same
     assert met > 5
+
+
+def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch):
+    """Its steps are symmetric (`test_perturb`): posterior of both trees and choice are all."""
+    ratios = ratios_of_perturb(monkeypatch)
+    moves, sizes = weighted(np.array([0.3, 0.1, 0.05, 0.05, 0.5])), []
+    for _ in range(60):
+        bench = Bench(problem, rng)
+        for _ in range(4):
+            before, work = bench.root, bench.setup.work
+            if bench.census.splits == 0:
+                break
+            args = (Perturb(1.0), rng, bench.problem, 0, moves, bench.census, work)
+            changed = perturb.py_func(*args)
+            after = bench.root
+            assert changed == len(ratios)
+            if changed == 0:
+                assert slow.shape_of(before) == slow.shape_of(after)
+                continue
+            exact = bench.log_target(after) - bench.log_target(before)
+            there, back = (offered(bench, root, moves.weights) for root in (before, after))
+            assert ratios.pop() == pytest.approx(exact + math.log(there / back), abs=ATOL)
+            sizes.append(len(slow.leaves_of(after, bench.cells)))
+            check_kept(bench)
+            bench.open()
+    assert len(sizes) > 30 and max(sizes) > 2
+
+
+def offered(bench, root, weights):
+    """Sum of the weights of grow, prune, change, swap and perturb that a tree allows."""
+    found = bench.counts(root)
+    able = [found.open_leaves, found.nogs, found.splits, found.pairs, found.splits]
+    return sum(w for w, some in zip(weights, able) if some)
 
 
 def test_nodes_keep_the_truth_through_long_runs(problem, rng):

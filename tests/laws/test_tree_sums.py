@@ -65,12 +65,18 @@ CASES = [(name, moves) for name in NAMES for moves in MOVE_SETS]
 
 @pytest.mark.parametrize(
     "name, moves",
-    tiers(CASES, quick=[("noisy", "three_a_visit"), ("three_columns", "change_swap")]),
+    tiers(
+        CASES,
+        quick=[
+            ("noisy", "three_a_visit"),
+            ("three_columns", "change_swap"),
+            ("noisy", "perturb"),
+        ],
+    ),
 )
 def test_two_trees_agree_with_the_listed_pairs(name, moves):
-    weights = MOVE_SETS[moves]
     problem, draws = PROBLEMS[name], 120_000
-    partitions, place, exact = check(problem, 2, weights, draws, 1)
+    partitions, place, exact = check(problem, 2, MOVE_SETS[moves], draws, 1)
 
     law = {}
     for pair, weight in exact.combinations:
@@ -95,7 +101,9 @@ def tiny():
     return replace(problem, X=problem.X[keep], y=problem.y[keep], labels=problem.labels[keep])
 
 
-@pytest.mark.parametrize("moves", tiers(["cgm", "grow_prune", "three_a_visit"], quick=["cgm"]))
+@pytest.mark.parametrize(
+    "moves", tiers(["cgm", "grow_prune", "three_a_visit", "cgm_perturb"], quick=["cgm"])
+)
 def test_three_trees_agree_with_the_listed_triples(moves):
     check(tiny(), 3, MOVE_SETS[moves], 150_000, 2)
 

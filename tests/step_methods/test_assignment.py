@@ -136,6 +136,18 @@ def test_moves(two):
         np.testing.assert_allclose(pmt.GrowPrune().parts[0].moves.weights, [0.5, 0.5, 0, 0])
 
 
+def test_a_further_move_is_compiled_in_where_it_has_a_weight(two):
+    given = {"grow": 1, "prune": 1}
+    with two:
+        without, zero, half = (
+            pmt.CGM(moves=given | more).parts[0] for more in ({}, {"perturb": 0}, {"perturb": 2})
+        )
+    assert zero.moves.moves == without.moves.moves and len(zero.moves.weights) == 4
+    assert zero.statistics == without.statistics
+    np.testing.assert_allclose(half.moves.weights, [0.25, 0.25, 0.0, 0.0, 0.5])
+    assert half.statistics == (*without.statistics, "accept_perturb")
+
+
 @pytest.mark.parametrize(
     ("moves", "said"),
     [

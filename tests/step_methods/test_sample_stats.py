@@ -1,6 +1,7 @@
 """Statistics are plain numeric arrays, and mean what they say."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 from scipy import stats
@@ -65,6 +66,20 @@ def test_acceptance_is_a_share(fitted):
         share = share[~np.isnan(share)]
         assert share.size and (share >= 0).all() and (share <= 1).all()
         assert 0 < share.mean() < 1
+
+
+@pytest.mark.full
+def test_perturb_in_the_local_sweeps_of_hybrid():
+    """Levels and missing cells among the columns."""
+    X, y = step_data()
+    table = pd.DataFrame({"number": X[:, 0], "level": list("abc" * 10)})
+    table.loc[::5, "number"] = np.nan
+    moves = {"grow": 0.2, "prune": 0.2, "change": 0.2, "perturb": 0.4}
+    with pm.Model():
+        mu = pmt.BART("mu", table, y, m=5)
+        pm.Normal("y", mu, 0.5, observed=y, shape=mu.shape)
+        found = sample(200, 50, step=pmt.Hybrid(moves=moves)).sample_stats
+    assert 0 < found["accept_perturb"].mean() < 1
 
 
 @pytest.mark.parametrize(

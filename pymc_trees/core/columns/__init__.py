@@ -1,7 +1,7 @@
 """What do kernels read of the training inputs, and which way does a rule send a row?
 
 Reading order: `design` (columns of numbers), `mixed` (with levels or missing cells), `rules` (draws
-of rules and their densities).
+of rules and their densities), `steps` (a rule that moves a little).
 
-May import: `core.compile`.
+May import: `core.compile`, `core.random`.
 """

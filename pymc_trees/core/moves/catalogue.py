@@ -3,11 +3,16 @@
 from pymc_trees.core.moves.change import Change
 from pymc_trees.core.moves.contract import WeightedMoves
 from pymc_trees.core.moves.grow_prune import Grow, Prune
+from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.swap import Swap
 
 MOVES = (Grow(), Prune(), Change(), Swap())
+"""Part of every sweep, whatever their weights: one compilation serves all."""
+
+FURTHER = (Perturb(),)
+"""Part of the sweeps that give them a weight."""
 
 
 def weighted(weights) -> WeightedMoves:
-    """The moves of this package with weights."""
-    return WeightedMoves(MOVES, weights)
+    """The moves of this package with weights; without those of `FURTHER` that have none."""
+    return WeightedMoves((*MOVES, *FURTHER)[: len(weights)], weights)

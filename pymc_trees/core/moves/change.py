@@ -41,10 +41,13 @@ class Change(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Rule of a split (`columns.mixed`)."""
+    """Proposed rule of a split (`columns.mixed`)."""
 
     code: int
     cut: float
+    log_gain: float
+    """Log ratio of prior to proposal, of this rule less that of the one it replaces: 0 for a draw
+    from the prior, which cancels both."""
 
 
 @njit(cache=True, inline="always")
@@ -62,11 +65,8 @@ def change(move, rng, problem, tree, moves, census, work):
     n = subtree.n_rows
     column = draw_column(rng, prior, design, work.rows, 0, n)
     code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, n)
-    rule = Rule(code, cut)
-    if subtree.n_nodes == 3:
-        changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
-    else:
-        changed = change_inside(rng, problem, tree, moves, census, work, subtree, rule)
+    rule = Rule(code, cut, 0.0)
+    changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
     if changed == 1:
         trees.log_cut[top] = log_cut
         trees.log_column[top] = log_column(
@@ -76,10 +76,23 @@ def change(move, rng, problem, tree, moves, census, work):
 
 
 @njit(cache=True, inline="always")
+def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
+    """Accept a rule for the top of a subtree, or not; the caller keeps ``log_cut``, ``log_column``.
+
+    The rule must part the rows of the node.
+    """
+    if subtree.n_nodes == 3:
+        changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
+    else:
+        changed = change_inside(rng, problem, tree, moves, census, work, subtree, rule)
+    return changed
+
+
+@njit(cache=True, inline="always")
 def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
-    """`change` at a node whose children are leaves: no row needs to move before acceptance."""
+    """`replace_rule` of a node with two leaves: no row needs to move before acceptance."""
     trees, design, prior, leaf = problem
-    top, n, (code, cut) = work.below[0], subtree.n_rows, rule
+    top, n, code, cut = work.below[0], subtree.n_rows, rule.code, rule.cut
     rows, stats, new_stats, unsplittable = work.rows, work.stats, work.new_stats, trees.unsplittable
     cells, threshold = side_cells(design, code, cut, rows, 0, n)
     left, right = trees.left[top], trees.right[top]
@@ -102,6 +115,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
         + log_choice_ratio(
             moves, census, Census(census.n_nodes, open_after, census.splits, census.nogs)
         )
+        + rule.log_gain
     )
     if not accepts(rng, log_ratio):
         return 0
@@ -120,10 +134,10 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
 
 @njit(cache=True, inline="always")
 def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
-    """`change` at a node with splits below: the rows of its subtree go down again."""
+    """`replace_rule` of a node with splits below: the rows of its subtree go down again."""
     trees, top = problem.trees, work.below[0]
     old_code, old_cut = trees.column[top], trees.cut[top]
-    trees.column[top], trees.cut[top] = rule
+    trees.column[top], trees.cut[top] = rule.code, rule.cut
     log_new = log_replaced(problem, subtree, work, False)
     if log_new > -1e300:
         log_old = log_current(problem, subtree, work)
@@ -131,6 +145,7 @@ def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
             log_new
             - (log_old - trees.log_cut[top] - trees.log_column[top])
             + log_replaced_choice(trees, moves, census, subtree, work)
+            + rule.log_gain
         )
         if accepts(rng, log_ratio):
             commit(trees, tree, subtree, work)

@@ -44,7 +44,7 @@ class MondrianPrior(TreePrior):
     -----
     ``alpha``, ``beta``, ``split_prior`` and ``n_cuts`` belong to the default tree prior and are
     refused beside this one, as are columns with levels or missing cells. All samplers of forests
-    take it: the moves grow, prune, change and swap, and whole trees by particles. A move looks at
+    take it: the moves of `CGM`, and whole trees by particles. A move looks at
     every column of its rows, so that with many columns it costs more than under the default prior.
     A random ``lifetime`` is best sampled by `pymc.Slice`: it cannot be shorter than the time of the
     last split, a wall at which NUTS diverges.

@@ -1,15 +1,26 @@
 """Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
 
-from .local_moves import CGM, CHANGE_SWAP, GROW_PRUNE, MOVE_SETS, THREE_A_VISIT, run_chain
+from .local_moves import (
+    CGM,
+    CGM_PERTURB,
+    CHANGE_SWAP,
+    GROW_PRUNE,
+    MOVE_SETS,
+    PERTURB,
+    THREE_A_VISIT,
+    run_chain,
+)
 from .particles import make_tools, run_guided, run_particles
 from .record import partition_code, partition_of, record
 from .setups import Setup, design_of, make_setup, weights_of, with_float_cells
 
 __all__ = [
     "CGM",
+    "CGM_PERTURB",
     "CHANGE_SWAP",
     "GROW_PRUNE",
     "MOVE_SETS",
+    "PERTURB",
     "Setup",
     "THREE_A_VISIT",
     "design_of",

@@ -13,6 +13,9 @@ CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
 GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
 CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
+# Small steps of rules: beside all other moves, and hardly anything else.
+CGM_PERTURB = weighted(np.array([0.15, 0.2, 0.1, 0.05, 0.5]))
+PERTURB = weighted(np.array([0.1, 0.1, 0.0, 0.0, 0.8]))
 # Each proposal after the first starts from what the one before it left behind.
 THREE_A_VISIT = CHANGE_SWAP._replace(per_visit=3)
 
@@ -21,6 +24,8 @@ MOVE_SETS = {
     "grow_prune": GROW_PRUNE,
     "change_swap": CHANGE_SWAP,
     "three_a_visit": THREE_A_VISIT,
+    "cgm_perturb": CGM_PERTURB,
+    "perturb": PERTURB,
 }
 
 

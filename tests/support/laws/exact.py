@@ -7,8 +7,10 @@ import numpy as np
 from support import oracle as o
 from support.chains import (
     CGM,
+    CGM_PERTURB,
     CHANGE_SWAP,
     GROW_PRUNE,
+    PERTURB,
     THREE_A_VISIT,
     make_setup,
     make_tools,
@@ -25,6 +27,8 @@ MOVES = {
     "grow_prune": (GROW_PRUNE, 180_000),
     "change_swap": (CHANGE_SWAP, 120_000),
     "three_a_visit": (THREE_A_VISIT, 80_000),
+    "cgm_perturb": (CGM_PERTURB, 180_000),
+    "perturb": (PERTURB, 240_000),
 }
 BATCHES = 60
 Z = 6.0

@@ -1,0 +1,1 @@
+"""How fast chains of trees forget where they were, kernels without PyMC."""

@@ -1,0 +1,148 @@
+"""Effective samples of f per CPU second by sets of local moves, kernels without PyMC.
+
+    python -m benchmarks.mixing.local_moves
+
+Friedman's first function, ten columns, noise of sd 1. One sweep of moves, then sigma from its
+conditional under the prior ``1 / sigma**2`` of the variance. Chains take turns on one core, each
+until it has used its CPU seconds; the first quarter of them is dropped. ESS (bulk) and R-hat of f
+are ArviZ's, over evenly spaced training rows.
+"""
+
+import argparse
+import sys
+from time import process_time
+
+import numpy as np
+from numba import njit
+
+from benchmarks.peers import data, table
+from benchmarks.peers.metrics import ess, of_each, rhat
+from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.catalogue import MOVES
+from pymc_trees.core.moves.contract import WeightedMoves
+from pymc_trees.core.moves.perturb import Perturb
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.samplers.metropolis.backfitting import sweep
+
+# grow, prune, change, swap, perturb; largest step of a cut as a share of its column's range
+SETS = {
+    "CGM": ([0.25, 0.25, 0.4, 0.1], None),
+    "perturb .05": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.05),
+    "perturb .3": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3),
+    "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0),
+    "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3),
+}
+N_ROWS = 100
+WARM_UP = 0.25
+EVERY = 10
+"""Sweeps between two draws that are kept."""
+
+
+@njit(cache=True)
+def run_block(rng, problem, moves, work, y, n_sweeps, counts):
+    """Sweeps, each followed by sigma; the last sigma."""
+    leaf, n = problem.leaf, y.size
+    sigma = 0.0
+    for _ in range(n_sweeps):
+        if not sweep(rng, problem, moves, work, counts):
+            raise ValueError("full")
+        total = 0.0
+        for i in range(n):
+            total += leaf.r[i] ** 2
+        sigma2 = 0.5 * total / rng.standard_gamma(0.5 * n)
+        leaf.w[0] = 1.0 / sigma2
+        sigma = np.sqrt(sigma2)
+    return sigma
+
+
+def moves_of(name):
+    """`WeightedMoves` of a set."""
+    weights, largest = SETS[name]
+    moves = MOVES if largest is None else (*MOVES, Perturb(largest))
+    return WeightedMoves(moves, np.array(weights) / np.sum(weights))
+
+
+def start(case):
+    """Stumps, and all that a sweep takes."""
+    n, m = len(case.y), case.m
+    max_nodes = 40 * m
+    y = case.y - case.y.mean()
+    leaf = make_normal(0.0, np.ptp(y) / (4 * np.sqrt(m)), y.copy(), 1 / y.var(), max_nodes)
+    prior = make_prior(0.95, 2.0, np.full(case.X.shape[1], 1 / case.X.shape[1]))
+    problem = Problem(make_trees(m, max_nodes, 1, n), make_design(case.X), prior, leaf)
+    return problem, make_workspace(max_nodes, n, 2), y
+
+
+def chain(case, name, seconds, seed):
+    """Draws of f and sigma after the warm-up, sweeps made, and counts of moves."""
+    problem, work, y = start(case)
+    moves, rng = moves_of(name), np.random.default_rng(seed)
+    counts = np.zeros((2, moves.weights.size), dtype=np.int64)
+    rows = np.linspace(0, len(y) - 1, N_ROWS).round().astype(int)
+    fs, sigmas = [], []
+    begin = process_time()
+    while (used := process_time() - begin) < seconds:
+        sigma = run_block(rng, problem, moves, work, y, EVERY, counts)
+        if used > WARM_UP * seconds:
+            fs.append(y[rows] - problem.leaf.r[rows])
+            sigmas.append(sigma)
+    return np.array(fs), np.array(sigmas), counts
+
+
+def measure(case, name, seconds, seeds):
+    """A row of the table."""
+    compiled = start(case)
+    counts = np.zeros((2, len(SETS[name][0])), dtype=np.int64)
+    run_block(np.random.default_rng(0), compiled[0], moves_of(name), *compiled[1:], 1, counts)
+    n_chains = len(seeds)
+    chains = [chain(case, name, seconds, seed) for seed in seeds]
+    shortest = min(len(c[0]) for c in chains)
+    f = np.array([c[0][:shortest] for c in chains])
+    sigma = np.array([c[1][:shortest] for c in chains])
+    counts = sum(c[2] for c in chains)
+    used = n_chains * seconds * (1 - WARM_UP)
+    sweeps = counts[0].sum() / case.m
+    ess_f, rhat_f = of_each(ess, f) / used, of_each(rhat, f)
+    shares = " ".join(f"{share:.2f}" for share in counts[1] / np.maximum(counts[0], 1))
+    return [
+        name,
+        f"{1e3 * n_chains * seconds / sweeps:.3f}",
+        f"{np.median(ess_f):.2f} ({ess_f.min():.2f})",
+        f"{rhat_f.mean():.3f} ({rhat_f.max():.3f})",
+        f"{ess(sigma) / used:.2f}",
+        f"{f.mean(axis=(0, 1)).std():.3f}",
+        shares,
+    ]
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing.local_moves")
+    add = parser.add_argument
+    add("--rows", type=int, default=1_000)
+    add("--trees", type=int, default=50)
+    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
+    add("--chains", type=int, default=4)
+    add("--seed", type=int, default=0, help="of the first chain")
+    add("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    case = data.friedman("friedman", options.rows, options.trees)
+    header = ["moves", "ms a sweep", "ESS f/s, median (least)", "R-hat f, mean (worst)"]
+    header += ["ESS sigma/s", "sd of mean f", "accepted: grow prune change swap perturb"]
+    seeds = range(options.seed, options.seed + options.chains)
+    rows = []
+    for name in options.sets:
+        rows.append(measure(case, name, options.seconds, seeds))
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    print(table.markdown(header, rows))
+
+
+if __name__ == "__main__":
+    main()

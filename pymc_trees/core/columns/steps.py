@@ -1,0 +1,107 @@
+"""A small symmetric step of a rule: the way there has the probability of the way back.
+
+The column stays. What a step may do depends on the column and on the rows of the node, which a new
+rule does not change, and never on the present rule:
+
+- a cut moves by a number uniform on ``(-w, w)``, with ``w`` log-uniform between ``3 / n`` and a
+  largest share of the column's range over all rows; on a grid, by that number rounded away from 0;
+- of a set of levels one that is present in the node changes side; a single level gives way to
+  another that is present;
+- where rows of the node are missing the step is, by a fair coin, either that or the other side for
+  the missing rows. The split of missing against present rows is then turned round, and has no other
+  step of numbers and single levels;
+- where none is missing the side for missing rows and those of absent levels are drawn anew, which
+  is what they have in the prior (`rules`).
+
+A step may lead to a rule that parts nothing, whose density is 0.
+"""
+
+import numpy as np
+
+from pymc_trees.core.columns.design import Design
+from pymc_trees.core.columns.mixed import EVERY, LEFT, SET, MixedDesign, levels_present
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.random import pick
+
+
+@generic("design")
+def step_rule(rng, design, code, cut, largest, rows, start, stop):
+    """Rule of a node with ``rows[start:stop]`` after one step; ``largest`` is at most 1."""
+
+
+@njit(cache=True)
+def draw_step(rng, design, column, largest):
+    """How far a cut moves: the same law at every cut, and symmetric."""
+    least = min(3.0 / design.columns.shape[1], largest)
+    share = least * (largest / least) ** rng.random()
+    step = share * (design.high[column] - design.low[column]) * (2.0 * rng.random() - 1.0)
+    return np.copysign(np.ceil(abs(step)), step) if design.is_grid else step
+
+
+@njit(cache=True)
+def _step_plain(rng, design, code, cut, largest, rows, start, stop):
+    return code, cut + draw_step(rng, design, code, largest)
+
+
+@njit(cache=True)
+def _step_mixed(rng, design, code, cut, largest, rows, start, stop):
+    p = design.columns.shape[0]
+    column, way = code % p, code // p
+    if way >= SET:
+        found = levels_present(design, column, rows, start, stop)
+        side, levels = step_levels(rng, design.kinds[column], way - SET, np.int64(cut), found)
+        return column + p * (SET + side), float(levels)
+    step = draw_step(rng, design, column, largest)
+    if not any_missing(design, column, rows, start, stop):
+        return column + p * pick(rng, 2), cut + step
+    is_apart = abs(cut) == EVERY
+    if pick(rng, 2) == 0:
+        return column + p * (way ^ LEFT), -cut if is_apart else cut
+    return code, cut if is_apart else cut + step
+
+
+@njit(cache=True)
+def any_missing(design, column, rows, start, stop):
+    """Whether a cell is missing."""
+    if design.gaps[column]:
+        cells = design.columns[column]
+        for k in range(start, stop):
+            if cells[rows[k]] == design.missing:
+                return True
+    return False
+
+
+@njit(cache=True)
+def nth_level(levels, k):
+    """The k-th level of a set, from 0, as a set of its own."""
+    level = np.int64(1)
+    while True:
+        if levels & level:
+            if k == 0:
+                return level
+            k -= 1
+        level <<= 1
+
+
+@njit(cache=True)
+def step_levels(rng, kind, side, levels, found):
+    """Side of missing rows and set of levels after a step; ``found`` is from `levels_present`."""
+    present, n_present, is_missing = found
+    every = (np.int64(1) << abs(kind)) - 1
+    apart = np.int64(0) if side == 1 else every
+    if is_missing and pick(rng, 2) == 0:
+        return side ^ LEFT, every ^ levels if levels == apart else levels
+    if kind > 0:
+        levels ^= nth_level(present, pick(rng, n_present))
+    elif n_present > 1 and not (is_missing and levels == apart):
+        levels = nth_level(present & ~levels, pick(rng, n_present - 1))
+    if not is_missing:
+        side = pick(rng, 2)
+        if kind > 0:
+            levels ^= np.int64(rng.random() * (every + 1)) & every & ~present
+    return side, levels
+
+
+register(Design, step_rule=_step_plain)
+register(MixedDesign, step_rule=_step_mixed)

@@ -1,0 +1,77 @@
+"""Perturb: a split node keeps its column, and its rule moves a little (Pratola 2016).
+
+The node is uniform among the split nodes, whose number stays. The step of its rule is symmetric:
+what it may do depends on the node's rows and column alone (`columns.steps`), and those a new rule
+leaves as they are. So its probability cancels, and with p the prior and likelihood of `subtree`,
+
+    ratio = p(subtree') / p(subtree) * choice,
+
+``choice`` being the ratio of the probabilities of trying this kind of move: splits stay, but more
+or fewer leaves may be able to split. (Never from some to none: none can when there are as many
+leaves as distinct rows. So with the moves of this package it is 1.) In p(subtree):
+
+- the node's own rule keeps its density, unless the old one or the new one parts missing from
+  present rows; out of ``[min, max)`` of its rows it has none;
+- every node below has other rows, and all its terms count anew: split or stop, the column among
+  those that vary, the cut's density ``1 / (max - min)``, or 0 where the cut has left that interval
+  or a child has no rows, and the likelihood of a leaf.
+
+In a Mondrian process all times stay: that of a split lies between those of its parent and of its
+children, whatever the boxes. The rates below are those of new boxes. A split at t below one at s
+has ``R exp(-R (t - s))``, times ``1 / R`` for column and cut together; a leaf ``exp(-R (L - s))``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.rules import log_rule
+from pymc_trees.core.columns.steps import step_rule
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.moves.census import SPLIT, draw_node
+from pymc_trees.core.moves.change import Rule, replace_rule
+from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.subtree import gather
+from pymc_trees.core.priors.contract import log_column
+
+
+class Perturb(NamedTuple):
+    """The rule of a split node moves a little."""
+
+    largest: float = 0.3
+    """Largest step of a cut, as a share of its column's range."""
+
+
+@njit(cache=True, inline="always")
+def can_perturb(move, census):
+    """Whether there is a split."""
+    return census.splits > 0
+
+
+@njit(cache=True, inline="always")
+def perturb(move, rng, problem, tree, moves, census, work):
+    """Propose a rule near that of a random split node; 1 when accepted, else 0."""
+    trees, design, prior = problem.trees, problem.design, problem.prior
+    top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
+    subtree = gather(trees, tree, top, work)
+    rows, n = work.rows, subtree.n_rows
+    old_code, old_cut = trees.column[top], trees.cut[top]
+    code, cut = step_rule(rng, design, old_code, old_cut, move.largest, rows, 0, n)
+    log_cut = -np.inf
+    if code != old_code or cut != old_cut:
+        log_cut = log_rule(design, code, cut, rows, 0, n)
+    changed = 0
+    if log_cut > -np.inf:
+        log_share = log_column(
+            prior, design, column_of(design, code), log_cut, trees.rate[top], rows, 0, n
+        )
+        gain = log_cut + log_share - trees.log_cut[top] - trees.log_column[top]
+        rule = Rule(code, cut, gain)
+        changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
+        if changed == 1:
+            trees.log_cut[top], trees.log_column[top] = log_cut, log_share
+    return changed
+
+
+register("perturb", Perturb, is_available=can_perturb, propose=perturb)
