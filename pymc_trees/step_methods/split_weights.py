@@ -172,8 +172,8 @@ class _Block:
         for name, known, layout in self._forests:
             value = np.ascontiguousarray(point[name])
             X, grid, offsets, fingerprint, kinds, _ = known
-            kinds = kinds if layout.mixed else None
-            of_this = column_choices_of(value, X, grid, offsets, fingerprint, layout, kinds)
+            mixed = kinds if layout.mixed else None
+            of_this = column_choices_of(value, X, grid, offsets, fingerprint, layout, mixed)
             splits += of_this[0]
             sets.append(of_this[1])
             counts.append(of_this[2])
