@@ -14,7 +14,7 @@ from pymc_trees.distributions.capacity import (
 from pymc_trees.distributions.data.schema import check_rules, kinds_of
 from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
-from pymc_trees.distributions.leaves.contract import LeafPrior
+from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
@@ -138,11 +138,13 @@ class Forest(Continuous):
                 "sum of trees takes a NormalLeaf."
             )
         n = len(inputs.values)
-        cache_fit = _read_cache_fit(cache_fit, n * leaf.n_values)
+        check_outputs_at(leaf, inputs.values)
+        cache_fit = _read_cache_fit(cache_fit, n * leaf.n_outputs)
         given = max_nodes is not None
         max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
         mixed, timed = bool(len(kinds)), prior.trees.timed
-        layout = Layout(m, max_nodes, leaf.n_values, n, cache_fit, mixed=mixed, timed=timed)
+        own = None if leaf.is_constant() else leaf.n_outputs
+        layout = Layout(m, max_nodes, leaf.n_values, n, cache_fit, mixed, timed, own)
         check_memory(layout, given)
         return _variable(inputs, kinds, prior, leaf, layout)
 
@@ -175,6 +177,7 @@ def _variable(
 ) -> Variable:
     """Random variable of a declaration, with its fingerprint."""
     X, schema = inputs
+    constants = np.array(leaf.constants, dtype=np.float64)
     stamp = fingerprint(
         X,
         kinds,
@@ -182,8 +185,9 @@ def _variable(
         prior.offsets,
         prior.weights_stamp,
         leaf.name,
-        tuple(layout),
+        layout.stamp,
         *([prior.trees.stamp] if prior.trees.stamp else []),
+        *([constants] if constants.size else []),
     )
     _, forest = ForestRV(layout=layout, leaf=leaf.name, tree_prior=prior.trees.name)(
         pt.constant(X),
@@ -193,6 +197,7 @@ def _variable(
         pt.constant(kinds),
         *(as_tensor(v) for v in prior.trees.parameters),
         prior.weights,
+        pt.constant(constants),
         *(as_tensor(v) for v in leaf.parameters),
         rng=pt.random.shared_rng(seed=None),
         return_next_rng=True,

@@ -10,6 +10,7 @@ Inputs of a `ForestRV` after the generator and the size:
 ``alpha``, ``beta``      depth prior; for a layout with times the lifetime of a Mondrian
                          process, and 0
 ``weights``              (p,) split weights
+``constants``            (c,) of the leaf's outputs, a constant; empty for most
 leaf parameters          those of the leaf's prior
 ======================== ============================================================
 
@@ -33,13 +34,14 @@ class ForestInputs(NamedTuple):
     alpha: Variable
     beta: Variable
     weights: Variable
+    constants: Variable
     leaf: tuple[Variable, ...]
 
     @classmethod
     def of(cls, parameters) -> "ForestInputs":
         """From the inputs after the generator and the size."""
-        X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf = parameters
-        return cls(X, grid, offsets, fingerprint, kinds, alpha, beta, weights, tuple(leaf))
+        n = len(cls._fields) - 1
+        return cls._make([*parameters[:n], tuple(parameters[n:])])
 
     @property
     def design(self) -> tuple[Variable, ...]:
@@ -65,6 +67,7 @@ class Declared(NamedTuple):
     offsets: np.ndarray
     fingerprint: float
     kinds: np.ndarray
+    constants: np.ndarray
 
     @property
     def cuts(self) -> list[np.ndarray] | None:
@@ -74,8 +77,9 @@ class Declared(NamedTuple):
 
 def declared(forest: Variable) -> Declared:
     """Numbers that a forest variable was declared with."""
-    X, grid, offsets, fingerprint, kinds = (v.data for v in forest_inputs(forest).design)
-    return Declared(X, grid, offsets, float(fingerprint), kinds)
+    known = forest_inputs(forest)
+    X, grid, offsets, fingerprint, kinds = (v.data for v in known.design)
+    return Declared(X, grid, offsets, float(fingerprint), kinds, known.constants.data)
 
 
 class SoftTreeInputs(NamedTuple):

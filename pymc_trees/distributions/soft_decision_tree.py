@@ -114,7 +114,7 @@ def SoftDecisionTree(
             )
     check_depth_prior(alpha, beta)
     leaf = check_leaf(_default_leaf(Y, n) if leaf is None else leaf)
-    if not leaf.in_soft_trees:
+    if not leaf.in_soft_trees or not leaf.is_constant():
         raise ValueError(
             f"leaf={leaf!r}: a SoftDecisionTree takes a NormalLeaf or a DirichletLeaf."
         )

@@ -8,14 +8,13 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.soft import encode as soft
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import CHECKSUM, sizes
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
-from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.forest_rv import ForestRV, leaf_at
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV, fingerprint_of
 
 
@@ -90,14 +89,14 @@ class ForestVariable(TreeVariable):
         layout, X = self.op.layout, declared(self.rv).X
         n = layout.n_rows
         chosen = evenly_spaced(n, most)
-        leaf, numbers = ConstantLeaf(layout.n_values), sizes(layout)
-        out = np.empty((*draws.shape[:2], len(chosen) * layout.n_values))
+        k, leaf, numbers = layout.n_outputs, leaf_at(self.rv, X[chosen]), sizes(layout)
+        out = np.empty((*draws.shape[:2], len(chosen) * k))
         for at in np.ndindex(*draws.shape[:2]):
             value = np.ascontiguousarray(draws[at])
             if layout.cache_fit:
                 start = numbers.fit_start
                 flat = value[layout.max_nodes :].reshape(-1)
-                fit = flat[start : start + n * layout.n_values].reshape(n, -1)[chosen]
+                fit = flat[start : start + n * k].reshape(n, -1)[chosen]
             else:
                 fit = evaluate(value, X[chosen], X, leaf, numbers, self.fingerprint)
             out[at] = fit.reshape(-1)

@@ -6,11 +6,12 @@ as far as the model's training rows contradict it.
 
 import numpy as np
 
+from pymc_trees.core.leaves.outputs import add_outputs
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
-from pymc_trees.distributions.leaves.contract import LeafPrior
+from pymc_trees.distributions.ops.forest_rv import leaf_at
 from pymc_trees.posterior.alterations import ALTERED, alteration
 
 LARGEST_KIND = 2.0**32
@@ -44,7 +45,7 @@ def differing_sizes(rv, value: np.ndarray) -> str:
         )
     elif cached and value.shape[0] != without._replace(cache_fit=True).shape[0]:
         entries = (value.shape[0] - max_nodes) * layout.fields - without.fit_start
-        n = entries // layout.n_values
+        n = entries // layout.n_outputs
         named.append(f"training rows (about {n} instead of {layout.n_rows})")
     return ", ".join(named) or any_of
 
@@ -74,7 +75,7 @@ def differing_settings(rv, values: list[np.ndarray]) -> str:
             tree_starts(value, layout)
     except ValueError:
         return ALTERED
-    found = [_contradiction(_encoded(rv, value), rv.owner.op.leaf_type) for value in values]
+    found = [_contradiction(_encoded(rv, value), rv) for value in values]
     for rank, setting in enumerate(SETTINGS):
         if rank in found:
             return f"the model was declared with other {setting}, unless {ALTERED}"
@@ -95,23 +96,24 @@ SETTINGS = (
 
 
 def _encoded(rv, value) -> Encoded:
-    X, _, _, fingerprint, kinds = known = declared(rv)
+    X, _, _, fingerprint, kinds, _ = known = declared(rv)
     weights = getattr(forest_inputs(rv).weights, "data", None)
     kinds = np.zeros(X.shape[1], dtype=int) if len(kinds) == 0 else kinds
     weights = np.full(X.shape[1], np.nan) if weights is None else weights
     return Encoded(value, X, rv.owner.op.layout, fingerprint, known.cuts, weights, kinds)
 
 
-def _contradiction(encoded: Encoded, leaf: type[LeafPrior]) -> int | None:
+def _contradiction(encoded: Encoded, rv) -> int | None:
     """Rank among `SETTINGS` of what a draw contradicts; None when it contradicts nothing."""
-    layout, p = encoded.layout, encoded.X.shape[1]
+    layout, p, leaf = encoded.layout, encoded.X.shape[1], rv.owner.op.leaf_type
     splits = _kinds_of(encoded)
     if (splits >= p * (4 if layout.mixed else 1)).any() or (
         (splits // p >= 2) != (encoded.kinds[splits % p] != 0)
     ).any():
         return 0
     nodes = walk(encoded)
-    if any(len(node.rows) == 0 for node in nodes) or not _fits(encoded, nodes):
+    fits = _fits(encoded, nodes, leaf_at(rv))
+    if any(len(node.rows) == 0 for node in nodes) or (leaf.is_constant() and not fits):
         return 1
     log_cuts, log_columns = _log_terms(encoded, nodes)
     if not np.isclose(encoded.certificate[1], log_cuts, rtol=1e-9, atol=1e-9):
@@ -120,7 +122,7 @@ def _contradiction(encoded: Encoded, leaf: type[LeafPrior]) -> int | None:
     if known and not np.isclose(encoded.certificate[2], log_columns, rtol=1e-9, atol=1e-9):
         return 3
     values = np.array([node.leaf_values for node in nodes if node.column < 0])
-    return None if leaf.are_values(values) else 4
+    return None if fits and leaf.are_values(values) else 4
 
 
 def _kinds_of(encoded) -> np.ndarray:
@@ -130,15 +132,19 @@ def _kinds_of(encoded) -> np.ndarray:
     return kinds[kinds != LEAF].astype(np.int64)
 
 
-def _fits(encoded: Encoded, nodes: list[Node]) -> bool:
+def _fits(encoded: Encoded, nodes: list[Node], leaf) -> bool:
     """Whether the function at the training rows, if the value holds it, is that of the trees."""
     layout: Layout = encoded.layout
     if not layout.cache_fit:
         return True
-    walked = np.zeros((layout.n_rows, layout.n_values))
+    walked = np.zeros((layout.n_rows, layout.n_outputs))
+    values = np.ascontiguousarray(encoded.value[:, 1 : 1 + layout.n_values])
+    leaf_of = np.zeros((layout.m, layout.n_rows), dtype=np.uint32)
     for node in nodes:
         if node.column < 0:
-            walked[node.rows] += node.leaf_values
+            leaf_of[node.tree, node.rows] = node.row
+    for tree in range(layout.m):
+        add_outputs(leaf, values, leaf_of[tree], walked)
     stop = layout.fit_start + walked.size
     held = encoded.certificate[layout.fit_start : stop].reshape(walked.shape)
     return np.allclose(held, walked, rtol=1e-8, atol=1e-8 * (1 + np.abs(walked).max()))

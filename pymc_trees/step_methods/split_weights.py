@@ -169,9 +169,11 @@ class _Block:
         """New value of the variable."""
         [concentration] = self._concentration(*(point[name] for name in self._names))
         splits, sets, counts = np.zeros(self._size), [], []
-        for name, (*design, kinds), layout in self._forests:
+        for name, known, layout in self._forests:
             value = np.ascontiguousarray(point[name])
-            of_this = column_choices_of(value, *design, layout, kinds if layout.mixed else None)
+            X, grid, offsets, fingerprint, kinds, _ = known
+            mixed = kinds if layout.mixed else None
+            of_this = column_choices_of(value, X, grid, offsets, fingerprint, layout, mixed)
             splits += of_this[0]
             sets.append(of_this[1])
             counts.append(of_this[2])

@@ -71,6 +71,6 @@ class Target(Protocol):
 def refuse_leaf(forest: Variable) -> Refusal | None:
     """Refusal of a leaf whose values can only be integrated out."""
     leaf = forest.owner.op.leaf_type
-    if leaf.any_likelihood:
+    if leaf.any_likelihood and leaf.is_constant():
         return None
     return Refusal(LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}."))

@@ -6,13 +6,13 @@ import numpy as np
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import Trees, make_trees
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.ops.forest_rv import leaf_at
 from pymc_trees.distributions.tree_priors.split_weights import present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
@@ -99,13 +99,13 @@ class WorkingForest:
             return self.restored[1]
         if self.arrays is not None and np.array_equal(value, self.arrays.value):
             return self.arrays.fit
-        fit = np.empty((self.layout.n_rows, self.layout.n_values))
+        fit = np.empty((self.layout.n_rows, self.layout.n_outputs))
         if self.layout.cache_fit:
             start = self.sizes.fit_start
             flat = value[self.layout.max_nodes :].reshape(-1)
             fit.reshape(-1)[:] = flat[start : start + fit.size]
         else:
-            fit_of(ConstantLeaf(self.layout.n_values), trees, fit)
+            fit_of(leaf_at(self._forest), trees, fit)
         return fit
 
     def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -69,7 +69,7 @@ def open_forest(
     """
     layout = graph.rv.owner.op.layout
     expressions = model.replace_rvs_by_values(expressions)
-    outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_values))
+    outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_outputs))
     found = evaluations(expressions, graph.value)
     check_inputs(graph.rv, [one.X for one in found])
     replaced = clone_replace(

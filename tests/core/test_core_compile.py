@@ -1,5 +1,6 @@
 """A line while kernels compile, and kernels that compiled code calls by name."""
 
+import importlib
 import logging
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from numba import carray, njit, types
 
 import pymc_trees.core.compile.announce as announce
+from pymc_trees.core.compile.cache import described
 from pymc_trees.core.compile.cache import njit as kernel
 from pymc_trees.core.compile.external import external
 
@@ -88,6 +90,47 @@ def test_compiled_code_calls_a_kernel_by_its_name():
         return call(numbers.ctypes, numbers.size)
 
     assert caller(np.arange(10)) == 45
+
+
+@kernel(cache=False)
+def twice(x):
+    """A kernel."""
+    return 2 * x
+
+
+def applied(function):
+    """External that closes over a kernel."""
+
+    @external(types.int64(types.int64), of=described(function.py_func))
+    def apply(n):
+        return function(n)
+
+    return apply
+
+
+def test_externals_of_several_kernels_are_told_apart():
+    calls = [applied(function).link() for function in (twice, plus_one)]
+    assert len({call.symbol for call in calls}) == 2
+    first, second = calls
+
+    @njit
+    def caller(n):
+        return first(n), second(n)
+
+    assert caller(10) == (20, 11)
+
+
+def test_what_lies_outside_is_known_by_the_state_of_its_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    names = []
+    for text in ("class Leaf: pass\n", "class Leaf: pass  # edited\n"):
+        (tmp_path / "outside_leaf.py").write_text(text)
+        sys.modules.pop("outside_leaf", None)
+        importlib.invalidate_caches()
+        names.append(described(importlib.import_module("outside_leaf").Leaf))
+    sys.modules.pop("outside_leaf")
+    assert names[0] != names[1] and all(name.startswith("outside_leaf.Leaf.") for name in names)
+    assert described(announce.Announcer) == "pymc_trees.core.compile.announce.Announcer"
 
 
 @kernel(cache=False)

@@ -32,6 +32,18 @@ def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache
     assert (kernel.fit_start, kernel.rows, kernel.cache_fit) == (layout.fit_start, rows, cache_fit)
 
 
+def test_a_layout_with_outputs_of_its_own_has_room_for_these():
+    plain = Layout(3, 50, 5, 40, True)
+    own = plain._replace(own_outputs=2)
+    assert (plain.n_outputs, own.n_outputs, sizes(own).n_outputs) == (5, 2, 2)
+    assert plain.fit_start == own.fit_start
+    entries = [one.shape[0] * one.fields for one in (plain, own)]
+    assert 0 <= entries[0] - entries[1] - 40 * (5 - 2) + own.fields <= 2 * own.fields
+    # values drawn before there were such leaves keep their fingerprint
+    assert plain.stamp == (3, 50, 5, 40, True, False, False)
+    assert own.stamp == (*plain.stamp, 2)
+
+
 def intact(rng, max_nodes=20):
     value = rng.normal(size=(max_nodes + 13, 3))
     value[max_nodes, 0] = compute_checksum(value, max_nodes, 99.0)

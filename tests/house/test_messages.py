@@ -33,6 +33,9 @@ NO_ENTRY = {
             "The moves of the sweep lack ….",
             "…: opens … trees, but a sweep opens one at a time.",
             "…: another move has this name.",
+            "…: outputs must be a kernel at the top level of a module that can be imported by its "
+            "name, since compiled code is kept under that name.",
+            "…: n_outputs=… must be that of its kernel, and between 1 and n_values=….",
         ],
         "for those who extend the package: docs/extending says what a kernel has to answer",
     ),

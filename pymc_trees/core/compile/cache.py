@@ -7,6 +7,7 @@ other packages.
 
 import functools
 import hashlib
+import sys
 import warnings
 from contextlib import contextmanager
 from io import BytesIO
@@ -97,6 +98,22 @@ class KernelCache(FunctionCache):
             _tell(error)
 
 
+@functools.cache
+def described(kind):
+    """Text that names a class or a function, and the state of its file outside this package.
+
+    As it was when first asked for: the object itself goes on as its file was then.
+    """
+    name, module = f"{kind.__module__}.{kind.__qualname__}", sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or name.split(".")[0] == "pymc_trees":  # which has `KERNELS_VERSION`
+        return name
+    try:
+        return f"{name}.{hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]}"
+    except OSError:
+        return name
+
+
 def describe(sig):
     """Text that names the types of a signature, with the modules of named tuples."""
     if isinstance(sig, typing.Signature):
@@ -105,7 +122,7 @@ def describe(sig):
     for one in sig:
         words.append(str(one))
         if isinstance(one, types.BaseNamedTuple):
-            words.append(f"{one.instance_class.__module__}.{one.instance_class.__qualname__}")
+            words.append(described(one.instance_class))
         if isinstance(one, types.BaseTuple):
             words.append(f"[{describe(one.types)}]")
     return ", ".join(words)

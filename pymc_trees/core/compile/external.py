@@ -11,7 +11,14 @@ import llvmlite.binding as llvm
 from numba import types
 from numba.core.ccallback import CFunc
 
-from pymc_trees.core.compile.cache import cache_of
+from pymc_trees.core.compile.cache import KernelCache, cache_of, describe
+
+
+class NamedCache(KernelCache):
+    """Cache of a function whose name stands for what it closes over."""
+
+    def _index_key(self, sig, codegen):
+        return describe(sig), codegen.magic_tuple()
 
 
 class External:
@@ -23,13 +30,16 @@ class External:
         Takes pointers, 64-bit integers and floats; returns an integer. It lets no exception out.
     signature : numba signature
         Types of arguments and of the result.
+    of : str, optional
+        For a function that closes over other kernels: what tells it from its like, and from what
+        it was before they were edited.
     """
 
-    def __init__(self, function: Callable, signature) -> None:
-        name = f"{function.__module__}.{function.__qualname__}"
+    def __init__(self, function: Callable, signature, of: str = "") -> None:
+        self.name = ".".join([function.__module__, function.__name__, *([of] if of else [])])
         self._kernel = CFunc(function, (signature.args, signature.return_type), {}, {})
-        self._kernel._cache = cache_of(function, "")
-        self._symbol = types.ExternalFunction(name, signature)
+        self._kernel._cache = cache_of(function, of and f".{of}", NamedCache if of else None)
+        self._symbol = types.ExternalFunction(self.name, signature)
         self._address = 0
 
     def link(self) -> types.ExternalFunction:
@@ -41,6 +51,6 @@ class External:
         return self._symbol
 
 
-def external(signature) -> Callable[[Callable], External]:
+def external(signature, of: str = "") -> Callable[[Callable], External]:
     """Decorate a kernel that compiled code calls by name."""
-    return lambda function: External(function, signature)
+    return lambda function: External(function, signature, of)

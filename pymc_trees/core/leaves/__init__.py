@@ -1,7 +1,7 @@
 """How probable are the rows of a leaf, with the leaf's value integrated out?
 
 Reading order: `contract` (what every leaf model answers), `outputs` (what leaves return at the
-rows), `sums` (models of a single tree, from what one row adds); one model each, a NamedTuple of
+rows), `sums` (models made from what one row adds); one model each, a NamedTuple of
 numbers and data whose *type* chooses the kernels: `normal`, `normal_gamma`, `dirichlet`;
 `normal_vector` (the prior of K values); `nonconjugate` (models whose values do not integrate out).
 

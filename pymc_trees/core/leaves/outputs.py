@@ -21,6 +21,12 @@ register(ConstantLeaf, n_stats=_n_stats)
 
 
 @njit(cache=True)
+def constant_leaf(n_values, X, constants):
+    """`ConstantLeaf`, at whatever rows."""
+    return ConstantLeaf(n_values)
+
+
+@njit(cache=True)
 def add_outputs(leaf, values, leaf_of, total):
     """Add the outputs of one tree at all rows to ``total``, (n, K).
 

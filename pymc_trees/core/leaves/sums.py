@@ -1,9 +1,16 @@
-"""Leaf models of a single tree whose statistics are sums over rows, from what one row adds."""
+"""Leaf models whose statistics are sums over rows, from what one row adds.
+
+In a sum of trees, the model keeps a working residual ``r``: target minus all trees, or minus all
+trees but the open one. `add_row` and `log_row` then speak of the residual.
+"""
 
 from collections.abc import Callable
 
+import numpy as np
+
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import add_row, leaf_output, log_row, register
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
 @njit(cache=True)
@@ -15,6 +22,16 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         stats[nodes[k]] = 0.0
     for i in range(leaf_of.size):
         add_row(leaf, i, stats[leaf_of[i]])
+
+
+@njit(cache=True)
+def _next_tree_of_sum(leaf, trees, old, new, nodes, n_nodes, stats):
+    r = leaf.r.reshape(leaf.r.size, 1)
+    if old >= 0:
+        subtract_outputs(leaf, trees.values, trees.leaf_of[old], r)
+    if new >= 0:
+        add_outputs(leaf, trees.values, trees.leaf_of[new], r)
+        _next_tree(leaf, trees, old, new, nodes, n_nodes, stats)
 
 
 @njit(cache=True)
@@ -46,6 +63,15 @@ def _log_likelihood(leaf, trees):
     return total
 
 
+@njit(cache=True)
+def _log_likelihood_of_residual(leaf, trees):
+    nothing = np.zeros(1)
+    total = 0.0
+    for i in range(leaf.r.size):
+        total += log_row(leaf, i, nothing)
+    return total
+
+
 def register_sums(
     model: type,
     *,
@@ -54,6 +80,7 @@ def register_sums(
     log_row: Callable,
     log_marginal: Callable,
     draw_values: Callable,
+    residual: bool = False,
     **others: Callable,
 ) -> None:
     """Give the kernels of such a leaf model: these five, and what they do not imply.
@@ -64,6 +91,9 @@ def register_sums(
         Its data and settings.
     n_stats, add_row, log_row, log_marginal, draw_values : kernel
         As in `contract.LeafKernels`.
+    residual : bool
+        Whether the model has one output and keeps a working residual of a sum of trees, a field
+        ``r`` of shape (n,). A single tree needs none.
     **others : kernel
         Further ones of `contract.LeafKernels`.
     """
@@ -74,9 +104,9 @@ def register_sums(
         log_row=log_row,
         log_marginal=log_marginal,
         draw_values=draw_values,
-        next_tree=_next_tree,
+        next_tree=_next_tree_of_sum if residual else _next_tree,
         add_rows=_add_rows,
         add_sides=_add_sides,
-        log_likelihood=_log_likelihood,
+        log_likelihood=_log_likelihood_of_residual if residual else _log_likelihood,
         **others,
     )

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import float_design, make_design
+from pymc_trees.core.columns.design import float_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
+from pymc_trees.core.leaves.contract import draw_values, n_stats
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
@@ -26,8 +27,16 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
 
 
 @njit(cache=True)
-def draw_value(rng, design, prior, leaf, sizes, fingerprint):
-    """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``."""
+def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint):
+    """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``.
+
+    Parameters
+    ----------
+    leaf : leaf model
+        Leaf values are drawn from its prior.
+    outputs : leaf model
+        What they are at the training rows; it may be the same.
+    """
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
@@ -38,27 +47,29 @@ def draw_value(rng, design, prior, leaf, sizes, fingerprint):
             "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "
             "lifetime."
         )
-    fit = np.empty((sizes.n_rows, n_outputs(leaf, sizes.n_values)))
-    fit_of(leaf, trees, fit)
+    fit = np.empty((sizes.n_rows, sizes.n_outputs))
+    fit_of(outputs, trees, fit)
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 
 
-def stumps_value(X, grid, offsets, fingerprint, kinds, prior, centre, sizes):
-    """Encoded forest of stumps whose leaves all have the (K,) value ``centre``.
+def stumps_value(design, prior, centre, outputs, sizes, fingerprint):
+    """Encoded forest of stumps whose leaves all have the (V,) values ``centre``.
 
     Python around kernels that a step needs anyway: chains start here, and start sooner so.
     """
-    design = make_design(X, np.split(grid, offsets[1:-1]) if offsets.size else None, kinds)
     design = design._replace(varies=design.varies & (prior.weights > 0))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows, dtype=np.uint32)
     unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
-    fit = np.zeros((sizes.n_rows, sizes.n_values))
-    for root in trees.roots:
-        trees.values[root] = centre
-        trees.unsplittable[root] = unsplittable
-        trees.rate[root] = rate
-        fit += centre
+    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
+    trees.values[trees.roots] = centre
+    trees.unsplittable[trees.roots] = unsplittable
+    trees.rate[trees.roots] = rate
+    if isinstance(outputs, ConstantLeaf):
+        for _ in trees.roots:
+            fit += centre
+    else:
+        fit_of(outputs, trees, fit)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 

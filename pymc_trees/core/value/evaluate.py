@@ -46,7 +46,15 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
     value, X, X_train, leaf = borrowed((value, X, X_train, leaf))
-    out = np.zeros((X.shape[0], n_outputs(leaf, sizes.n_values)))
+    out = np.empty((X.shape[0], n_outputs(leaf, sizes.n_values)))
+    if not recall(value, X, X_train, sizes, fingerprint, out):
+        walk_trees(value, X, X_train, leaf, sizes, out)
+    return out
+
+
+@njit(cache=True)
+def recall(value, X, X_train, sizes, fingerprint, out):
+    """Write the outputs that need no tree, see `evaluate`; False when the trees must be walked."""
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
             "X has another number of columns than the X the forest was declared with: "
@@ -54,13 +62,20 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         )
     if not is_intact(value, sizes.max_nodes, fingerprint):
         out[:] = np.nan
-        return out
+        return True
     if sizes.cache_fit and same_content(X, X_train):
         certificate = value[sizes.max_nodes :].reshape(-1)
         flat = out.reshape(-1)
         for k in range(sizes.n_rows * out.shape[1]):
             flat[k] = certificate[sizes.fit_start + k]
-        return out
+        return True
+    return False
+
+
+@njit(cache=True)
+def walk_trees(value, X, X_train, leaf, sizes, out):
+    """Write the outputs of an intact value by sending each row through each tree."""
+    leaf = borrowed(leaf)
     any_missing = False
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -73,19 +88,30 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     links = _links(value, sizes)
     rules = _rules_of_mixed(value, X, X_train, sizes, links.column)
     values, leaf_of = value[:, 1 : 1 + sizes.n_values].copy(), np.empty(len(X), dtype=np.uint32)
+    out[:] = 0.0
     for t in range(sizes.m):
         if sizes.mixed or any_missing:
             _walk_mixed(value, X, links, rules, t, leaf_of)
         else:
             _walk(value, X, links, t, leaf_of)
         add_outputs(leaf, values, leaf_of, out)
-    return out
 
 
 @njit(cache=True)
 def is_missing(x):
     """Whether a cell of X is missing."""
     return x == MISSING or x != x
+
+
+@njit(cache=True)
+def nan_for_missing(X):
+    """Copy of X with NaN in every missing cell: what a leaf reads."""
+    out = X.copy()
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if is_missing(X[i, j]):
+                out[i, j] = np.nan
+    return out
 
 
 @njit(cache=True)

@@ -11,13 +11,14 @@ field     split node              leaf                         unused row
 0         split column, 0 .. p-1, ``LEAF`` = -1                ``UNUSED`` = -2
           plus p times the way
 1         cut: ``x <= cut`` left  first leaf value             0
-2 .. K    0                       further leaf values          0
+2 .. V    0                       further leaf values          0
 last      split time (`timed`)    0, or as above               0
 ========= ======================= ============================ ==================
 
-``K`` is the number of values of a leaf (1: mean; 2: mean and precision; K classes:
-probabilities), and ``fields = 1 + max(K, 1)``, at least 3 when splits have times (`timed`, trees of
-a Mondrian process). A node reads only the fields of its kind of split.
+``V`` is the number of values of a leaf (1: mean; 2: mean and precision; as many as there are
+classes: probabilities), and ``fields = 1 + max(V, 1)``, at least 3 when splits have times (`timed`,
+trees of a Mondrian process). A node reads only the fields of its kind of split. A leaf has ``K``
+outputs at a row: its values, unless these are coefficients (`core.leaves.contract.leaf_output`).
 
 The way is 0 unless the layout is ``mixed``: the training columns have levels or missing cells. Then
 `mixed` says what 0 to 3 mean: to which side missing rows go, and whether field 1 is a cut or a set
@@ -66,7 +67,7 @@ class Layout(NamedTuple):
     max_nodes: int
     """Node rows, over all trees."""
     n_values: int
-    """Values per leaf, K."""
+    """Values per leaf, V."""
     n_rows: int
     """Training rows n."""
     cache_fit: bool
@@ -75,6 +76,18 @@ class Layout(NamedTuple):
     """Whether the training columns have levels or missing cells."""
     timed: bool = False
     """Whether splits have times: trees of a Mondrian process."""
+    own_outputs: int | None = None
+    """Outputs of a leaf at a row where they are not its values."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a leaf at a row, K."""
+        return self.n_values if self.own_outputs is None else self.own_outputs
+
+    @property
+    def stamp(self) -> tuple:
+        """What tells it from others; without ``own_outputs`` where there are none."""
+        return tuple(self[:-1] if self.own_outputs is None else self)
 
     @property
     def fields(self) -> int:
@@ -94,7 +107,7 @@ class Layout(NamedTuple):
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the encoded value."""
-        size = self.fit_start + (self.n_rows * self.n_values if self.cache_fit else 0)
+        size = self.fit_start + (self.n_rows * self.n_outputs if self.cache_fit else 0)
         return self.max_nodes + -(-size // self.fields), self.fields
 
 
@@ -111,6 +124,7 @@ class Sizes(NamedTuple):
     mixed: bool
     fields: int
     timed: bool
+    n_outputs: int
 
 
 def sizes(layout: Layout) -> Sizes:
@@ -126,4 +140,5 @@ def sizes(layout: Layout) -> Sizes:
         layout.mixed,
         layout.fields,
         layout.timed,
+        layout.n_outputs,
     )

@@ -13,6 +13,9 @@ from typing import ClassVar
 import numpy as np
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.leaves.contract import n_outputs
+from pymc_trees.core.leaves.outputs import add_outputs, constant_leaf
+from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.numbers import is_number
 
 
@@ -28,6 +31,13 @@ class LeafPrior(ABC):
     """Of each parameter: ``"()"`` for a number, ``"(k)"`` for one of each output."""
     prior: ClassVar[Callable]
     """Compiled: parameters to the leaf model of `core.leaves`, without rows."""
+    outputs: ClassVar[Callable] = staticmethod(constant_leaf)
+    """Compiled: ``(n_values, X, constants)`` to a leaf model whose `leaf_output` reads the rows of
+    X. Its values at every row unless given.
+
+    X is (rows, p) as `evaluate` has it: columns in the order of the training inputs, numbers in
+    their own units, levels as codes 0, 1, .., and NaN in every missing cell (a level that no
+    training row had is one). `constants` are those of the leaf."""
     suffixes: ClassVar[tuple[str, ...]] = ("",)
     """Of the names of the functions that a front-end registers, see `functions`."""
     in_sums: ClassVar[bool] = False
@@ -49,17 +59,41 @@ class LeafPrior(ABC):
     @property
     @abstractmethod
     def n_values(self) -> int:
-        """Values per leaf."""
+        """Values per leaf, V."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs per row, K; no more than values."""
+        return self.n_values
+
+    @property
+    def constants(self) -> np.ndarray:
+        """(c,) float64 numbers that `outputs` takes beside X, a column or a knot, say.
+
+        They are part of the declaration: draws of other constants belong to another model.
+        """
+        return np.empty(0)
+
+    @classmethod
+    def is_constant(cls) -> bool:
+        """Whether the outputs of a leaf are its values at every row."""
+        return cls.outputs is constant_leaf
+
+    @classmethod
+    def at_rows(cls, n_values: int, X: np.ndarray, constants: np.ndarray):
+        """What `outputs` makes of inputs whose missing cells are marked as in the data."""
+        cells = X if cls.is_constant() else nan_for_missing(np.ascontiguousarray(X))
+        return cls.outputs(n_values, cells, constants)
 
     @staticmethod
     @abstractmethod
     def logp(values: Variable, *parameters: Variable) -> Variable:
-        """Log-density of (L, K) leaf values, to be added up."""
+        """Log-density of (L, V) leaf values, to be added up."""
 
     @staticmethod
     @abstractmethod
     def initial_value(k: int, *parameters: Variable) -> list:
-        """K numbers or scalars: the leaf value where chains start."""
+        """V numbers or scalars, V being k: the leaf values where chains start."""
 
     @staticmethod
     def functions(outputs: Variable):
@@ -68,7 +102,7 @@ class LeafPrior(ABC):
 
     @staticmethod
     def are_values(values: np.ndarray) -> bool:
-        """Whether finite (L, K) numbers can be leaf values."""
+        """Whether finite (L, V) numbers can be leaf values."""
         return True
 
     def of_output(self, k: int) -> "LeafPrior":
@@ -86,8 +120,37 @@ LEAVES: dict[str, type[LeafPrior]] = {}
 
 def register_leaf(leaf: type[LeafPrior]) -> type[LeafPrior]:
     """Add a leaf prior, as a decorator of its class."""
+    kernel = getattr(leaf.outputs, "py_func", leaf.outputs)
+    if kernel.__module__ == "__main__" or "<locals>" in kernel.__qualname__:
+        raise TypeError(
+            f"{leaf.__name__}: outputs must be a kernel at the top level of a module that can be "
+            "imported by its name, since compiled code is kept under that name."
+        )
     LEAVES[leaf.name] = leaf
     return leaf
+
+
+def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
+    """A leaf that reads rows has as many outputs as it says, and finite ones at the training X."""
+    if leaf.is_constant():
+        return
+    name, k = type(leaf).__name__, leaf.n_outputs
+    reads = leaf.at_rows(leaf.n_values, X, np.array(leaf.constants, dtype=np.float64))
+    if n_outputs(reads, leaf.n_values) != k or not 1 <= k <= leaf.n_values:
+        raise TypeError(
+            f"{name}: n_outputs={k} must be that of its kernel, and between 1 and "
+            f"n_values={leaf.n_values}."
+        )
+    total = np.zeros((len(X), k))
+    values = np.ones((1, leaf.n_values))
+    add_outputs(reads, values, np.zeros(len(X), dtype=np.uint32), total)
+    rows = np.flatnonzero(~np.isfinite(total).all(axis=1))
+    if rows.size:
+        raise ValueError(
+            f"leaf: a {name} has no finite output at {rows.size} training rows, the first of them "
+            f"row {rows[0]}. Missing cells reach a leaf as NaN: impute them in the columns it "
+            "reads, or have it read others."
+        )
 
 
 def check_positive(leaf: LeafPrior, names: list[str]) -> None:

@@ -3,13 +3,16 @@
 So a model of other rows, trees or ``max_nodes`` compiles none of it.
 """
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 from numba import carray, types
 
-from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.external import external
-from pymc_trees.core.leaves.outputs import ConstantLeaf
-from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.core.compile.cache import described, njit
+from pymc_trees.core.compile.external import External, external
+from pymc_trees.core.leaves.outputs import constant_leaf
+from pymc_trees.core.value.evaluate import evaluate, nan_for_missing, recall, walk_trees
 from pymc_trees.core.value.fields import TIME_TERMS, Layout, Sizes, sizes
 from pymc_trees.core.value.summary import summarise
 
@@ -26,36 +29,61 @@ def sizes_of(layout: Layout) -> np.ndarray:
 @njit(cache=True)
 def read_sizes(s):
     """`Sizes` from such a vector."""
-    return Sizes(s[0], s[1], s[2], s[3], s[4], s[5], s[6] != 0, s[7] != 0, s[8], s[9] != 0)
+    return Sizes(s[0], s[1], s[2], s[3], s[4], s[5], s[6] != 0, s[7] != 0, s[8], s[9] != 0, s[10])
 
 
-@external(types.int64(*[types.voidptr] * 4, types.float64, types.voidptr))
-def evaluate_by_name(value, X, X_train, numbers, fingerprint, out):
-    """`evaluate` into ``out``; 1 where it raises.
-
-    ``numbers`` are those of `sizes_of`, the shape of ``X`` and the columns of ``X_train``.
-    """
-    n = carray(numbers, (N_SIZES + 3,), np.int64)
-    s = read_sizes(n)
-    rows = n[N_SIZES]
-    value = carray(value, (s.rows, s.fields), np.float64)
-    X = carray(X, (rows, n[N_SIZES + 1]), np.float64)
-    X_train = carray(X_train, (s.n_rows, n[N_SIZES + 2]), np.float64)
-    out = carray(out, (rows, s.n_values), np.float64)
-    try:
-        outputs = evaluate(value, X, X_train, ConstantLeaf(s.n_values), s, fingerprint)
-    except Exception:
-        return 1
-    for i in range(rows):
-        for v in range(s.n_values):
-            out[i, v] = outputs[i, v]
-    return 0
+_OUTPUTS: dict[str, Callable] = {}
 
 
-def raise_again(value, X, X_train, numbers, fingerprint):
-    """Raise what `evaluate_by_name` caught, from Python."""
+@functools.cache
+def reader_of(outputs: Callable) -> Callable:
+    """Compiled function of ``(n_values, X, constants)``: `LeafPrior.outputs`, given NaN."""
+    if outputs is constant_leaf:
+        return outputs
+
+    @njit(cache=False)
+    def read(n_values, X, constants):
+        return outputs(n_values, nan_for_missing(X), constants)
+
+    return read
+
+
+@functools.cache
+def evaluation_of(outputs: Callable) -> External:
+    """`evaluate` for the leaves that a kernel `LeafPrior.outputs` makes."""
+    read = reader_of(outputs)
+    kernel = getattr(outputs, "py_func", outputs)
+
+    @external(types.int64(*[types.voidptr] * 5, types.float64, types.voidptr), of=described(kernel))
+    def evaluate_by_name(value, X, X_train, constants, numbers, fingerprint, out):
+        """`evaluate` into ``out``; 1 where it raises.
+
+        ``numbers`` are those of `sizes_of`, the shape of ``X``, the columns of ``X_train`` and the
+        size of ``constants``.
+        """
+        n = carray(numbers, (N_SIZES + 4,), np.int64)
+        s = read_sizes(n)
+        value = carray(value, (s.rows, s.fields), np.float64)
+        X = carray(X, (n[N_SIZES], n[N_SIZES + 1]), np.float64)
+        X_train = carray(X_train, (s.n_rows, n[N_SIZES + 2]), np.float64)
+        constants = carray(constants, (n[N_SIZES + 3],), np.float64)
+        out = carray(out, (X.shape[0], s.n_outputs), np.float64)
+        try:
+            if not recall(value, X, X_train, s, fingerprint, out):
+                walk_trees(value, X, X_train, read(s.n_values, X, constants), s, out)
+        except Exception:
+            return 1
+        return 0
+
+    _OUTPUTS[evaluate_by_name.name] = outputs
+    return evaluate_by_name
+
+
+def raise_again(name, value, X, X_train, constants, numbers, fingerprint):
+    """Raise what an external of that name caught, from Python."""
     s = read_sizes.py_func(numbers)
-    evaluate(value, X, X_train, ConstantLeaf(s.n_values), s, fingerprint)
+    cells = X if _OUTPUTS[name] is constant_leaf else nan_for_missing(X)
+    evaluate(value, X, X_train, _OUTPUTS[name](s.n_values, cells, constants), s, fingerprint)
 
 
 @external(types.int64(*[types.voidptr] * 2, types.float64, *[types.voidptr] * 4))

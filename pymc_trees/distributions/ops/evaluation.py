@@ -8,56 +8,57 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
 from pymc_trees.core.value.fields import Layout, Sizes, sizes
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.forest_inputs import forest_inputs
+from pymc_trees.distributions.leaves.contract import LEAVES
 from pymc_trees.distributions.ops.by_name import (
     N_SIZES,
-    evaluate_by_name,
+    evaluation_of,
     raise_again,
     sizes_of,
 )
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 
-N_VALUES = Sizes._fields.index("n_values")
+N_OUTPUTS = Sizes._fields.index("n_outputs")
 
 
 class Evaluate(Op):
     """Outputs of an encoded forest at the rows of X, shape (rows of X, K)."""
 
-    __props__ = ("layout",)
-    gufunc_signature = "(r,f),(n,p),(t,p),(),(s)->(n,k)"
+    __props__ = ("layout", "leaf")
+    gufunc_signature = "(r,f),(n,p),(t,p),(),(c),(s)->(n,k)"
 
-    def __init__(self, layout: Layout):
+    def __init__(self, layout: Layout, leaf: str):
         self.layout = Layout(*layout)
+        self.leaf, self.leaf_type = leaf, LEAVES[leaf]
 
-    def make_node(self, value, X, X_train, fingerprint, sizes):
-        """Apply to an encoded value, inputs, training inputs, fingerprint and `sizes_of`."""
+    def make_node(self, value, X, X_train, fingerprint, constants, sizes):
+        """Apply to a value, inputs, those of a forest, constants of its leaf and `sizes_of`."""
         value, X = pt.as_tensor(value), pt.as_tensor(X)
         if X.ndim != 2:
             raise ValueError(
                 f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
             )
         X = X.astype("float64")
-        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.layout.n_values))
-        others = [pt.as_tensor(v) for v in (X_train, fingerprint, sizes)]
+        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.layout.n_outputs))
+        others = [pt.as_tensor(v) for v in (X_train, fingerprint, constants, sizes)]
         return Apply(self, [value, X, *others], [output])
 
     def infer_shape(self, node, input_shapes):
         """One row per row of X."""
-        return [(input_shapes[1][0], pt.constant(self.layout.n_values, dtype="int64"))]
+        return [(input_shapes[1][0], pt.constant(self.layout.n_outputs, dtype="int64"))]
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        value, X, X_train, fingerprint, _ = inputs
+        value, X, X_train, fingerprint, constants, _ = inputs
         outputs[0][0] = evaluate_kernel(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),
             X_train,
-            ConstantLeaf(self.layout.n_values),
+            self.leaf_type.at_rows(self.layout.n_values, X, constants),
             sizes(self.layout),
             float(fingerprint),
         )
@@ -69,25 +70,35 @@ class Evaluate(Op):
 
 @register_funcify_and_cache_key(Evaluate)
 def _numba_evaluate(op, node, **kwargs):
-    call = evaluate_by_name.link()
+    kernel = evaluation_of(op.leaf_type.outputs)
+    call, name = kernel.link(), kernel.name
 
     @numba_njit
-    def evaluate_forest(value, X, X_train, fingerprint, sizes):
+    def evaluate_forest(value, X, X_train, fingerprint, constants, sizes):
         value, X = np.ascontiguousarray(value), np.ascontiguousarray(X)
-        X_train = np.ascontiguousarray(X_train)
-        out = np.empty((X.shape[0], sizes[N_VALUES]))
-        numbers = np.empty(N_SIZES + 3, dtype=np.int64)
+        X_train, constants = np.ascontiguousarray(X_train), np.ascontiguousarray(constants)
+        out = np.empty((X.shape[0], sizes[N_OUTPUTS]))
+        numbers = np.empty(N_SIZES + 4, dtype=np.int64)
         for k in range(N_SIZES):
             numbers[k] = sizes[k]
         numbers[N_SIZES], numbers[N_SIZES + 1] = X.shape
         numbers[N_SIZES + 2] = X_train.shape[1]
+        numbers[N_SIZES + 3] = constants.size
         given = fingerprint.item()
-        if call(value.ctypes, X.ctypes, X_train.ctypes, numbers.ctypes, given, out.ctypes):
+        if call(
+            value.ctypes,
+            X.ctypes,
+            X_train.ctypes,
+            constants.ctypes,
+            numbers.ctypes,
+            given,
+            out.ctypes,
+        ):
             with numba.objmode():
-                raise_again(value, X, X_train, numbers, given)
+                raise_again(name, value, X, X_train, constants, numbers, given)
         return out
 
-    return evaluate_forest, f"{Evaluate} {KERNELS_VERSION}"
+    return evaluate_forest, f"{name} {KERNELS_VERSION}"
 
 
 def evaluate(forest: Variable, X):
@@ -107,7 +118,8 @@ def evaluate(forest: Variable, X):
     TensorVariable or tuple of two
         Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape
         (n,), mean and precision, for a `NormalGammaLeaf`; shape (n, n_classes) for a
-        `DirichletLeaf`. NaN when the forest's value is not a valid encoding.
+        `DirichletLeaf`; for a leaf from outside what its `functions` make of (n, K) outputs. NaN
+        when the forest's value is not a valid encoding.
 
     Examples
     --------
@@ -130,5 +142,6 @@ def evaluate(forest: Variable, X):
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
     known = forest_inputs(forest)
-    out = Evaluate(op.layout)(forest, X, known.X, known.fingerprint, sizes_of(op.layout))
+    declared = (known.X, known.fingerprint, known.constants, sizes_of(op.layout))
+    out = Evaluate(op.layout, op.leaf)(forest, X, *declared)
     return op.leaf_type.functions(out)

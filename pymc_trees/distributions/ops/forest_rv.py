@@ -3,23 +3,27 @@
 Its inputs are described in `distributions.forest_inputs`.
 """
 
+import zlib
+
 import numba
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
-from pymc_trees.core.columns.design import design_of
+from pymc_trees.core.columns.design import design_of, make_design
+from pymc_trees.core.compile.cache import described
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
-from pymc_trees.distributions.forest_inputs import ForestInputs
+from pymc_trees.distributions.forest_inputs import ForestInputs, declared
 from pymc_trees.distributions.leaves.contract import LEAVES
+from pymc_trees.distributions.ops.by_name import reader_of
 from pymc_trees.distributions.tree_priors.contract import PRIORS
 
 
@@ -37,14 +41,17 @@ class ForestRV(RandomVariable):
         self.tree_prior, self.prior_type = tree_prior, PRIORS[tree_prior]
         rows, fields = self.layout.shape
         settings = "".join(f",{one}" for one in self.leaf_type.signatures)
-        kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p){settings}->({rows},{fields})"
+        kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p),(c){settings}->({rows},{fields})"
         kwargs.setdefault("name", self.name)
         kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
 
-    def rng_fn(self, rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *rest):
+    def rng_fn(self, rng, *parameters):
         """Draw from the prior."""
-        *leaf_parameters, size = rest
+        *given, size = parameters
+        X, grid, offsets, fingerprint, kinds, alpha, beta, weights, constants, leaf_parameters = (
+            ForestInputs.of(given)
+        )
         if size not in (None, ()):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
         leaf = self.leaf_type.prior(*(v if np.ndim(v) else float(v) for v in leaf_parameters))
@@ -52,7 +59,17 @@ class ForestRV(RandomVariable):
             prior = self.prior_type.kernel(float(alpha), float(beta), np.ascontiguousarray(weights))
             kinds = kinds if self.layout.mixed else None
             design = design_of(np.ascontiguousarray(X), grid, offsets, kinds, prior.weights)
-            return draw_value(rng, design, prior, leaf, sizes(self.layout), float(fingerprint))
+            outputs = self.leaf_type.at_rows(self.layout.n_values, X, constants)
+            return draw_value(
+                rng, design, prior, leaf, outputs, sizes(self.layout), float(fingerprint)
+            )
+
+
+def leaf_at(forest: Variable, X: np.ndarray | None = None):
+    """Leaf model that reads what a forest's leaves return at rows; default: the training rows."""
+    op, known = forest.owner.op, declared(forest)
+    X = known.X if X is None else X
+    return op.leaf_type.at_rows(op.layout.n_values, X, known.constants)
 
 
 def is_forest(rv) -> bool:
@@ -66,20 +83,26 @@ def _numba_draw(op, node):
     make_tree_prior = op.prior_type.kernel
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
+    read = reader_of(op.leaf_type.outputs)
 
     @numba_njit
-    def draw(rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, *leaf_parameters):
+    def draw(
+        rng, X, grid, offsets, fingerprint, kinds, alpha, beta, weights, constants, *leaf_parameters
+    ):
         prior = make_tree_prior(alpha, beta, np.ascontiguousarray(weights))
+        X = np.ascontiguousarray(X)
+        outputs = read(layout.n_values, X, np.ascontiguousarray(constants))
         design = design_of(
-            np.ascontiguousarray(X),
+            X,
             np.ascontiguousarray(grid),
             np.ascontiguousarray(offsets),
             as_kinds(kinds),
             prior.weights,
         )
-        return draw_value(rng, design, prior, make_leaf(*leaf_parameters), layout, fingerprint)
+        leaf = make_leaf(*leaf_parameters)
+        return draw_value(rng, design, prior, leaf, outputs, layout, fingerprint)
 
-    return draw, KERNELS_VERSION
+    return draw, KERNELS_VERSION + zlib.crc32(described(op.leaf_type).encode())
 
 
 @numba_njit
@@ -98,17 +121,17 @@ def kinds_reader(layout: Layout):
 
 
 class Stumps(Op):
-    """Encoded forest of stumps that all have the same leaf value: where chains start."""
+    """Encoded forest of stumps that all have the same leaf values: where chains start."""
 
-    __props__ = ("layout", "tree_prior")
+    __props__ = ("layout", "leaf", "tree_prior")
 
-    def __init__(self, layout: Layout, tree_prior: str):
-        self.layout, self.tree_prior = Layout(*layout), tree_prior
+    def __init__(self, layout: Layout, leaf: str, tree_prior: str):
+        self.layout, self.leaf, self.tree_prior = Layout(*layout), leaf, tree_prior
 
-    def make_node(self, X, grid, offsets, fingerprint, kinds, weights, centre):
-        """Apply to the design inputs of a `ForestRV` and a (K,) leaf value."""
-        inputs = [pt.as_tensor(v) for v in (X, grid, offsets, fingerprint, kinds, weights, centre)]
-        return Apply(self, inputs, [pt.matrix(shape=self.layout.shape, dtype="float64")])
+    def make_node(self, *inputs):
+        """Apply to the design of a `ForestRV`, its weights and constants, and (V,) leaf values."""
+        output = pt.matrix(shape=self.layout.shape, dtype="float64")
+        return Apply(self, [pt.as_tensor(v) for v in inputs], [output])
 
     def infer_shape(self, node, input_shapes):
         """Shape of the layout."""
@@ -116,16 +139,15 @@ class Stumps(Op):
 
     def perform(self, node, inputs, outputs):
         """Encode."""
-        X, grid, offsets, fingerprint, kinds, weights, centre = inputs
+        X, grid, offsets, fingerprint, kinds, weights, constants, centre = inputs
+        cuts = np.split(grid, offsets[1:-1]) if offsets.size else None
         outputs[0][0] = stumps_value(
-            np.ascontiguousarray(X),
-            grid,
-            offsets,
-            float(fingerprint),
-            kinds if self.layout.mixed else None,
+            make_design(np.ascontiguousarray(X), cuts, kinds if self.layout.mixed else None),
             PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
             centre,
+            LEAVES[self.leaf].at_rows(self.layout.n_values, X, constants),
             sizes(self.layout),
+            float(fingerprint),
         )
 
 
@@ -137,9 +159,9 @@ def _numba_stumps(op, node, **kwargs):
         return outputs[0][0]
 
     @numba_njit
-    def stumps(X, grid, offsets, fingerprint, kinds, weights, centre):
+    def stumps(X, grid, offsets, fingerprint, kinds, weights, constants, centre):
         with numba.objmode(value="float64[:, ::1]"):
-            value = in_python(X, grid, offsets, fingerprint, kinds, weights, centre)
+            value = in_python(X, grid, offsets, fingerprint, kinds, weights, constants, centre)
         return value
 
     return stumps, None
@@ -149,9 +171,9 @@ def _numba_stumps(op, node, **kwargs):
 def _initial_forest(op, rv, rng, size, *inputs):
     known = ForestInputs.of(inputs)
     centre = op.leaf_type.initial_value(op.layout.n_values, *known.leaf)
-    return Stumps(op.layout, op.tree_prior)(
-        *known.design, known.weights, pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
-    )
+    centre = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+    stumps = Stumps(op.layout, op.leaf, op.tree_prior)
+    return stumps(*known.design, known.weights, known.constants, centre)
 
 
 __all__ = ["ForestRV", "Stumps"]

@@ -61,7 +61,7 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
     forest = WorkingForest(model, tree)
     point = model.initial_point()
     settings, seen = forest.target.at(point)
-    no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_values))
+    no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_outputs))
     leaf, _ = forest.target.leaf_data(settings, seen, no_fit)
     constant = log_constant(leaf) + forest.target.log_scale(seen) + _other_terms(model, tree, point)
     problem = TreeModel(

@@ -41,13 +41,21 @@ class ConjugateLikelihood(ABC):
 
     An instance belongs to one forest of a model. `read` is called once; then, for each point,
     `check` with the numbers of what it returned, and `leaf_data` with what `check` returned.
+
+    Attributes
+    ----------
+    layout : Layout
+        Sizes of the forest.
+    outputs : leaf model
+        What the leaf prior's `outputs` made of the training rows: `ConstantLeaf`, unless it has
+        its own.
     """
 
     treated: ClassVar[str]
     """Forests and likelihoods that are, for the text of a refusal."""
 
-    def __init__(self, layout: Layout):
-        self.layout = layout
+    def __init__(self, layout: Layout, outputs: Any):
+        self.layout, self.outputs = layout, outputs
 
     @property
     @abstractmethod

@@ -70,12 +70,12 @@ class NormalLikelihood(ConjugateLikelihood):
         """Residual of ``fit``, and the target it was subtracted from unless that is too far."""
         n, max_nodes = self.layout.n_rows, self.layout.max_nodes
         mean, leaf_sd = settings.leaf
-        target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self._scaled(*seen)
+        target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self.scaled(*seen)
         leaf = make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes)
         far = max(np.abs(target).max(), np.abs(fit).max()) > FAR * (leaf_sd + abs(mean))
         return leaf, None if far else target
 
-    def _scaled(self, observed, offset, sd, slope):
+    def scaled(self, observed, offset, sd, slope):
         """What f is to meet, and the precision of each row or of all."""
         n = self.layout.n_rows
         target = self.rows(observed) - offset

@@ -3,6 +3,7 @@
 import pymc as pm
 from pytensor.graph.basic import Variable
 
+from pymc_trees.distributions.ops.forest_rv import leaf_at
 from pymc_trees.targets.conjugate.contract import (
     LIKELIHOODS,
     ConjugateLikelihood,
@@ -37,7 +38,7 @@ def recognise(
             f"The leaf values of {forest.name} do not integrate out: its leaves hold several "
             f"values, or no likelihood is registered for a {op.leaf_type.__name__}."
         )
-    likelihood = LIKELIHOODS[op.leaf](op.layout)
+    likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(forest))
     if graph.potentials:
         names = [v.name for v in graph.potentials]
         raise refusal(graph, f"the Potentials {names} depend on it")

@@ -40,7 +40,7 @@ class ConjugateTarget:
         settings = read_settings(model, forest)
         self._function, self._names = compile_values(model, [*settings, *(wanted or [])], [outputs])
         self._n_settings = len(settings)
-        self._zero = np.zeros((self.layout.n_rows, self.layout.n_values))
+        self._zero = np.zeros((self.layout.n_rows, self.layout.n_outputs))
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
