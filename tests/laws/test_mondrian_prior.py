@@ -134,9 +134,8 @@ MOVES = {
 
 
 CASES = [(name, moves, data) for name in LIFETIMES for moves in MOVES for data in (True, False)]
-QUICK = [("two_columns", "cgm", True), ("repeats", "change_swap", True)]
-QUICK += [("two_columns", "perturb", True)]
-QUICK += [("binary_constant", "cgm", False)]
+QUICK = [("two_columns", "cgm_perturb", True), ("repeats", "perturb", True)]
+QUICK += [("binary_constant", "cgm_perturb", False)]
 
 
 @pytest.mark.parametrize("name, moves, data", tiers(CASES, QUICK))

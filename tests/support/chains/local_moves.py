@@ -17,7 +17,7 @@ CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
 CGM_PERTURB = weighted(np.array([0.15, 0.2, 0.1, 0.05, 0.5]))
 PERTURB = weighted(np.array([0.1, 0.1, 0.0, 0.0, 0.8]))
 # Each proposal after the first starts from what the one before it left behind.
-THREE_A_VISIT = CHANGE_SWAP._replace(per_visit=3)
+THREE_A_VISIT = CGM_PERTURB._replace(per_visit=3)
 
 MOVE_SETS = {
     "cgm": CGM,
