@@ -28,13 +28,17 @@ from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
-# grow, prune, change, swap, perturb; largest step of a cut as a share of its column's range
+# grow, prune, change, swap, perturb; largest step of a cut as a share of its column's range; moves
+# of a tree at each visit
 SETS = {
-    "CGM": ([0.25, 0.25, 0.4, 0.1], None),
-    "perturb .05": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.05),
-    "perturb .3": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3),
-    "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0),
-    "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3),
+    "CGM": ([0.25, 0.25, 0.4, 0.1], None, 1),
+    "CGM, three a visit": ([0.25, 0.25, 0.4, 0.1], None, 3),
+    "perturb .05": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.05, 1),
+    "perturb .3": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 1),
+    "perturb .3, three a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 3),
+    "perturb .3, five a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 5),
+    "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0, 1),
+    "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3, 1),
 }
 N_ROWS = 100
 WARM_UP = 0.25
@@ -61,9 +65,9 @@ def run_block(rng, problem, moves, work, y, n_sweeps, counts):
 
 def moves_of(name):
     """`WeightedMoves` of a set."""
-    weights, largest = SETS[name]
+    weights, largest, per_visit = SETS[name]
     moves = MOVES if largest is None else (*MOVES, Perturb(largest))
-    return WeightedMoves(moves, np.array(weights) / np.sum(weights))
+    return WeightedMoves(moves, np.array(weights) / np.sum(weights), per_visit)
 
 
 def start(case):
@@ -105,7 +109,7 @@ def measure(case, name, seconds, seeds):
     sigma = np.array([c[1][:shortest] for c in chains])
     counts = sum(c[2] for c in chains)
     used = n_chains * seconds * (1 - WARM_UP)
-    sweeps = counts[0].sum() / case.m
+    sweeps = counts[0].sum() / (case.m * SETS[name][2])
     ess_f, rhat_f = of_each(ess, f) / used, of_each(rhat, f)
     shares = " ".join(f"{share:.2f}" for share in counts[1] / np.maximum(counts[0], 1))
     return [
