@@ -41,7 +41,7 @@ def test_every_row_goes_one_way(X, n_cuts, seed):
         max_nodes=46,
     )
     op, known = forest.owner.op, forest_inputs(forest)
-    arrays = [v.eval() if v.owner else v.data for v in forest.owner.inputs[2:]]
+    arrays = [v.eval() if v.owner else v.data for v in (*known[:-1], *known.leaf)]
     X_train, stamp = known.X.data, float(known.fingerprint.data)
     value = op.rng_fn(np.random.default_rng(seed), *arrays, None)
     fitted = value[op.layout.max_nodes :].reshape(-1)
