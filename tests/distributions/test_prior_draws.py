@@ -110,3 +110,18 @@ def test_random_settings_are_drawn_with_the_trees():
     np.testing.assert_allclose(
         prior.prior["mu"].values[0, :, 0], prior.prior["mean"].values[0], atol=0.06
     )
+
+
+def test_outputs_that_share_trees():
+    """One structure for all outputs, each with leaf values of its own prior: mean and sd of f."""
+    X, m = np.linspace(0, 1, 6)[:, None], 3
+    mean, sd = np.array([0.0, 2.0]), np.array([0.5, 1.0])
+    with pm.Model() as model:
+        leaf = pmt.NormalLeaf(mean, sd)
+        f = pmt.BART("f", X, m=m, shape=(2, 6), separate_trees=False, leaf=leaf)
+    assert len(model.free_RVs) == 1
+    draws = pm.draw(f, draws=2000, random_seed=1)
+    assert draws.shape == (2000, 2, 6)
+    z = (draws - m * mean[:, None]) / (np.sqrt(m) * sd[:, None])
+    assert np.abs(z.mean(axis=0)).max() < 5 / np.sqrt(2000)
+    assert np.abs((z**2).mean(axis=0) - 1).max() < 5 * np.sqrt(2 / 2000)

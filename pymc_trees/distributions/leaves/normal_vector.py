@@ -24,7 +24,7 @@ class NormalVectorLeaf(LeafPrior):
 
     mean: Variable
     sd: Variable
-    n_outputs: int
+    k: int
 
     name = "normal_vector"
     signatures = ("(k)", "(k)")
@@ -44,7 +44,7 @@ class NormalVectorLeaf(LeafPrior):
     @property
     def n_values(self) -> int:
         """Values per leaf."""
-        return self.n_outputs
+        return self.k
 
     @staticmethod
     def logp(values, mean, sd):
