@@ -20,7 +20,7 @@ import pymc as pm
 import pytest
 from numba import njit
 from support import oracle as o
-from support.chains import CGM, CGM_PERTURB, GROW_PRUNE, make_setup
+from support.chains import CGM, MOVE_SETS, make_setup
 from support.naive.batches import batch_means, gap
 from support.naive.laws import PROBLEMS, law
 from support.tiers import tiers
@@ -125,12 +125,11 @@ def distances(record, name, m=M):
 
 CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
 CASES += [(name, "cgm_perturb") for name in ("gaps", "repeats")]
-MOVES = {"cgm": CGM, "grow_prune": GROW_PRUNE, "cgm_perturb": CGM_PERTURB}
 
 
 @pytest.mark.parametrize("name, moves", tiers(CASES, quick=[("repeats", "cgm")]))
 def test_joint_chain_of_a_sum_of_trees_keeps_the_prior(name, moves):
-    record = run_normal(PROBLEMS[name], MOVES[moves], 200_000, 20)
+    record = run_normal(PROBLEMS[name], MOVE_SETS[moves], 200_000, 20)
     found = distances(record, name)
     assert all(value.within(Z, 0.1) for value in found.values()), found
 

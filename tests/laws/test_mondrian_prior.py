@@ -13,10 +13,7 @@ import pytest
 from numba import njit
 from scipy import stats
 from support.chains import (
-    CGM,
-    CGM_PERTURB,
-    CHANGE_SWAP,
-    GROW_PRUNE,
+    MOVE_SETS,
     PERTURB,
     make_setup,
     make_tools,
@@ -124,12 +121,13 @@ def check(laws, n, *records, absolute=0.04):
     assert all(g.within(Z, absolute) for g in gaps), gaps
 
 
+# Moves -> draws.
 MOVES = {
-    "cgm": (CGM, 200_000),
-    "grow_prune": (GROW_PRUNE, 200_000),
-    "change_swap": (CHANGE_SWAP, 150_000),
-    "cgm_perturb": (CGM_PERTURB, 200_000),
-    "perturb": (PERTURB, 300_000),
+    "cgm": 200_000,
+    "grow_prune": 200_000,
+    "change_swap": 150_000,
+    "cgm_perturb": 200_000,
+    "perturb": 300_000,
 }
 
 
@@ -141,7 +139,7 @@ QUICK += [("binary_constant", "cgm_perturb", False)]
 @pytest.mark.parametrize("name, moves, data", tiers(CASES, QUICK))
 def test_moves_find_the_exact_law(name, moves, data):
     """The posterior, and the prior where there are no data."""
-    weights, draws = MOVES[moves]
+    weights, draws = MOVE_SETS[moves], MOVES[moves]
     rng = np.random.default_rng(zlib.crc32(f"{name} {moves} {data}".encode()))
     records = room(draws)
     run_moves(rng, *timed_setup(name, data), weights, draws, *records)

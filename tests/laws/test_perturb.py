@@ -26,8 +26,9 @@ from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.moves.census import SPLIT, draw_node
+from pymc_trees.core.moves.change import can_change
 from pymc_trees.core.moves.contract import WeightedMoves, register
-from pymc_trees.core.moves.perturb import Perturb, can_perturb
+from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -160,7 +161,7 @@ def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("perturb_wrongly", Mistaken, is_available=can_perturb, propose=perturb_wrongly)
+register("perturb_wrongly", Mistaken, is_available=can_change, propose=perturb_wrongly)
 
 
 class Rest(NamedTuple):

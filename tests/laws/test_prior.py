@@ -10,10 +10,7 @@ from numba import njit
 from scipy import stats
 from support.chains import (
     CGM,
-    CGM_PERTURB,
-    CHANGE_SWAP,
-    GROW_PRUNE,
-    PERTURB,
+    MOVE_SETS,
     make_setup,
     partition_code,
     run_chain,
@@ -42,19 +39,12 @@ CASES += [(name, "perturb", 1_500_000) for name in EVERY]
 QUICK = [("deep", "cgm", 100_000), ("repeats", "grow_prune", 100_000)]
 QUICK += [("binary_constant", "change_swap", 100_000)]
 QUICK += [("mixed_grid", "cgm_perturb", 300_000)]
-WEIGHTS = {
-    "cgm": CGM,
-    "grow_prune": GROW_PRUNE,
-    "change_swap": CHANGE_SWAP,
-    "cgm_perturb": CGM_PERTURB,
-    "perturb": PERTURB,
-}
 
 
 @pytest.mark.parametrize("name, moves, draws", tiers(CASES, QUICK))
 def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves, draws):
     setup = make_setup(EVERY[name], "normal", data=False)
-    chain = run_chain(10, setup, WEIGHTS[moves], draws)
+    chain = run_chain(10, setup, MOVE_SETS[moves], draws)
     check_laws(name, chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])
 
 

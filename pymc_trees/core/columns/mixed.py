@@ -186,6 +186,18 @@ def levels_present(design, column, rows, start, stop):
     return levels, n_levels, any_missing
 
 
+@njit(cache=True)
+def nth_level(levels, k):
+    """The k-th level of a set, from 0, as a set of its own."""
+    level = np.int64(1)
+    while True:
+        if levels & level:
+            if k == 0:
+                return level
+            k -= 1
+        level <<= 1
+
+
 @generic("design")
 def column_of(design, code):
     """Column of the first number of a rule."""

@@ -31,10 +31,12 @@ from pymc_trees.core.columns.mixed import (
     SET,
     MixedDesign,
     levels_present,
+    nth_level,
     present_range,
 )
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.random import pick
 
 LOG_2 = np.log(2.0)
 
@@ -198,12 +200,7 @@ def draw_levels(rng, design, column, side, rows, start, stop):
         log_p += log_not_apart(n_present)
     log_p += log_share(kind, n_present)
     if kind < 0:
-        target = min(int(rng.random() * n_present), n_present - 1)
-        for level in range(n_levels):
-            if (present >> level) & 1:
-                if target == 0:
-                    return float(np.int64(1) << level), log_p
-                target -= 1
+        return float(nth_level(present, pick(rng, n_present))), log_p
     while True:
         levels = np.int64(0)
         for level in range(n_levels):

@@ -19,7 +19,14 @@ A step may lead to a rule that parts nothing, whose density is 0.
 import numpy as np
 
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import EVERY, LEFT, SET, MixedDesign, levels_present
+from pymc_trees.core.columns.mixed import (
+    EVERY,
+    LEFT,
+    SET,
+    MixedDesign,
+    levels_present,
+    nth_level,
+)
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.random import pick
@@ -70,18 +77,6 @@ def any_missing(design, column, rows, start, stop):
             if cells[rows[k]] == design.missing:
                 return True
     return False
-
-
-@njit(cache=True)
-def nth_level(levels, k):
-    """The k-th level of a set, from 0, as a set of its own."""
-    level = np.int64(1)
-    while True:
-        if levels & level:
-            if k == 0:
-                return level
-            k -= 1
-        level <<= 1
 
 
 @njit(cache=True)

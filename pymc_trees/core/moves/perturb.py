@@ -30,7 +30,7 @@ from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
-from pymc_trees.core.moves.change import Rule, replace_rule
+from pymc_trees.core.moves.change import Rule, can_change, replace_rule
 from pymc_trees.core.moves.contract import register
 from pymc_trees.core.moves.subtree import gather
 from pymc_trees.core.priors.contract import log_column
@@ -41,12 +41,6 @@ class Perturb(NamedTuple):
 
     largest: float = 0.3
     """Largest step of a cut, as a share of its column's range."""
-
-
-@njit(cache=True, inline="always")
-def can_perturb(move, census):
-    """Whether there is a split."""
-    return census.splits > 0
 
 
 @njit(cache=True, inline="always")
@@ -74,4 +68,4 @@ def perturb(move, rng, problem, tree, moves, census, work):
     return changed
 
 
-register("perturb", Perturb, is_available=can_perturb, propose=perturb)
+register("perturb", Perturb, is_available=can_change, propose=perturb)

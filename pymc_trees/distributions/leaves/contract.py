@@ -14,9 +14,19 @@ import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.contract import n_outputs
-from pymc_trees.core.leaves.outputs import add_outputs, constant_leaf
+from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
 from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.numbers import is_number
+
+
+def leaf_reading(outputs: Callable, n_values: int, X: np.ndarray, constants: np.ndarray):
+    """Leaf model that a kernel `LeafPrior.outputs` makes of X with missing cells marked as there.
+
+    Where leaves are constant the kernel need not be compiled.
+    """
+    if outputs is constant_leaf:
+        return ConstantLeaf(n_values)
+    return outputs(n_values, nan_for_missing(np.ascontiguousarray(X)), constants)
 
 
 class LeafPrior(ABC):
@@ -82,8 +92,7 @@ class LeafPrior(ABC):
     @classmethod
     def at_rows(cls, n_values: int, X: np.ndarray, constants: np.ndarray):
         """What `outputs` makes of inputs whose missing cells are marked as in the data."""
-        cells = X if cls.is_constant() else nan_for_missing(np.ascontiguousarray(X))
-        return cls.outputs(n_values, cells, constants)
+        return leaf_reading(cls.outputs, n_values, X, constants)
 
     @staticmethod
     @abstractmethod

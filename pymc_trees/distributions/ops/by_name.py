@@ -15,6 +15,7 @@ from pymc_trees.core.leaves.outputs import constant_leaf
 from pymc_trees.core.value.evaluate import evaluate, nan_for_missing, recall, walk_trees
 from pymc_trees.core.value.fields import TIME_TERMS, Layout, Sizes, sizes
 from pymc_trees.core.value.summary import summarise
+from pymc_trees.distributions.leaves.contract import leaf_reading
 
 N_SIZES = len(Sizes._fields)
 N_SCALARS = 2 + TIME_TERMS
@@ -82,8 +83,8 @@ def evaluation_of(outputs: Callable) -> External:
 def raise_again(name, value, X, X_train, constants, numbers, fingerprint):
     """Raise what an external of that name caught, from Python."""
     s = read_sizes.py_func(numbers)
-    cells = X if _OUTPUTS[name] is constant_leaf else nan_for_missing(X)
-    evaluate(value, X, X_train, _OUTPUTS[name](s.n_values, cells, constants), s, fingerprint)
+    leaf = leaf_reading(_OUTPUTS[name], s.n_values, X, constants)
+    evaluate(value, X, X_train, leaf, s, fingerprint)
 
 
 @external(types.int64(*[types.voidptr] * 2, types.float64, *[types.voidptr] * 4))

@@ -6,12 +6,7 @@ import numpy as np
 
 from support import oracle as o
 from support.chains import (
-    CGM,
-    CGM_PERTURB,
-    CHANGE_SWAP,
-    GROW_PRUNE,
-    PERTURB,
-    THREE_A_VISIT,
+    MOVE_SETS,
     make_setup,
     make_tools,
     partition_of,
@@ -22,13 +17,14 @@ from support.chains import (
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import EVERY, law, precision_moments
 
+# Moves -> draws.
 MOVES = {
-    "cgm": (CGM, 240_000),
-    "grow_prune": (GROW_PRUNE, 180_000),
-    "change_swap": (CHANGE_SWAP, 120_000),
-    "three_a_visit": (THREE_A_VISIT, 80_000),
-    "cgm_perturb": (CGM_PERTURB, 180_000),
-    "perturb": (PERTURB, 240_000),
+    "cgm": 240_000,
+    "grow_prune": 180_000,
+    "change_swap": 120_000,
+    "three_a_visit": 80_000,
+    "cgm_perturb": 180_000,
+    "perturb": 240_000,
 }
 BATCHES = 60
 Z = 6.0
@@ -37,7 +33,7 @@ DRAWS = {2: 60_000, 3: 40_000, 10: 20_000, 50: 9_000}
 
 
 def chain_of(name, leaf, moves):
-    weights, draws = MOVES[moves]
+    weights, draws = MOVE_SETS[moves], MOVES[moves]
     seed = zlib.crc32(f"{name} {leaf} {moves}".encode())
     return run_chain(seed, make_setup(EVERY[name], leaf), weights, draws, keep_fits=True)
 
