@@ -78,7 +78,7 @@ def start(case):
     leaf = make_normal(0.0, np.ptp(y) / (4 * np.sqrt(m)), y.copy(), 1 / y.var(), max_nodes)
     prior = make_prior(0.95, 2.0, np.full(case.X.shape[1], 1 / case.X.shape[1]))
     problem = Problem(make_trees(m, max_nodes, 1, n), make_design(case.X), prior, leaf)
-    return problem, make_workspace(max_nodes, n, 2), y
+    return problem, make_workspace(max_nodes, 2, problem.design), y
 
 
 def chain(case, name, seconds, seed):

@@ -50,7 +50,7 @@ class WorkingForest:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = known.fingerprint
-        self.work = make_workspace(self.layout.max_nodes, self.layout.n_rows, self.target.n_stats)
+        self.work = make_workspace(self.layout.max_nodes, self.target.n_stats, design)
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -72,6 +72,7 @@ class WorkingForest:
         ):
             return kept
         layout = self.layout
+        self.work.is_known[:] = False
         value = np.ascontiguousarray(value, dtype=np.float64)
         trees = make_trees(layout.m, layout.max_nodes, layout.n_values, layout.n_rows)
         if (

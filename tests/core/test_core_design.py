@@ -14,7 +14,6 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
-from pymc_trees.core.moves.workspace import make_workspace
 
 GRID = [np.array([0.0, 0.5, 1.0, 2.0]), np.array([1.0]), np.array([3.0, 4.0])]
 
@@ -26,8 +25,7 @@ def X(rng):
 
 
 def spaces(n):
-    work = make_workspace(3, n, 1)
-    return work.rows, work.buffer
+    return np.zeros(n, dtype=np.uint32), np.zeros(n, dtype=np.uint32)
 
 
 def test_a_code_is_the_number_of_cuts_below(X):

@@ -23,7 +23,6 @@ from pymc_trees.core.leaves.contract import (
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.encode import fit_of
 
@@ -43,10 +42,10 @@ def models():
 
 
 def stats_of(leaf, rows):
-    work = make_workspace(2, 8, 1)
-    work.rows[1 : 1 + len(rows)] = rows
+    listed = np.zeros(8, dtype=np.uint32)
+    listed[1 : 1 + len(rows)] = rows
     out = np.full(n_stats(leaf), np.nan)
-    add_rows(leaf, work.rows, 1, 1 + len(rows), out)
+    add_rows(leaf, listed, 1, 1 + len(rows), out)
     return out
 
 

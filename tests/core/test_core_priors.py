@@ -14,7 +14,6 @@ from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import available_weight, choose_move
-from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.by_depth import draw_column
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import Place, log_split, log_stop
@@ -60,8 +59,7 @@ def test_columns_are_drawn_by_weight_among_those_that_vary(weights, stop, rng):
     design = make_design(X)
     design = design._replace(varies=design.varies & (weights > 0))
     prior = make_prior(0.9, 1.0, weights)
-    rows = make_workspace(3, 5, 1).rows
-    rows[:] = np.arange(5)
+    rows = np.arange(5, dtype=np.uint32)
     able = np.array([stop == 5, True, False, True]) & (weights > 0)
     exact = np.where(able, weights, 0) / weights[able].sum()
     columns = [draw_column(rng, prior, design, rows, 0, stop) for _ in range(DRAWS)]

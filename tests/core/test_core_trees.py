@@ -8,10 +8,12 @@ from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, snapshot
 from support.tiers import tiers
 
+from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.rows import rows_below, rows_of_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
@@ -33,7 +35,8 @@ def test_join_takes_back_what_split_gave():
     assert trees.depth[left] == trees.depth[right] == 1
     trees.leaf_of[1] = [left, right, right, left]
     assert_conserved(trees)
-    join_leaves(trees, 1, 1)
+    join_leaves(trees, 1)
+    trees.leaf_of[1] = 1
     assert_conserved(trees)
     for name, old, new in zip(trees._fields, before, trees):
         if name not in ("cut", "parent", "depth"):  # unused in a leaf, or of an unused place
@@ -71,7 +74,7 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
     trees, work = setup.trees, setup.work
     counters = np.zeros((2, 4), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
-    inclusion, inside = np.empty(2, dtype=np.int64), work.inside
+    inclusion = np.empty(2, dtype=np.int64)
     for _ in range(200):
         assert sweep(rng, setup.problem, CGM, work, counters)
         used, leaves, depth = np.zeros(2), 0, 0
@@ -80,19 +83,16 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
             n_nodes = preorder(trees, trees.roots[t], work.nodes)
             assert work.nodes[:n_nodes].tolist() == [v.node.place for v in found]
             for v in found:
-                n_below = preorder(trees, v.node.place, work.below)
-                n = rows_below(trees.leaf_of[t], trees, work.below, n_below, inside, work.rows)
+                n = list_rows(rows_of(trees, v.node.place, work))
                 assert work.rows[:n].tolist() == list(v.rows)
                 if isinstance(v.node, slow.Leaf):
-                    n = rows_of_leaf(trees.leaf_of[t], v.node.place, work.rows)
-                    assert work.rows[:n].tolist() == list(v.rows)
+                    assert np.flatnonzero(trees.leaf_of[t] == v.node.place).tolist() == list(v.rows)
                     leaves, depth = leaves + 1, max(depth, v.depth)
                 else:
                     used[v.node.column] += 1
-        assert not inside.any()
         assert count_forest(trees, work.nodes, inclusion) == (leaves, depth)
         assert (inclusion == used).all()
 
 
 def test_workspace_has_room_for_the_two_leaves_that_grow_proposes():
-    assert len(make_workspace(1, 4, 2).new_stats) == 2
+    assert len(make_workspace(1, 2, make_design(np.zeros((4, 1)))).new_stats) == 2

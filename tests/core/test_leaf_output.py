@@ -57,9 +57,9 @@ def test_lines_are_summed_at_training_rows_and_at_new_ones(rng):
     n, m, stamp = 12, 3, 5.0
     X, new = rng.random((n, 2)), rng.random((7, 2))
     layout = Layout(m, 100, 2, n, True)
-    trees, work = make_trees(m, 100, 2, n), make_workspace(100, n, 1)
+    trees = make_trees(m, 100, 2, n)
     design, prior = make_design(X), make_prior(0.95, 0.5, np.full(2, 0.5))
-    line = Line(X[:, 1].copy())
+    work, line = make_workspace(100, 1, design), Line(X[:, 1].copy())
     assert draw_forest(rng, trees, design, prior, line, work.nodes, work.rows, work.buffer)
     fit = np.empty((n, 1))
     fit_of(line, trees, fit)

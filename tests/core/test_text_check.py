@@ -58,7 +58,7 @@ class Chain:
         leaf = make_normal(0.0, 0.5, y, np.array([100.0]), self.layout.max_nodes)
         moves = weighted(np.array([0.3, 0.2, 0.3, 0.2]))
         prior = make_prior(0.95, 0.5, self.weights)
-        self.work = make_workspace(self.layout.max_nodes, n, 2)
+        self.work = make_workspace(self.layout.max_nodes, 2, self.design)
         counts = np.zeros((2, 4), dtype=np.int64)
         for _ in range(n_sweeps):
             problem = Problem(self.trees, self.design, prior, leaf)

@@ -9,10 +9,11 @@ same rows before and after. With ``p`` the prior and likelihood of the subtree,
 from typing import NamedTuple
 
 from pymc_trees.core.columns.mixed import column_of
-from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -38,10 +39,10 @@ def recut(move, rng, problem, tree, moves, census, work):
     """Propose another cut at a random split node; 1 when accepted, else 0."""
     trees, design = problem.trees, problem.design
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, tree, top, work)
+    subtree = gather(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     column = column_of(design, old_code)
-    code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, subtree.n_rows)
+    code, cut, log_cut = draw_set_rule(rng, design, column, rows_of(trees, top, work))
     log_old = log_current(problem, subtree, work)
     trees.column[top], trees.cut[top] = code, cut
     log_new = log_replaced(problem, subtree, work, True)  # -inf where a side below runs empty

@@ -58,7 +58,8 @@ def test_it_leaves_the_listed_posterior_invariant():
     weights = weights_of(problem, problem.X.shape[1])
     tree_prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)
     leaf = GammaData(A, B, counts)
-    setup = Setup(trees, design_of(problem), tree_prior, leaf, make_workspace(2 * n - 1, n, 2))
+    design = design_of(problem)
+    setup = Setup(trees, design, tree_prior, leaf, make_workspace(2 * n - 1, 2, design))
     chain = run_chain(5, setup, CGM, 60_000, keep_fits=True)
 
     codes, shares = frequencies(chain.codes[:, 0], BATCHES)

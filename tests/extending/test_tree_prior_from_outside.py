@@ -49,7 +49,7 @@ def agrees(found):
 
 
 def test_draws_have_the_prior(problem, rng):
-    work = make_workspace(5, 3, 2)
+    work = make_workspace(5, 2, problem.design)
     found = []
     for _ in range(DRAWS):
         trees = make_trees(1, 5, 1, 3)
@@ -60,7 +60,7 @@ def test_draws_have_the_prior(problem, rng):
 
 @pytest.mark.full
 def test_moves_leave_it_invariant(problem, rng):
-    work, counts = make_workspace(5, 3, 2), np.zeros((2, 4), dtype=np.int64)
+    work, counts = make_workspace(5, 2, problem.design), np.zeros((2, 4), dtype=np.int64)
     found = []
     for _ in range(5 * DRAWS):
         assert sweep(rng, problem, CGM, work, counts)
@@ -70,7 +70,7 @@ def test_moves_leave_it_invariant(problem, rng):
 
 def test_a_value_gives_the_trees_back(problem, rng):
     trees, design, prior, _ = problem
-    layout, work = Layout(1, 5, 1, 3, False), make_workspace(5, 3, 2)
+    layout, work = Layout(1, 5, 1, 3, False), make_workspace(5, 2, design)
     fit = np.zeros((3, 1))
     value = encode(trees, design, prior, sizes(layout), 7.0, fit, work.nodes)
     again = make_trees(1, 5, 1, 3)

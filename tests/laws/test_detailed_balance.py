@@ -33,6 +33,7 @@ from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
@@ -61,7 +62,9 @@ KERNELS = {
 def set_tree(trees, word, length, design, weights, work):
     """Grow tree 0, a stump, into the tree whose digits in preorder are ``word``."""
     n = work.rows.size
-    work.start[trees.roots[0]], work.stop[trees.roots[0]] = 0, n
+    starts, stops = np.zeros(work.nodes.size, np.int64), np.zeros(work.nodes.size, np.int64)
+    stops[trees.roots[0]] = n
+    work.is_known[:] = False
     for i in range(n):
         work.rows[i] = i
     work.below[0] = trees.roots[0]
@@ -69,7 +72,7 @@ def set_tree(trees, word, length, design, weights, work):
     for k in range(length):
         height -= 1
         node = work.below[height]
-        start, stop = work.start[node], work.stop[node]
+        start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
         trees.unsplittable[node] = not any_column_varies(design, work.rows, start, stop)
         if word[k] == 0:
@@ -85,8 +88,8 @@ def set_tree(trees, word, length, design, weights, work):
         )
         middle = partition_rows(design, column, cut, work.rows, start, stop, work.buffer)
         left, right = trees.left[node], trees.right[node]
-        work.start[left], work.stop[left] = start, middle
-        work.start[right], work.stop[right] = middle, stop
+        starts[left], stops[left] = start, middle
+        starts[right], stops[right] = middle, stop
         work.below[height], work.below[height + 1] = right, left
         height += 2
 
@@ -111,6 +114,7 @@ def one_move_each(rng, words, lengths, design, prior, leaf, y, moves, work, repe
             set_tree(trees, words[s], lengths[s], design, prior.weights, work)
             leaf.r[:] = y
             census = take_census(trees, 0, work.nodes)
+            know_rows(trees, 0, census.n_nodes, work)
             next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
             problem = Problem(trees, design, prior, leaf)
             metropolis_move(rng, problem, 0, moves, census, work)
@@ -157,7 +161,7 @@ def transition_matrix(moves, repeats, seed):
     design = make_design(X, GRID)
     states = space(design)
     n = len(X)
-    work = make_workspace(2 * n - 1, n, 2)
+    work = make_workspace(2 * n - 1, 2, design)
     leaf = make_normal(0.2, 1.0, Y.copy(), 0.7**-2, 2 * n - 1)
     prior = make_prior(ALPHA, BETA, WEIGHTS)
     after = np.empty((len(states.codes), repeats), dtype=np.int64)

@@ -22,12 +22,15 @@ from support.naive.laws import EVERY
 from support.tiers import tiers
 
 from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
+from pymc_trees.core.columns.row_index import make_row_index, words_of
+from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import can_change
 from pymc_trees.core.moves.contract import WeightedMoves, register
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -53,8 +56,14 @@ def densities(design, codes, cuts, rows):
 def steps(rng, design, code, cut, rows, largest, n):
     codes, cuts = np.empty(n, dtype=np.int64), np.empty(n)
     for k in range(n):
-        codes[k], cuts[k] = step_rule(rng, design, code, cut, largest, rows, 0, rows.size)
+        codes[k], cuts[k] = step_rule(rng, design, code, cut, largest, rows)
     return codes, cuts
+
+
+def set_of(design, rows):
+    inside = np.isin(np.arange(design.columns.shape[1]), rows)
+    listed, sides = np.zeros(inside.size, np.uint32), np.zeros(inside.size, np.uint8)
+    return RowSet(words_of(inside), len(rows), make_row_index(design), listed, sides)
 
 
 def every_rule(design, column):
@@ -86,11 +95,11 @@ def test_a_step_there_is_as_probable_as_the_step_back(name, column, rng):
     n, moving = design.columns.shape[1], 0
     for size in (n, n, n - 1, n - 2, n - 3):
         rows = np.sort(rng.choice(n, size, replace=False)).astype(np.uint32)
-        rules = possible_rules(design, column, rows)
+        rules, as_set = possible_rules(design, column, rows), set_of(design, rows)
         place = {rule: k for k, rule in enumerate(rules)}
         counts = np.zeros((len(rules), len(rules)))
         for k, rule in enumerate(rules):
-            found = zip(*map(np.ndarray.tolist, steps(rng, design, *rule, rows, 1.0, STEPS)))
+            found = zip(*map(np.ndarray.tolist, steps(rng, design, *rule, as_set, 1.0, STEPS)))
             for key in found:
                 if key in place:
                     counts[k, place[key]] += 1
@@ -105,7 +114,7 @@ def test_a_step_there_is_as_probable_as_the_step_back(name, column, rng):
 def test_steps_of_a_cut_have_one_law_at_every_cut(largest, rng):
     """Kolmogorov-Smirnov of 4,000 steps at p > 1e-5: from two cuts, and turned round."""
     design = design_of(EVERY["gaps"])
-    rows = np.arange(6, dtype=np.uint32)
+    rows = set_of(design, np.arange(6))
     away = [steps(rng, design, 0, cut, rows, largest, 4000)[1] - cut for cut in (0.05, 6.5)]
     assert stats.ks_2samp(*away).pvalue > 1e-5
     assert stats.ks_2samp(away[0], -away[1]).pvalue > 1e-5
@@ -132,11 +141,11 @@ def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     """`perturb` by the parts of `subtree`, right or wrong."""
     trees, design, leaf, mistake = problem.trees, problem.design, problem.leaf, move.mistake
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, tree, top, work)
-    n = subtree.n_rows
+    subtree = gather(trees, top, work)
+    rows = rows_of(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     log_old = log_current(problem, subtree, work)
-    code, cut = step_rule(rng, design, old_code, old_cut, 0.3, work.rows, 0, n)
+    code, cut = step_rule(rng, design, old_code, old_cut, 0.3, rows)
     if mistake == 3:
         cut = old_cut + (cut - old_cut) * (0.2 + old_cut)
     trees.column[top], trees.cut[top] = code, cut

@@ -23,6 +23,7 @@ from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
+from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.subtree import (
@@ -70,6 +71,8 @@ class Bench:
     def open(self):
         work = self.setup.work
         self.census = take_census(self.trees, 0, work.nodes)
+        work.is_known[:] = False
+        know_rows(self.trees, 0, self.census.n_nodes, work)
         next_tree(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
 
     @property
@@ -177,8 +180,8 @@ def there_and_back(bench, top, edit, undo):
     """Check one edit of the rules below ``top`` in both directions; False when impossible."""
     trees, work = bench.trees, bench.setup.work
     before = bench.root
-    subtree = gather(trees, 0, top, work)
-    assert subtree.n_rows == len(
+    subtree = gather(trees, top, work)
+    assert trees.count[top] == len(
         next(v.rows for v in slow.visits(before, bench.cells) if v.node.place == top)
     )
     current = log_current(bench.problem, subtree, work)
@@ -201,7 +204,7 @@ def there_and_back(bench, top, edit, undo):
     commit(trees, 0, subtree, work)
     check_kept(bench)
     bench.open()
-    subtree = gather(trees, 0, top, work)
+    subtree = gather(trees, top, work)
     current = log_current(bench.problem, subtree, work)
     undo()
     reverse = replaced_terms(bench, top, subtree)

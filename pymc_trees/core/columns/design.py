@@ -195,47 +195,6 @@ def any_column_varies(design, rows, start, stop):
 
 
 @njit(cache=True)
-def parts_vary(design, cells, threshold, rows, n):
-    """Whether each side of a rule of ``rows[:n]`` can be split at all, without moving rows.
-
-    Returns
-    -------
-    left, right : bool
-        `any_column_varies` of the rows with ``cells[i] <= threshold`` (`side_cells`) and of the
-        others.
-    """
-    columns, varies = design.columns, design.varies
-    first_left, first_right = -1, -1
-    left, right = False, False
-    for k in range(n):
-        i = rows[k]
-        if cells[i] <= threshold:
-            if left:
-                continue
-            if first_left < 0:
-                first_left = i
-                continue
-            first = first_left
-        else:
-            if right:
-                continue
-            if first_right < 0:
-                first_right = i
-                continue
-            first = first_right
-        for j in range(columns.shape[0]):
-            if varies[j] and columns[j, i] != columns[j, first]:
-                if cells[i] <= threshold:
-                    left = True
-                else:
-                    right = True
-                break
-        if left and right:
-            break
-    return left, right
-
-
-@njit(cache=True)
 def column_range(design, column, rows, start, stop):
     """Smallest and largest cell of a column among ``rows[start:stop]``, as floats."""
     cells = design.columns[column]

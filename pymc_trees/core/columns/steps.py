@@ -27,40 +27,59 @@ from pymc_trees.core.columns.mixed import (
     levels_present,
     nth_level,
 )
+from pymc_trees.core.columns.row_set import list_rows, share_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.random import pick
 
 
 @generic("design")
-def step_rule(rng, design, code, cut, largest, rows, start, stop):
-    """Rule of a node with ``rows[start:stop]`` after one step; ``largest`` is at most 1."""
+def keeps_density(design, code):
+    """Whether a step leaves the density of a rule as it is, unless it parts nothing."""
 
 
-@njit(cache=True)
+@generic("design", inlined=True)
+def step_rule(rng, design, code, cut, largest, rows):
+    """Rule of a node with the rows of a `RowSet` after one step; ``largest`` is at most 1."""
+
+
+@njit(cache=True, inline="always")
 def draw_step(rng, design, column, largest):
     """How far a cut moves: the same law at every cut, and symmetric."""
     least = min(3.0 / design.columns.shape[1], largest)
-    share = least * (largest / least) ** rng.random()
+    share = least * np.exp(rng.random() * np.log(largest / least))
     step = share * (design.high[column] - design.low[column]) * (2.0 * rng.random() - 1.0)
-    return np.copysign(np.ceil(abs(step)), step) if design.is_grid else step
+    if design.is_grid:
+        step = np.copysign(np.ceil(abs(step)), step)
+    return step
 
 
 @njit(cache=True)
-def _step_plain(rng, design, code, cut, largest, rows, start, stop):
+def _step_plain(rng, design, code, cut, largest, rows):
     return code, cut + draw_step(rng, design, code, largest)
 
 
 @njit(cache=True)
-def _step_mixed(rng, design, code, cut, largest, rows, start, stop):
+def _kept(design, code):
+    return True
+
+
+@njit(cache=True)
+def _kept_of_numbers(design, code):
+    column = code % design.columns.shape[0]
+    return design.kinds[column] == 0 and not design.gaps[column]
+
+
+@njit(cache=True)
+def _step_mixed(rng, design, code, cut, largest, rows):
     p = design.columns.shape[0]
     column, way = code % p, code // p
     if way >= SET:
-        found = levels_present(design, column, rows, start, stop)
+        found = levels_present(design, column, rows.listed, 0, list_rows(rows))
         side, levels = step_levels(rng, design.kinds[column], way - SET, np.int64(cut), found)
         return column + p * (SET + side), float(levels)
     step = draw_step(rng, design, column, largest)
-    if not any_missing(design, column, rows, start, stop):
+    if not any_missing(design, column, rows):
         return column + p * pick(rng, 2), cut + step
     is_apart = abs(cut) == EVERY
     if pick(rng, 2) == 0:
@@ -69,14 +88,12 @@ def _step_mixed(rng, design, code, cut, largest, rows, start, stop):
 
 
 @njit(cache=True)
-def any_missing(design, column, rows, start, stop):
+def any_missing(design, column, rows):
     """Whether a cell is missing."""
-    if design.gaps[column]:
-        cells = design.columns[column]
-        for k in range(start, stop):
-            if cells[rows[k]] == design.missing:
-                return True
-    return False
+    if not design.gaps[column]:
+        return False
+    index = rows.index
+    return share_rows(rows.words, index.special[index.special_row[column]])
 
 
 @njit(cache=True)
@@ -98,5 +115,5 @@ def step_levels(rng, kind, side, levels, found):
     return side, levels
 
 
-register(Design, step_rule=_step_plain)
-register(MixedDesign, step_rule=_step_mixed)
+register(Design, step_rule=_step_plain, keeps_density=_kept)
+register(MixedDesign, step_rule=_step_mixed, keeps_density=_kept_of_numbers)

@@ -1,6 +1,6 @@
 """What is a forest while it moves? Working arrays.
 
-Reading order: `trees` (the arrays), `rows` (which rows reach a node), `edit` (split and join),
+Reading order: `trees` (the arrays), `rows` (all rows, listed), `edit` (split and join),
 `counts` (what a trace records).
 
 May import: `core.compile`.

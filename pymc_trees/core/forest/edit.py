@@ -33,13 +33,9 @@ def split_leaf(trees, node, column, cut):
 
 
 @njit(cache=True)
-def join_leaves(trees, tree, node):
-    """Make a split node whose children are leaves a leaf again, with the rows of both."""
+def join_leaves(trees, node):
+    """Make a split node whose children are leaves a leaf again; the caller sets ``leaf_of``."""
     left, right = trees.left[node], trees.right[node]
-    leaf_of = trees.leaf_of[tree]
-    for i in range(leaf_of.size):
-        if leaf_of[i] == left or leaf_of[i] == right:
-            leaf_of[i] = node
     trees.free[trees.n_free[0]] = right
     trees.free[trees.n_free[0] + 1] = left
     trees.n_free[0] += 2

@@ -9,6 +9,9 @@ integrate out (`nonconjugate`) keeps drawn values among its statistics, and answ
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
+from pymc_trees.core.columns.row_set import list_rows, write_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 
@@ -51,6 +54,78 @@ def add_rows(leaf, rows, start, stop, out):
 @generic("leaf")
 def add_sides(leaf, cells, cut, rows, n, left, right):
     """Statistics of the rows on both sides of a cut."""
+
+
+@njit(cache=True)
+def _add_listed(leaf, left, right, together, out_left, out_right):
+    add_listed(leaf, left, right, out_left, out_right)
+
+
+@njit(cache=True)
+def add_listed(leaf, left, right, out_left, out_right):
+    """Statistics of two sets of rows by lists of them."""
+    listed, sides = left.listed, left.sides
+    n_left = write_rows(left.words, listed, 0)
+    n = write_rows(right.words, listed, n_left)
+    for k in range(n):
+        sides[listed[k]] = k >= n_left
+    add_sides(leaf, sides, 0, listed, n, out_left, out_right)
+
+
+@generic("leaf", default=_add_listed, inlined=True)
+def add_sets(leaf, left, right, together, out_left, out_right):
+    """Statistics of two sets of rows."""
+
+
+@njit(cache=True)
+def _add_list(leaf, rows, out):
+    add_rows(leaf, rows.listed, 0, list_rows(rows), out)
+
+
+@generic("leaf", default=_add_list, inlined=True)
+def add_set(leaf, rows, out):
+    """Statistics of a set of rows."""
+
+
+@njit(cache=True)
+def _renew_by_list(leaf, rows, old, old_stats, out):
+    _add_list(leaf, rows, out)
+
+
+@generic("leaf", default=_renew_by_list, inlined=True)
+def renew_set(leaf, rows, old, old_stats, out):
+    """Statistics of a leaf whose rows have changed."""
+
+
+@njit(cache=True)
+def _renew_listed(leaf, left, right, old, old_stats, out_left, out_right):
+    add_listed(leaf, left, right, out_left, out_right)
+
+
+@generic("leaf", default=_renew_listed, inlined=True)
+def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
+    """Statistics of two leaves between which rows have changed."""
+
+
+@njit(cache=True)
+def _open_next(leaf, trees, tree, nodes, n_nodes, sets, stats):
+    next_tree(leaf, trees, tree - 1, tree, nodes, n_nodes, stats)
+
+
+@generic("leaf", default=_open_next)
+def open_tree(leaf, trees, tree, nodes, n_nodes, sets, stats):
+    """Take a tree out of a sum of trees, in a sweep that visits them in turn."""
+
+
+@njit(cache=True)
+def _close_last(leaf, trees, tree, nodes, n_nodes, sets):
+    if tree == trees.roots.size - 1:
+        next_tree(leaf, trees, tree, -1, nodes, 0, np.zeros((0, 0)))
+
+
+@generic("leaf", default=_close_last)
+def close_tree(leaf, trees, tree, nodes, n_nodes, sets):
+    """Put the tree back."""
 
 
 @generic("leaf")
@@ -140,6 +215,24 @@ class LeafKernels(NamedTuple):
     add_sides: Callable | None = None
     """``(leaf, cells, cut, rows, n, left, right)``: write the statistics of ``rows[:n]`` on both
     sides of a cut; the number of rows on the left."""
+    add_set: Callable | None = None
+    """``(leaf, rows, out)``: `add_rows` of a `RowSet`; of a list of its rows unless given."""
+    add_sets: Callable | None = None
+    """``(leaf, left, right, together, out_left, out_right)``: write the statistics of two `RowSet`s
+    without a row in common; ``together``, where statistics are sums, is those of both. By
+    `add_sides` unless given."""
+    renew_set: Callable | None = None
+    """``(leaf, rows, old, old_stats, out)``: `add_set` of a leaf whose rows were ``old``, as words,
+    and had ``old_stats``."""
+    renew_sets: Callable | None = None
+    """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves between
+    which rows have changed; ``old`` and ``old_stats`` are pairs."""
+    open_tree: Callable | None = None
+    """``(leaf, trees, tree, nodes, n_nodes, sets, stats)``: begin a tree of a sum of trees in a
+    sweep that visits them in turn, with the rows of each node as bits in ``sets``; by `next_tree`
+    unless given."""
+    close_tree: Callable | None = None
+    """``(leaf, trees, tree, nodes, n_nodes, sets)``: end it; by `next_tree` unless given."""
     join_sides: Callable = _add_statistics
     """``(leaf, leaf_of, left, right, stats, out)``: write the statistics of the rows of two leaves;
     their sum unless given."""

@@ -11,27 +11,29 @@ choosing this kind of move.
 
 from typing import NamedTuple
 
-from pymc_trees.core.columns.mixed import side_cells
-from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import add_sides, log_marginal
+from pymc_trees.core.leaves.contract import log_marginal, renew_sets
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
     log_current,
     log_replaced,
     log_replaced_choice,
+    send_down,
+    take_proposed,
 )
 from pymc_trees.core.priors.contract import (
     Place,
-    draw_column,
-    log_column,
+    draw_set_column,
+    log_set_column,
     log_stop,
     place_of,
-    survey_sides,
+    survey_set,
 )
 from pymc_trees.core.random import accepts
 
@@ -61,17 +63,16 @@ def change(move, rng, problem, tree, moves, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, tree, top, work)
-    n = subtree.n_rows
-    column = draw_column(rng, prior, design, work.rows, 0, n)
-    code, cut, log_cut = draw_rule(rng, design, column, work.rows, 0, n)
+    subtree = gather(trees, top, work)
+    rows = rows_of(trees, top, work)
+    column = draw_set_column(rng, prior, design, rows)
+    code, cut, log_cut = draw_set_rule(rng, design, column, rows)
     rule = Rule(code, cut, 0.0)
     changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
     if changed == 1:
         trees.log_cut[top] = log_cut
-        trees.log_column[top] = log_column(
-            prior, design, column, log_cut, trees.rate[top], work.rows, 0, n
-        )
+        rate = trees.rate[top]
+        trees.log_column[top] = log_set_column(prior, design, column, log_cut, rate, rows)
     return changed
 
 
@@ -79,7 +80,7 @@ def change(move, rng, problem, tree, moves, census, work):
 def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
     """Accept a rule for the top of a subtree, or not; the caller keeps ``log_cut``, ``log_column``.
 
-    The rule must part the rows of the node.
+    A rule that does not part the rows of a node has prior 0.
     """
     if subtree.n_nodes == 3:
         changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
@@ -92,14 +93,18 @@ def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
 def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     """`replace_rule` of a node with two leaves: no row needs to move before acceptance."""
     trees, design, prior, leaf = problem
-    top, n, code, cut = work.below[0], subtree.n_rows, rule.code, rule.cut
-    rows, stats, new_stats, unsplittable = work.rows, work.stats, work.new_stats, trees.unsplittable
-    cells, threshold = side_cells(design, code, cut, rows, 0, n)
+    top, code, cut = work.below[0], rule.code, rule.cut
+    stats, new_stats, unsplittable = work.stats, work.new_stats, trees.unsplittable
     left, right = trees.left[top], trees.right[top]
-    n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[left], new_stats[right])
-    left_unsplittable, right_unsplittable, left_rate, right_rate = survey_sides(
-        prior, design, cells, threshold, rows, n
-    )
+    rows = rows_of(trees, top, work)
+    send_down(design, code, cut, rows, left, right, work)
+    if work.counts[left] == 0 or work.counts[right] == 0:
+        return 0
+    left_half, right_half = proposed_rows(left, work), proposed_rows(right, work)
+    old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
+    renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
+    left_unsplittable, left_rate = survey_set(prior, design, left_half)
+    right_unsplittable, right_rate = survey_set(prior, design, right_half)
     open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
     open_after += int(unsplittable[left]) + int(unsplittable[right])
     depth, time = trees.depth[left], trees.time[top]
@@ -120,15 +125,10 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     if not accepts(rng, log_ratio):
         return 0
     trees.column[top], trees.cut[top] = code, cut
-    trees.count[left], trees.count[right] = n_left, n - n_left
     unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
-    for d in range(stats.shape[1]):
-        stats[left, d] = new_stats[left, d]
-        stats[right, d] = new_stats[right, d]
-    leaf_of = trees.leaf_of[tree]
-    for k in range(n):
-        leaf_of[rows[k]] = left if cells[rows[k]] <= threshold else right
+    take_proposed(trees, tree, left, work)
+    take_proposed(trees, tree, right, work)
     return 1
 
 

@@ -15,25 +15,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import side_cells
-from pymc_trees.core.columns.rules import draw_rule
+from pymc_trees.core.columns.row_set import label_rows, left_rows, remove_rows
+from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.rows import all_rows, rows_of_leaf
 from pymc_trees.core.forest.trees import is_nog
-from pymc_trees.core.leaves.contract import add_sides, join_sides, log_marginal
+from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal
 from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, register
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.priors.contract import (
     Place,
-    draw_column,
+    draw_set_column,
     draw_time,
-    log_column,
+    log_set_column,
     log_split,
     log_stop,
     place_of,
-    survey_sides,
+    survey_set,
 )
 from pymc_trees.core.random import accepts
 
@@ -88,19 +88,17 @@ def grow(move, rng, problem, tree, moves, census, work):
     trees, design, prior, leaf = problem
     columns, unsplittable = trees.column, trees.unsplittable
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
-    rows, stats, new_stats = work.rows, work.stats, work.new_stats
-    leaf_of = trees.leaf_of[tree]
-    if trees.parent[node] < 0:
-        n = all_rows(rows.size, rows)
-    else:
-        n = rows_of_leaf(leaf_of, node, rows)
-    column = draw_column(rng, prior, design, rows, 0, n)
-    code, cut, log_cut = draw_rule(rng, design, column, rows, 0, n)
-    cells, threshold = side_cells(design, code, cut, rows, 0, n)
-    n_left = add_sides(leaf, cells, threshold, rows, n, new_stats[0], new_stats[1])
-    left_unsplittable, right_unsplittable, left_rate, right_rate = survey_sides(
-        prior, design, cells, threshold, rows, n
-    )
+    stats, new_stats, counts = work.stats, work.new_stats, work.counts
+    rows = rows_of(trees, node, work)
+    column = draw_set_column(rng, prior, design, rows)
+    code, cut, log_cut = draw_set_rule(rng, design, column, rows)
+    counts[0] = left_rows(design, code, cut, rows, work.proposed[0])
+    counts[1] = rows.n - counts[0]
+    remove_rows(rows.words, work.proposed[0], work.proposed[1])
+    left_half, right_half = proposed_rows(0, work), proposed_rows(1, work)
+    add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
+    left_unsplittable, left_rate = survey_set(prior, design, left_half)
+    right_unsplittable, right_rate = survey_set(prior, design, right_half)
     parent = trees.parent[node]
     place = place_of(trees, node)
     time = draw_time(rng, prior, place)
@@ -120,21 +118,21 @@ def grow(move, rng, problem, tree, moves, census, work):
     )
     if not accepts(rng, log_ratio):
         return 0
-    log_share = log_column(prior, design, column, log_cut, place.rate, rows, 0, n)
+    log_share = log_set_column(prior, design, column, log_cut, place.rate, rows)
     if not split_leaf(trees, node, code, cut):
         return FULL
     trees.log_cut[node] = log_cut
     trees.log_column[node] = log_share
     trees.time[node] = time
     left, right = trees.left[node], trees.right[node]
-    trees.count[left], trees.count[right] = n_left, n - n_left
     unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
-    for d in range(stats.shape[1]):
-        stats[left, d] = new_stats[0, d]
-        stats[right, d] = new_stats[1, d]
-    for k in range(n):
-        leaf_of[rows[k]] = left if cells[rows[k]] <= threshold else right
+    for side in range(2):
+        child = right if side == 1 else left
+        trees.count[child] = counts[side]
+        stats[child] = new_stats[side]
+        work.sets[child] = work.proposed[side]
+        label_rows(work.sets[child], child, trees.leaf_of[tree])
     return 1
 
 
@@ -174,9 +172,9 @@ def prune(move, rng, problem, tree, moves, census, work):
     )
     if not accepts(rng, log_ratio):
         return 0
-    join_leaves(trees, tree, node)
-    for d in range(stats.shape[1]):
-        stats[node, d] = new_stats[0, d]
+    join_leaves(trees, node)
+    stats[node] = new_stats[0]
+    label_rows(work.sets[node], node, trees.leaf_of[tree])
     return 1
 
 

@@ -26,14 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import column_of
-from pymc_trees.core.columns.rules import log_rule
-from pymc_trees.core.columns.steps import step_rule
+from pymc_trees.core.columns.set_rules import log_set_rule
+from pymc_trees.core.columns.steps import keeps_density, step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import Rule, can_change, replace_rule
 from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import gather
-from pymc_trees.core.priors.contract import log_column
+from pymc_trees.core.priors.contract import log_set_column
 
 
 class Perturb(NamedTuple):
@@ -48,23 +49,24 @@ def perturb(move, rng, problem, tree, moves, census, work):
     """Propose a rule near that of a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, tree, top, work)
-    rows, n = work.rows, subtree.n_rows
+    subtree = gather(trees, top, work)
+    rows = rows_of(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
-    code, cut = step_rule(rng, design, old_code, old_cut, move.largest, rows, 0, n)
-    log_cut = -np.inf
-    if code != old_code or cut != old_cut:
-        log_cut = log_rule(design, code, cut, rows, 0, n)
-    changed = 0
-    if log_cut > -np.inf:
-        log_share = log_column(
-            prior, design, column_of(design, code), log_cut, trees.rate[top], rows, 0, n
-        )
+    code, cut = step_rule(rng, design, old_code, old_cut, move.largest, rows)
+    log_cut, log_share, gain = trees.log_cut[top], trees.log_column[top], 0.0
+    if code == old_code and cut == old_cut:
+        return 0
+    if not keeps_density(design, code):
+        log_cut = log_set_rule(design, code, cut, rows)
+        if log_cut == -np.inf:
+            return 0
+        column, rate = column_of(design, code), trees.rate[top]
+        log_share = log_set_column(prior, design, column, log_cut, rate, rows)
         gain = log_cut + log_share - trees.log_cut[top] - trees.log_column[top]
-        rule = Rule(code, cut, gain)
-        changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
-        if changed == 1:
-            trees.log_cut[top], trees.log_column[top] = log_cut, log_share
+    rule = Rule(code, cut, gain)
+    changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
+    if changed == 1:
+        trees.log_cut[top], trees.log_column[top] = log_cut, log_share
     return changed
 
 

@@ -9,36 +9,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of
-from pymc_trees.core.columns.rules import log_rule
+from pymc_trees.core.columns.row_set import label_new_rows, left_rows, remove_rows, same_rows
+from pymc_trees.core.columns.set_rules import log_set_rule
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.rows import all_rows, rows_below
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.priors.contract import Place, log_column, log_split_at, log_stop, survey
+from pymc_trees.core.moves.node_rows import proposed_rows
+from pymc_trees.core.priors.contract import (
+    Place,
+    log_set_column,
+    log_split_at,
+    log_stop,
+    survey_set,
+)
 
 
 class Subtree(NamedTuple):
-    """A subtree whose nodes in preorder and rows are in the workspace."""
+    """A subtree whose nodes are in ``work.below`` in preorder, the top first."""
 
     n_nodes: int
-    """Nodes of ``work.below``, the top first."""
-    n_rows: int
-    """Rows of ``work.rows``."""
 
 
 @njit(cache=True, inline="always")
-def gather(trees, tree, top, work):
-    """The `Subtree` below a node, with its nodes and rows written to ``work``."""
-    n_below = preorder(trees, top, work.below)
-    if trees.parent[top] < 0:
-        n = all_rows(work.rows.size, work.rows)
-    else:
-        n = rows_below(trees.leaf_of[tree], trees, work.below, n_below, work.inside, work.rows)
-    return Subtree(n_below, n)
+def gather(trees, top, work):
+    """The `Subtree` below a node, with its nodes written to ``work``."""
+    return Subtree(preorder(trees, top, work.below))
+
+
+@njit(cache=True, inline="always")
+def send_down(design, code, cut, rows, left, right, work):
+    """Write which rows a rule sends to the two children, and how many, to ``work``."""
+    work.counts[left] = left_rows(design, code, cut, rows, work.proposed[left])
+    work.counts[right] = rows.n - work.counts[left]
+    remove_rows(rows.words, work.proposed[left], work.proposed[right])
 
 
 @njit(cache=True, inline="always")
@@ -70,11 +76,12 @@ def log_current(problem, subtree, work):
 def log_replaced(problem, subtree, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
-    ``with_top`` says whether the rule of the top node counts and is checked. What `commit` needs
-    is left in ``work``, the top's terms only then.
+    ``with_top`` says whether the rule of the top node counts and is checked; it is the only one
+    that may have been replaced unless it does. What `commit` needs is left in ``work``, the top's
+    terms only then. A leaf whose rows have not changed keeps its statistics.
     """
     trees, design, prior, leaf = problem
-    below, rows, starts, stops = work.below, work.rows, work.start, work.stop
+    below = work.below
     columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
     log_cut, log_share, unsplittable, depth = (
         work.log_cut,
@@ -82,35 +89,46 @@ def log_replaced(problem, subtree, work, with_top):
         work.unsplittable,
         trees.depth,
     )
-    new_stats, buffer = work.new_stats, work.buffer
+    new_stats = work.new_stats
     times, rate, parent = trees.time, work.rate, trees.parent
-    starts[below[0]], stops[below[0]] = 0, subtree.n_rows
+    work.proposed[below[0]] = work.sets[below[0]]
+    work.counts[below[0]] = trees.count[below[0]]
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
         node = below[k]
-        start, stop = starts[node], stops[node]
+        rows = proposed_rows(node, work)
         column = columns[node]
-        unsplittable[node], rate[node] = survey(prior, design, rows, start, stop)
+        is_same = same_rows(rows.words, work.sets[node])
+        if is_same:
+            unsplittable[node], rate[node] = trees.unsplittable[node], trees.rate[node]
+        else:
+            unsplittable[node], rate[node] = survey_set(prior, design, rows)
         begin = times[parent[node]] if parent[node] >= 0 else 0.0
         place = Place(depth[node], begin, rate[node], unsplittable[node])
         if column >= 0:
             cut = cuts[node]
             total += log_split_at(prior, place, times[node])
-            if k > 0 or with_top:
-                log_cut[node] = log_rule(design, column, cut, rows, start, stop)
+            if is_same and k > 0 and not with_top:
+                log_cut[node], log_share[node] = trees.log_cut[node], trees.log_column[node]
+                total += log_cut[node] + log_share[node]
+            elif k > 0 or with_top:
+                log_cut[node] = log_set_rule(design, column, cut, rows)
                 if log_cut[node] == -np.inf:
                     return -np.inf
                 share_of = column_of(design, column)
-                log_share[node] = log_column(
-                    prior, design, share_of, log_cut[node], rate[node], rows, start, stop
+                log_share[node] = log_set_column(
+                    prior, design, share_of, log_cut[node], rate[node], rows
                 )
                 total += log_cut[node] + log_share[node]
-            middle = partition_rows(design, column, cut, rows, start, stop, buffer)
             left, right = lefts[node], rights[node]
-            starts[left], stops[left] = start, middle
-            starts[right], stops[right] = middle, stop
+            send_down(design, column, cut, rows, left, right, work)
+            if work.counts[left] == 0 or work.counts[right] == 0:
+                return -np.inf
         else:
-            add_rows(leaf, rows, start, stop, new_stats[node])
+            if is_same:
+                new_stats[node] = work.stats[node]
+            else:
+                renew_set(leaf, rows, work.sets[node], work.stats[node], new_stats[node])
             total += log_stop(prior, place)
             total += log_marginal(leaf, new_stats[node])
     return total
@@ -135,27 +153,27 @@ def log_replaced_choice(trees, moves, census, subtree, work):
 
 
 @njit(cache=True, inline="always")
+def take_proposed(trees, tree, leaf, work):
+    """Give a leaf its proposed rows and statistics."""
+    label_new_rows(work.proposed[leaf], work.sets[leaf], leaf, trees.leaf_of[tree])
+    trees.count[leaf] = work.counts[leaf]
+    work.sets[leaf] = work.proposed[leaf]
+    work.stats[leaf] = work.new_stats[leaf]
+
+
+@njit(cache=True, inline="always")
 def commit(trees, tree, subtree, work):
     """Make the proposed subtree the current one."""
-    below, rows, starts, stops = work.below, work.rows, work.start, work.stop
-    leaf_of, column, unsplittable, stats = (
-        trees.leaf_of[tree],
-        trees.column,
-        trees.unsplittable,
-        work.stats,
-    )
+    below, column, unsplittable = work.below, trees.column, trees.unsplittable
     for k in range(subtree.n_nodes):
         node = below[k]
-        start, stop = starts[node], stops[node]
-        trees.count[node] = stop - start
         trees.rate[node] = work.rate[node]
         if column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
+            trees.count[node] = work.counts[node]
+            work.sets[node] = work.proposed[node]
             unsplittable[node] = False
         else:
             unsplittable[node] = work.unsplittable[node]
-            for d in range(stats.shape[1]):
-                stats[node, d] = work.new_stats[node, d]
-            for i in range(start, stop):
-                leaf_of[rows[i]] = node
+            take_proposed(trees, tree, node, work)

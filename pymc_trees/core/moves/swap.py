@@ -52,7 +52,7 @@ def swap(move, rng, problem, tree, moves, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
     trees = problem.trees
     child = draw_node(rng, trees, work.nodes, 1, census.n_nodes, SPLIT, census.splits - 1)
-    subtree = gather(trees, tree, trees.parent[child], work)
+    subtree = gather(trees, trees.parent[child], work)
     exchange(trees, child)
     log_new = log_replaced(problem, subtree, work, True)
     if log_new > -1e300:

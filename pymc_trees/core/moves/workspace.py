@@ -4,26 +4,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.design import Design
+from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.columns.row_index import RowIndex, make_row_index
+
 
 class Workspace(NamedTuple):
     """Buffers for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
 
     rows: np.ndarray
-    """(n,) uint32: rows of the node a move acts on."""
+    """(n,) uint32: rows of a node, where they are listed."""
     buffer: np.ndarray
     """(n,) uint32: buffer of `partition_rows`."""
     nodes: np.ndarray
     """(N,) int32: the tree in preorder."""
     below: np.ndarray
     """(N,) int32: a subtree in preorder."""
-    inside: np.ndarray
-    """(N,) bool: False between calls."""
     stats: np.ndarray
     """(N, D) float64: statistics of the leaves of the open tree."""
-    start: np.ndarray
-    """(N,) int64: first place of a node's rows in ``rows`` under a proposed subtree."""
-    stop: np.ndarray
-    """(N,) int64: end of them."""
     log_cut: np.ndarray
     """(N,) float64: proposed ``Trees.log_cut``."""
     log_column: np.ndarray
@@ -36,24 +34,42 @@ class Workspace(NamedTuple):
     """(N,) float64: proposed ``Trees.rate``."""
     cease: np.ndarray
     """(1,) bool: set from outside when a sweep is to end after the tree it is at."""
+    index: RowIndex
+    """Of the training rows by column."""
+    sets: np.ndarray
+    """(N, W) uint64: rows of each node, as bits (`node_rows`)."""
+    is_known: np.ndarray
+    """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Whoever changes a tree
+    without them sets it to False."""
+    proposed: np.ndarray
+    """(N, W) uint64: proposed rows of nodes."""
+    counts: np.ndarray
+    """(N,) int64: proposed ``Trees.count``."""
+    sides: np.ndarray
+    """(n,) uint8: 0 for rows on the left, 1 for those on the right."""
 
 
-def make_workspace(max_nodes: int, n_rows: int, n_stats: int) -> Workspace:
-    """Workspace for a forest of ``max_nodes`` nodes over ``n_rows`` rows."""
+def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -> Workspace:
+    """Workspace for a forest of ``max_nodes`` nodes over the rows of a design."""
+    n_rows = design.columns.shape[1]
+    n_words = -(-n_rows // 64)
     max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
     return Workspace(
         rows=np.zeros(n_rows, dtype=np.uint32),
         buffer=np.zeros(n_rows, dtype=np.uint32),
         nodes=np.zeros(max_nodes, dtype=np.int32),
         below=np.zeros(max_nodes, dtype=np.int32),
-        inside=np.zeros(max_nodes, dtype=np.bool_),
         stats=np.zeros((max_nodes, n_stats)),
-        start=np.zeros(max_nodes, dtype=np.int64),
-        stop=np.zeros(max_nodes, dtype=np.int64),
         log_cut=np.zeros(max_nodes),
         log_column=np.zeros(max_nodes),
         unsplittable=np.zeros(max_nodes, dtype=np.bool_),
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),
+        index=make_row_index(design),
+        sets=np.zeros((max_nodes, n_words), dtype=np.uint64),
+        is_known=np.zeros(max_nodes, dtype=np.bool_),
+        proposed=np.zeros((max_nodes, n_words), dtype=np.uint64),
+        counts=np.zeros(max_nodes, dtype=np.int64),
+        sides=np.zeros(n_rows, dtype=np.uint8),
     )

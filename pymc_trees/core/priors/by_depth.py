@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pymc_trees.core.columns.design import any_column_varies, column_varies, parts_vary
+from pymc_trees.core.columns.design import any_column_varies, column_varies
+from pymc_trees.core.columns.row_set import any_set_varies, set_varies, two_rows
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import log_split, register
@@ -45,9 +46,40 @@ def _survey(prior, design, rows, start, stop):
 
 
 @njit(cache=True)
-def _survey_sides(prior, design, cells, threshold, rows, n):
-    left, right = parts_vary(design, cells, threshold, rows, n)
-    return not left, not right, 0.0, 0.0
+def _survey_set(prior, design, rows):
+    return not any_set_varies(design, rows.words), 0.0
+
+
+@njit(cache=True)
+def _draw_set_column(rng, prior, design, rows):
+    """`draw_column` of rows kept as bits."""
+    weights, cumulative, words = prior.weights, prior.cumulative, rows.words
+    columns, varies = design.columns, design.varies
+    p = weights.size
+    total = cumulative[p - 1]
+    i, k = two_rows(words)
+    for _ in range(p):
+        j = np.searchsorted(cumulative, rng.random() * total, side="right")
+        if j < p and varies[j] and (columns[j, i] != columns[j, k] or set_varies(design, j, words)):
+            return j
+    total, varying = 0.0, np.zeros(p)
+    for j in range(p):
+        if set_varies(design, j, words):
+            varying[j] = weights[j]
+            total += weights[j]
+    return draw_by_weight(varying, 0, p, rng.random() * total)
+
+
+@njit(cache=True)
+def _log_set_column(prior, design, column, log_cut, rate, rows):
+    weights, words = prior.weights, rows.words
+    columns, varies = design.columns, design.varies
+    total = 0.0
+    i, k = two_rows(words)
+    for j in range(weights.size):
+        if varies[j] and (columns[j, i] != columns[j, k] or set_varies(design, j, words)):
+            total += weights[j]
+    return np.log(weights[column] / total)
 
 
 @njit(cache=True)
@@ -98,7 +130,6 @@ def register_by_depth(prior: type, *, log_split: Callable, log_stop: Callable) -
     register(
         prior,
         survey=_survey,
-        survey_sides=_survey_sides,
         log_split=log_split,
         log_stop=log_stop,
         draw_time=_no_time,
@@ -109,4 +140,7 @@ def register_by_depth(prior: type, *, log_split: Callable, log_stop: Callable) -
         is_time=_any_time,
         add_time_terms=_no_time_terms,
         renew_times=_renew_no_times,
+        survey_set=_survey_set,
+        draw_set_column=_draw_set_column,
+        log_set_column=_log_set_column,
     )

@@ -7,6 +7,7 @@ missing cells (`core.columns.mixed`) are known to `CGMPrior` alone.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 
@@ -34,11 +35,6 @@ def place_of(trees, node):
 @generic("prior")
 def survey(prior, design, rows, start, stop):
     """Whether a node's rows are all alike, and its rate."""
-
-
-@generic("prior")
-def survey_sides(prior, design, cells, threshold, rows, n):
-    """`survey` of both sides of a rule."""
 
 
 @generic("prior")
@@ -76,6 +72,36 @@ def column_weight(prior, column, extent):
     """Weight of a split column."""
 
 
+@njit(cache=True)
+def _survey_list(prior, design, rows):
+    return survey(prior, design, rows.listed, 0, list_rows(rows))
+
+
+@njit(cache=True)
+def _draw_of_list(rng, prior, design, rows):
+    return draw_column(rng, prior, design, rows.listed, 0, list_rows(rows))
+
+
+@njit(cache=True)
+def _log_of_list(prior, design, column, log_cut, rate, rows):
+    return log_column(prior, design, column, log_cut, rate, rows.listed, 0, list_rows(rows))
+
+
+@generic("prior", default=_survey_list)
+def survey_set(prior, design, rows):
+    """`survey` of a `RowSet`."""
+
+
+@generic("prior", default=_draw_of_list)
+def draw_set_column(rng, prior, design, rows):
+    """`draw_column` in a `RowSet`."""
+
+
+@generic("prior", default=_log_of_list)
+def log_set_column(prior, design, column, log_cut, rate, rows):
+    """`log_column` in a `RowSet`."""
+
+
 @generic("prior")
 def is_time(prior, place, time):
     """Whether a split may have a time."""
@@ -97,10 +123,6 @@ class PriorKernels(NamedTuple):
     survey: Callable
     """``(prior, design, rows, start, stop)``: whether ``rows[start:stop]`` are all alike, and the
     node's rate (`Place`)."""
-    survey_sides: Callable
-    """``(prior, design, cells, threshold, rows, n)``: the same of the rows of ``rows[:n]`` whose
-    cell is at most the threshold and of the others, without moving rows: two unsplittable, two
-    rates."""
     log_split: Callable
     """``(prior, place)``: log probability that a node with a valid split splits."""
     log_stop: Callable
@@ -125,6 +147,12 @@ class PriorKernels(NamedTuple):
     renew_times: Callable
     """``(rng, prior, trees, nodes)``: times of all trees from their conditional given all else;
     ``nodes``, (max_nodes,), is overwritten."""
+    survey_set: Callable | None = None
+    """``(prior, design, rows)``: `survey` of a `RowSet`; of a list of its rows unless given."""
+    draw_set_column: Callable | None = None
+    """``(rng, prior, design, rows)``: `draw_column` in a `RowSet`; the same."""
+    log_set_column: Callable | None = None
+    """``(prior, design, column, log_cut, rate, rows)``: `log_column` in a `RowSet`; the same."""
 
 
 register = registrar(PriorKernels)

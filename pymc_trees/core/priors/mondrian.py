@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import column_range, linear_dimension
+from pymc_trees.core.columns.row_set import set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.priors.contract import register
@@ -58,24 +59,14 @@ def survey(prior, design, rows, start, stop):
 
 
 @njit(cache=True)
-def survey_sides(prior, design, cells, threshold, rows, n):
-    """`survey` of both sides of a rule of ``rows[:n]``, neither of them empty."""
-    columns, varies = design.columns, design.varies
-    left_rate, right_rate = 0.0, 0.0
-    for j in range(columns.shape[0]):
-        if not varies[j]:
-            continue
-        column = columns[j]
-        low, low2, high, high2 = np.inf, np.inf, -np.inf, -np.inf
-        for k in range(n):
-            x = float(column[rows[k]])
-            if cells[rows[k]] <= threshold:
-                low, high = min(low, x), max(high, x)
-            else:
-                low2, high2 = min(low2, x), max(high2, x)
-        left_rate += high - low
-        right_rate += high2 - low2
-    return left_rate == 0.0, right_rate == 0.0, left_rate, right_rate
+def survey_set(prior, design, rows):
+    """`survey` of rows kept as bits."""
+    rate = 0.0
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            low, high = set_range(design, j, rows)
+            rate += high - low
+    return rate == 0.0, rate
 
 
 @njit(cache=True)
@@ -120,6 +111,25 @@ def draw_column(rng, prior, design, rows, start, stop):
 @njit(cache=True)
 def log_column(prior, design, column, log_cut, rate, rows, start, stop):
     """Log of the column's share of the linear dimension; cuts have one over its extent."""
+    return -log_cut - np.log(rate)
+
+
+@njit(cache=True)
+def draw_set_column(rng, prior, design, rows):
+    """`draw_column` in rows kept as bits."""
+    p = design.columns.shape[0]
+    total, extents = 0.0, np.zeros(p)
+    for j in range(p):
+        if design.varies[j]:
+            low, high = set_range(design, j, rows)
+            extents[j] = high - low
+            total += high - low
+    return draw_by_weight(extents, 0, p, rng.random() * total)
+
+
+@njit(cache=True)
+def log_set_column(prior, design, column, log_cut, rate, rows):
+    """`log_column` in rows kept as bits."""
     return -log_cut - np.log(rate)
 
 
@@ -180,7 +190,6 @@ def _renew_tree(rng, prior, trees, nodes, n_nodes):
 register(
     MondrianProcess,
     survey=survey,
-    survey_sides=survey_sides,
     log_split=log_split,
     log_stop=log_stop,
     draw_time=draw_time,
@@ -191,4 +200,7 @@ register(
     is_time=is_time,
     add_time_terms=add_time_terms,
     renew_times=renew_times,
+    survey_set=survey_set,
+    draw_set_column=draw_set_column,
+    log_set_column=log_set_column,
 )

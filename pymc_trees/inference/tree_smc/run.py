@@ -86,7 +86,7 @@ def _run_island(rng, model, settings):
     design, prior, leaf = (_own(numbers) for numbers in model[:3])
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
-    work = make_workspace(sizes.max_nodes, n, n_stats(leaf))
+    work = make_workspace(sizes.max_nodes, n_stats(leaf), design)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, most_nodes, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"

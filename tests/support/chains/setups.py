@@ -82,7 +82,7 @@ def make_setup(problem, leaf_name, m=1, data=True):
         trees.values[:m] = problem.mean
     trees.unsplittable[:m] = not design.varies.any()
     prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)
-    return Setup(trees, design, prior, leaf, make_workspace(max_nodes, n, n_stats))
+    return Setup(trees, design, prior, leaf, make_workspace(max_nodes, n_stats, design))
 
 
 def with_float_cells(setup):

@@ -139,7 +139,7 @@ def laplace_setup(problem, model, seed, m=1):
     return setup._replace(
         leaf=leaf,
         design=setup.design._replace(columns=columns),
-        work=make_workspace(setup.work.nodes.size, problem.n, target.n_stats),
+        work=make_workspace(setup.work.nodes.size, target.n_stats, setup.design),
     ), target
 
 

@@ -9,9 +9,10 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_leaves, next_tree
+from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
@@ -35,14 +36,14 @@ def sweep(rng, problem, moves, work, counts):
     trees, leaf = problem.trees, problem.leaf
     roots, column, values = trees.roots, trees.column, trees.values
     nodes, stats = work.nodes, work.stats
-    m = roots.size
-    for t in range(m):
+    for t in range(roots.size):
         if work.cease[0]:
             return False
         for visit in range(moves.per_visit):
             census = take_census(trees, t, nodes)
             if visit == 0:
-                next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
+                know_rows(trees, t, census.n_nodes, work)
+                open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
             kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
             if outcome == FULL:
                 return False
@@ -51,6 +52,6 @@ def sweep(rng, problem, moves, work, counts):
                 counts[1, kind] += outcome
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
-    next_tree(leaf, trees, m - 1, -1, nodes, 0, stats)
+        close_tree(leaf, trees, t, nodes, n_nodes, work.sets)
     renew_times(rng, problem.prior, trees, nodes)
     return True

@@ -24,6 +24,7 @@ from pymc_trees.core.leaves.nonconjugate.joint_mode import TreeFit, fit_tree
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
@@ -117,6 +118,7 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     trees, leaf = problem.trees, problem.leaf
     leaf_of = trees.leaf_of[tree]
     census = take_census(trees, tree, work.nodes)
+    know_rows(trees, tree, census.n_nodes, work)
     copy_nodes(trees, kept)
     kept.leaf_of[0] = leaf_of
     kind, outcome = metropolis_move(rng, without_data, tree, moves, census, work)
@@ -131,6 +133,7 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
         return kind, 1, proposed
     copy_nodes(kept, trees)
     leaf_of[:] = kept.leaf_of[0]
+    work.is_known[trees.roots[tree]] = False
     return kind, 0, present
 
 

@@ -1,0 +1,68 @@
+"""An index of the training rows by column: which rows lie below a cut, as bits.
+
+A set of rows is an array of W = ceil(n / 64) words, row i being bit ``i % 64`` of word ``i // 64``.
+For a column of numbers the index holds the rows in order, and of every STEP-th rank the set of rows
+before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. For a
+column with levels or missing cells it holds the set of missing rows and those of each level.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import MixedDesign
+
+STEP = 32
+"""Ranks between two sets of a column, where there is room."""
+ROOM = 2**25
+"""Bytes for the sets of all columns, beyond which they lie further apart."""
+
+
+class RowIndex(NamedTuple):
+    """Sets of training rows by column."""
+
+    order: np.ndarray
+    """(p, n) uint32: rows by the cells of a column, smallest first."""
+    sorted: np.ndarray
+    """(p, n) as cells: the cells in that order."""
+    before: np.ndarray
+    """(p, n // step + 1, W) uint64: rows of the first ``b * step`` ranks of a column."""
+    step: int
+    special: np.ndarray
+    """(q, W) uint64: of each column with levels or missing cells, missing rows, then each level."""
+    special_row: np.ndarray
+    """(p,) int64: first row of ``special``, or -1."""
+
+
+def make_row_index(design) -> RowIndex:
+    """Index of a design."""
+    columns = design.columns
+    p, n = columns.shape
+    n_words = -(-n // 64)
+    step = max(STEP, -(-p * n * n_words * 8 // ROOM))
+    order = np.empty((p, n), dtype=np.uint32)
+    in_order = np.empty_like(columns)
+    before = np.empty((p, n // step + 1, n_words), dtype=np.uint64)
+    for j in range(p):
+        order[j] = np.argsort(columns[j], kind="stable")
+        in_order[j] = columns[j, order[j]]
+        rank = np.empty(n, dtype=np.int64)
+        rank[order[j]] = np.arange(n)
+        for b in range(before.shape[1]):
+            before[j, b] = words_of(rank < b * step)
+    special: list = []
+    special_row = np.full(p, -1)
+    if isinstance(design, MixedDesign):
+        for j in np.flatnonzero((design.kinds != 0) | design.gaps):
+            special_row[j] = len(special)
+            special.append(columns[j] == design.missing)
+            special += [columns[j] == level for level in range(abs(design.kinds[j]))]
+    sets = [words_of(rows) for rows in special]
+    return RowIndex(order, in_order, before, step, np.array(sets).reshape(-1, n_words), special_row)
+
+
+def words_of(rows: np.ndarray) -> np.ndarray:
+    """Set of rows, as words, of an (n,) bool array."""
+    padded = np.zeros(-(-len(rows) // 64) * 64, dtype=bool)
+    padded[: len(rows)] = rows
+    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,0 +1,307 @@
+"""The training rows of a node as bits, and what kernels ask about them.
+
+What has no quick answer in bits is asked of a list of the rows (`list_rows`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.design import Design
+from pymc_trees.core.columns.mixed import LEFT, SET, MixedDesign
+from pymc_trees.core.columns.row_index import RowIndex
+from pymc_trees.core.compile.bits import lowest_bit, popcount
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+
+_ONE = np.uint64(1)
+_NEAR = 24
+"""Ranks looked at one by one from either end, before a search by halves."""
+
+
+class RowSet(NamedTuple):
+    """Some training rows."""
+
+    words: np.ndarray
+    """(W,) uint64."""
+    n: int
+    """How many there are."""
+    index: RowIndex
+    """Of all training rows."""
+    listed: np.ndarray
+    """(n,) uint32, overwritten by `list_rows`."""
+    sides: np.ndarray
+    """(n,) uint8, overwritten."""
+
+
+@njit(cache=True, inline="always")
+def has_row(words, i):
+    """Whether row i is in a set."""
+    return (words[i >> 6] >> np.uint64(i & 63)) & _ONE != np.uint64(0)
+
+
+@njit(cache=True)
+def write_rows(words, listed, k):
+    """Write the rows of a set to ``listed``, increasing, from place k; the place after the last."""
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            listed[k] = (w << 6) + lowest_bit(word)
+            k += 1
+            word &= word - _ONE
+    return k
+
+
+@njit(cache=True)
+def list_rows(rows):
+    """Write the rows to ``rows.listed``, increasing; their number."""
+    return write_rows(rows.words, rows.listed, 0)
+
+
+@njit(cache=True)
+def count_rows(words):
+    """Number of rows of a set."""
+    total = 0
+    for w in range(words.size):
+        total += popcount(words[w])
+    return total
+
+
+@njit(cache=True)
+def remove_rows(words, part, out):
+    """Write the rows of a set that are not in a part of it."""
+    for w in range(words.size):
+        out[w] = words[w] ^ part[w]
+
+
+@njit(cache=True)
+def label_rows(words, label, labels):
+    """Write a label for each row of a set."""
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            labels[(w << 6) + lowest_bit(word)] = label
+            word &= word - _ONE
+
+
+@njit(cache=True)
+def label_new_rows(words, old, label, labels):
+    """Write a label for each row of a set that was not in the old one."""
+    for w in range(words.size):
+        word = words[w] & ~old[w]
+        while word != np.uint64(0):
+            labels[(w << 6) + lowest_bit(word)] = label
+            word &= word - _ONE
+
+
+@njit(cache=True)
+def two_rows(words):
+    """The first two rows; the second is -1, or both are, where there are no more."""
+    first = -1
+    for w in range(words.size):
+        word = words[w]
+        if word != np.uint64(0):
+            i = (w << 6) + lowest_bit(word)
+            if first >= 0:
+                return first, i
+            first = i
+            word &= word - _ONE
+            if word != np.uint64(0):
+                return first, (w << 6) + lowest_bit(word)
+    return first, -1
+
+
+@njit(cache=True)
+def set_varies(design, column, words):
+    """Whether the rows hold two different values of a column."""
+    if not design.varies[column]:
+        return False
+    cells = design.columns[column]
+    first = -1
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            i = (w << 6) + lowest_bit(word)
+            if first < 0:
+                first = i
+            elif cells[i] != cells[first]:
+                return True
+            word &= word - _ONE
+    return False
+
+
+@njit(cache=True)
+def any_set_varies(design, words):
+    """Whether the rows can be split at all."""
+    columns, varies = design.columns, design.varies
+    first = -1
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            i = (w << 6) + lowest_bit(word)
+            if first < 0:
+                first = i
+            else:
+                for j in range(columns.shape[0]):
+                    if varies[j] and columns[j, i] != columns[j, first]:
+                        return True
+            word &= word - _ONE
+    return False
+
+
+@njit(cache=True)
+def same_rows(a, b):
+    """Whether two sets are the same."""
+    for w in range(a.size):
+        if a[w] != b[w]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def count_changed(a, b):
+    """Number of rows that are in one of two sets."""
+    total = 0
+    for w in range(a.size):
+        total += popcount(a[w] ^ b[w])
+    return total
+
+
+@njit(cache=True)
+def share_rows(a, b):
+    """Whether two sets have a row in common."""
+    for w in range(a.size):
+        if a[w] & b[w] != np.uint64(0):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _has_others(a, b):
+    """Whether a has rows that b lacks."""
+    for w in range(a.size):
+        if a[w] & ~b[w] != np.uint64(0):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _first_rank(words, order, before, step):
+    """Rank of the smallest cell; the set is not empty."""
+    for k in range(min(_NEAR, order.size)):
+        if has_row(words, order[k]):
+            return k
+    low, high = 0, before.shape[0] - 1
+    while low < high:  # the last set before which there is no row
+        middle = (low + high) >> 1
+        if share_rows(words, before[middle + 1]):
+            high = middle
+        else:
+            low = middle + 1
+    k = low * step
+    while not has_row(words, order[k]):
+        k += 1
+    return k
+
+
+@njit(cache=True)
+def _last_rank(words, order, before, step):
+    """Rank of the largest cell; the set is not empty."""
+    n = order.size
+    for k in range(n - 1, max(n - 1 - _NEAR, -1), -1):
+        if has_row(words, order[k]):
+            return k
+    low, high = 0, before.shape[0] - 1
+    while low < high:  # the last set after which there is a row
+        middle = (low + high + 1) >> 1
+        if _has_others(words, before[middle]):
+            low = middle
+        else:
+            high = middle - 1
+    k = min((low + 1) * step, n) - 1
+    while not has_row(words, order[k]):
+        k -= 1
+    return k
+
+
+@njit(cache=True)
+def set_range(design, column, rows):
+    """Smallest and largest cell of a column without missing cells among the rows, as floats."""
+    index, words = rows.index, rows.words
+    cells, order = index.sorted[column], index.order[column]
+    if rows.n == order.size:
+        return float(cells[0]), float(cells[rows.n - 1])
+    before, step = index.before[column], index.step
+    low = cells[_first_rank(words, order, before, step)]
+    high = cells[_last_rank(words, order, before, step)]
+    return float(low), float(high)
+
+
+@generic("design")
+def left_rows(design, code, cut, rows, out):
+    """Write the rows that a rule sends left to ``out``, (W,); their number."""
+
+
+@njit(cache=True)
+def _rows_up_to(column, cut, rows, out):
+    """Rows whose cell is at most the cut, missing ones among them or not."""
+    words, index = rows.words, rows.index
+    cells, order, before, step = (
+        index.sorted[column],
+        index.order[column],
+        index.before[column],
+        index.step,
+    )
+    low, high = 0, order.size
+    while low < high:
+        middle = (low + high) >> 1
+        if cells[middle] <= cut:
+            low = middle + 1
+        else:
+            high = middle
+    rank = low
+    block = min((rank + (step >> 1)) // step, before.shape[0] - 1)
+    nearest = before[block]
+    for w in range(words.size):
+        out[w] = words[w] & nearest[w]
+    for k in range(block * step, rank):
+        i = order[k]
+        out[i >> 6] |= words[i >> 6] & (_ONE << np.uint64(i & 63))
+    for k in range(rank, block * step):
+        i = order[k]
+        out[i >> 6] &= ~(_ONE << np.uint64(i & 63))
+
+
+@njit(cache=True)
+def _left_plain(design, code, cut, rows, out):
+    _rows_up_to(code, cut, rows, out)
+    return count_rows(out)
+
+
+@njit(cache=True)
+def _left_mixed(design, code, cut, rows, out):
+    p = design.columns.shape[0]
+    column, way = code % p, code // p
+    words, special, first = rows.words, rows.index.special, rows.index.special_row[column]
+    if way < SET:
+        _rows_up_to(column, cut, rows, out)
+    else:
+        out[:] = np.uint64(0)
+        levels, level = np.int64(cut), 0
+        while levels >> level != 0:
+            if (levels >> level) & 1:
+                members = special[first + 1 + level]
+                for w in range(out.size):
+                    out[w] |= words[w] & members[w]
+            level += 1
+    if first >= 0:
+        missing = special[first]
+        for w in range(out.size):
+            out[w] &= ~missing[w]
+            if way & LEFT:
+                out[w] |= words[w] & missing[w]
+    return count_rows(out)
+
+
+register(Design, left_rows=_left_plain)
+register(MixedDesign, left_rows=_left_mixed)

@@ -1,0 +1,43 @@
+"""The training rows of each node of the open tree, as bits in the workspace.
+
+``work.sets`` and ``Trees.leaf_of`` say the same of a tree. Moves keep both; a sampler that changes
+trees by ``leaf_of`` alone lets go of the sets (``work.is_known``), and they are made anew when a
+sweep of moves meets the tree.
+"""
+
+import numpy as np
+
+from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.compile.cache import njit
+
+
+@njit(cache=True, inline="always")
+def rows_of(trees, node, work):
+    """`RowSet` of a node."""
+    return RowSet(work.sets[node], trees.count[node], work.index, work.rows, work.sides)
+
+
+@njit(cache=True, inline="always")
+def proposed_rows(node, work):
+    """`RowSet` of a node under a proposal."""
+    return RowSet(work.proposed[node], work.counts[node], work.index, work.rows, work.sides)
+
+
+@njit(cache=True)
+def know_rows(trees, tree, n_nodes, work):
+    """Make the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
+    if work.is_known[trees.roots[tree]]:
+        return
+    sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]
+    column, left, right = trees.column, trees.left, trees.right
+    for k in range(n_nodes):
+        if column[nodes[k]] < 0:
+            sets[nodes[k]] = np.uint64(0)
+    for i in range(leaf_of.size):
+        sets[leaf_of[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for k in range(n_nodes - 1, -1, -1):  # children before their parents
+        node = nodes[k]
+        if column[node] >= 0:
+            for w in range(sets.shape[1]):
+                sets[node, w] = sets[left[node], w] | sets[right[node], w]
+    work.is_known[trees.roots[tree]] = True

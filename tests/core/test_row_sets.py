@@ -1,0 +1,196 @@
+"""Rows kept as bits against lists of rows: the same answers, on every kind of column."""
+
+import numpy as np
+import pytest
+from support.chains import design_of
+from support.naive.laws import EVERY
+
+from pymc_trees.core.columns.design import (
+    any_column_varies,
+    column_range,
+    column_varies,
+    make_design,
+    partition_rows,
+)
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.row_index import RowIndex, make_row_index, words_of
+from pymc_trees.core.columns.row_set import (
+    RowSet,
+    any_set_varies,
+    count_rows,
+    left_rows,
+    list_rows,
+    remove_rows,
+    set_range,
+    set_varies,
+    two_rows,
+)
+from pymc_trees.core.columns.rules import draw_rule, log_rule
+from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
+from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
+from pymc_trees.core.leaves.masked import masked_add, masked_add_and_sum, set_sum
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.priors.cgm import make_prior
+from pymc_trees.core.priors.contract import draw_column, draw_set_column, log_column, log_set_column
+
+
+def tables(rng):
+    """Designs of many rows: several words, the last one not full, and steps of the index."""
+    n = 333
+    numbers = np.column_stack([rng.random(n), rng.integers(0, 4, n), rng.normal(size=n).round(1)])
+    levels, gaps = rng.integers(0, 5, n), np.where(rng.random(n) < 0.2, MISSING, numbers[:, 2])
+    both = np.where(rng.random(n) < 0.1, MISSING, rng.integers(0, 3, n))
+    mixed = np.column_stack([numbers[:, 0], levels, gaps, both])
+    grid = [np.linspace(0.1, 0.9, 6), np.array([0.5, 1.5]), np.linspace(-1.0, 1.0, 9)]
+    yield make_design(numbers)
+    yield make_design(numbers, grid)
+    yield make_design(mixed, None, np.array([0, 5, 0, -3]))
+    yield make_design(mixed, [grid[0], np.empty(0), grid[2], np.empty(0)], np.array([0, 5, 0, -3]))
+
+
+def as_set(design, rows, index):
+    n = design.columns.shape[1]
+    inside = np.isin(np.arange(n), rows)
+    room = (np.zeros(n, dtype=np.uint32), np.zeros(n, dtype=np.uint8))
+    return RowSet(words_of(inside), len(rows), index, *room)
+
+
+def subsets(rng, n):
+    yield np.arange(n)
+    for size in (1, 2, 3, 20, n // 3, n - 1):
+        yield np.sort(rng.choice(n, size, replace=False))
+    yield np.arange(n // 2, n // 2 + 5)
+
+
+def same_draws(seed, of_set, of_list):
+    return of_set(np.random.default_rng(seed)) == of_list(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_set_answers_as_the_list_of_its_rows(which, rng):
+    design = list(tables(rng))[which]
+    p, n = design.columns.shape
+    index, weights = make_row_index(design), np.full(p, 1 / p)
+    prior = make_prior(0.95, 2.0, weights)
+    for rows in subsets(rng, n):
+        found, listed = as_set(design, rows, index), rows.astype(np.uint32)
+        m = len(rows)
+        assert count_rows(found.words) == m == list_rows(found)
+        assert (found.listed[:m] == rows).all()
+        assert two_rows(found.words) == (rows[0], rows[1] if m > 1 else -1)
+        assert any_set_varies(design, found.words) == any_column_varies(design, listed, 0, m)
+        if m == 1:
+            continue
+        for j in range(p):
+            assert set_varies(design, j, found.words) == column_varies(design, j, listed, 0, m)
+            if index.special_row[j] < 0:
+                assert set_range(design, j, found) == column_range(design, j, listed, 0, m)
+            if not set_varies(design, j, found.words):
+                continue
+            for seed in range(40):
+                code, cut, log_p = draw_set_rule(np.random.default_rng(seed), design, j, found)
+                of_list = draw_rule(np.random.default_rng(seed), design, j, listed, 0, m)
+                assert (code, cut, log_p) == of_list
+                assert log_set_rule(design, code, cut, found) == log_p
+                check_sides(design, code, cut, found, listed)
+                there = rng.choice(n, 9, replace=False)  # where it may part nothing
+                other = as_set(design, there, index)
+                few = np.sort(there).astype(np.uint32)
+                log_there = log_rule(design, code, cut, few, 0, 9)
+                assert log_set_rule(design, code, cut, other) == log_there
+            args = (prior, design, j, -0.3, 0.0)
+            assert log_set_column(*args, found) == log_column(*args, listed, 0, m)
+        if any_set_varies(design, found.words):
+            for seed in range(20):
+                assert same_draws(
+                    seed,
+                    lambda rng, s=found: draw_set_column(rng, prior, design, s),
+                    lambda rng, r=listed, m=m: draw_column(rng, prior, design, r, 0, m),
+                )
+
+
+def check_sides(design, code, cut, found, listed):
+    left, right = np.zeros_like(found.words), np.zeros_like(found.words)
+    n_left = left_rows(design, code, cut, found, left)
+    remove_rows(found.words, left, right)
+    again, buffer = listed.copy(), np.zeros_like(listed)
+    assert partition_rows(design, code, cut, again, 0, len(again), buffer) == n_left
+    for words, side in ((left, again[:n_left]), (right, again[n_left:])):
+        inside = np.isin(np.arange(design.columns.shape[1]), side)
+        assert (words == words_of(inside)).all()
+
+
+def test_an_index_with_little_room_sends_rows_the_same_way(rng):
+    design = next(tables(rng))
+    dense, n = make_row_index(design), design.columns.shape[1]
+    step = 100
+    before = np.stack([[words_of(np.isin(np.arange(n), order[: b * step])) for b in range(4)]
+                       for order in dense.order])  # fmt: skip
+    sparse = RowIndex(dense.order, dense.sorted, before, step, dense.special, dense.special_row)
+    rows = np.sort(rng.choice(n, 90, replace=False))
+    for cut in np.linspace(-0.2, 1.2, 29):
+        for column in range(3):
+            sides = [np.zeros_like(as_set(design, rows, dense).words) for _ in range(2)]
+            for index, out in zip((dense, sparse), sides):
+                left_rows(design, column, cut, as_set(design, rows, index), out)
+            assert (sides[0] == sides[1]).all()
+            of_each = [set_range(design, column, as_set(design, rows, i)) for i in (dense, sparse)]
+            assert of_each[0] == of_each[1]
+
+
+@pytest.mark.parametrize("name", ["mixed_grid", "missing", "onehot", "levels"])
+def test_the_tiny_problems_too(name, rng):
+    design = design_of(EVERY[name])
+    p, n = design.columns.shape
+    index = make_row_index(design)
+    for _ in range(60):
+        rows = np.sort(rng.choice(n, rng.integers(2, n + 1), replace=False))
+        found, listed = as_set(design, rows, index), rows.astype(np.uint32)
+        for j in range(p):
+            if set_varies(design, j, found.words):
+                code, cut, _ = draw_set_rule(rng, design, j, found)
+                check_sides(design, code, cut, found, listed)
+
+
+@pytest.mark.parametrize("n", [5, 64, 100, 1000])
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+def test_sums_over_sets(n, share, rng):
+    """To rounding: sums of numbers near 1."""
+    x, inside = rng.normal(size=n), rng.random(n) < share
+    words = words_of(inside)
+    assert set_sum(words, inside.sum(), x) == pytest.approx(x[inside].sum(), abs=1e-10)
+    shifted = x.copy()
+    masked_add(words, shifted, 0.7)
+    np.testing.assert_allclose(shifted, x + 0.7 * inside)
+    total = masked_add_and_sum(words, shifted, -0.7)
+    assert total == pytest.approx(x[inside].sum(), abs=1e-10)
+    np.testing.assert_allclose(shifted, x, atol=1e-12)
+
+
+@pytest.mark.parametrize("precision", [2.0, "per row"])
+@pytest.mark.parametrize("moved", [3, 150])
+def test_statistics_of_leaves_whose_rows_have_changed(precision, moved, rng):
+    n = 333
+    design = make_design(rng.random((n, 1)))
+    index = make_row_index(design)
+    w = rng.uniform(0.5, 2.0, n) if precision == "per row" else precision
+    leaf = make_normal(0.1, 0.8, rng.normal(size=n), w, 5)
+    side = rng.random(n) < 0.5
+    sets = [as_set(design, np.flatnonzero(side == s), index) for s in (True, False)]
+    stats = [np.zeros(2), np.zeros(2)]
+    for rows, out in zip(sets, stats):
+        add_set(leaf, rows, out)
+        listed = np.flatnonzero(np.isin(np.arange(n), rows.listed[: list_rows(rows)]))
+        by_list = np.zeros(2)
+        add_rows(leaf, listed.astype(np.uint32), 0, len(listed), by_list)
+        np.testing.assert_allclose(out, by_list, atol=1e-10)
+    side[rng.choice(n, moved, replace=False)] ^= True
+    now = [as_set(design, np.flatnonzero(side == s), index) for s in (True, False)]
+    exact = [np.zeros(2), np.zeros(2)]
+    for rows, out in zip(now, exact):
+        add_set(leaf, rows, out)
+    alone, pair = np.zeros(2), [np.zeros(2), np.zeros(2)]
+    renew_set(leaf, now[0], sets[0].words, stats[0], alone)
+    np.testing.assert_allclose(alone, exact[0], atol=1e-10)
+    renew_sets(leaf, *now, tuple(s.words for s in sets), tuple(stats), *pair)
+    np.testing.assert_allclose(pair, exact, atol=1e-10)
