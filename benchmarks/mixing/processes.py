@@ -18,7 +18,8 @@ LOW_NOISE = 1.1351356 / 3
 """A third of the variance of f. Meant is an sd with f's variance three times that of the noise,
 but the stored runs took the variance as sd: their 95% intervals cover 78% of y with sd .614."""
 PIECEWISE_NOISE = 1.0
-"""Of the stored runs: their errors against y and against f differ by that much."""
+"""Of the stored runs, whose errors against y and against f differ by that much; their f is another
+one all the same (`benchmarks.mixing.published`)."""
 PIECES_END = 4.0
 LARGEST_SLOPE = 15.0
 HELD_OUT = 0.1

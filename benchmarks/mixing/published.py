@@ -5,13 +5,15 @@ Means over their repeats (25; 15 to 17 for `1201_BNG_breastTumor`, not asked for
 yanshuotan/bart-comp-efficiency: R-hat of Gelman and Rubin, without ranks or split chains, of each
 draw's held-out root mean squared error (against f where it is known, else against y), 8 chains of
 1,000 + 10,000 sweeps of grow, prune, change and swap.
+
+Their `piecewise_linear_kunzel` is left out: its stored errors (15.4 at 200 rows and 50 trees) are
+not those of the stored generator, here 5.7 with ten columns and 11.5 with twenty, so that the runs
+were of other data. On `low` errors agree (0.222 there, 0.219 here).
 """
 
 RHAT_OF_RMSE = {
     ("low", 50): {200: 1.037, 500: 1.067, 1_000: 1.073, 10_000: 1.176},
     ("low", 200): {200: 1.007, 500: 1.013, 1_000: 1.020, 10_000: 1.104},
-    ("piecewise", 50): {200: 1.089, 500: 1.206, 1_000: 1.176, 5_000: 1.057, 10_000: 1.062},
-    ("piecewise", 200): {200: 1.002, 500: 1.164, 1_000: 1.160, 5_000: 1.046, 10_000: 1.052},
     ("california", 50): {200: 1.005, 500: 1.034, 1_000: 1.121, 10_000: 1.340},
     ("california", 200): {200: 1.000, 500: 1.001, 1_000: 1.014, 10_000: 1.166},
     ("satellite", 50): {200: 1.218, 500: 1.241, 1_000: 1.393, 5_000: 1.606},
