@@ -75,6 +75,12 @@ def read_table(name, source=""):
     return table
 
 
+def numbers(table):
+    """Inputs, one 0/1 column for each level of a column of text, and the target."""
+    X = pd.get_dummies(table.drop(columns="target"), dtype=float)
+    return X.to_numpy(float), table["target"].to_numpy(float)
+
+
 def real(name, dataset, m):
     """A table with the column ``target`` last, split at random with a fixed seed."""
     table = read_table(dataset)
@@ -83,7 +89,7 @@ def real(name, dataset, m):
     rows = np.random.default_rng(1).permutation(len(table))
     n = TRAINING_ROWS.get(dataset, int(TRAINING_SHARE * len(table)))
     train, test = rows[:n], rows[n : n + N_TEST]
-    X, y = table.iloc[:, :-1].to_numpy(float), table["target"].to_numpy(float)
+    X, y = numbers(table)
     return Case(name, m, X[train], y[train], X[test], y[test], None)
 
 

@@ -22,8 +22,9 @@ def ess(draws):
     return az.ess(draws, method="bulk", chain_axis=0, draw_axis=1)
 
 
-def rhat(draws):
-    return az.rhat(draws, chain_axis=0, draw_axis=1)
+def rhat(draws, method="rank"):
+    """Of ranks and split chains; "identity" is that of Gelman and Rubin (1992), with neither."""
+    return az.rhat(draws, method=method, chain_axis=0, draw_axis=1)
 
 
 def mixing(result):
