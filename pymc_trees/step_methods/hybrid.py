@@ -1,4 +1,4 @@
-"""`Hybrid`: sweeps of local moves, and now and then whole trees."""
+"""`Hybrid`: sweeps of local moves, and now and then a whole tree."""
 
 from pymc.step_methods.compound import Competence
 
@@ -7,32 +7,35 @@ from pymc_trees.step_methods.local_moves import LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
 from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
+MOVES = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05, "perturb": 0.6}
+
 
 class Hybrid(SweepStep):
-    """A cycle of local and global updates: sweeps of CGM moves, then whole trees redrawn.
+    """A cycle of local and global updates: sweeps of small moves, then a tree redrawn.
 
-    One step is ``local_sweeps`` sweeps of `CGM` and one sweep of `ParticleGibbs` with the one-step
-    optimal proposal over a share of the trees. Local moves are cheap and refine the trees; redrawn
-    trees leave the modes that local moves do not. Each part leaves the posterior invariant, and so
-    does the cycle (Tierney 1994). This is the step that ``pm.sample()`` assigns to a forest: at
-    equal time its effective samples of f were several times those of either part alone
-    (benchmarks). Both parts serve any likelihood of a `NormalLeaf` forest.
+    One step is ``local_sweeps`` sweeps of local moves, as in `CGM`, most of them small steps of one
+    rule, and one sweep of `ParticleGibbs` with the one-step optimal proposal over a share of the
+    trees. Local moves are cheap and refine the trees; redrawn trees leave the modes that local
+    moves do not. Each part leaves the posterior invariant, and so does the cycle (Tierney 1994).
+    This is the step that ``pm.sample()`` assigns to a forest (benchmarks). Both parts serve any
+    likelihood of a `NormalLeaf` forest.
 
     Parameters
     ----------
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, default 5
-        CGM sweeps of a step (from the benchmarks).
+        Sweeps of a step: what else PyMC does in a step is then the smaller part of its time.
     moves : dict, optional
-        Weights of the local moves, as for `CGM`.
-    moves_per_visit : int, at least 1, default 1
+        Weights of the local moves, as for `CGM`; default grow 0.125, prune 0.125, change 0.1, swap
+        0.05, perturb 0.6 (from the benchmarks).
+    moves_per_visit : int, at least 1, default 4
         Local moves of a tree each time a sweep visits it, as for `CGM`.
     num_particles : int, at least 2, default 2
         Particles of a redrawn tree, the present tree included. With two, a redrawn tree is a
         Metropolis-Hastings proposal.
-    batch : tuple of two floats in (0, 1], default (1.0, 1.0)
-        Share of the trees redrawn by a step while tuning and after.
+    batch : tuple of two floats in (0, 1], default (0.02, 0.02)
+        Share of the trees redrawn by a step while tuning and after, rounded up to whole trees.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -75,14 +78,18 @@ class Hybrid(SweepStep):
         vars=None,
         local_sweeps=5,
         moves=None,
-        moves_per_visit=1,
+        moves_per_visit=4,
         num_particles=2,
-        batch=(1.0, 1.0),
+        batch=(0.02, 0.02),
         **options,
     ):
         super().__init__(
             vars,
-            LocalMoves(moves, check_number("local_sweeps", local_sweeps, 1), moves_per_visit),
+            LocalMoves(
+                MOVES if moves is None else moves,
+                check_number("local_sweeps", local_sweeps, 1),
+                moves_per_visit,
+            ),
             TreeRedraw(num_particles, "optimal", "multinomial", batch),
             **options,
         )

@@ -71,7 +71,6 @@ class TreeRedraw:
         redraw = partial(particle_sweep, rng, problem, arrays.surrogate, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, particles.cease) if long else redraw()
-        forest.work.is_known[:] = False
         if not fits:
             return None
         changed, ess = outcome / n_updated

@@ -72,6 +72,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         if chosen > 0:
             outcome[0] += 1.0
             plant(trees, t, particles, chosen, stats, nodes)
+            work.is_known[roots[t]] = False
         n_nodes = preorder(trees, roots[t], nodes)
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
         old = t
