@@ -99,7 +99,9 @@ def _clear_frames(error):
 
 
 def _step(original, self, point):
-    if not any(isinstance(method, ForestStep | SplitWeights | NoiseScale) for method in self.methods):
+    if not any(
+        isinstance(method, ForestStep | SplitWeights | NoiseScale) for method in self.methods
+    ):
         return original(self, point)
     with deferred_interrupts():
         return original(self, point)

@@ -12,7 +12,7 @@ from pymc_trees.step_methods.split_weights import SplitWeights
 
 
 def register_steps() -> None:
-    """Let `pymc.sample` assign a step to forests, soft trees, split weights and the scale of noise."""
+    """Let `pymc.sample` assign a step to forests, soft trees, split weights and noise."""
     for step in (Hybrid, CGM, GrowPrune, ParticleGibbs, DCCTree, SplitWeights, NoiseScale):
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)

@@ -12,7 +12,6 @@ from pytensor.graph.traversal import explicit_graph_inputs
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.step_methods.slice_draw import slice_draw
-from pymc_trees.targets.graph import compile_values
 from pymc_trees.targets.noise import Noise, read_noise
 
 FIRST_WIDTH = 1.0
@@ -81,7 +80,7 @@ class NoiseScale(BlockedStep):
     name = "noisescale"
     default_blocked = True
     _state_class = NoiseScaleState
-    stats_dtypes_shapes = {"noise_scale_evaluations": (np.int64, [])}
+    stats_dtypes_shapes: dict = {"noise_scale_evaluations": (np.int64, [])}
 
     def __init__(
         self,
@@ -157,35 +156,32 @@ class _Scale:
     def __init__(self, model, rv, noise: Noise, compile_kwargs):
         value = model.rvs_to_values[rv]
         self.name, self.rv_name, self.observed_name = value.name, rv.name, noise.observed.name
-        residual = model.rvs_to_values[noise.observed] - noise.mean
+        residual, sound = model.rvs_to_values[noise.observed] - noise.mean, pt.constant(True)
         for factor in noise.factors:
             residual = residual / factor
-        wanted = model.replace_rvs_by_values([residual, *noise.factors])
-        self._rows, self._needs = compile_values(model, wanted, [])
+            sound = sound & pt.all((factor > 0) & ~pt.isinf(factor))
+        root = pt.switch(sound, pt.sqrt(pt.sum(residual**2)), np.nan)
+        rows = model.replace_rvs_by_values([root, residual.size.astype("float64")])
+        self._rows, self._needs = _compiled(model, [], rows, compile_kwargs)
 
         [sd] = model.replace_rvs_by_values([noise.scale])
+        # the root of the sum of squares and not the sum: for a tiny sd its square is 0
         sd, root, count = sd.sum(), pt.dscalar("root"), pt.dscalar("count")
         of_rows = -count * pt.log(sd) - 0.5 * (root / sd) ** 2
         log_density = model.logp(vars=[rv]) + pt.switch(sd > 0, of_rows, -np.inf)
-        needed = set(explicit_graph_inputs([log_density])) - {value}
-        parents = [v for v in model.value_vars if v in needed]
-        self._parents = [(v.name, v.dtype) for v in parents]
-        self._log_density = pm.compile(
-            [value, root, count, *parents], log_density, **(compile_kwargs or {})
-        )
+        first = [value, root, count]
+        self._log_density, self._parents = _compiled(model, first, log_density, compile_kwargs)
         self._log_density.trust_input = True
 
     def draw(self, rng, point, width):
         """New value of the variable, and the evaluations it took."""
-        residual, *factors = self._rows(*(point[name] for name in self._needs))
-        root, count = np.array(np.linalg.norm(residual)), np.array(float(residual.size))
-        parents = [np.asarray(point[name], dtype=dtype) for name, dtype in self._parents]
-        if not np.isfinite(root) or not all(_are_scales(f) for f in factors):
-            new, evaluations = np.nan, 0
-        else:
+        root, count = self._rows(*_numbers(point, self._needs))
+        new, evaluations = np.nan, 0
+        if np.isfinite(root):
+            log_density, parents = self._log_density, _numbers(point, self._parents)
             new, evaluations = slice_draw(
                 rng,
-                lambda value: float(self._log_density(np.array(value), root, count, *parents)),
+                lambda value: float(log_density(np.array(value), root, count, *parents)),
                 float(point[self.name]),
                 width,
             )
@@ -198,9 +194,17 @@ class _Scale:
         return new, evaluations
 
 
+def _compiled(model, first, expressions, compile_kwargs):
+    """Function of ``first`` and of the value variables that are needed, and of which they are."""
+    several = expressions if isinstance(expressions, list) else [expressions]
+    needed = set(explicit_graph_inputs(several)) - set(first)
+    values = [v for v in model.value_vars if v in needed]
+    function = pm.compile([*first, *values], expressions, **(compile_kwargs or {}))
+    return function, [(v.name, v.dtype) for v in values]
 
-def _are_scales(factor):
-    return np.isfinite(factor).all() and (factor > 0).all()
+
+def _numbers(point, needs):
+    return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]
 
 
 __all__ = ["NoiseScale"]
