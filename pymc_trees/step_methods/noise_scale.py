@@ -156,11 +156,10 @@ class _Scale:
     def __init__(self, model, rv, noise: Noise, compile_kwargs):
         value = model.rvs_to_values[rv]
         self.name, self.rv_name, self.observed_name = value.name, rv.name, noise.observed.name
-        residual, sound = model.rvs_to_values[noise.observed] - noise.mean, pt.constant(True)
+        residual = model.rvs_to_values[noise.observed] - noise.mean
         for factor in noise.factors:
-            residual = residual / factor
-            sound = sound & pt.all((factor > 0) & ~pt.isinf(factor))
-        root = pt.switch(sound, pt.sqrt(pt.sum(residual**2)), np.nan)
+            residual = residual / pt.switch((factor > 0) & ~pt.isinf(factor), factor, np.nan)
+        root = pt.sqrt(pt.sum(residual**2))
         rows = model.replace_rvs_by_values([root, residual.size.astype("float64")])
         self._rows, self._needs = _compiled(model, [], rows, compile_kwargs)
 
