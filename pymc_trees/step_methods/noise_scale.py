@@ -174,7 +174,7 @@ class _Scale:
 
     def draw(self, rng, point, width):
         """New value of the variable, and the evaluations it took."""
-        root, count = self._rows(*_numbers(point, self._needs))
+        root, count = map(np.asarray, self._rows(*_numbers(point, self._needs)))
         new, evaluations = np.nan, 0
         if np.isfinite(root):
             log_density, parents = self._log_density, _numbers(point, self._parents)
