@@ -256,6 +256,22 @@ def test_a_step_of_the_users_own_is_respected(kind, caplog):
     assert "noise_scale_evaluations" not in found.sample_stats
 
 
+@pytest.mark.parametrize(
+    "options", [{"target_accept": 0.9}, {"nuts": {"target_accept": 0.9}}], ids=["plain", "nuts"]
+)
+def test_options_for_nuts_ask_for_nuts(options, caplog):
+    """PyMC refuses options of a step that has no variable."""
+    caplog.set_level("INFO")
+    with bart_model(n=20, m=2, sigma=None):
+        sample(4, 4, chains=1, **options)
+    assert "NUTS: [sigma]" in caplog.text and "NoiseScale" not in caplog.text
+    caplog.clear()
+    with pm.Model():
+        with_regression()
+        sample(4, 4, chains=1, **options)
+    assert "NUTS: [b]" in caplog.text and "NoiseScale: [s]" in caplog.text
+
+
 def test_beside_a_step_for_the_forest(caplog):
     caplog.set_level("INFO")
     with bart_model(n=20, m=2, sigma=None):
