@@ -22,6 +22,7 @@ _HOMES = {
     "MondrianForestClassifier": "estimators.classifier",
     "MondrianForestRegressor": "estimators.regressor",
     "MondrianPrior": "distributions.tree_priors.mondrian",
+    "NoiseScale": "step_methods.noise_scale",
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
     "NormalLeaf": "distributions.leaves.normal",
     "PGBART": "step_methods.particle_gibbs",

@@ -29,6 +29,9 @@ def steps_of(model, seed, move=pmt.CGM):
                 steps.append(move([rv], rng=rng))
             elif pmt.SplitWeights.competence(rv, True) > 0:
                 steps.append(pmt.SplitWeights([rv], rng=rng))
+            elif pmt.NoiseScale.competence(rv, True) > 0:
+                steps.append(pmt.NoiseScale([rv], rng=rng))
+                steps[-1].stop_tuning()
             else:
                 steps.append(pm.Slice([model.rvs_to_values[rv]], rng=rng, tune=False))
     return steps

@@ -4,8 +4,8 @@
 judged on function values), `keep_draws` (what becomes of the draws when a run ends in an error),
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
-(new inputs, encoded), `statistics` (with their columns named), `pickling` (hooks in other
-processes). Importing this package puts all on.
+(new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
+is to sample), `pickling` (hooks in other processes). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -15,6 +15,7 @@ from pymc_trees.hooks.forward_sampling import defer_in_draws
 from pymc_trees.hooks.interrupts import defer_around_draws
 from pymc_trees.hooks.keep_draws import keep_draws
 from pymc_trees.hooks.new_rows import explain_shapes
+from pymc_trees.hooks.nuts_options import give_noise_to_nuts
 from pymc_trees.hooks.pickling import pickle_with_hooks
 from pymc_trees.hooks.refusals import refuse_outsiders
 from pymc_trees.hooks.register import register_steps
@@ -31,6 +32,7 @@ for put_on in (
     explain_shapes,
     encode_new_data,
     name_columns,
+    give_noise_to_nuts,
     pickle_with_hooks,
 ):
     put_on()

@@ -6,12 +6,13 @@ from pymc_trees.step_methods.cgm import CGM
 from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
+from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.split_weights import SplitWeights
 
 
 def register_steps() -> None:
-    """Let `pymc.sample` assign a step to forests, soft trees and split weights."""
-    for step in (Hybrid, CGM, GrowPrune, ParticleGibbs, DCCTree, SplitWeights):
+    """Let `pymc.sample` assign a step to forests, soft trees, split weights and noise."""
+    for step in (Hybrid, CGM, GrowPrune, ParticleGibbs, DCCTree, SplitWeights, NoiseScale):
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)

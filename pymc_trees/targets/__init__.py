@@ -6,7 +6,7 @@ term depends on them), `conjugate` (the likelihoods whose leaf values integrate 
 each leaf); for any other likelihood `terms` (its summands), `rowwise` (a term as a function of some
 rows), `native` (graphs as functions that kernels call), `slopes` (their derivatives), `joint` (all
 rows together); `choose` (which of them a forest has), `forest_state` (working arrays of a forest
-between two steps).
+between two steps); `noise` (which variables scale the noise around forests and do nothing else).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

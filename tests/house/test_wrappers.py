@@ -33,6 +33,9 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "run traces tune t_sampling discard_tuned_samples compute_convergence_checks "
         "return_inferencedata keep_warning_stat idata_kwargs model quiet"
     ),
+    "pymc.sampling.mcmc.instantiate_steppers": (
+        "model steps selected_steps step_kwargs initial_point compile_kwargs"
+    ),
     "pymc.sampling.mcmc.sample": (
         "draws tune chains cores random_seed progressbar progressbar_theme quiet step "
         "var_names nuts_sampler initvals init jitter_max_retries n_init trace "

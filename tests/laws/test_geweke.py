@@ -216,8 +216,8 @@ STEPS = {
 }
 
 
-def step_joint(make_step, draws, alpha=0.8):
-    """Joint chain through public step objects: ``make_step`` for the forest, `pm.Slice` for sigma.
+def step_joint(make_step, draws, alpha=0.8, noise=pm.Slice):
+    """Joint chain through public step objects: ``make_step`` for the forest, ``noise`` for sigma.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def step_joint(make_step, draws, alpha=0.8):
         sigma = pm.Gamma("sigma", 4.0, 4.0)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
         forest_step = make_step(mu)
-        sigma_step = pm.Slice([sigma], rng=2)
+        sigma_step = noise([sigma], rng=2)
     for step in (forest_step, sigma_step):
         step.stop_tuning()
     point = model.initial_point(random_seed=24)
@@ -275,6 +275,12 @@ def test_pymc_level_joint_chain_keeps_the_prior(step):
     failure in 500.
     """
     found = step_joint(STEPS[step], 8000)
+    assert all(value.z < 4.5 for value in found.values()), found
+
+
+def test_pymc_level_joint_chain_with_the_noise_by_its_own_step():
+    """`NoiseScale` in the place of `pm.Slice`, at the same bound."""
+    found = step_joint(STEPS["cgm"], 8000, noise=pmt.NoiseScale)
     assert all(value.z < 4.5 for value in found.values()), found
 
 

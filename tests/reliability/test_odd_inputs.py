@@ -25,6 +25,7 @@ TABLE = {
     "Hybrid": steps.HYBRID,
     "ParticleGibbs": steps.PARTICLE_GIBBS,
     "SplitWeights": steps.SPLIT_WEIGHTS,
+    "NoiseScale": steps.NOISE_SCALE,
     "samplers of PyMC": steps.FOREIGN,
     "SoftDecisionTree": soft.SOFT,
     "DCCTree": soft.DCC_TREE,

@@ -35,7 +35,7 @@ def test_plain_sample_assigns_hybrid(two, caplog):
     with two:
         sample(3, 3)
     assert "Hybrid: [one_forest, two_forest]" in caplog.text
-    assert "NUTS: [sigma]" in caplog.text
+    assert "NoiseScale: [sigma]" in caplog.text
 
 
 def test_registered_once_and_only_the_default_is_ideal(two):

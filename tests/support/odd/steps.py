@@ -172,6 +172,25 @@ def _used_elsewhere():
 
 SPLIT_WEIGHTS["a Dirichlet for another setting"] = Odd(_used_elsewhere, r"vars.*'d'.*Dirichlet")
 
+NOISE_SCALE = {
+    "vars of another kind": on_model(
+        lambda m: pmt.NoiseScale([m["weights"]]), r"vars.*'weights'.*sigma or tau.*pm.sample"
+    ),
+    "vars a name": on_model(lambda m: pmt.NoiseScale(["sigma"]), r"vars.*'sigma'"),
+    "vars the forest": on_model(lambda m: pmt.NoiseScale([m["mu_forest"]]), r"vars.*'mu_forest'"),
+    "vars the function": on_model(lambda m: pmt.NoiseScale([m["mu"]]), r"vars.*'mu'"),
+    "vars the observed variable": on_model(lambda m: pmt.NoiseScale([m["y"]]), r"vars.*'y'"),
+    "vars a number": on_model(lambda m: pmt.NoiseScale([3]), r"vars.*3.*sigma or tau"),
+    "vars an array": on_model(lambda m: pmt.NoiseScale([np.ones(2)]), r"vars"),
+    "vars empty": on_model(lambda m: pmt.NoiseScale([]), r"vars|variables"),
+    "vars itself": on_model(
+        lambda m: pmt.NoiseScale(m["sigma"]), holds=lambda s: s.widths == {"sigma_log__": 1.0}
+    ),
+    "unknown argument": on_model(lambda m: pmt.NoiseScale(width=3), r"width"),
+    "no noise": no_forest(pmt.NoiseScale, r"vars: nothing.*sigma or tau"),
+    "no model": outside(pmt.NoiseScale),
+}
+
 
 def _step_then_data():
     with pm.Model():

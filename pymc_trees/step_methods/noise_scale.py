@@ -1,0 +1,209 @@
+"""`NoiseScale`: the sd of a Normal around forests, given the forests."""
+
+from dataclasses import field
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+from pytensor.graph.traversal import explicit_graph_inputs
+
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.step_methods.slice_draw import slice_draw
+from pymc_trees.targets.noise import Noise, read_noise
+
+FIRST_WIDTH = 1.0
+"""Of the interval before any tuning; values are logs as a rule."""
+WIDTHS = 3.0
+"""Width in mean changes: independent draws of a normal law then change by a third of it."""
+REMEMBERED = 50
+"""Draws in tuning that the mean change looks back on, so that it forgets the way to the middle."""
+
+
+@dataclass_state
+class NoiseScaleState(StepMethodState):
+    """The widths, and how many draws of the chain's tuning they rest on."""
+
+    tune: bool
+    n_tunes: int = 0
+    widths: dict[str, float] = field(default_factory=dict)
+
+
+class NoiseScale(BlockedStep):
+    """Slice sampling of the sd, or the precision, of one observed Normal around forests.
+
+    Given the forests, the sd depends on the rows by their residual sum of squares alone. This step
+    adds it up once and draws the variable from its conditional, whatever its prior, at a fraction
+    of the cost of NUTS, which evaluates all rows at each leapfrog step. ``pm.sample()`` assigns it
+    by itself to a variable of one number that enters one observed `pymc.Normal`, whose mean sees
+    forests, and nothing else: as its ``sigma`` or ``tau``, as a function of them such as the root
+    of a variance, or as an sd times data of the rows. Its prior may depend on other variables.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Variables of one number. Default: all that enter the noise around forests and nothing else.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    compile_kwargs : dict, optional
+        Of `pymc.compile`, for the log-density, as `pymc.sample` passes them to every step.
+    blocked, initial_point
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError
+        A variable that enters anything else, or the sd in another way.
+
+    References
+    ----------
+    Neal (2003). Slice sampling. The Annals of Statistics 31(3), 705-767, section 4, figures 3
+    (stepping out) and 5 (shrinkage).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(1).random((30, 2))
+    >>> with pm.Model():
+    ...     sigma = pm.HalfNormal("sigma")
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, sigma, observed=X[:, 0])
+    ...     step = pmt.NoiseScale([sigma])
+    >>> step.name
+    'noisescale'
+    """
+
+    name = "noisescale"
+    default_blocked = True
+    _state_class = NoiseScaleState
+    stats_dtypes_shapes: dict = {"noise_scale_evaluations": (np.int64, [])}
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        model=None,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
+    ):
+        model = pm.modelcontext(model)
+        if vars is None:
+            vars = [rv for rv in model.free_RVs if read_noise(model, rv) is not None]
+        vars = vars if isinstance(vars, list | tuple) else [vars]
+        # by identity: an array, say, cannot be looked up
+        rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
+        found = [read_noise(model, rv) for rv in rvs]
+        unable = [getattr(r, "name", r) for r, noise in zip(rvs, found, strict=True) if not noise]
+        if unable or not rvs:
+            raise ValueError(
+                f"vars: {unable or 'nothing'} is not the sigma or tau, of one number, of one "
+                "observed pm.Normal around forests, and nothing else. Leave it to pm.sample()."
+            )
+        self.vars = [model.rvs_to_values[rv] for rv in rvs]
+        self.rng = get_random_generator(rng)
+        self._scales = [
+            _Scale(model, rv, noise, compile_kwargs)
+            for rv, noise in zip(rvs, found, strict=True)
+            if noise is not None
+        ]
+        self._forget()
+
+    def _forget(self):
+        self.tune, self.n_tunes = True, 0
+        self.widths = {scale.name: FIRST_WIDTH for scale in self._scales}
+
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before: one instance may serve several."""
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+        self.tune = tune > 0
+
+    def step(self, point):
+        """Draw every variable once."""
+        point, evaluations = dict(point), 0
+        with deferred_interrupts(), np.errstate(all="ignore"):
+            for scale in self._scales:
+                new, count = scale.draw(self.rng, point, self.widths[scale.name])
+                if self.tune:
+                    self._adapt(scale.name, abs(new - float(point[scale.name])))
+                point[scale.name] = np.array(new)
+                evaluations += count
+        self.n_tunes += self.tune
+        return point, [{"noise_scale_evaluations": evaluations}]
+
+    def _adapt(self, name, change):
+        share = 1.0 / min(self.n_tunes + 2, REMEMBERED)
+        self.widths[name] += share * (WIDTHS * change - self.widths[name])
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Best for the scale of the noise around forests."""
+        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        if model is not None and read_noise(model, var) is not None:
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+class _Scale:
+    """One variable, the rows it is the noise of, and its log-density given their sum of squares."""
+
+    def __init__(self, model, rv, noise: Noise, compile_kwargs):
+        value = model.rvs_to_values[rv]
+        self.name, self.rv_name, self.observed_name = value.name, rv.name, noise.observed.name
+        residual = model.rvs_to_values[noise.observed] - noise.mean
+        for factor in noise.factors:
+            residual = residual / pt.switch((factor > 0) & ~pt.isinf(factor), factor, np.nan)
+        root = pt.sqrt(pt.sum(residual**2))
+        rows = model.replace_rvs_by_values([root, residual.size.astype("float64")])
+        self._rows, self._needs = _compiled(model, [], rows, compile_kwargs)
+
+        [sd] = model.replace_rvs_by_values([noise.scale])
+        # the root of the sum of squares and not the sum: for a tiny sd its square is 0
+        sd, root, count = sd.sum(), pt.dscalar("root"), pt.dscalar("count")
+        of_rows = -count * pt.log(sd) - 0.5 * (root / sd) ** 2
+        log_density = model.logp(vars=[rv]) + pt.switch(sd > 0, of_rows, -np.inf)
+        first = [value, root, count]
+        self._log_density, self._parents = _compiled(model, first, log_density, compile_kwargs)
+        self._log_density.trust_input = True
+
+    def draw(self, rng, point, width):
+        """New value of the variable, and the evaluations it took."""
+        root, count = map(np.asarray, self._rows(*_numbers(point, self._needs)))
+        new, evaluations = np.nan, 0
+        if np.isfinite(root):
+            log_density, parents = self._log_density, _numbers(point, self._parents)
+            new, evaluations = slice_draw(
+                rng,
+                lambda value: float(log_density(np.array(value), root, count, *parents)),
+                float(point[self.name]),
+                width,
+            )
+        if np.isnan(new):
+            raise ValueError(
+                f"At this point the density of {self.rv_name} is 0, or {self.observed_name} or "
+                "what scales its sd is not finite and positive: give an initial value (initvals) "
+                "inside the prior, and remove rows that hold NaN or infinite values."
+            )
+        return new, evaluations
+
+
+def _compiled(model, first, expressions, compile_kwargs):
+    """Function of ``first`` and of the value variables that are needed, and of which they are."""
+    several = expressions if isinstance(expressions, list) else [expressions]
+    needed = set(explicit_graph_inputs(several)) - set(first)
+    values = [v for v in model.value_vars if v in needed]
+    function = pm.compile([*first, *values], expressions, **(compile_kwargs or {}))
+    return function, [(v.name, v.dtype) for v in values]
+
+
+def _numbers(point, needs):
+    return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]
+
+
+__all__ = ["NoiseScale"]
