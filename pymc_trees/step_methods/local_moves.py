@@ -10,13 +10,13 @@ from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_kept_tree
+from pymc_trees.core.samplers.metropolis.backfitting import sweeps
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps, make_kept_tree
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
 LONG = 200_000
-"""Rows times trees beyond which a sweep is a call that an interrupt cannot wait for."""
+"""Rows times trees times moves of a tree beyond which an interrupt cannot wait for the call."""
 LONG_CONJUGATE = 2_000_000
 """The same where leaf values integrate out."""
 
@@ -51,16 +51,15 @@ class LocalMoves:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
             before = make_kept_tree(forest.layout)
-            given = (rng, problem, flat, self.moves, forest.work, before, counts)
-            one_sweep = partial(joint_sweep, *given)
+            run = partial(joint_sweeps, rng, problem, flat, self.moves, forest.work, before)
         else:
-            one_sweep = partial(sweep, rng, problem, self.moves, forest.work, counts)
+            run = partial(sweeps, rng, problem, self.moves, forest.work)
+        run = partial(run, self.n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
-        if forest.layout.n_rows * forest.layout.m * self.moves.per_visit > most:
-            one_sweep = partial(run_apart, one_sweep, forest.work.cease)
-        for _ in range(self.n_sweeps):
-            if not one_sweep():
-                return None
+        layout, n_moves = forest.layout, self.n_sweeps * self.moves.per_visit
+        long = layout.n_rows * layout.m * n_moves > most
+        if not (run_apart(run, forest.work.cease) if long else run()):
+            return None
         proposed, accepted = counts
         share = np.full(len(proposed), np.nan)
         np.divide(accepted, proposed, out=share, where=proposed > 0)

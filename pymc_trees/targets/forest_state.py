@@ -51,6 +51,7 @@ class WorkingForest:
         self.design = design
         self.fingerprint = known.fingerprint
         self.work = make_workspace(self.layout.max_nodes, self.target.n_stats, design)
+        self._prior = None
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -118,7 +119,9 @@ class WorkingForest:
 
     def _prior_of(self, weights):
         # what encoded trees keep of their prior depends on no other setting
-        return self._prior_kernel(0.5, 0.0, weights)
+        if self._prior is None or not np.array_equal(self._prior.weights, weights):
+            self._prior = self._prior_kernel(0.5, 0.0, weights.copy())
+        return self._prior
 
     def prior(self, settings):
         """Tree prior at a point's settings."""

@@ -21,11 +21,11 @@ from pymc_trees.core.columns.row_set import (
     left_rows,
     list_rows,
     remove_rows,
-    set_range,
     set_varies,
     two_rows,
 )
 from pymc_trees.core.columns.rules import draw_rule, log_rule
+from pymc_trees.core.columns.set_range import set_range
 from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
 from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
 from pymc_trees.core.leaves.masked import masked_add, masked_add_and_sum, set_sum

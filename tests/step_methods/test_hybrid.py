@@ -47,7 +47,7 @@ def test_a_step_makes_both_kinds_of_updates(model):
     changed = np.array([one["trees_changed"] for one in stats])
     np.testing.assert_allclose(changed * 5, np.round(changed * 5))
     assert 0 < changed.mean() < 1
-    assert all(1 <= one["particle_ess"] <= 2 for one in stats)
+    assert all(1 - 1e-9 <= one["particle_ess"] <= 2 + 1e-9 for one in stats)
     grown = np.array([one["accept_grow"] for one in stats])
     assert np.nanmax(grown) > 0  # a share of the proposals of three sweeps
 
@@ -87,7 +87,7 @@ def test_where_leaf_values_do_not_integrate_out(name):
     points, stats = go(step, model.initial_point(), 25)
     changed = [one["trees_changed"] for one in stats]
     assert 0 < np.mean(changed) <= 1
-    assert all(1 <= one["particle_ess"] <= 2 for one in stats)
+    assert all(1 - 1e-9 <= one["particle_ess"] <= 2 + 1e-9 for one in stats)
     arrays = step.forests[0].arrays
     fit = np.empty_like(arrays.fit)
     fit_of(ConstantLeaf(fit.shape[1]), arrays.trees, fit)

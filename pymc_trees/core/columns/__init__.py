@@ -1,8 +1,8 @@
 """What do kernels read of the training inputs, and which way does a rule send a row?
 
 Reading order: `design` (columns of numbers), `mixed` (with levels or missing cells), `rules` (draws
-of rules and their densities), `row_index` and `row_set` (rows of a node as bits), `set_rules` (the
-rules of such rows), `steps` (a rule that moves a little).
+of rules and their densities), `row_index`, `row_set` and `set_range` (rows of a node as bits),
+`set_rules` (the rules of such rows), `steps` (a rule that moves a little).
 
 May import: `core.compile`, `core.random`.
 """

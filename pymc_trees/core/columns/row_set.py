@@ -15,8 +15,6 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
 _ONE = np.uint64(1)
-_NEAR = 24
-"""Ranks looked at one by one from either end, before a search by halves."""
 
 
 class RowSet(NamedTuple):
@@ -174,67 +172,6 @@ def share_rows(a, b):
         if a[w] & b[w] != np.uint64(0):
             return True
     return False
-
-
-@njit(cache=True)
-def _has_others(a, b):
-    """Whether a has rows that b lacks."""
-    for w in range(a.size):
-        if a[w] & ~b[w] != np.uint64(0):
-            return True
-    return False
-
-
-@njit(cache=True)
-def _first_rank(words, order, before, step):
-    """Rank of the smallest cell; the set is not empty."""
-    for k in range(min(_NEAR, order.size)):
-        if has_row(words, order[k]):
-            return k
-    low, high = 0, before.shape[0] - 1
-    while low < high:  # the last set before which there is no row
-        middle = (low + high) >> 1
-        if share_rows(words, before[middle + 1]):
-            high = middle
-        else:
-            low = middle + 1
-    k = low * step
-    while not has_row(words, order[k]):
-        k += 1
-    return k
-
-
-@njit(cache=True)
-def _last_rank(words, order, before, step):
-    """Rank of the largest cell; the set is not empty."""
-    n = order.size
-    for k in range(n - 1, max(n - 1 - _NEAR, -1), -1):
-        if has_row(words, order[k]):
-            return k
-    low, high = 0, before.shape[0] - 1
-    while low < high:  # the last set after which there is a row
-        middle = (low + high + 1) >> 1
-        if _has_others(words, before[middle]):
-            low = middle
-        else:
-            high = middle - 1
-    k = min((low + 1) * step, n) - 1
-    while not has_row(words, order[k]):
-        k -= 1
-    return k
-
-
-@njit(cache=True)
-def set_range(design, column, rows):
-    """Smallest and largest cell of a column without missing cells among the rows, as floats."""
-    index, words = rows.index, rows.words
-    cells, order = index.sorted[column], index.order[column]
-    if rows.n == order.size:
-        return float(cells[0]), float(cells[rows.n - 1])
-    before, step = index.before[column], index.step
-    low = cells[_first_rank(words, order, before, step)]
-    high = cells[_last_rank(words, order, before, step)]
-    return float(low), float(high)
 
 
 @generic("design")

@@ -7,8 +7,9 @@ import numpy as np
 
 from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.columns.mixed import SET, MixedDesign
-from pymc_trees.core.columns.row_set import list_rows, set_range
+from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.columns.rules import LOG_2, draw_rule, log_rule
+from pymc_trees.core.columns.set_range import set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 

@@ -2,8 +2,8 @@
 
 Reading order: `contract` (what every leaf model answers), `outputs` (what leaves return at the
 rows), `sums` (models made from what one row adds); one model each, a NamedTuple of
-numbers and data whose *type* chooses the kernels: `normal` (with `masked`, sums over rows kept as
-bits), `normal_gamma`, `dirichlet`;
+numbers and data whose *type* chooses the kernels: `normal` (with `normal_sets` and `masked`, for
+rows kept as bits), `normal_gamma`, `dirichlet`;
 `normal_vector` (the prior of K values); `nonconjugate` (models whose values do not integrate out).
 
 May import: `core.columns`, `core.forest`.

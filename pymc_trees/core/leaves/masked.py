@@ -57,20 +57,6 @@ def change_of_sum(words, old, x):
     return total
 
 
-@njit(cache=True)
-def change_of_product_sum(words, old, w, x):
-    """The same of w x."""
-    total = 0.0
-    for k in range(words.size):
-        word = words[k] ^ old[k]
-        while word != np.uint64(0):
-            i = (k << 6) + lowest_bit(word)
-            product = w[i] * x[i]
-            total += product if words[k] & (word ^ (word - _ONE)) & word else -product
-            word &= word - _ONE
-    return total
-
-
 @njit(cache=True, fastmath=_ANY_ORDER)
 def masked_product_sum(words, w, x):
     """Sum of w x over a set of rows."""

@@ -14,17 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import count_changed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
-from pymc_trees.core.leaves.masked import (
-    change_of_product_sum,
-    change_of_sum,
-    masked_add,
-    masked_add_and_sum,
-    masked_product_sum,
-    masked_sum,
-    set_sum,
+from pymc_trees.core.leaves.normal_sets import (
+    add_set,
+    add_sets,
+    close_tree,
+    open_tree,
+    renew_set,
+    renew_sets,
 )
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
@@ -194,75 +192,6 @@ def _add_sides(leaf, cells, cut, rows, n, left, right):
 
 
 @njit(cache=True)
-def _add_set(leaf, rows, out):
-    r, w, words = leaf.r, leaf.w, rows.words
-    if w.size == 1:
-        out[0] = w[0] * rows.n
-        out[1] = w[0] * set_sum(words, rows.n, r)
-    else:
-        out[0] = masked_sum(words, w)
-        out[1] = masked_product_sum(words, w, r)
-
-
-@njit(cache=True)
-def _add_sets(leaf, left, right, together, out_left, out_right):
-    if left.n <= right.n:
-        _add_set(leaf, left, out_left)
-        for d in range(2):
-            out_right[d] = together[d] - out_left[d]
-    else:
-        _add_set(leaf, right, out_right)
-        for d in range(2):
-            out_left[d] = together[d] - out_right[d]
-
-
-@njit(cache=True)
-def _renew_set(leaf, rows, old, old_stats, out):
-    r, w, words = leaf.r, leaf.w, rows.words
-    if count_changed(words, old) > 4 * words.size:
-        _add_set(leaf, rows, out)
-    elif w.size == 1:
-        out[0] = w[0] * rows.n
-        out[1] = old_stats[1] + w[0] * change_of_sum(words, old, r)
-    else:
-        out[0] = old_stats[0] + change_of_sum(words, old, w)
-        out[1] = old_stats[1] + change_of_product_sum(words, old, w, r)
-
-
-@njit(cache=True)
-def _renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
-    _renew_set(leaf, left, old[0], old_stats[0], out_left)
-    for d in range(2):
-        out_right[d] = old_stats[0][d] + old_stats[1][d] - out_left[d]
-
-
-@njit(cache=True)
-def _open_tree(leaf, trees, tree, nodes, n_nodes, sets, stats):
-    r, w, column, values, count = leaf.r, leaf.w, trees.column, trees.values, trees.count
-    for k in range(n_nodes):
-        node = nodes[k]
-        if column[node] >= 0:
-            continue
-        words = sets[node]
-        total = masked_add_and_sum(words, r, values[node, 0])
-        if w.size == 1:
-            stats[node, 0] = w[0] * count[node]
-            stats[node, 1] = w[0] * total
-        else:
-            stats[node, 0] = masked_sum(words, w)
-            stats[node, 1] = masked_product_sum(words, w, r)
-
-
-@njit(cache=True)
-def _close_tree(leaf, trees, tree, nodes, n_nodes, sets):
-    r, column, values = leaf.r, trees.column, trees.values
-    for k in range(n_nodes):
-        node = nodes[k]
-        if column[node] < 0:
-            masked_add(sets[node], r, -values[node, 0])
-
-
-@njit(cache=True)
 def _log_marginal(leaf, stats):
     t = 1.0 / leaf.sd**2
     b = stats[1] - stats[0] * leaf.mean
@@ -309,10 +238,10 @@ register(
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,
     log_constant=_log_constant,
-    add_set=_add_set,
-    add_sets=_add_sets,
-    renew_set=_renew_set,
-    renew_sets=_renew_sets,
-    open_tree=_open_tree,
-    close_tree=_close_tree,
+    add_set=add_set,
+    add_sets=add_sets,
+    renew_set=renew_set,
+    renew_sets=renew_sets,
+    open_tree=open_tree,
+    close_tree=close_tree,
 )

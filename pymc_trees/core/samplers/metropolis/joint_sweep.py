@@ -138,6 +138,15 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
 
 
 @njit(cache=True, nogil=True)
+def joint_sweeps(rng, problem, flat, moves, work, before, n_sweeps, counts):
+    """So many times `joint_sweep`, in one call."""
+    for _ in range(n_sweeps):
+        if not joint_sweep(rng, problem, flat, moves, work, before, counts):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def joint_sweep(rng, problem, flat, moves, work, before, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
