@@ -50,7 +50,7 @@ class WorkingForest:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = known.fingerprint
-        self.work = make_workspace(self.layout.max_nodes, self.target.n_stats, design)
+        self.work = self._make_work()
         self._prior = None
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
@@ -127,6 +127,13 @@ class WorkingForest:
         """Tree prior at a point's settings."""
         return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
 
+    def _make_work(self):
+        return make_workspace(self.layout.max_nodes, self.target.n_stats, self.design)
+
     def __getstate__(self):
-        """Without the arrays of a chain, which the next point rebuilds."""
-        return {**self.__dict__, "arrays": None}
+        """Without the arrays of a chain, which the next point rebuilds, and room to work in."""
+        return {**self.__dict__, "arrays": None, "work": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.work = self._make_work()

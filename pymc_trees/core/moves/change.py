@@ -97,10 +97,10 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     stats, new_stats, unsplittable = work.stats, work.new_stats, trees.unsplittable
     left, right = trees.left[top], trees.right[top]
     rows = rows_of(trees, top, work)
-    send_down(design, code, cut, rows, left, right, work)
-    if work.counts[left] == 0 or work.counts[right] == 0:
+    send_down(design, code, cut, rows, 1, 2, work)
+    if work.counts[1] == 0 or work.counts[2] == 0:
         return 0
-    left_half, right_half = proposed_rows(left, work), proposed_rows(right, work)
+    left_half, right_half = proposed_rows(1, work), proposed_rows(2, work)
     old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
     renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)

@@ -18,9 +18,9 @@ def rows_of(trees, node, work):
 
 
 @njit(cache=True, inline="always")
-def proposed_rows(node, work):
-    """`RowSet` of a node under a proposal."""
-    return RowSet(work.proposed[node], work.counts[node], work.index, work.rows, work.sides)
+def proposed_rows(place, work):
+    """`RowSet` of the node at a place of ``work.below`` under a proposal."""
+    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows, work.sides)
 
 
 @njit(cache=True)

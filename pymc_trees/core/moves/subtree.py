@@ -36,12 +36,16 @@ class Subtree(NamedTuple):
 @njit(cache=True, inline="always")
 def gather(trees, top, work):
     """The `Subtree` below a node, with its nodes written to ``work``."""
-    return Subtree(preorder(trees, top, work.below))
+    below, place = work.below, work.place
+    n_nodes = preorder(trees, top, below)
+    for k in range(n_nodes):
+        place[below[k]] = k
+    return Subtree(n_nodes)
 
 
 @njit(cache=True, inline="always")
 def send_down(design, code, cut, rows, left, right, work):
-    """Write which rows a rule sends to the two children, and how many, to ``work``."""
+    """Write which rows a rule sends to the places of two children, and how many, to ``work``."""
     work.counts[left] = left_rows(design, code, cut, rows, work.proposed[left])
     work.counts[right] = rows.n - work.counts[left]
     remove_rows(rows.words, work.proposed[left], work.proposed[right])
@@ -91,12 +95,12 @@ def log_replaced(problem, subtree, work, with_top):
     )
     new_stats = work.new_stats
     times, rate, parent = trees.time, work.rate, trees.parent
-    work.proposed[below[0]] = work.sets[below[0]]
-    work.counts[below[0]] = trees.count[below[0]]
+    work.proposed[0] = work.sets[below[0]]
+    work.counts[0] = trees.count[below[0]]
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
         node = below[k]
-        rows = proposed_rows(node, work)
+        rows = proposed_rows(k, work)
         column = columns[node]
         is_same = same_rows(rows.words, work.sets[node])
         if is_same:
@@ -120,7 +124,7 @@ def log_replaced(problem, subtree, work, with_top):
                     prior, design, share_of, log_cut[node], rate[node], rows
                 )
                 total += log_cut[node] + log_share[node]
-            left, right = lefts[node], rights[node]
+            left, right = work.place[lefts[node]], work.place[rights[node]]
             send_down(design, column, cut, rows, left, right, work)
             if work.counts[left] == 0 or work.counts[right] == 0:
                 return -np.inf
@@ -155,9 +159,10 @@ def log_replaced_choice(trees, moves, census, subtree, work):
 @njit(cache=True, inline="always")
 def take_proposed(trees, tree, leaf, work):
     """Give a leaf its proposed rows and statistics."""
-    label_new_rows(work.proposed[leaf], work.sets[leaf], leaf, trees.leaf_of[tree])
-    trees.count[leaf] = work.counts[leaf]
-    work.sets[leaf] = work.proposed[leaf]
+    place = work.place[leaf]
+    label_new_rows(work.proposed[place], work.sets[leaf], leaf, trees.leaf_of[tree])
+    trees.count[leaf] = work.counts[place]
+    work.sets[leaf] = work.proposed[place]
     work.stats[leaf] = work.new_stats[leaf]
 
 
@@ -171,8 +176,8 @@ def commit(trees, tree, subtree, work):
         if column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
-            trees.count[node] = work.counts[node]
-            work.sets[node] = work.proposed[node]
+            trees.count[node] = work.counts[k]
+            work.sets[node] = work.proposed[k]
             unsplittable[node] = False
         else:
             unsplittable[node] = work.unsplittable[node]

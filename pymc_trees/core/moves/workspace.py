@@ -1,5 +1,6 @@
 """Arrays that moves write to, made once per forest."""
 
+import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -42,9 +43,11 @@ class Workspace(NamedTuple):
     """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Whoever changes a tree
     without them sets it to False."""
     proposed: np.ndarray
-    """(N, W) uint64: proposed rows of nodes."""
+    """(N, W) uint64: proposed rows of nodes, each at its ``place``."""
+    place: np.ndarray
+    """(N,) int32: of the nodes in ``below``: where they stand there."""
     counts: np.ndarray
-    """(N,) int64: proposed ``Trees.count``."""
+    """(N,) int64: proposed ``Trees.count``, by place."""
     sides: np.ndarray
     """(n,) uint8: 0 for rows on the left, 1 for those on the right."""
 
@@ -67,9 +70,23 @@ def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),
         index=make_row_index(design),
-        sets=np.zeros((max_nodes, n_words), dtype=np.uint64),
+        sets=_room(max_nodes, n_words),
         is_known=np.zeros(max_nodes, dtype=np.bool_),
-        proposed=np.zeros((max_nodes, n_words), dtype=np.uint64),
+        proposed=_room(max_nodes, n_words),
+        place=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
         sides=np.zeros(n_rows, dtype=np.uint8),
     )
+
+
+def _room(rows: int, columns: int) -> np.ndarray:
+    """(rows, columns) uint64 of zeros, of which only what is written to takes memory.
+
+    On a million rows the sets of all nodes that a pool has room for would take some ten gigabytes,
+    where a few hundred megabytes are used: Linux is asked not to set the rest aside.
+    """
+    n_bytes = 8 * rows * columns
+    if n_bytes < 2**24 or not hasattr(mmap, "MAP_NORESERVE"):
+        return np.zeros((rows, columns), dtype=np.uint64)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+    return np.frombuffer(mmap.mmap(-1, n_bytes, flags=flags), np.uint64).reshape(rows, columns)
