@@ -51,8 +51,7 @@ def tables(rng):
 def as_set(design, rows, index):
     n = design.columns.shape[1]
     inside = np.isin(np.arange(n), rows)
-    room = (np.zeros(n, dtype=np.uint32), np.zeros(n, dtype=np.uint8))
-    return RowSet(words_of(inside), len(rows), index, *room)
+    return RowSet(words_of(inside), len(rows), index, np.zeros(n, dtype=np.uint32))
 
 
 def subsets(rng, n):

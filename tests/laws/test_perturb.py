@@ -62,8 +62,8 @@ def steps(rng, design, code, cut, rows, largest, n):
 
 def set_of(design, rows):
     inside = np.isin(np.arange(design.columns.shape[1]), rows)
-    listed, sides = np.zeros(inside.size, np.uint32), np.zeros(inside.size, np.uint8)
-    return RowSet(words_of(inside), len(rows), make_row_index(design), listed, sides)
+    listed = np.zeros(inside.size, np.uint32)
+    return RowSet(words_of(inside), len(rows), make_row_index(design), listed)
 
 
 def every_rule(design, column):

@@ -28,8 +28,6 @@ class RowSet(NamedTuple):
     """Of all training rows."""
     listed: np.ndarray
     """(n,) uint32, overwritten by `list_rows`."""
-    sides: np.ndarray
-    """(n,) uint8, overwritten."""
 
 
 @njit(cache=True, inline="always")

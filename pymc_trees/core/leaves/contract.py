@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import list_rows, write_rows
+from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 
@@ -51,32 +51,6 @@ def add_rows(leaf, rows, start, stop, out):
     """Statistics of some rows."""
 
 
-@generic("leaf")
-def add_sides(leaf, cells, cut, rows, n, left, right):
-    """Statistics of the rows on both sides of a cut."""
-
-
-@njit(cache=True)
-def _add_listed(leaf, left, right, together, out_left, out_right):
-    add_listed(leaf, left, right, out_left, out_right)
-
-
-@njit(cache=True)
-def add_listed(leaf, left, right, out_left, out_right):
-    """Statistics of two sets of rows by lists of them."""
-    listed, sides = left.listed, left.sides
-    n_left = write_rows(left.words, listed, 0)
-    n = write_rows(right.words, listed, n_left)
-    for k in range(n):
-        sides[listed[k]] = k >= n_left
-    add_sides(leaf, sides, 0, listed, n, out_left, out_right)
-
-
-@generic("leaf", default=_add_listed, inlined=True)
-def add_sets(leaf, left, right, together, out_left, out_right):
-    """Statistics of two sets of rows."""
-
-
 @njit(cache=True)
 def _add_list(leaf, rows, out):
     add_rows(leaf, rows.listed, 0, list_rows(rows), out)
@@ -88,21 +62,33 @@ def add_set(leaf, rows, out):
 
 
 @njit(cache=True)
-def _renew_by_list(leaf, rows, old, old_stats, out):
-    _add_list(leaf, rows, out)
+def _add_each(leaf, left, right, out_left, out_right):
+    add_set(leaf, left, out_left)
+    add_set(leaf, right, out_right)
 
 
-@generic("leaf", default=_renew_by_list, inlined=True)
+@generic("leaf", default=_add_each, inlined=True)
+def add_sets(leaf, left, right, out_left, out_right):
+    """Statistics of two sets of rows."""
+
+
+@njit(cache=True)
+def _add_anew(leaf, rows, old, old_stats, out):
+    add_set(leaf, rows, out)
+
+
+@generic("leaf", default=_add_anew, inlined=True)
 def renew_set(leaf, rows, old, old_stats, out):
     """Statistics of a leaf whose rows have changed."""
 
 
 @njit(cache=True)
-def _renew_listed(leaf, left, right, old, old_stats, out_left, out_right):
-    add_listed(leaf, left, right, out_left, out_right)
+def _renew_each(leaf, left, right, old, old_stats, out_left, out_right):
+    renew_set(leaf, left, old[0], old_stats[0], out_left)
+    renew_set(leaf, right, old[1], old_stats[1], out_right)
 
 
-@generic("leaf", default=_renew_listed, inlined=True)
+@generic("leaf", default=_renew_each, inlined=True)
 def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
     """Statistics of two leaves between which rows have changed."""
 
@@ -212,21 +198,18 @@ class LeafKernels(NamedTuple):
     """``(leaf, i, output)``: log p(row i) given the outputs of its leaf; 0 without data."""
     add_rows: Callable | None = None
     """``(leaf, rows, start, stop, out)``: write the statistics of ``rows[start:stop]``."""
-    add_sides: Callable | None = None
-    """``(leaf, cells, cut, rows, n, left, right)``: write the statistics of ``rows[:n]`` on both
-    sides of a cut; the number of rows on the left."""
     add_set: Callable | None = None
     """``(leaf, rows, out)``: `add_rows` of a `RowSet`; of a list of its rows unless given."""
     add_sets: Callable | None = None
-    """``(leaf, left, right, together, out_left, out_right)``: write the statistics of two `RowSet`s
-    without a row in common; ``together``, where statistics are sums, is those of both. By
-    `add_sides` unless given."""
+    """``(leaf, left, right, out_left, out_right)``: write the statistics of two `RowSet`s without a
+    row in common; by `add_set` unless given."""
     renew_set: Callable | None = None
-    """``(leaf, rows, old, old_stats, out)``: `add_set` of a leaf whose rows were ``old``, as words,
-    and had ``old_stats``."""
+    """``(leaf, rows, old, old_stats, out)``: write the statistics of a leaf that had other rows,
+    ``old`` as words, and those statistics; by `add_set` unless given."""
     renew_sets: Callable | None = None
-    """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves between
-    which rows have changed; ``old`` and ``old_stats`` are pairs."""
+    """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves
+    between which rows have changed, by `renew_set` unless given; ``old`` and ``old_stats`` are
+    pairs."""
     open_tree: Callable | None = None
     """``(leaf, trees, tree, nodes, n_nodes, sets, stats)``: begin a tree of a sum of trees in a
     sweep that visits them in turn, with the rows of each node as bits in ``sets``; by `next_tree`

@@ -18,11 +18,9 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.normal_sets import (
     add_set,
-    add_sets,
     close_tree,
     open_tree,
     renew_set,
-    renew_sets,
 )
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
@@ -148,50 +146,6 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
-def _add_sides(leaf, cells, cut, rows, n, left, right):
-    r, w = leaf.r, leaf.w
-    n_left = 0
-    if w.size > 1:
-        left[:] = 0.0
-        right[:] = 0.0
-        for k in range(n):
-            i = rows[k]
-            if cells[i] <= cut:
-                left[0] += w[i]
-                left[1] += w[i] * r[i]
-                n_left += 1
-            else:
-                right[0] += w[i]
-                right[1] += w[i] * r[i]
-        return n_left
-    # Two sums a side, kept apart so that additions need not wait; selected, not branched to.
-    a, a2, b, b2 = 0.0, 0.0, 0.0, 0.0
-    k = 0
-    while k + 2 <= n:
-        i, j = rows[k], rows[k + 1]
-        is_left, is_left2 = cells[i] <= cut, cells[j] <= cut
-        x, y = r[i], r[j]
-        a += x if is_left else 0.0
-        b += 0.0 if is_left else x
-        a2 += y if is_left2 else 0.0
-        b2 += 0.0 if is_left2 else y
-        n_left += int(is_left) + int(is_left2)
-        k += 2
-    if k < n:
-        i = rows[k]
-        if cells[i] <= cut:
-            a += r[i]
-            n_left += 1
-        else:
-            b += r[i]
-    left[0] = w[0] * n_left
-    left[1] = w[0] * (a + a2)
-    right[0] = w[0] * (n - n_left)
-    right[1] = w[0] * (b + b2)
-    return n_left
-
-
-@njit(cache=True)
 def _log_marginal(leaf, stats):
     t = 1.0 / leaf.sd**2
     b = stats[1] - stats[0] * leaf.mean
@@ -233,15 +187,12 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
-    add_sides=_add_sides,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,
     log_constant=_log_constant,
     add_set=add_set,
-    add_sets=add_sets,
     renew_set=renew_set,
-    renew_sets=renew_sets,
     open_tree=open_tree,
     close_tree=close_tree,
 )

@@ -28,38 +28,14 @@ def add_set(leaf, rows, out):
 
 
 @njit(cache=True)
-def add_sets(leaf, left, right, together, out_left, out_right):
-    """`add_sides` of two `RowSet`s."""
-    if leaf.w.size > 1:  # differences of sums would carry the largest precisions to all leaves
-        add_set(leaf, left, out_left)
-        add_set(leaf, right, out_right)
-    elif left.n <= right.n:
-        add_set(leaf, left, out_left)
-        out_right[0], out_right[1] = leaf.w[0] * right.n, together[1] - out_left[1]
-    else:
-        add_set(leaf, right, out_right)
-        out_left[0], out_left[1] = leaf.w[0] * left.n, together[1] - out_right[1]
-
-
-@njit(cache=True)
 def renew_set(leaf, rows, old, old_stats, out):
     """`add_set` of a leaf whose rows have changed."""
+    # With a precision for each row, differences would carry the largest ones to other leaves.
     if leaf.w.size > 1 or count_changed(rows.words, old) > 4 * old.size:
         add_set(leaf, rows, out)
     else:
         out[0] = leaf.w[0] * rows.n
         out[1] = old_stats[1] + leaf.w[0] * change_of_sum(rows.words, old, leaf.r)
-
-
-@njit(cache=True)
-def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
-    """The same of two leaves between which rows have changed."""
-    renew_set(leaf, left, old[0], old_stats[0], out_left)
-    if leaf.w.size > 1:
-        add_set(leaf, right, out_right)
-    else:
-        out_right[0] = leaf.w[0] * right.n
-        out_right[1] = old_stats[0][1] + old_stats[1][1] - out_left[1]
 
 
 @njit(cache=True)

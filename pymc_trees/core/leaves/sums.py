@@ -42,19 +42,6 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
-def _add_sides(leaf, cells, cut, rows, n, left, right):
-    left[:] = 0.0
-    right[:] = 0.0
-    n_left = 0
-    for k in range(n):
-        i = rows[k]
-        is_left = cells[i] <= cut
-        n_left += is_left
-        add_row(leaf, i, left if is_left else right)
-    return n_left
-
-
-@njit(cache=True)
 def _log_likelihood(leaf, trees):
     values, leaf_of = trees.values, trees.leaf_of[0]
     total = 0.0
@@ -106,7 +93,6 @@ def register_sums(
         draw_values=draw_values,
         next_tree=_next_tree_of_sum if residual else _next_tree,
         add_rows=_add_rows,
-        add_sides=_add_sides,
         log_likelihood=_log_likelihood_of_residual if residual else _log_likelihood,
         **others,
     )

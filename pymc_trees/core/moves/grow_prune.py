@@ -96,7 +96,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     counts[1] = rows.n - counts[0]
     remove_rows(rows.words, work.proposed[0], work.proposed[1])
     left_half, right_half = proposed_rows(0, work), proposed_rows(1, work)
-    add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
+    add_sets(leaf, left_half, right_half, new_stats[0], new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     parent = trees.parent[node]

@@ -14,13 +14,13 @@ from pymc_trees.core.compile.cache import njit
 @njit(cache=True, inline="always")
 def rows_of(trees, node, work):
     """`RowSet` of a node."""
-    return RowSet(work.sets[node], trees.count[node], work.index, work.rows, work.sides)
+    return RowSet(work.sets[node], trees.count[node], work.index, work.rows)
 
 
 @njit(cache=True, inline="always")
 def proposed_rows(place, work):
     """`RowSet` of the node at a place of ``work.below`` under a proposal."""
-    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows, work.sides)
+    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows)
 
 
 @njit(cache=True)

@@ -48,8 +48,6 @@ class Workspace(NamedTuple):
     """(N,) int32: of the nodes in ``below``: where they stand there."""
     counts: np.ndarray
     """(N,) int64: proposed ``Trees.count``, by place."""
-    sides: np.ndarray
-    """(n,) uint8: 0 for rows on the left, 1 for those on the right."""
 
 
 def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -> Workspace:
@@ -75,7 +73,6 @@ def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -
         proposed=_room(max_nodes, n_words),
         place=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
-        sides=np.zeros(n_rows, dtype=np.uint8),
     )
 
 

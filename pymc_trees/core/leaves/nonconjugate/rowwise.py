@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.row_set import write_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.nonconjugate.native import call_native
@@ -119,18 +120,20 @@ def draw_and_weigh(leaf, n, n_groups):
 
 
 @njit(cache=True)
-def _add_sides(leaf, cells, cut, rows, n, left, right):
+def _add_sets(leaf, left, right, out_left, out_right):
     work = leaf.work
-    n_left = 0
+    n_left = write_rows(left.words, work.rows, 0)
+    n = write_rows(right.words, work.rows, n_left)
     for i in range(n):
-        is_left = cells[rows[i]] <= cut
-        work.rows[i] = rows[i]
-        work.labels[i] = 0 if is_left else 1
-        n_left += is_left
+        work.labels[i] = int(i >= n_left)
     draw_and_weigh(leaf, n, 2)
-    weigh(leaf, 0, work.drawn[0], left)
-    weigh(leaf, 1, work.drawn[1], right)
-    return n_left
+    weigh(leaf, 0, work.drawn[0], out_left)
+    weigh(leaf, 1, work.drawn[1], out_right)
+
+
+@njit(cache=True)
+def _renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
+    _add_sets(leaf, left, right, out_left, out_right)
 
 
 @njit(cache=True)
@@ -258,7 +261,8 @@ register(
     n_stats=_n_stats,
     next_tree=_next_tree,
     add_rows=_add_rows,
-    add_sides=_add_sides,
+    add_sets=_add_sets,
+    renew_sets=_renew_sets,
     join_sides=_join_sides,
     log_marginal=_log_marginal,
     draw_leaves=_draw_leaves,

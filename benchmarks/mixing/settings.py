@@ -1,0 +1,118 @@
+"""Effective samples of f per CPU second by settings of the default step, without the rest of PyMC.
+
+    python -m benchmarks.mixing.settings --rows 1000 --trees 50
+
+Friedman's first function, ten columns. A step is called on its own point; sigma is drawn from its
+conditional under the prior ``1 / sigma**2`` of the variance after it, at no cost worth naming.
+Chains take turns on one core, each until it has used its CPU seconds; the first quarter of them is
+dropped. ESS (bulk) and R-hat are ArviZ's, of f at evenly spaced training rows and of the three
+leading principal components of these.
+"""
+
+import argparse
+import sys
+from time import process_time
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+from benchmarks.peers import data, table
+from benchmarks.peers.metrics import ess, of_each, rhat
+
+CGM = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
+SETTINGS = {
+    "default": {},
+    "as it was": {"moves": CGM, "moves_per_visit": 1, "batch": (1.0, 1.0)},
+    "10 sweeps": {"local_sweeps": 10},
+    "3 moves": {"moves_per_visit": 3},
+    "6 moves": {"moves_per_visit": 6},
+    "a tenth redrawn": {"batch": (0.1, 0.1)},
+    "all redrawn": {"batch": (1.0, 1.0)},
+}
+N_ROWS = 100
+WARM_UP = 0.25
+COMPONENTS = 3
+MOST = 4_000
+"""Draws from which components are taken."""
+
+
+def chain(case, model, step, seconds, seed):
+    """Draws of f and of sigma after the warm-up, and steps made."""
+    rng, n = np.random.default_rng(seed), len(case.y)
+    rows = np.linspace(0, n - 1, N_ROWS).round().astype(int)
+    step.setup_chain(rng, 1, 0)
+    step.rng = rng
+    point, _ = step.step(model.initial_point(random_seed=seed))
+    fs, sigmas, n_steps = [], [], 0
+    begin = process_time()
+    while (used := process_time() - begin) < seconds:
+        point, _ = step.step(point)
+        n_steps += 1
+        f = step.forests[0].arrays.fit[:, 0]
+        sigma2 = 0.5 * np.sum((case.y - f) ** 2) / rng.standard_gamma(0.5 * n)
+        point["sigma_log__"] = np.array(0.5 * np.log(sigma2))
+        if used > WARM_UP * seconds:
+            fs.append(f[rows].copy())
+            sigmas.append(np.sqrt(sigma2))
+    return np.array(fs), np.array(sigmas), n_steps
+
+
+def components(f):
+    """(K, rows) leading directions of f, (chains, draws, rows)."""
+    flat = f.reshape(-1, f.shape[-1])
+    flat = (flat - flat.mean(axis=0))[:: max(1, len(flat) // MOST)]
+    return np.linalg.svd(flat, full_matrices=False)[2][:COMPONENTS]
+
+
+def measure(case, name, seconds, seeds):
+    """A row of the table."""
+    with pm.Model() as model:
+        mu = pmt.BART("mu", case.X, case.y, m=case.m)
+        sigma = pm.HalfNormal("sigma", case.y.std())
+        pm.Normal("y", mu, sigma, observed=case.y, shape=mu.shape)
+        step = pmt.Hybrid([mu], **SETTINGS[name])
+    chain(case, model, step, 0.2, 0)  # compiles
+    chains = [chain(case, model, step, seconds, seed) for seed in seeds]
+    shortest = min(len(c[0]) for c in chains)
+    f = np.array([c[0][:shortest] for c in chains])
+    used = len(seeds) * seconds * (1 - WARM_UP)
+    ess_f, rhat_f = of_each(ess, f) / used, of_each(rhat, f)
+    slow = [ess(f @ direction) / used for direction in components(f)]
+    return [
+        name,
+        f"{1e3 * len(seeds) * seconds / sum(c[2] for c in chains):.2f}",
+        f"{np.median(ess_f):.2f} ({ess_f.min():.2f})",
+        f"{rhat_f.mean():.3f} ({rhat_f.max():.3f})",
+        " ".join(f"{value:.2f}" for value in slow),
+        f"{ess(np.array([c[1][:shortest] for c in chains])) / used:.2f}",
+    ]
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing.settings")
+    add = parser.add_argument
+    add("--rows", type=int, default=1_000)
+    add("--trees", type=int, default=50)
+    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
+    add("--chains", type=int, default=4)
+    add("--seed", type=int, default=0, help="of the first chain")
+    add("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    case = data.friedman("friedman", options.rows, options.trees)
+    header = ["settings", "ms a step", "ESS f/s, median (least)", "R-hat f, mean (worst)"]
+    header += ["ESS/s of components", "ESS sigma/s"]
+    seeds = range(options.seed, options.seed + options.chains)
+    rows = []
+    for name in options.settings:
+        rows.append(measure(case, name, options.seconds, seeds))
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    print(table.markdown(header, rows))
+
+
+if __name__ == "__main__":
+    main()
