@@ -30,6 +30,7 @@ from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
 from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
 from pymc_trees.core.leaves.masked import masked_add, masked_add_and_sum, set_sum
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import draw_column, draw_set_column, log_column, log_set_column
 
@@ -193,3 +194,17 @@ def test_statistics_of_leaves_whose_rows_have_changed(precision, moved, rng):
     np.testing.assert_allclose(alone, exact[0], atol=1e-10)
     renew_sets(leaf, *now, tuple(s.words for s in sets), tuple(stats), *pair)
     np.testing.assert_allclose(pair, exact, atol=1e-10)
+
+
+def test_sets_of_a_large_pool_take_the_memory_that_is_written_to(rng):
+    """16 GB of addresses, and a few pages of them used."""
+    psutil = pytest.importorskip("psutil")
+    n = 100_000
+    design = make_design(rng.random((n, 1)))
+    before = psutil.Process().memory_info().rss
+    work = make_workspace(1_300_000, 1, design)
+    work.sets[7] = 1
+    assert work.sets.shape == work.proposed.shape == (1_300_000, 1563)
+    assert work.sets[6].sum() == 0 and work.sets[7].sum() == 1563
+    assert work.sets.flags.c_contiguous and work.sets.flags.writeable
+    assert psutil.Process().memory_info().rss - before < 2**29
