@@ -80,7 +80,8 @@ def _room(rows: int, columns: int) -> np.ndarray:
     """(rows, columns) uint64 of zeros, of which only what is written to takes memory.
 
     On a million rows the sets of all nodes that a pool has room for would take some ten gigabytes,
-    where a few hundred megabytes are used: Linux is asked not to set the rest aside.
+    where a few hundred megabytes are used: from Python 3.13 on, Linux is asked not to count the
+    rest.
     """
     n_bytes = 8 * rows * columns
     if n_bytes < 2**24 or not hasattr(mmap, "MAP_NORESERVE"):
