@@ -8,15 +8,13 @@ until it has used its CPU seconds; the first quarter of them is dropped. ESS (bu
 are ArviZ's, over evenly spaced training rows.
 """
 
-import argparse
-import sys
 from time import process_time
 
 import numpy as np
 from numba import njit
 
-from benchmarks.peers import data, table
-from benchmarks.peers.metrics import ess, of_each, rhat
+from benchmarks.mixing import turns
+from benchmarks.peers.metrics import ess
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
@@ -40,8 +38,6 @@ SETS = {
     "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0, 1),
     "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3, 1),
 }
-N_ROWS = 100
-WARM_UP = 0.25
 EVERY = 10
 """Sweeps between two draws that are kept."""
 
@@ -86,12 +82,12 @@ def chain(case, name, seconds, seed):
     problem, work, y = start(case)
     moves, rng = moves_of(name), np.random.default_rng(seed)
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
-    rows = np.linspace(0, len(y) - 1, N_ROWS).round().astype(int)
+    rows = turns.rows_of(len(y))
     fs, sigmas = [], []
     begin = process_time()
     while (used := process_time() - begin) < seconds:
         sigma = run_block(rng, problem, moves, work, y, EVERY, counts)
-        if used > WARM_UP * seconds:
+        if used > turns.WARM_UP * seconds:
             fs.append(y[rows] - problem.leaf.r[rows])
             sigmas.append(sigma)
     return np.array(fs), np.array(sigmas), counts
@@ -108,44 +104,24 @@ def measure(case, name, seconds, seeds):
     f = np.array([c[0][:shortest] for c in chains])
     sigma = np.array([c[1][:shortest] for c in chains])
     counts = sum(c[2] for c in chains)
-    used = n_chains * seconds * (1 - WARM_UP)
+    used = n_chains * seconds * (1 - turns.WARM_UP)
     sweeps = counts[0].sum() / (case.m * SETS[name][2])
-    ess_f, rhat_f = of_each(ess, f) / used, of_each(rhat, f)
     shares = " ".join(f"{share:.2f}" for share in counts[1] / np.maximum(counts[0], 1))
     return [
         name,
         f"{1e3 * n_chains * seconds / sweeps:.3f}",
-        f"{np.median(ess_f):.2f} ({ess_f.min():.2f})",
-        f"{rhat_f.mean():.3f} ({rhat_f.max():.3f})",
+        *turns.agreement(f, used),
         f"{ess(sigma) / used:.2f}",
         f"{f.mean(axis=(0, 1)).std():.3f}",
         shares,
     ]
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing.local_moves")
-    add = parser.add_argument
-    add("--rows", type=int, default=1_000)
-    add("--trees", type=int, default=50)
-    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
-    add("--chains", type=int, default=4)
-    add("--seed", type=int, default=0, help="of the first chain")
-    add("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    return parser.parse_args(arguments)
-
-
 def main(arguments=None):
-    options = parse(arguments)
-    case = data.friedman("friedman", options.rows, options.trees)
+    options = turns.parse("benchmarks.mixing.local_moves", "sets", SETS, arguments)
     header = ["moves", "ms a sweep", "ESS f/s, median (least)", "R-hat f, mean (worst)"]
     header += ["ESS sigma/s", "sd of mean f", "accepted: grow prune change swap perturb"]
-    seeds = range(options.seed, options.seed + options.chains)
-    rows = []
-    for name in options.sets:
-        rows.append(measure(case, name, options.seconds, seeds))
-        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    print(table.markdown(header, rows))
+    turns.show(header, measure, options, options.sets)
 
 
 if __name__ == "__main__":

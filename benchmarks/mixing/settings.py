@@ -9,16 +9,15 @@ dropped. ESS (bulk) and R-hat are ArviZ's, of f at evenly spaced training rows a
 leading principal components of these.
 """
 
-import argparse
-import sys
 from time import process_time
 
 import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from benchmarks.peers import data, table
-from benchmarks.peers.metrics import ess, of_each, rhat
+from benchmarks.mixing import turns
+from benchmarks.mixing.directions import along, principal
+from benchmarks.peers.metrics import ess, of_each
 
 CGM = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 SETTINGS = {
@@ -30,17 +29,13 @@ SETTINGS = {
     "a tenth redrawn": {"batch": (0.1, 0.1)},
     "all redrawn": {"batch": (1.0, 1.0)},
 }
-N_ROWS = 100
-WARM_UP = 0.25
 COMPONENTS = 3
-MOST = 4_000
-"""Draws from which components are taken."""
 
 
 def chain(case, model, step, seconds, seed):
     """Draws of f and of sigma after the warm-up, and steps made."""
     rng, n = np.random.default_rng(seed), len(case.y)
-    rows = np.linspace(0, n - 1, N_ROWS).round().astype(int)
+    rows = turns.rows_of(n)
     step.setup_chain(rng, 1, 0)
     step.rng = rng
     point, _ = step.step(model.initial_point(random_seed=seed))
@@ -52,17 +47,10 @@ def chain(case, model, step, seconds, seed):
         f = step.forests[0].arrays.fit[:, 0]
         sigma2 = 0.5 * np.sum((case.y - f) ** 2) / rng.standard_gamma(0.5 * n)
         point["sigma_log__"] = np.array(0.5 * np.log(sigma2))
-        if used > WARM_UP * seconds:
+        if used > turns.WARM_UP * seconds:
             fs.append(f[rows].copy())
             sigmas.append(np.sqrt(sigma2))
     return np.array(fs), np.array(sigmas), n_steps
-
-
-def components(f):
-    """(K, rows) leading directions of f, (chains, draws, rows)."""
-    flat = f.reshape(-1, f.shape[-1])
-    flat = (flat - flat.mean(axis=0))[:: max(1, len(flat) // MOST)]
-    return np.linalg.svd(flat, full_matrices=False)[2][:COMPONENTS]
 
 
 def measure(case, name, seconds, seeds):
@@ -76,42 +64,22 @@ def measure(case, name, seconds, seeds):
     chains = [chain(case, model, step, seconds, seed) for seed in seeds]
     shortest = min(len(c[0]) for c in chains)
     f = np.array([c[0][:shortest] for c in chains])
-    used = len(seeds) * seconds * (1 - WARM_UP)
-    ess_f, rhat_f = of_each(ess, f) / used, of_each(rhat, f)
-    slow = [ess(f @ direction) / used for direction in components(f)]
+    used = len(seeds) * seconds * (1 - turns.WARM_UP)
+    slow = of_each(ess, along(f, principal(f, COMPONENTS))) / used
     return [
         name,
         f"{1e3 * len(seeds) * seconds / sum(c[2] for c in chains):.2f}",
-        f"{np.median(ess_f):.2f} ({ess_f.min():.2f})",
-        f"{rhat_f.mean():.3f} ({rhat_f.max():.3f})",
+        *turns.agreement(f, used),
         " ".join(f"{value:.2f}" for value in slow),
         f"{ess(np.array([c[1][:shortest] for c in chains])) / used:.2f}",
     ]
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing.settings")
-    add = parser.add_argument
-    add("--rows", type=int, default=1_000)
-    add("--trees", type=int, default=50)
-    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
-    add("--chains", type=int, default=4)
-    add("--seed", type=int, default=0, help="of the first chain")
-    add("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
-    return parser.parse_args(arguments)
-
-
 def main(arguments=None):
-    options = parse(arguments)
-    case = data.friedman("friedman", options.rows, options.trees)
+    options = turns.parse("benchmarks.mixing.settings", "settings", SETTINGS, arguments)
     header = ["settings", "ms a step", "ESS f/s, median (least)", "R-hat f, mean (worst)"]
     header += ["ESS/s of components", "ESS sigma/s"]
-    seeds = range(options.seed, options.seed + options.chains)
-    rows = []
-    for name in options.settings:
-        rows.append(measure(case, name, options.seconds, seeds))
-        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    print(table.markdown(header, rows))
+    turns.show(header, measure, options, options.settings)
 
 
 if __name__ == "__main__":

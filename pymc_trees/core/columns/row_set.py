@@ -126,6 +126,16 @@ def set_varies(design, column, words):
     return False
 
 
+@njit(cache=True, inline="always")
+def pair_varies(design, column, pair, words):
+    """`set_varies`, given `two_rows` of the set, which mostly differ: then nothing is called."""
+    first, second = pair
+    columns = design.columns
+    return design.varies[column] and (
+        columns[column, first] != columns[column, second] or set_varies(design, column, words)
+    )
+
+
 @njit(cache=True)
 def any_set_varies(design, words):
     """Whether the rows can be split at all."""

@@ -6,7 +6,7 @@ Columns of levels and of missing cells are asked of a list of the rows.
 import numpy as np
 
 from pymc_trees.core.columns.design import Design, draw_cut
-from pymc_trees.core.columns.mixed import SET, MixedDesign
+from pymc_trees.core.columns.mixed import SET, MixedDesign, rule_from_prior
 from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.columns.rules import LOG_2, draw_rule, log_rule
 from pymc_trees.core.columns.set_range import set_range
@@ -40,7 +40,7 @@ def _log_plain(design, code, cut, rows):
 
 @njit(cache=True)
 def _draw_mixed(rng, design, column, rows):
-    if design.kinds[column] != 0 or design.gaps[column]:
+    if rule_from_prior(design, column):
         return draw_rule(rng, design, column, rows.listed, 0, list_rows(rows))
     code = column + design.columns.shape[0] * int(rng.random() < 0.5)
     low, high = set_range(design, column, rows)
@@ -53,7 +53,7 @@ def _log_mixed(design, code, cut, rows):
     column, way = code % p, code // p
     if rows.n < 2 or not design.varies[column]:
         return -np.inf
-    if design.kinds[column] != 0 or design.gaps[column] or way >= SET:
+    if rule_from_prior(design, column) or way >= SET:
         return log_rule(design, code, cut, rows.listed, 0, list_rows(rows))
     low, high = set_range(design, column, rows)
     return -LOG_2 - np.log(high - low) if cut >= low and cut < high else -np.inf

@@ -33,11 +33,6 @@ from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.random import pick
 
 
-@generic("design")
-def keeps_density(design, code):
-    """Whether a step leaves the density of a rule as it is, unless it parts nothing."""
-
-
 @generic("design", inlined=True)
 def step_rule(rng, design, code, cut, largest, rows):
     """Rule of a node with the rows of a `RowSet` after one step; ``largest`` is at most 1."""
@@ -57,17 +52,6 @@ def draw_step(rng, design, column, largest):
 @njit(cache=True)
 def _step_plain(rng, design, code, cut, largest, rows):
     return code, cut + draw_step(rng, design, code, largest)
-
-
-@njit(cache=True)
-def _kept(design, code):
-    return True
-
-
-@njit(cache=True)
-def _kept_of_numbers(design, code):
-    column = code % design.columns.shape[0]
-    return design.kinds[column] == 0 and not design.gaps[column]
 
 
 @njit(cache=True)
@@ -115,5 +99,5 @@ def step_levels(rng, kind, side, levels, found):
     return side, levels
 
 
-register(Design, step_rule=_step_plain, keeps_density=_kept)
-register(MixedDesign, step_rule=_step_mixed, keeps_density=_kept_of_numbers)
+register(Design, step_rule=_step_plain)
+register(MixedDesign, step_rule=_step_mixed)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import label_rows, left_rows, remove_rows
+from pymc_trees.core.columns.row_set import label_rows
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
@@ -25,6 +25,7 @@ from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, register
 from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
+from pymc_trees.core.moves.subtree import send_down
 from pymc_trees.core.priors.contract import (
     Place,
     draw_set_column,
@@ -88,13 +89,11 @@ def grow(move, rng, problem, tree, moves, census, work):
     trees, design, prior, leaf = problem
     columns, unsplittable = trees.column, trees.unsplittable
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
-    stats, new_stats, counts = work.stats, work.new_stats, work.counts
+    stats, new_stats = work.stats, work.new_stats
     rows = rows_of(trees, node, work)
     column = draw_set_column(rng, prior, design, rows)
     code, cut, log_cut = draw_set_rule(rng, design, column, rows)
-    counts[0] = left_rows(design, code, cut, rows, work.proposed[0])
-    counts[1] = rows.n - counts[0]
-    remove_rows(rows.words, work.proposed[0], work.proposed[1])
+    send_down(design, code, cut, rows, 0, 1, work)
     left_half, right_half = proposed_rows(0, work), proposed_rows(1, work)
     add_sets(leaf, left_half, right_half, new_stats[0], new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
@@ -129,7 +128,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     trees.rate[left], trees.rate[right] = left_rate, right_rate
     for side in range(2):
         child = right if side == 1 else left
-        trees.count[child] = counts[side]
+        trees.count[child] = work.counts[side]
         stats[child] = new_stats[side]
         work.sets[child] = work.proposed[side]
         label_rows(work.sets[child], child, trees.leaf_of[tree])

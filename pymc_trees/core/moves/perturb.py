@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.set_rules import log_set_rule
-from pymc_trees.core.columns.steps import keeps_density, step_rule
+from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import Rule, can_change, replace_rule
@@ -56,11 +56,13 @@ def perturb(move, rng, problem, tree, moves, census, work):
     log_cut, log_share, gain = trees.log_cut[top], trees.log_column[top], 0.0
     if code == old_code and cut == old_cut:
         return 0
-    if not keeps_density(design, code):
+    column = column_of(design, code)
+    # A cut between numbers has the same density wherever it parts the rows.
+    if rule_from_prior(design, column):
         log_cut = log_set_rule(design, code, cut, rows)
         if log_cut == -np.inf:
             return 0
-        column, rate = column_of(design, code), trees.rate[top]
+        rate = trees.rate[top]
         log_share = log_set_column(prior, design, column, log_cut, rate, rows)
         gain = log_cut + log_share - trees.log_cut[top] - trees.log_column[top]
     rule = Rule(code, cut, gain)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pymc_trees.core.columns.design import any_column_varies, column_varies
-from pymc_trees.core.columns.row_set import any_set_varies, set_varies, two_rows
+from pymc_trees.core.columns.row_set import any_set_varies, pair_varies, two_rows
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import log_split, register
@@ -54,17 +54,16 @@ def _survey_set(prior, design, rows):
 def _draw_set_column(rng, prior, design, rows):
     """`draw_column` of rows kept as bits."""
     weights, cumulative, words = prior.weights, prior.cumulative, rows.words
-    columns, varies = design.columns, design.varies
     p = weights.size
     total = cumulative[p - 1]
-    i, k = two_rows(words)
+    pair = two_rows(words)
     for _ in range(p):
         j = np.searchsorted(cumulative, rng.random() * total, side="right")
-        if j < p and varies[j] and (columns[j, i] != columns[j, k] or set_varies(design, j, words)):
+        if j < p and pair_varies(design, j, pair, words):
             return j
     total, varying = 0.0, np.zeros(p)
     for j in range(p):
-        if set_varies(design, j, words):
+        if pair_varies(design, j, pair, words):
             varying[j] = weights[j]
             total += weights[j]
     return draw_by_weight(varying, 0, p, rng.random() * total)
@@ -73,11 +72,10 @@ def _draw_set_column(rng, prior, design, rows):
 @njit(cache=True)
 def _log_set_column(prior, design, column, log_cut, rate, rows):
     weights, words = prior.weights, rows.words
-    columns, varies = design.columns, design.varies
+    pair = two_rows(words)
     total = 0.0
-    i, k = two_rows(words)
     for j in range(weights.size):
-        if varies[j] and (columns[j, i] != columns[j, k] or set_varies(design, j, words)):
+        if pair_varies(design, j, pair, words):
             total += weights[j]
     return np.log(weights[column] / total)
 

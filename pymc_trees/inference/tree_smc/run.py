@@ -12,7 +12,6 @@ from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
 from pymc_trees.core.samplers.particles.growth import Growth
@@ -86,13 +85,13 @@ def _run_island(rng, model, settings):
     design, prior, leaf = (_own(numbers) for numbers in model[:3])
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
-    work = make_workspace(sizes.max_nodes, n_stats(leaf), design)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, most_nodes, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
     bins = make_bins(design.columns, BINS if optimal else 1, from_prior(design))
     look = make_look_ahead(leaf, bins, *((n_particles, most_nodes) if optimal else (1, 1)))
-    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), work.buffer)
+    buffer = np.empty(n, dtype=np.uint32)
+    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), buffer)
     root_stats = np.empty(n_stats(leaf))
     add_rows(leaf, np.arange(n, dtype=np.uint32), 0, n, root_stats)
     stages, weights = make_stages(settings.max_stages), np.empty(n_particles)
@@ -110,7 +109,7 @@ def _run_island(rng, model, settings):
     if n_draws:
         draw_ancestors(rng, scheme, weights, chosen)
         rng.shuffle(chosen)  # draws of a chain have no order
-        given = (rng, forest, particles, chosen, sizes, model.fingerprint, work, draws)
+        given = (rng, forest, particles, chosen, sizes, model.fingerprint, draws)
         write = partial(encode_particles, *given)
         fits = run_apart(write, particles.cease) if long else write()
         assert fits, "a tree of max_nodes nodes fits max_nodes"

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_values, n_outputs
+from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
 from pymc_trees.core.samplers.particles.planting import plant
 from pymc_trees.core.value.encode import encode, fit_of
 
@@ -33,7 +33,7 @@ def make_draws(n_draws: int, sizes, p: int) -> Draws:
 
 
 @njit(cache=True, nogil=True)
-def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, draws):
+def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
 
     False when the trees of ``problem`` have no room, or on ``particles.cease``.
@@ -46,7 +46,8 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, work, 
         Overwritten.
     """
     trees, design, prior, leaf = problem
-    nodes, stats = work.nodes, work.stats
+    max_nodes = trees.column.size
+    nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     fit = np.zeros((trees.leaf_of.shape[1], n_outputs(leaf, trees.values.shape[1])))
     for s in range(chosen.size):
         if particles.cease[0]:

@@ -1,0 +1,52 @@
+"""Chains that take turns on one core, each until it has used its CPU seconds: options and tables."""
+
+import argparse
+import sys
+
+import numpy as np
+
+from benchmarks.peers import data, table
+from benchmarks.peers.metrics import ess, of_each, rhat
+
+N_ROWS = 100
+"""Training rows at which f is judged."""
+WARM_UP = 0.25
+"""Share of a chain's seconds that is dropped."""
+
+
+def rows_of(n):
+    """Evenly spaced rows of n."""
+    return np.linspace(0, n - 1, N_ROWS).round().astype(int)
+
+
+def agreement(f, seconds):
+    """Cells of a table: ESS per second, and R-hat, of f, (chains, draws, rows)."""
+    ess_f, rhat_f = of_each(ess, f) / seconds, of_each(rhat, f)
+    return [
+        f"{np.median(ess_f):.2f} ({ess_f.min():.2f})",
+        f"{rhat_f.mean():.3f} ({rhat_f.max():.3f})",
+    ]
+
+
+def parse(program, what, names, arguments):
+    """Options; those of ``what`` choose among names, all unless given."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    add = parser.add_argument
+    add("--rows", type=int, default=1_000)
+    add("--trees", type=int, default=50)
+    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
+    add("--chains", type=int, default=4)
+    add("--seed", type=int, default=0, help="of the first chain")
+    add(f"--{what}", nargs="+", default=list(names), choices=list(names))
+    return parser.parse_args(arguments)
+
+
+def show(header, measure, options, names):
+    """Print ``measure(case, name, seconds, seeds)`` of each name as it comes, then the table."""
+    case = data.friedman("friedman", options.rows, options.trees)
+    seeds = range(options.seed, options.seed + options.chains)
+    rows = []
+    for name in names:
+        rows.append(measure(case, name, options.seconds, seeds))
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    print(table.markdown(header, rows))
