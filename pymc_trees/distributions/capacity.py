@@ -59,14 +59,8 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
     """
     most = 2 * n - 1
     drawn = (alpha, beta)
-    try:
-        if isinstance(alpha, Variable) or isinstance(beta, Variable):  # together: they may depend
-            drawn = pm.draw([pt.as_tensor(alpha), pt.as_tensor(beta)], 200, random_seed=1)
-    except NotImplementedError as error:
-        raise ValueError(
-            f"alpha or beta cannot be drawn from its prior ({error}), so that there is no telling "
-            "how large the forest may get: give max_nodes."
-        ) from error
+    if isinstance(alpha, Variable) or isinstance(beta, Variable):  # together: they may depend
+        drawn = _drawn("alpha or beta", [pt.as_tensor(alpha), pt.as_tensor(beta)], 200)
     alphas, betas = (np.atleast_1d(v) for v in drawn)
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
@@ -76,20 +70,23 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
 
 def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:
     """The same for a Mondrian process, whose mean is that of some trees drawn from the prior."""
-    try:
-        lifetimes = (
-            np.ravel(pm.draw(lifetime, n_draws, random_seed=1))
-            if isinstance(lifetime, Variable)
-            else np.full(n_draws, float(lifetime))
-        )
-    except NotImplementedError as error:
-        raise ValueError(
-            f"lifetime cannot be drawn from its prior ({error}), so that there is no telling how "
-            "large the forest may get: give max_nodes."
-        ) from error
+    if isinstance(lifetime, Variable):
+        lifetimes = np.ravel(_drawn("lifetime", lifetime, n_draws))
+    else:
+        lifetimes = np.full(n_draws, float(lifetime))
     with deferred_interrupts():
         mean = mean_nodes(np.random.default_rng(1), np.ascontiguousarray(X), lifetimes)
     return default_room(m, len(X), mean)
+
+
+def _drawn(what: str, settings, n_draws: int):
+    try:
+        return pm.draw(settings, n_draws, random_seed=1)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{what} cannot be drawn from its prior ({error}), so that there is no telling how "
+            "large the forest may get: give max_nodes."
+        ) from error
 
 
 def check_memory(layout: Layout, given: bool) -> None:

@@ -7,9 +7,8 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.core.mondrian.predict.belief import Messages, send_messages
-from pymc_trees.core.mondrian.predict.empirical import add_moments_empirical, collect_empirical
-from pymc_trees.core.mondrian.predict.mixture import add_moments, collect
+from pymc_trees.core.mondrian.predict.belief import send_messages
+from pymc_trees.core.mondrian.predict.components import collect
 from pymc_trees.core.mondrian.predict.mixture_distribution import by_row, draw, log_density
 from pymc_trees.core.mondrian.predict.mixture_distribution import quantiles as quantile_kernel
 from pymc_trees.estimators.checks import (
@@ -26,21 +25,6 @@ from pymc_trees.estimators.inputs import plain
 
 CHUNK = 128
 """Rows whose mixtures are held at a time: some 100 kB each for 100 deep trees."""
-
-
-def components(tree, labels, belief, X):
-    """Predictive mixtures of some rows, of one tree."""
-    if isinstance(belief, Messages):
-        return collect(tree, belief, X)
-    return collect_empirical(tree, labels, belief.noise, X)
-
-
-def add_moments_of(tree, labels, belief, X, centre, first, second):
-    """Add mean and mean square about ``centre`` of some rows, of one tree."""
-    if isinstance(belief, Messages):
-        add_moments(tree, belief, X, centre, first, second)
-    else:
-        add_moments_empirical(tree, labels, belief.noise, X, centre, first, second)
 
 
 class MixtureForest(MondrianForest):
@@ -92,7 +76,7 @@ class MixtureForest(MondrianForest):
         chunks = [slice(a, a + CHUNK) for a in range(0, len(X), CHUNK)]
 
         def one(rows):
-            found = [components(*tree, belief, X[rows]) for tree, belief in zip(trees, beliefs)]
+            found = [collect(*tree, belief, X[rows]) for tree, belief in zip(trees, beliefs)]
             function(rows, *by_row(*zip(*found)))
 
         self._run(one, [(rows,) for rows in chunks], len(X) * len(trees))

@@ -4,10 +4,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from pymc_trees.core.mondrian.moments import make_moments
+from pymc_trees.core.mondrian.predict.components import add_moments
 from pymc_trees.core.mondrian.tree import ROOT
 from pymc_trees.estimators.checks import MOST_LABEL
 from pymc_trees.estimators.inputs import checked_rows, need_no_check, numbers
-from pymc_trees.estimators.predictive import MixtureForest, add_moments_of
+from pymc_trees.estimators.predictive import MixtureForest
 
 
 def learnable(y):
@@ -221,7 +222,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
 
         def add(rows):
             for tree, belief in zip(trees, beliefs):
-                add_moments_of(*tree, belief, X[rows], centre, first[rows], second[rows])
+                add_moments(*tree, belief, X[rows], centre, first[rows], second[rows])
 
         self._over_rows(add, len(X), len(trees))
         mean = first / len(trees)

@@ -20,6 +20,11 @@ FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
 SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]
 """Modules that users find these functions in."""
 
+REMARKS = {
+    "find_MAP": "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is",
+    "sample_smc": "Its proposals are normal, and trees are not vectors",
+}
+
 REMEDY = (
     "sample with pm.sample(), which assigns pymc_trees.Hybrid (or give it step=pymc_trees.CGM()) "
     "to forests and pymc_trees.DCCTree to soft trees."
@@ -28,25 +33,15 @@ REMEDY = (
 
 def refuse_outsiders() -> None:
     """Make them say so when trees are among the variables they would move."""
-    wrap(FIND_MAP, "find_MAP", _find_map)
-    wrap(SAMPLE_SMC, "sample_smc", _sample_smc)
+    wrap(FIND_MAP, "find_MAP", _refuse)
+    wrap(SAMPLE_SMC, "sample_smc", _refuse)
     wrap([BlockedStep], "__new__", _make_step)
     wrap(SAMPLE, "sample", _sample)
 
 
-def _find_map(original, *args, **kwargs):
-    remark = "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is"
-    _refuse("find_MAP", remark, arguments(original, args, kwargs))
-    return original(*args, **kwargs)
-
-
-def _sample_smc(original, *args, **kwargs):
-    remark = "Its proposals are normal, and trees are not vectors"
-    _refuse("sample_smc", remark, arguments(original, args, kwargs))
-    return original(*args, **kwargs)
-
-
-def _refuse(name, remark, given):
+def _refuse(original, *args, **kwargs):
+    """`find_MAP` or `sample_smc`, of other variables than trees."""
+    name, given = original.__name__, arguments(original, args, kwargs)
     model = pm.modelcontext(given.get("model"))
     moved = list(model.free_RVs)
     if given.get("vars") is not None:
@@ -54,7 +49,8 @@ def _refuse(name, remark, given):
         moved = [model.values_to_rvs[value] for value in values]
     forests = [rv.name for rv in moved if is_tree_variable(rv)]
     if forests:
-        raise NotImplementedError(f"{name} cannot move {forests}. {remark}; or {REMEDY}")
+        raise NotImplementedError(f"{name} cannot move {forests}. {REMARKS[name]}; or {REMEDY}")
+    return original(*args, **kwargs)
 
 
 def _make_step(original, cls, *args, **kwargs):

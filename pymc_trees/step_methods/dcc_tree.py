@@ -10,7 +10,7 @@ from pymc.util import get_random_generator
 
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.settings import STEP, Settings, check_settings
+from pymc_trees.inference.dcc.settings import STEP, check_settings
 from pymc_trees.inference.dcc.soft_model import check_inputs, read_model
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
@@ -118,16 +118,14 @@ class DCCTree(BlockedStep):
         model = pm.modelcontext(model)
         read_model(model)
         self.settings = check_settings(
-            Settings(
-                chains=chains,
-                local_draws=local_draws,
-                tune=tune,
-                importance_draws=importance_draws,
-                initial_trees=initial_trees,
-                threshold=threshold,
-                max_active=max_active,
-                exploration=exploration,
-            )
+            chains=chains,
+            local_draws=local_draws,
+            tune=tune,
+            importance_draws=importance_draws,
+            initial_trees=initial_trees,
+            threshold=threshold,
+            max_active=max_active,
+            exploration=exploration,
         )
         self.model = model
         self.vars = list(model.value_vars)

@@ -204,6 +204,3 @@ def _compiled(model, first, expressions, compile_kwargs):
 
 def _numbers(point, needs):
     return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]
-
-
-__all__ = ["NoiseScale"]

@@ -65,6 +65,3 @@ def slice_draw(
             left = new
         else:
             right = new
-
-
-__all__ = ["slice_draw"]

@@ -189,6 +189,3 @@ class _Block:
             np.concatenate(counts),
         )
         return log_weights[:-1] - log_weights.mean()
-
-
-__all__ = ["SplitWeights"]

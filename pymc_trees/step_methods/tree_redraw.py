@@ -43,7 +43,8 @@ class TreeRedraw:
     statistics: tuple[str, ...] = ("particle_ess", "trees_changed")
 
     def __init__(self, num_particles, proposal, resampling, batch):
-        self.num_particles = check_num_particles(num_particles)
+        more = ", the present tree and one more"
+        self.num_particles = check_number("num_particles", num_particles, 2, more)
         check_choice("proposal", proposal, PROPOSALS)
         check_choice("resampling", resampling, SCHEMES)
         self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
@@ -97,12 +98,6 @@ class RedrawArrays:
             columns = min(1.0, COLUMNS / self.bins.codes.shape[1])
             self._look = make_look_ahead(leaf, self.bins, n_particles, most_nodes, columns)
         return self._look
-
-
-def check_num_particles(num_particles) -> int:
-    """Number of particles, or an error."""
-    more = ", the present tree and one more"
-    return check_number("num_particles", num_particles, 2, more)
 
 
 def check_batch(batch) -> tuple[float, float]:

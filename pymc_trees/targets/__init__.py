@@ -1,12 +1,13 @@
 """Which likelihood does a forest see? Read from the model's graph, never by probing numbers.
 
-Reading order: `contract` (what every target answers), `errors`, `settings` (of the prior, at a
-point), `graph` (the terms that depend on a forest, with its outputs as an input), `affine` (how a
-term depends on them), `conjugate` (the likelihoods whose leaf values integrate out, one file for
-each leaf); for any other likelihood `terms` (its summands), `rowwise` (a term as a function of some
-rows), `native` (graphs as functions that kernels call), `slopes` (their derivatives), `joint` (all
-rows together); `choose` (which of them a forest has), `forest_state` (working arrays of a forest
-between two steps); `noise` (which variables scale the noise around forests and do nothing else).
+Reading order: `contract` (what every target answers), `errors`, `graph` (the terms that depend on a
+forest, with its outputs as an input), `settings` (of the prior, and other numbers, at a point),
+`affine` (how a term depends on the outputs), `conjugate` (the likelihoods whose leaf values
+integrate out, one file for each leaf); for any other likelihood `terms` (its summands), `rowwise`
+(a term as a function of some rows), `native` (graphs as functions that kernels call), `slopes`
+(their derivatives), `joint` (all rows together); `choose` (which of them a forest has),
+`forest_state` (working arrays of a forest between two steps); `noise` (which variables scale the
+noise around forests and do nothing else).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

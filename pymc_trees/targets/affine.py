@@ -48,17 +48,15 @@ def passes_through(var: Variable) -> Variable | None:
     if var.owner is None:
         return None
     op = var.owner.op
-    if isinstance(op, SpecifyShape):
-        return var.owner.inputs[0]
-    if isinstance(op, DimShuffle) and op.new_order == tuple(range(var.owner.inputs[0].ndim)):
-        return var.owner.inputs[0]
-    if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Identity):
-        return var.owner.inputs[0]
-    if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Cast):
-        return var.owner.inputs[0] if var.dtype == "float64" else None
-    if type(op).__name__ in ("ViewOp", "DeepCopyOp"):
-        return var.owner.inputs[0]
-    return None
+    if isinstance(op, DimShuffle):
+        unchanged = op.new_order == tuple(range(var.owner.inputs[0].ndim))
+    elif isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Cast):
+        unchanged = var.dtype == "float64"
+    elif isinstance(op, Elemwise):
+        unchanged = isinstance(op.scalar_op, scalars.Identity)
+    else:
+        unchanged = isinstance(op, SpecifyShape) or type(op).__name__ in ("ViewOp", "DeepCopyOp")
+    return var.owner.inputs[0] if unchanged else None
 
 
 def is_unchanged(var: Variable | None, outputs: Variable) -> bool:
@@ -87,13 +85,20 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
         return bound[0] if len(bound) == 1 else Slope.ANY
     if isinstance(kind, scalars.Sub):
         return bound[0] if slopes[1] is Slope.FREE else Slope.ANY
-    if isinstance(kind, scalars.Neg):
-        return Slope.ANY
-    if isinstance(kind, scalars.Mul) and len(bound) == 1:
-        return Slope.ANY
-    if isinstance(kind, scalars.TrueDiv) and slopes[1] is Slope.FREE:
+    by_division = isinstance(kind, scalars.TrueDiv) and slopes[1] is Slope.FREE
+    if by_division or (isinstance(kind, scalars.Neg | scalars.Mul) and len(bound) == 1):
         return Slope.ANY
     raise NotAffineError(str(op))
+
+
+POWERS = {
+    scalars.Sqrt: 0.5,
+    scalars.Reciprocal: -1.0,
+    scalars.Sqr: 2.0,
+    scalars.Abs: 1.0,
+    scalars.Sign: 0.0,  # 1 for a positive number: pm.Normal(tau=) has it
+}
+"""Exponents of functions of one positive number."""
 
 
 def power_of(var: Variable, outputs: Variable, column: int) -> float:
@@ -106,16 +111,8 @@ def power_of(var: Variable, outputs: Variable, column: int) -> float:
     if var.owner is None or not isinstance(var.owner.op, Elemwise):
         raise NotAffineError(str(var.owner.op) if var.owner else str(var))
     kind, inputs = var.owner.op.scalar_op, var.owner.inputs
-    if isinstance(kind, scalars.Sqrt):
-        return power_of(inputs[0], outputs, column) / 2
-    if isinstance(kind, scalars.Reciprocal):
-        return -power_of(inputs[0], outputs, column)
-    if isinstance(kind, scalars.Sqr):
-        return 2 * power_of(inputs[0], outputs, column)
-    if isinstance(kind, scalars.Abs):
-        return power_of(inputs[0], outputs, column)
-    if isinstance(kind, scalars.Sign):  # 1 for a positive number: pm.Normal(tau=) has it
-        return 0.0 * power_of(inputs[0], outputs, column)
+    if type(kind) in POWERS:
+        return POWERS[type(kind)] * power_of(inputs[0], outputs, column)
     if isinstance(kind, scalars.Mul):
         return sum(power_of(v, outputs, column) for v in inputs)
     if isinstance(kind, scalars.TrueDiv) and constant(inputs[0]) == 1.0:

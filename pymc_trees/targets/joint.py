@@ -14,7 +14,7 @@ from pytensor.graph.traversal import toposort
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
 from pymc_trees.targets.contract import Refusal, refuse_leaf
-from pymc_trees.targets.graph import compile_values, dependent_on, read_graph
+from pymc_trees.targets.graph import dependent_on, read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
     LazilyCompiled,
@@ -22,7 +22,7 @@ from pymc_trees.targets.native import (
     pack,
     read_free,
 )
-from pymc_trees.targets.settings import Settings, read_settings
+from pymc_trees.targets.settings import NumbersAt, Settings
 from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
@@ -105,10 +105,7 @@ class JointTarget:
         self.value = WholeFunction(outputs, None, free, [total])
         self.gradient = WholeFunction(outputs, None, free, [gradient, none])
         self.product = WholeFunction(outputs, direction, free, [product, none])
-        settings = read_settings(model, forest)
-        self._function, self._names = compile_values(model, [*settings, *expressions], [outputs])
-        self._n_settings = len(settings)
-        self._zero = np.zeros(fixed)
+        self._numbers_at = NumbersAt(model, forest, expressions, outputs)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
@@ -122,8 +119,8 @@ class JointTarget:
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""
-        results = self._function(self._zero, *(point[name] for name in self._names))
-        return Settings.of(results[: self._n_settings]), pack(results[self._n_settings :], [])
+        settings, numbers = self._numbers_at(point)
+        return settings, pack(numbers, [])
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""

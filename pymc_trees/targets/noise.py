@@ -99,6 +99,3 @@ def _product(sd: Variable, rv: Variable) -> tuple[Variable, list[Variable]] | No
             return None
         [sd] = one
     return sd, factors
-
-
-__all__ = ["Noise", "read_noise"]

@@ -18,7 +18,7 @@ from pymc_trees.core.soft.topology import log_prior
 from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.local import LocalChain, sharpness, warm_up
 from pymc_trees.inference.dcc.runner import Runner
-from pymc_trees.inference.dcc.settings import Settings, check_settings
+from pymc_trees.inference.dcc.settings import RUN, Settings, check_settings
 
 SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}
 
@@ -241,7 +241,7 @@ WRONG = {"chains": 0, "local_draws": 1, "tune": 5, "importance_draws": 0, "thres
 @pytest.mark.parametrize("name", WRONG)
 def test_settings_out_of_range_are_named(name):
     with pytest.raises(ValueError, match=f"{name}="):
-        check_settings(Settings(**{name: WRONG[name]}))
+        check_settings(**RUN._asdict() | {name: WRONG[name]})
 
 
 @pytest.mark.parametrize("name", ["iterations", "draws", "cores"])

@@ -9,9 +9,8 @@ from support.mondrian_twin import grow, live, rows_below, rules, stream
 
 from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times
 from pymc_trees.core.mondrian.predict.belief import Hierarchy, edge, product, send_messages
-from pymc_trees.core.mondrian.predict.empirical import add_moments_empirical, collect_empirical
+from pymc_trees.core.mondrian.predict.components import add_moments, collect
 from pymc_trees.core.mondrian.predict.leave_one_out import add_left_out
-from pymc_trees.core.mondrian.predict.mixture import add_moments, collect
 from pymc_trees.core.mondrian.predict.mixture_distribution import (
     by_row,
     draw,
@@ -125,8 +124,8 @@ def dense_prediction(tree, leaf, cov, y, node, time):
     return mean, var
 
 
-def one_row(tree, belief, x):
-    return collect(tree, belief, x[None])[0]
+def one_row(tree, labels, belief, x):
+    return collect(tree, labels, belief, x[None])[0]
 
 
 @pytest.mark.parametrize("lifetime", [np.inf, 2.0])
@@ -157,13 +156,13 @@ def test_mixture_is_the_integral_over_extensions(rng, lifetime):
                 exact += stays * integrate.quad_vec(f, 0, until, epsabs=1e-9)[0]
                 stays *= np.exp(-eta * (end - start))
         exact += stays * values(*dense_prediction(tree, leaf, cov, y, j, None))
-        w, m, v = one_row(tree, belief, x).T
+        w, m, v = one_row(tree, labels, belief, x).T
         found = values(m, v) @ w
         assert exact[0] == pytest.approx(1, abs=1e-8)
         np.testing.assert_allclose(found, exact, atol=5e-5)
         assert found[0] == pytest.approx(1, abs=1e-12)
         first, second = np.zeros(1), np.zeros(1)
-        add_moments(tree, belief, x[None], 0.5, first, second)
+        add_moments(tree, labels, belief, x[None], 0.5, first, second)
         np.testing.assert_allclose([first[0], second[0]], [w @ (m - 0.5), w @ (v + (m - 0.5) ** 2)])
 
 
@@ -172,7 +171,7 @@ def test_mixture_is_the_average_over_sampled_extensions(rng):
     X, y = data(rng, 25)
     tree, labels = grow(rng, X, y, rules(3))
     _, leaf, cov = dense(tree, X, y, PRIOR)
-    belief = send_messages(tree, labels, PRIOR)
+    belief, fast = send_messages(tree, labels, PRIOR), PRIOR._replace(noise=0.1)
     for x in np.array([[0.5, 0.5], [1.1, 0.4], [-1.0, 2.0]]):
         draws = []
         for _ in range(4000):
@@ -188,12 +187,12 @@ def test_mixture_is_the_average_over_sampled_extensions(rng):
             fast_var = labels.squares[j] / labels.n[j] + 0.1
             draws.append([mean, var + mean**2, fast_mean, fast_var + fast_mean**2])
         error = np.std(draws, axis=0) / np.sqrt(4000)
-        w, m, v = one_row(tree, belief, x).T
+        w, m, v = one_row(tree, labels, belief, x).T
         found = [w @ m, w @ (v + m**2)]
-        w, m, v = collect_empirical(tree, labels, 0.1, x[None])[0].T
+        w, m, v = one_row(tree, labels, fast, x).T
         found += [w @ m, w @ (v + m**2)]
         moments = np.zeros((2, 1))
-        add_moments_empirical(tree, labels, 0.1, x[None], 0.0, *moments)
+        add_moments(tree, labels, fast, x[None], 0.0, *moments)
         np.testing.assert_allclose(moments[:, 0], found[2:])
         assert (np.abs(np.mean(draws, axis=0) - found) < 5 * error + 1e-5).all()
 
@@ -201,7 +200,7 @@ def test_mixture_is_the_average_over_sampled_extensions(rng):
 def test_far_away_is_the_prior(rng):
     X, y = data(rng)
     tree, labels = grow(rng, X, y, rules(3))
-    w, m, v = one_row(tree, send_messages(tree, labels, PRIOR), np.array([1e7, 0.5])).T
+    w, m, v = one_row(tree, labels, send_messages(tree, labels, PRIOR), np.array([1e7, 0.5])).T
     assert w @ m == pytest.approx(PRIOR.mean, abs=1e-5)
     assert w @ (v + m**2) - (w @ m) ** 2 == pytest.approx(PRIOR.gamma_1 / 2 + PRIOR.noise, abs=1e-5)
 
@@ -211,7 +210,7 @@ def test_labels_that_are_all_alike_need_no_variance(rng):
     y = np.full(20, 3.0)
     tree, labels = grow(rng, X, y, rules(2))
     belief = send_messages(tree, labels, Hierarchy(3.0, 0.0, 0.4, 0.0))
-    parts, _ = collect(tree, belief, np.vstack([X[:3], [[5.0, 5.0]]]))
+    parts, _ = collect(tree, labels, belief, np.vstack([X[:3], [[5.0, 5.0]]]))
     assert (parts[:, 1] == 3.0).all()
     assert (parts[:, 2] == 0.0).all()
 

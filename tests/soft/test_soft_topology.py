@@ -7,13 +7,8 @@ import pytest
 from support.soft_models import TOPOLOGIES, all_topologies, paths
 
 from pymc_trees.core.soft.capacity import default_max_nodes, leaf_count_law
-from pymc_trees.core.soft.topology import (
-    draw_topology,
-    log_prior,
-    node_depths,
-    node_table,
-    propose,
-)
+from pymc_trees.core.soft.neighbours import propose
+from pymc_trees.core.soft.topology import draw_topology, log_prior, node_depths, node_table
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])

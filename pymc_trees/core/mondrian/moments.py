@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.labels import register
+from pymc_trees.core.mondrian.tree import resized
 
 
 class Moments(NamedTuple):
@@ -26,12 +27,8 @@ def make_moments(n_nodes):
 
 @njit(cache=True)
 def _with_label_nodes(labels, n):
-    kept = min(n, labels.n.size)
-    copy = Moments(np.zeros(n), np.zeros(n), np.zeros(n))
-    copy.n[:kept] = labels.n[:kept]
-    copy.mean[:kept] = labels.mean[:kept]
-    copy.squares[:kept] = labels.squares[:kept]
-    return copy
+    number, mean, squares = labels
+    return Moments(resized(number, n, 0.0), resized(mean, n, 0.0), resized(squares, n, 0.0))
 
 
 @njit(cache=True)

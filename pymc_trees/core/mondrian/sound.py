@@ -10,6 +10,7 @@ from pymc_trees.core.mondrian.categories import Categories
 from pymc_trees.core.mondrian.tree import (
     FREE,
     LEAVES,
+    NEXT_ROW,
     NONE,
     ROOT,
     ROWS,
@@ -129,7 +130,9 @@ def check_tree(tree, labels, n_columns, n_rows, empty):
             or not array.flags.writeable
         ):
             raise ValueError("an array of a tree is of another type or shape")
-    if {len(a) for a in (*tree[:10], *labels)} != {len(tree.column)} or len(tree.next_row) < n_rows:
+    if {len(a) for a in (*tree[:NEXT_ROW], *labels)} != {len(tree.column)} or len(
+        tree.next_row
+    ) < n_rows:
         raise ValueError("the arrays of a tree have different lengths")
     if len(tree.state) != len(wanted.state) or len(tree.lifetime) != 1 or not tree.lifetime[0] > 0:
         raise ValueError("the state of a tree is not one")

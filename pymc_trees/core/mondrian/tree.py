@@ -61,6 +61,10 @@ class MondrianTree(NamedTuple):
     """(1,) no split is later; shortened when the tree has more leaves than it may."""
 
 
+NEXT_ROW = MondrianTree._fields.index("next_row")
+"""The arrays before it have an entry per node."""
+
+
 class Rules(NamedTuple):
     """When a block is split no further."""
 
@@ -123,30 +127,15 @@ def with_nodes(tree, n):
         resized(tree.count, n, 0),
         resized(tree.paused, n, False),
         resized(tree.first_row, n, NONE),
-        tree.next_row,
-        tree.state,
-        tree.lifetime,
+        *tree[NEXT_ROW:],
     )
 
 
 @njit(cache=True)
 def with_rows(tree, n):
     """The tree with room for n rows."""
-    return MondrianTree(
-        tree.column,
-        tree.cut,
-        tree.time,
-        tree.parent,
-        tree.left,
-        tree.right,
-        tree.box,
-        tree.count,
-        tree.paused,
-        tree.first_row,
-        resized(tree.next_row, n, NONE),
-        tree.state,
-        tree.lifetime,
-    )
+    next_row = resized(tree.next_row, n, NONE)
+    return MondrianTree(*tree[:NEXT_ROW], next_row, tree.state, tree.lifetime)
 
 
 @njit(cache=True)

@@ -76,10 +76,12 @@ def label_of(value: np.ndarray) -> str:
 
 
 @njit(cache=True)
-def parse(value, fingerprint, table, depths):
-    """Write the node table and depths of a value; its number of nodes, 0 when it is not intact."""
+def parse(value, fingerprint):
+    """Node table and depths of a value; its number of nodes, 0 when it is not intact."""
+    table = np.empty((value.shape[0], 2), dtype=np.int64)
+    depths = np.empty(value.shape[0], dtype=np.int64)
     if not is_intact(value, fingerprint):
-        return 0
+        return table, depths, 0
     waiting = np.empty(value.shape[0], dtype=np.int64)  # splits whose right subtree has yet to come
     height, n_split, n_leaf, depth = 0, 0, 0, 0
     for at in range(value.shape[0]):
@@ -94,19 +96,17 @@ def parse(value, fingerprint, table, depths):
             table[at, 0], table[at, 1] = -1, n_leaf
             n_leaf += 1
             if height == 0:
-                return at + 1
+                return table, depths, at + 1
             height -= 1
             table[waiting[height], 0] = at + 1
             depth = depths[waiting[height]] + 1
-    return 0
+    return table, depths, 0
 
 
 @njit(cache=True)
 def summarise(value, n_values, fingerprint):
     """Splits per depth, leaves per depth, (L, K) leaf values; no leaves when it is not intact."""
-    table = np.empty((value.shape[0], 2), dtype=np.int64)
-    depths = np.empty(value.shape[0], dtype=np.int64)
-    nodes = parse(value, fingerprint, table, depths)
+    table, depths, nodes = parse(value, fingerprint)
     splits, leaves = np.zeros(nodes), np.zeros(nodes)
     values = np.empty((0 if nodes == 0 else nodes // 2 + 1, n_values))
     for at in range(nodes):
@@ -127,9 +127,7 @@ def evaluate(value, X, low, span, h, n_values, fingerprint):
             "X has another number of columns than the X the tree was declared with: give it the "
             "same columns in the same order."
         )
-    table = np.empty((value.shape[0], 2), dtype=np.int64)
-    depths = np.empty(value.shape[0], dtype=np.int64)
-    nodes = parse(value, fingerprint, table, depths)
+    table, _, nodes = parse(value, fingerprint)
     if nodes == 0:
         return np.full((n, n_values), np.nan)
     n_split = nodes // 2

@@ -8,6 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.soft.topology import STUMP
+
+GROW, PRUNE, STAY = 0.6, 0.3, 0.1
+"""Probabilities of the proposals, those of the authors' program; see `propose`."""
+
 
 class Twig(NamedTuple):
     """A split of two leaves that is all in which two topologies differ."""
@@ -53,6 +58,22 @@ def neighbours(label: str) -> dict[str, Twig]:
     """Topologies that differ by one split, and the nog that makes the difference."""
     near = {nog.smaller: nog for nog in nogs(label)}
     return near | {nog.larger: nog for nog in buds(label)}
+
+
+def propose(rng: np.random.Generator, label: str) -> str:
+    """Topology to look at next (section 3.2): grow a leaf, prune a nog, or stay.
+
+    The stump has nothing to prune, so that it grows where another would prune. This is no
+    Metropolis step: which topologies are looked at does not enter their weights.
+    """
+    move = rng.random()
+    if move < STAY:
+        return label
+    if move < STAY + GROW or label == STUMP:
+        grown = buds(label)
+        return grown[rng.integers(len(grown))].larger
+    pruned = nogs(label)
+    return pruned[rng.integers(len(pruned))].smaller
 
 
 def _twig(smaller: str, at: int) -> Twig:

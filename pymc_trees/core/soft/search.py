@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pymc_trees.core.soft.topology import check_room, draw_topology, propose
+from pymc_trees.core.soft.neighbours import propose
+from pymc_trees.core.soft.topology import check_room, draw_topology
 from pymc_trees.core.soft.utility import exploitation, exploration, utility
 
 

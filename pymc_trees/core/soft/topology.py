@@ -1,4 +1,4 @@
-"""Topologies of binary trees: their labels, their prior and how one leads to another.
+"""Topologies of binary trees: their labels and their prior.
 
 A topology is named by its nodes in preorder, ``S`` for a split and ``L`` for a leaf: ``"L"`` is the
 stump, ``"SLL"`` one split, ``"SSLLL"`` has its left child split and ``"SLSLL"`` its right one.
@@ -9,8 +9,6 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 STUMP = "L"
-GROW, PRUNE, STAY = 0.6, 0.3, 0.1
-"""Probabilities of the proposals, those of the authors' program; see `propose`."""
 
 
 def n_splits(label: str) -> int:
@@ -95,21 +93,3 @@ def check_room(nodes: int, max_nodes: int) -> None:
             f"A topology outgrew max_nodes={max_nodes}: declare the SoftDecisionTree with a larger "
             f"one, for example max_nodes={2 * max_nodes + 1}."
         )
-
-
-def propose(rng: np.random.Generator, label: str) -> str:
-    """Topology to look at next (section 3.2): grow a leaf, prune a nog, or stay.
-
-    The stump has nothing to prune, so that it grows where another would prune. This is no
-    Metropolis step: which topologies are looked at does not enter their weights.
-    """
-    move = rng.random()
-    if move < STAY:
-        return label
-    if move < STAY + GROW or label == STUMP:
-        leaves = [at for at, node in enumerate(label) if node == "L"]
-        at = leaves[rng.integers(len(leaves))]
-        return f"{label[:at]}SLL{label[at + 1 :]}"
-    nogs = [at for at in range(len(label)) if label.startswith("SLL", at)]
-    at = nogs[rng.integers(len(nogs))]
-    return f"{label[:at]}L{label[at + 3 :]}"

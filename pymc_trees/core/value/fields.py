@@ -105,6 +105,11 @@ class Layout(NamedTuple):
         return UNSPLITTABLE + self.unsplittable_words + (TIME_TERMS if self.timed else 0)
 
     @property
+    def rows(self) -> int:
+        """Rows of the value: nodes and certificate."""
+        return self.shape[0]
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Shape of the encoded value."""
         size = self.fit_start + (self.n_rows * self.n_outputs if self.cache_fit else 0)
@@ -129,16 +134,4 @@ class Sizes(NamedTuple):
 
 def sizes(layout: Layout) -> Sizes:
     """Numbers of a layout for the kernels."""
-    return Sizes(
-        layout.m,
-        layout.max_nodes,
-        layout.n_values,
-        layout.n_rows,
-        layout.fit_start,
-        layout.shape[0],
-        layout.cache_fit,
-        layout.mixed,
-        layout.fields,
-        layout.timed,
-        layout.n_outputs,
-    )
+    return Sizes(*(getattr(layout, name) for name in Sizes._fields))

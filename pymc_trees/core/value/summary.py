@@ -71,7 +71,7 @@ def summarise(value, sizes, fingerprint):
 
 
 @njit(cache=True)
-def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, buffer):
+def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
     """Which columns were chosen, and among which: for split weights that are unknown.
 
     Returns
@@ -83,7 +83,12 @@ def column_choices(value, design, sizes, fingerprint, trees, nodes, rows, buffer
     set_counts : (s,) float64
         Split nodes with that set.
     """
-    p = design.columns.shape[0]
+    p = X.shape[1]
+    design = design_of(X, grid, offsets, kinds, np.ones(p))
+    trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    nodes = np.empty(sizes.max_nodes, dtype=np.int32)
+    rows = np.empty(sizes.n_rows, dtype=np.uint32)
+    buffer = np.empty(sizes.n_rows, dtype=np.uint32)
     chosen = np.zeros(p)
     if not is_intact(value, sizes.max_nodes, fingerprint) or not decode(
         value, design, make_prior(0.5, 0.0, np.ones(p)), sizes, trees, rows, buffer
@@ -130,15 +135,3 @@ def _columns_that_vary(trees, design, tree, top, rows, buffer, varies):
             if design.varies[j] and cells[rows[k]] != cells[rows[0]]:
                 varies[j] = 1.0
                 break
-
-
-@njit(cache=True)
-def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
-    """`column_choices` from the raw design."""
-    p = X.shape[1]
-    design = design_of(X, grid, offsets, kinds, np.ones(p))
-    trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
-    nodes = np.empty(sizes.max_nodes, dtype=np.int32)
-    rows = np.empty(sizes.n_rows, dtype=np.uint32)
-    buffer = np.empty(sizes.n_rows, dtype=np.uint32)
-    return column_choices(value, design, sizes, fingerprint, trees, nodes, rows, buffer)

@@ -1,9 +1,9 @@
 """What stands in the graph? The random variables, their log-probabilities, their functions of X.
 
 `forest_rv` (the variable, its prior draw and initial point), `forest_logp` (its log-probability),
-`evaluation` (its function of X); for soft trees `soft_tree_rv`, `soft_evaluation` and `soft_gates`
-(leaf probabilities that are differentiable); `by_name` (kernels that compiled graphs call, with
-sizes as data).
+`function_of_rows` (what both kinds of evaluation share), `evaluation` (its function of X); for soft
+trees `soft_tree_rv`, `soft_evaluation` and `soft_gates` (leaf probabilities that are
+differentiable); `by_name` (kernels that compiled graphs call, with sizes as data).
 
 May import: `core`, `distributions.leaves`, `distributions.forest_inputs`; PyMC, PyTensor.
 """

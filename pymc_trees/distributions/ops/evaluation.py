@@ -2,9 +2,7 @@
 
 import numba
 import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.op import Op
+from pytensor.graph.basic import Variable
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
@@ -21,35 +19,25 @@ from pymc_trees.distributions.ops.by_name import (
 )
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 
 N_OUTPUTS = Sizes._fields.index("n_outputs")
 
 
-class Evaluate(Op):
-    """Outputs of an encoded forest at the rows of X, shape (rows of X, K)."""
+class Evaluate(FunctionOfRows):
+    """Outputs of an encoded forest at the rows of X, shape (rows of X, K).
+
+    Beside them it takes the X of the declaration, its fingerprint, constants of the leaf and
+    `sizes_of` the layout.
+    """
 
     __props__ = ("layout", "leaf")
     gufunc_signature = "(r,f),(n,p),(t,p),(),(c),(s)->(n,k)"
 
     def __init__(self, layout: Layout, leaf: str):
         self.layout = Layout(*layout)
+        self.n_outputs = self.layout.n_outputs
         self.leaf, self.leaf_type = leaf, LEAVES[leaf]
-
-    def make_node(self, value, X, X_train, fingerprint, constants, sizes):
-        """Apply to a value, inputs, those of a forest, constants of its leaf and `sizes_of`."""
-        value, X = pt.as_tensor(value), pt.as_tensor(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
-            )
-        X = X.astype("float64")
-        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.layout.n_outputs))
-        others = [pt.as_tensor(v) for v in (X_train, fingerprint, constants, sizes)]
-        return Apply(self, [value, X, *others], [output])
-
-    def infer_shape(self, node, input_shapes):
-        """One row per row of X."""
-        return [(input_shapes[1][0], pt.constant(self.layout.n_outputs, dtype="int64"))]
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""

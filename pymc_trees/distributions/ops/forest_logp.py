@@ -45,13 +45,19 @@ NO_GRADIENT = (
 )
 
 
-class ForestSummary(Op):
-    """Counts, terms and leaf values of an encoded forest, by `core.value.summary`."""
-
+class _ForestOp(Op):
     __props__ = ("layout",)
 
     def __init__(self, layout: Layout):
         self.layout = Layout(*layout)
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused: counts of trees and choices of columns have no gradient."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+class ForestSummary(_ForestOp):
+    """Counts, terms and leaf values of an encoded forest, by `core.value.summary`."""
 
     def make_node(self, value, fingerprint, sizes):
         """Apply to an encoded value, its design's fingerprint and `sizes_of`."""
@@ -66,10 +72,6 @@ class ForestSummary(Op):
         results = summarise(np.ascontiguousarray(value), sizes(self.layout), float(fingerprint))
         for storage, result in zip(outputs, results, strict=True):
             storage[0] = np.asarray(result)
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Refused: counts of trees have no gradient."""
-        raise NotImplementedError(NO_GRADIENT)
 
 
 @register_funcify_and_cache_key(ForestSummary)
@@ -105,13 +107,8 @@ def _numba_summary(op, node, **kwargs):
     return summary, f"{ForestSummary} {KERNELS_VERSION}"
 
 
-class ColumnChoices(Op):
+class ColumnChoices(_ForestOp):
     """Columns chosen by the split nodes, and the sets they were chosen from."""
-
-    __props__ = ("layout",)
-
-    def __init__(self, layout: Layout):
-        self.layout = Layout(*layout)
 
     def make_node(self, value, X, grid, offsets, fingerprint, kinds, sizes):
         """Apply to an encoded value, its design and `sizes_of`."""
@@ -133,10 +130,6 @@ class ColumnChoices(Op):
         )
         for storage, result in zip(outputs, results, strict=True):
             storage[0] = result
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Refused: choices of columns have no gradient."""
-        raise NotImplementedError(NO_GRADIENT)
 
 
 @register_funcify_and_cache_key(ColumnChoices)
@@ -179,6 +172,3 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
     logp += pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
     return check_parameters(logp, *conditions, msg=words)
-
-
-__all__ = ["NO_GRADIENT", "ColumnChoices", "ForestSummary"]

@@ -42,8 +42,6 @@ class ForestRV(RandomVariable):
         rows, fields = self.layout.shape
         settings = "".join(f",{one}" for one in self.leaf_type.signatures)
         kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p),(c){settings}->({rows},{fields})"
-        kwargs.setdefault("name", self.name)
-        kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
 
     def rng_fn(self, rng, *parameters):
@@ -174,6 +172,3 @@ def _initial_forest(op, rv, rng, size, *inputs):
     centre = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
     stumps = Stumps(op.layout, op.leaf, op.tree_prior)
     return stumps(*known.design, known.weights, known.constants, centre)
-
-
-__all__ = ["ForestRV", "Stumps"]

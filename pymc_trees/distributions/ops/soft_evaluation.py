@@ -1,44 +1,27 @@
 """The function of X that a soft tree stands for, as a PyTensor Op."""
 
 import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.soft.encode import evaluate
+from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.ops.soft_tree_rv import NO_GRADIENT
 
 
-class SoftEvaluate(Op):
+class SoftEvaluate(FunctionOfRows):
     """Outputs of an encoded soft tree at the rows of X, shape (rows of X, K).
 
     It refuses gradients: what a tree is differentiable in depends on its topology, and DCC-Tree
-    puts `soft_gates.SoftGates` in its place.
+    puts `soft_gates.SoftGates` in its place. Beside value and X it takes the range of the training
+    inputs (low, span), the sharpness and the fingerprint of the declaration.
     """
 
     __props__ = ("n_values",)
     gufunc_signature = "(r,f),(n,p),(p),(p),(),()->(n,k)"
 
     def __init__(self, n_values: int):
-        self.n_values = n_values
-
-    def make_node(self, value, X, low, span, h, fingerprint):
-        """Apply to an encoded value, inputs, their training range, sharpness and fingerprint."""
-        X = pt.as_tensor(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
-            )
-        X = X.astype("float64")
-        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.n_values))
-        inputs = [pt.as_tensor(v) for v in (value, X, low, span, h, fingerprint)]
-        return Apply(self, inputs, [output])
-
-    def infer_shape(self, node, input_shapes):
-        """One row per row of X."""
-        return [(input_shapes[1][0], pt.constant(self.n_values, dtype="int64"))]
+        self.n_values = self.n_outputs = n_values
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""

@@ -60,8 +60,6 @@ class SoftTreeRV(RandomVariable):
         self.alpha, self.beta, self.h = alpha, beta, h
         settings = "".join(f",{one}" for one in self.leaf_type.signatures)
         kwargs["signature"] = f"(){settings}->({max_nodes},{n_fields(p, n_values)})"
-        kwargs.setdefault("name", self.name)
-        kwargs.setdefault("dtype", self.dtype)
         super().__init__(**kwargs)
 
     def rng_fn(self, rng, fingerprint, *rest):

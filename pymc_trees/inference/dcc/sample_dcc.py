@@ -11,7 +11,7 @@ from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.inference.dcc.dcc import DCC, Combined
-from pymc_trees.inference.dcc.settings import RUN, Settings, check_settings
+from pymc_trees.inference.dcc.settings import RUN, check_settings
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.inference.recorded import data_tree, recorded
 
@@ -117,16 +117,14 @@ def sample_dcc(
     """
     model = pm.modelcontext(model)
     settings = check_settings(
-        Settings(
-            chains=chains,
-            local_draws=local_draws,
-            tune=tune,
-            importance_draws=importance_draws,
-            initial_trees=initial_trees,
-            threshold=threshold,
-            max_active=max_active,
-            exploration=exploration,
-        )
+        chains=chains,
+        local_draws=local_draws,
+        tune=tune,
+        importance_draws=importance_draws,
+        initial_trees=initial_trees,
+        threshold=threshold,
+        max_active=max_active,
+        exploration=exploration,
     )
     iterations = check_number("iterations", iterations, 1)
     draws = check_number("draws", draws, 1)

@@ -43,9 +43,7 @@ LEAST = {
 }
 
 
-def check_settings(settings: Settings) -> Settings:
-    """The settings, when all are in range."""
-    numbers = {
-        name: check_number(name, getattr(settings, name), low) for name, low in LEAST.items()
-    }
-    return Settings(**numbers, exploration=check_share("exploration", settings.exploration))
+def check_settings(**given) -> Settings:
+    """The settings of these names, when all are in range."""
+    numbers = {name: check_number(name, given[name], low) for name, low in LEAST.items()}
+    return Settings(**numbers, exploration=check_share("exploration", given["exploration"]))

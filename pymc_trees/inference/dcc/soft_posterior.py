@@ -61,21 +61,22 @@ class SoftPosterior:
         n = n_splits(self.label)
         return self.n_others + (n + 1) * self.op.leaf_type.sampled_in_soft_trees + n * self.op.p
 
+    def _compiled(self, outputs):
+        function = compile([self.graph.q], outputs)
+        function.trust_input = True
+        return function
+
     @cached_property
     def density(self) -> Density:
         """Log-density of q and its gradient."""
         graph = self.graph
         joint = graph.log_prior + graph.log_likelihood
-        function = compile([graph.q], [joint, pt.grad(joint, graph.q)])
-        function.trust_input = True
-        return Density(function)
+        return Density(self._compiled([joint, pt.grad(joint, graph.q)]))
 
     @cached_property
     def _pair(self):
         graph = self.graph
-        function = compile([graph.q], [graph.log_prior + graph.log_likelihood, graph.log_prior])
-        function.trust_input = True
-        return function
+        return self._compiled([graph.log_prior + graph.log_likelihood, graph.log_prior])
 
     def log_densities(self, points: np.ndarray) -> np.ndarray:
         """(P, 2) log of the joint density and of the prior at (P, d) points."""
@@ -150,9 +151,7 @@ class SoftPosterior:
         _, values, tau, delta, _ = graph.parameters
         # Leaf probabilities follow from the soft counts of the classes.
         last = graph.concentrations if values is None else values
-        function = compile([graph.q], [*graph.parameters.others, tau, delta, last])
-        function.trust_input = True
-        return function
+        return self._compiled([*graph.parameters.others, tau, delta, last])
 
     def point(self, q: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Value of every free variable, by the names of value variables."""

@@ -9,8 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.targets.conjugate.recognise import recognise
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
-from pymc_trees.targets.graph import compile_values
-from pymc_trees.targets.settings import Settings, read_settings
+from pymc_trees.targets.settings import NumbersAt, Settings
 
 
 class ConjugateTarget:
@@ -37,10 +36,7 @@ class ConjugateTarget:
         self.layout = forest.owner.op.layout
         self.likelihood, wanted, outputs = recognise(model, forest)
         self.is_prior = wanted is None
-        settings = read_settings(model, forest)
-        self._function, self._names = compile_values(model, [*settings, *(wanted or [])], [outputs])
-        self._n_settings = len(settings)
-        self._zero = np.zeros((self.layout.n_rows, self.layout.n_outputs))
+        self._numbers_at = NumbersAt(model, forest, wanted or [], outputs)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
@@ -57,11 +53,8 @@ class ConjugateTarget:
 
     def at(self, point: dict) -> tuple[Settings, tuple | None]:
         """Settings, and what the likelihood's `check` returns at a point; None for the prior."""
-        results = self._function(self._zero, *(point[name] for name in self._names))
-        settings = Settings.of(results[: self._n_settings])
-        if self.is_prior:
-            return settings, None
-        return settings, self.likelihood.check(results[self._n_settings :])
+        settings, numbers = self._numbers_at(point)
+        return settings, None if self.is_prior else self.likelihood.check(numbers)
 
     def leaf_data(self, settings: Settings, seen: tuple | None, fit: np.ndarray, rng=None):
         """Leaf model over the residual of ``fit``, and the target it was subtracted from."""

@@ -42,9 +42,11 @@ def _again(op, inputs, node, var):
 
 
 @read_op.register
-def _elemwise(op: Elemwise, reader, var):
+def _one_by_one(op: Elemwise | Blockwise, reader, var):
     node = var.owner
     axis, index = _common(reader, node.inputs)
+    if isinstance(op, Blockwise) and axis >= op.batch_ndim(node):
+        raise NotRowwiseError(f"{op} over the rows")
     return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)
 
 
@@ -189,12 +191,3 @@ def _counts_rows(reader, index):
         return False
     found = reader.read(array)
     return found.index is None and reader.known_now(place[0]) % found.var.ndim == found.axis
-
-
-@read_op.register
-def _blockwise(op: Blockwise, reader, var):
-    node = var.owner
-    axis, index = _common(reader, node.inputs)
-    if axis >= op.batch_ndim(node):
-        raise NotRowwiseError(f"{op} over the rows")
-    return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)

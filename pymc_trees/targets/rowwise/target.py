@@ -10,10 +10,10 @@ from pytensor.graph.basic import Variable
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
 from pymc_trees.targets.contract import Refusal, refuse_leaf
-from pymc_trees.targets.graph import compile_values, read_graph
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.native import Group, NativeFunction, UnitData, pack
 from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
-from pymc_trees.targets.settings import Settings, read_settings
+from pymc_trees.targets.settings import NumbersAt, Settings
 from pymc_trees.targets.slopes import slope
 from pymc_trees.targets.terms import likelihood_terms
 
@@ -54,10 +54,8 @@ class RowwiseTarget:
         self.slopes = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
-        settings = read_settings(model, forest)
-        self._function, self._names = compile_values(model, [*settings, *free, *indices], [outputs])
-        self._n_settings, self._n_indices = len(settings), len(indices)
-        self._zero = np.zeros((self.layout.n_rows, k))
+        self._numbers_at = NumbersAt(model, forest, [*free, *indices], outputs)
+        self._n_free = len(free)
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
 
     @classmethod
@@ -79,11 +77,9 @@ class RowwiseTarget:
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""
-        results = self._function(self._zero, *(point[name] for name in self._names))
-        settings = Settings.of(results[: self._n_settings])
-        stop = len(results) - self._n_indices
-        units_of = [self._invert(i, rows) for i, rows in enumerate(results[stop:])]
-        return settings, pack(results[self._n_settings : stop], units_of)
+        settings, numbers = self._numbers_at(point)
+        units_of = [self._invert(i, rows) for i, rows in enumerate(numbers[self._n_free :])]
+        return settings, pack(numbers[: self._n_free], units_of)
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""

@@ -176,14 +176,9 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of a tree after its move, then one independence Metropolis step of them all."""
     n_values = values.shape[1]
     number = np.empty(column.size, dtype=np.int32)
-    present = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
-    n_leaves = 0
-    for k in range(n_nodes):
-        if column[nodes[k]] < 0:
-            for v in range(n_values):
-                present[n_leaves * n_values + v] = stats[nodes[k], 1 + v]
-            n_leaves += 1
-    fit = fit_tree(leaf, n_leaves)
+    moved = stats[:, 1 : 1 + n_values]
+    present = label_leaves(leaf, column, moved, leaf_of, nodes, n_nodes, number)
+    fit = fit_tree(leaf, present.size // n_values)
     total = log_likelihood_at(leaf, present)
     drawn = np.empty(present.size)
     draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, drawn)

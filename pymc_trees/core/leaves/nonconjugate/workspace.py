@@ -16,8 +16,6 @@ class RowWorkspace(NamedTuple):
     """(n, K) their outputs."""
     values: np.ndarray
     """(n, 1) log-likelihoods."""
-    log_rows: np.ndarray
-    """(n,) log-likelihood of every row under proposed values."""
     open_rows: np.ndarray
     """(n,) int64: those of groups whose mode is not found yet."""
     open_labels: np.ndarray
@@ -43,7 +41,6 @@ def make_row_workspace(n: int, k: int, max_nodes: int) -> RowWorkspace:
         labels=np.zeros(n, dtype=np.int64),
         outputs=np.zeros((n, k)),
         values=np.zeros((n, 1)),
-        log_rows=np.zeros(n),
         open_rows=np.zeros(n, dtype=np.int64),
         open_labels=np.zeros(n, dtype=np.int64),
         slopes=np.zeros((n, k + k * k)),

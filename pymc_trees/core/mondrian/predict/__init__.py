@@ -1,8 +1,13 @@
 """What do Mondrian trees say of a new row?
 
-Regression: `belief` (Gaussian messages), `leave_one_out`, `components` (what a mixture is kept as),
-`empirical` and `mixture` (of leaves along the way down), `mixture_distribution` (its quantiles and
-draws).
+Regression: `belief` (Gaussian messages), `leave_one_out`, `components` (what a mixture is kept as,
+and its moments), `empirical` and `mixture` (of leaves along the way down: a file for each kind of
+belief), `mixture_distribution` (quantiles and draws).
 
 May import: `core.mondrian`.
 """
+
+# Importing a kind of belief registers its kernel with `components`.
+from pymc_trees.core.mondrian.predict import empirical, mixture
+
+__all__ = ["empirical", "mixture"]

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times, distance
-from pymc_trees.core.mondrian.predict.belief import product, rest
-from pymc_trees.core.mondrian.predict.components import MEAN, VAR, WEIGHT, add_components
-from pymc_trees.core.mondrian.tree import ROOT, greatest_depth
+from pymc_trees.core.compile.dispatch import register
+from pymc_trees.core.mondrian.branch import branching_times, distance
+from pymc_trees.core.mondrian.predict.belief import Messages, product, rest
+from pymc_trees.core.mondrian.predict.components import MEAN, VAR, WEIGHT
+from pymc_trees.core.mondrian.tree import ROOT
 
 
 class Span(NamedTuple):
@@ -28,17 +28,6 @@ class Span(NamedTuple):
     """Mean and variance of the message from below."""
     above: tuple[float, float]
     """Those of the message from above."""
-
-
-class Buffers(NamedTuple):
-    """Arrays that components are written to."""
-
-    weight: np.ndarray
-    """(MAX_TIMES,) weights of the times of branching."""
-    decay: np.ndarray
-    """(MAX_TIMES,) what is left of the exponential at each."""
-    out: np.ndarray
-    """(n, 3) weight, mean and variance of each component."""
 
 
 @njit(cache=True)
@@ -65,8 +54,7 @@ def _branch(prior, span, eta, last, stays, buffers, n):
 
 
 @njit(cache=True)
-def _components(tree, belief, x, buffers, n):
-    """Append the components of a point; how many there are then."""
+def _components(tree, labels, belief, x, buffers, n):
     column, cut, time, box = tree.column, tree.cut, tree.time, tree.box
     prior, lifetime, out = belief.prior, tree.lifetime[0], buffers.out
     mean_below, var_below = belief.mean_below, belief.var_below
@@ -92,31 +80,4 @@ def _components(tree, belief, x, buffers, n):
     return n
 
 
-@njit(cache=True, nogil=True)
-def collect(tree, belief, X):
-    """Components (weight, mean, variance) of all rows one after another; how many each row has."""
-    most = (greatest_depth(tree) + 1) * MAX_TIMES + 1
-    out = np.empty((2 * most, 3))
-    weight, decay = np.empty(MAX_TIMES), np.empty(MAX_TIMES)
-    counts = np.empty(X.shape[0], dtype=np.int64)
-    n = 0
-    for i in range(X.shape[0]):
-        if n + most > out.shape[0]:
-            longer = np.empty((2 * out.shape[0], 3))
-            longer[:n] = out[:n]
-            out = longer
-        stop = _components(*borrowed((tree, belief, X[i], Buffers(weight, decay, out))), n)
-        counts[i] = stop - n
-        n = stop
-    return out[:n].copy(), counts
-
-
-@njit(cache=True, nogil=True)
-def add_moments(tree, belief, X, centre, first, second):
-    """Add each row's mean and mean square of one tree (6.4), both about ``centre``."""
-    out = np.empty(((greatest_depth(tree) + 1) * MAX_TIMES + 1, 3))
-    buffers = Buffers(np.empty(MAX_TIMES), np.empty(MAX_TIMES), out)
-    tree, belief, X, lent = borrowed((tree, belief, X, buffers))
-    for i in range(X.shape[0]):
-        n = _components(tree, belief, X[i], lent, 0)
-        add_components(out, n, centre, first, second, i)
+register(Messages, append_components=_components)
