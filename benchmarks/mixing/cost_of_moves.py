@@ -18,6 +18,7 @@ from benchmarks.peers import data, table
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves
 from pymc_trees.core.moves.perturb import Perturb
+from pymc_trees.core.moves.rotate import Rotate
 
 NEVER = 1e-9
 KINDS = {
@@ -25,6 +26,7 @@ KINDS = {
     "change": [NEVER, NEVER, 1.0, 0.0, 0.0],
     "swap": [NEVER, NEVER, 0.0, 1.0, 0.0],
     "perturb": [NEVER, NEVER, 0.0, 0.0, 1.0],
+    "rotate": [NEVER, NEVER, 0.0, 0.0, 0.0, 1.0],
 }
 REPEATS, SWEEPS, MANY = 9, 20, 9
 
@@ -33,7 +35,7 @@ def microseconds(arrays, rng, weights, per_visit):
     """CPU time of a visit."""
     problem, work, y = arrays
     weights = np.array(weights) / np.sum(weights)
-    moves = WeightedMoves((*MOVES, Perturb()), weights, per_visit)
+    moves = WeightedMoves((*MOVES, Perturb(), Rotate())[: weights.size], weights, per_visit)
     counts = np.zeros((2, weights.size), dtype=np.int64)
     times = []
     for _ in range(REPEATS):

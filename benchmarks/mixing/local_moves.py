@@ -5,7 +5,7 @@
 Friedman's first function, ten columns, noise of sd 1. One sweep of moves, then sigma from its
 conditional under the prior ``1 / sigma**2`` of the variance. Chains take turns on one core, each
 until it has used its CPU seconds; the first quarter of them is dropped. ESS (bulk) and R-hat of f
-are ArviZ's, over evenly spaced training rows.
+are ArviZ's, over evenly spaced training rows and along the leading principal components of these.
 """
 
 from time import process_time
@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.mixing import turns
-from benchmarks.peers.metrics import ess
+from benchmarks.mixing.directions import along, principal
+from benchmarks.peers.metrics import ess, of_each
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
@@ -22,12 +23,13 @@ from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves
 from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
-# grow, prune, change, swap, perturb; largest step of a cut as a share of its column's range; moves
-# of a tree at each visit
+# grow, prune, change, swap, perturb, rotate; largest step of a cut as a share of its column's
+# range; moves of a tree at each visit
 SETS = {
     "CGM": ([0.25, 0.25, 0.4, 0.1], None, 1),
     "CGM, three a visit": ([0.25, 0.25, 0.4, 0.1], None, 3),
@@ -35,6 +37,9 @@ SETS = {
     "perturb .3": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 1),
     "perturb .3, three a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 3),
     "perturb .3, five a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 5),
+    "perturb .3, four a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 4),
+    "and rotate .1": ([0.11, 0.11, 0.09, 0.05, 0.54, 0.1], 0.3, 4),
+    "and rotate .3": ([0.09, 0.09, 0.07, 0.04, 0.41, 0.3], 0.3, 4),
     "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0, 1),
     "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3, 1),
 }
@@ -62,7 +67,7 @@ def run_block(rng, problem, moves, work, y, n_sweeps, counts):
 def moves_of(name):
     """`WeightedMoves` of a set."""
     weights, largest, per_visit = SETS[name]
-    moves = MOVES if largest is None else (*MOVES, Perturb(largest))
+    moves = (*MOVES, Perturb(largest or 0.0), Rotate())[: len(weights)]
     return WeightedMoves(moves, np.array(weights) / np.sum(weights), per_visit)
 
 
@@ -111,6 +116,7 @@ def measure(case, name, seconds, seeds):
         name,
         f"{1e3 * n_chains * seconds / sweeps:.3f}",
         *turns.agreement(f, used),
+        " ".join(f"{value:.2f}" for value in of_each(ess, along(f, principal(f, 3))) / used),
         f"{ess(sigma) / used:.2f}",
         f"{f.mean(axis=(0, 1)).std():.3f}",
         shares,
@@ -120,7 +126,7 @@ def measure(case, name, seconds, seeds):
 def main(arguments=None):
     options = turns.parse("benchmarks.mixing.local_moves", "sets", SETS, arguments)
     header = ["moves", "ms a sweep", "ESS f/s, median (least)", "R-hat f, mean (worst)"]
-    header += ["ESS sigma/s", "sd of mean f", "accepted: grow prune change swap perturb"]
+    header += ["ESS/s of components", "ESS sigma/s", "sd of mean f", "accepted, by move"]
     turns.show(header, measure, options, options.sets)
 
 

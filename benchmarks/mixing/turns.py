@@ -1,4 +1,4 @@
-"""Chains that take turns on one core, each until it has used its CPU seconds: options and tables."""
+"""Chains that take turns on one core, each for its CPU seconds: options and tables."""
 
 import argparse
 import sys

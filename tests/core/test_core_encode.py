@@ -42,7 +42,7 @@ class Bench:
         self.weights = weights_of(self.problem, self.p)
         self.cells = slow.cells_of(self.setup.design)
         self.kinds = getattr(self.setup.design, "kinds", None)
-        self.counters = np.zeros((2, 4), dtype=np.int64)
+        self.counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
         cuts = self.problem.prior.get("cuts")
         self.grid = np.empty(0) if cuts is None else np.concatenate(cuts)
         lengths = [] if cuts is None else [0, *map(len, cuts)]

@@ -186,7 +186,7 @@ def test_a_far_centre_costs_the_normal_gamma_leaf_no_digits():
 def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rng):
     problem, m = PROBLEMS[name], 4
     setup = make_setup(problem, "normal", m=m)
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     fit = np.empty((problem.n, 1))
     for _ in range(20):
         for _ in range(1000):
@@ -202,7 +202,7 @@ def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rn
 def test_likelihood_of_one_tree(leaf_name, rng):
     problem = PROBLEMS["gaps"]
     setup = make_setup(problem, leaf_name)
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     for _ in range(20):
         assert sweep(rng, setup.problem, CGM, setup.work, counters)
         values = setup.trees.values[setup.trees.leaf_of[0]]

@@ -13,7 +13,7 @@ from pymc_trees.core.value.encode import fit_of
 
 def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
     problem, m = PROBLEMS["deep"], 3
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     for room in (0, 1, 3):
         setup = small(problem, m, room)
         for _ in range(5000):

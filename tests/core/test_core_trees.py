@@ -54,7 +54,7 @@ def test_a_full_pool_refuses_and_stays_as_it_is():
 @pytest.mark.parametrize("name", tiers(["two_columns", "grid"], quick=["two_columns"]))
 def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     for s in range(10_000):
         assert sweep(rng, setup.problem, CGM, setup.work, counters)
@@ -72,7 +72,7 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
     problem = PROBLEMS["deep"]
     setup = make_setup(problem, "normal", m=2, data=False)
     trees, work = setup.trees, setup.work
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     inclusion = np.empty(2, dtype=np.int64)
     for _ in range(200):

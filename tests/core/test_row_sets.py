@@ -5,6 +5,7 @@ import pytest
 from support.chains import design_of
 from support.naive.laws import EVERY
 
+from pymc_trees.core.columns.alike import alike_cuts, is_alike, log_alike
 from pymc_trees.core.columns.design import (
     any_column_varies,
     column_range,
@@ -12,6 +13,7 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
+from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.row_index import RowIndex, make_row_index, words_of
 from pymc_trees.core.columns.row_set import (
@@ -118,6 +120,24 @@ def check_sides(design, code, cut, found, listed):
     for words, side in ((left, again[:n_left]), (right, again[n_left:])):
         inside = np.isin(np.arange(design.columns.shape[1]), side)
         assert (words == words_of(inside)).all()
+    check_alike(design, code, cut, found, left, n_left)
+
+
+def check_alike(design, code, cut, found, left, n_left):
+    """Cuts from the first to before the last part the rows alike, and no others."""
+    right = found._replace(words=found.words & ~left, n=found.n - n_left)
+    low, high = alike_cuts(design, code, cut, found._replace(words=left, n=n_left), right)
+    assert is_alike(cut, (low, high)) and (low == high or not is_alike(high, (low, high)))
+    if low == high:
+        assert code // len(design.columns) >= 2 or abs(cut) == EVERY_CELL
+        assert log_alike((low, high)) == 0.0
+        return
+    assert log_alike((low, high)) == -np.log(high - low)
+    least = 1.0 if design.is_grid else 1e-9
+    there = np.zeros_like(left)
+    for other, same in ((low, True), (high - least, True), (high, False), (low - least, False)):
+        left_rows(design, code, other, found, there)
+        assert (there == left).all() == same
 
 
 def test_an_index_with_little_room_sends_rows_the_same_way(rng):

@@ -60,7 +60,10 @@ def test_draws_have_the_prior(problem, rng):
 
 @pytest.mark.full
 def test_moves_leave_it_invariant(problem, rng):
-    work, counts = make_workspace(5, 2, problem.design), np.zeros((2, 4), dtype=np.int64)
+    work, counts = (
+        make_workspace(5, 2, problem.design),
+        np.zeros((2, len(CGM.moves)), dtype=np.int64),
+    )
     found = []
     for _ in range(5 * DRAWS):
         assert sweep(rng, problem, CGM, work, counts)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM_PERTURB, MOVE_SETS, partition_of, run_chain
+from support.chains import ALL_MOVES, MOVE_SETS, partition_of, run_chain
 from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.tiers import tiers
@@ -39,6 +39,7 @@ CASES = [
     ("student", "two_columns", "perturb"),
     ("student", "gaps", "perturb"),
     ("logit", "deep", "perturb"),
+    ("logit", "deep", "rotate"),
 ]
 
 
@@ -78,7 +79,7 @@ def test_the_comparison_rejects_another_prior(wrong):
     problem = problem_of("gaps", "poisson")
     partitions, mean, sd = exact_law(replace(problem, **wrong), "poisson")
     setup, _ = laplace_setup(problem, model_of(problem, "poisson"), 2)
-    chain = run_chain(1, setup, CGM_PERTURB, 50_000, keep_fits=True)
+    chain = run_chain(1, setup, ALL_MOVES, 50_000, keep_fits=True)
     scaled = (chain.fits[:, :, 0] - mean) / sd
     first = gap(batch_means(scaled, BATCHES), 0.0)
     second = gap(batch_means(scaled**2, BATCHES), 1.0)

@@ -40,7 +40,8 @@ QUICK = [
     ("repeats", "normal", "change_swap"),
     ("deep", "normal", "three_a_visit"),
     ("deep", "normal", "perturb"),
-    ("repeats", "normal", "cgm_perturb"),
+    ("deep", "normal", "rotate"),
+    ("repeats", "normal", "all_moves"),
 ]
 
 

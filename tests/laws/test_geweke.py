@@ -124,7 +124,7 @@ def distances(record, name, m=M):
 
 
 CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
-CASES += [(name, "cgm_perturb") for name in ("gaps", "repeats")]
+CASES += [(name, "all_moves") for name in ("gaps", "repeats")]
 
 
 @pytest.mark.parametrize("name, moves", tiers(CASES, quick=[("repeats", "cgm")]))

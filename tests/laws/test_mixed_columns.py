@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import stats
-from support.chains import CGM_PERTURB, design_of, make_setup, run_chain
+from support.chains import ALL_MOVES, design_of, make_setup, run_chain
 from support.laws.exact import Z, chain_of, compare, compare_particles, partition_shares
 from support.naive import slow
 from support.naive.batches import law_gap
@@ -25,7 +25,7 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
 MOVED = [(name, "cgm") for name in MIXED]
-MOVED += [(name, moves) for name in MIXED for moves in ("cgm_perturb", "perturb")]
+MOVED += [(name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate")]
 MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
 
 
@@ -33,7 +33,7 @@ MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "c
     "name, moves",
     tiers(
         MOVED,
-        quick=[("levels", "cgm_perturb"), ("mixed_grid", "perturb"), ("onehot", "perturb")],
+        quick=[("levels", "all_moves"), ("mixed_grid", "rotate"), ("onehot", "perturb")],
     ),
 )
 def test_moves_agree_with_the_enumeration(name, moves):
@@ -69,7 +69,7 @@ def test_the_order_of_rows_columns_and_levels_does_not_matter(name):
     if "cuts" in prior:
         prior["cuts"] = prior["cuts"][::-1]
     turned = replace(problem, X=X, y=problem.y[order], prior=prior)
-    chain = run_chain(7, make_setup(turned, "normal"), CGM_PERTURB, 80_000)
+    chain = run_chain(7, make_setup(turned, "normal"), ALL_MOVES, 80_000)
     states, shares = partition_shares(chain, problem.n)
     states = [frozenset(frozenset(int(order[i]) for i in leaf) for leaf in s) for s in states]
     found = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))

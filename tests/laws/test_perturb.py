@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import stats
-from support.chains import CGM, design_of, make_setup, run_chain
+from support.chains import design_of, make_setup, run_chain
 from support.laws.exact import compare
 from support.naive.laws import EVERY
 from support.tiers import tiers
@@ -27,6 +27,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
+from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import can_change
 from pymc_trees.core.moves.contract import WeightedMoves, register
@@ -195,7 +196,7 @@ WITH_REST = np.array([0.1, 0.05, 0.0, 0.0, 0.25, 0.6])
 
 
 def chain_with(move, name, weights):
-    moves = WeightedMoves((*CGM.moves, move, Rest()), weights)
+    moves = WeightedMoves((*MOVES, move, Rest()), weights)
     return run_chain(5, make_setup(EVERY[name], "normal"), moves, 240_000, keep_fits=True)
 
 

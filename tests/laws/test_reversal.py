@@ -11,21 +11,22 @@ from functools import partial
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import CGM, make_setup, weights_of
-from support.laws.ratios import ratios_of_perturb
+from support.chains import ALL_MOVES, make_setup, weights_of, with_weights
+from support.laws.ratios import ratios_of_perturb, ratios_of_rotate
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
+import pymc_trees.core.moves.rotate as rotate_module
 from pymc_trees.core.columns.design import any_column_varies
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
-from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
 from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -155,7 +156,7 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                     bench.setup.prior,
                     Place(depth, 0.0, 0.0, False),
                     *(Place(depth + 1, 0.0, 0.0, side) for side in unsplittable),
-                    weighted(WEIGHTS),
+                    with_weights(*WEIGHTS),
                     bench.census,
                     parent is not None and parent.place in offered.nogs,
                 )
@@ -195,7 +196,7 @@ def there_and_back(bench, top, edit, undo):
         assert slow.shape_of(bench.root) == slow.shape_of(before)
         return False
     assert replaced - current == pytest.approx(exact, abs=ATOL)
-    choice = log_replaced_choice(trees, weighted(WEIGHTS), bench.census, subtree, work)
+    choice = log_replaced_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
     there = slow.move_probabilities(bench.counts(before), WEIGHTS)
     back = slow.move_probabilities(bench.counts(after), WEIGHTS)
     for kind in (2, 3) if there[3] > 0 else (2,):
@@ -208,7 +209,7 @@ def there_and_back(bench, top, edit, undo):
     current = log_current(bench.problem, subtree, work)
     undo()
     reverse = replaced_terms(bench, top, subtree)
-    reverse_choice = log_replaced_choice(trees, weighted(WEIGHTS), bench.census, subtree, work)
+    reverse_choice = log_replaced_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
     assert reverse - current + exact == pytest.approx(0.0, abs=ATOL)
     assert reverse_choice + choice == pytest.approx(0.0, abs=ATOL)
     commit(trees, 0, subtree, work)
@@ -286,7 +287,7 @@ def test_exchange_takes_both_children_that_carry_the_same_rule(rng):
 def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch):
     """Its steps are symmetric (`test_perturb`): posterior of both trees and choice are all."""
     ratios = ratios_of_perturb(monkeypatch)
-    moves, sizes = weighted(np.array([0.3, 0.1, 0.05, 0.05, 0.5])), []
+    moves, sizes = with_weights(0.3, 0.1, 0.05, 0.05, 0.5), []
     for _ in range(60):
         bench = Bench(problem, rng)
         for _ in range(4):
@@ -309,20 +310,91 @@ def test_perturb_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatc
     assert len(sizes) > 30 and max(sizes) > 2
 
 
+def visit_of(bench, root, place):
+    """A node of a tree, its depth and rows."""
+    return next(v for v in slow.visits(root, bench.cells) if v.node.place == place)
+
+
+def ways_to_join(root):
+    """Sides on which both children of a node have a leaf."""
+    sides = ((root.left.left, root.right.left), (root.left.right, root.right.right))
+    return sum(isinstance(a, slow.Leaf) and isinstance(b, slow.Leaf) for a, b in sides)
+
+
+def share_of_cut(bench, root, place):
+    """Probability, or density, of a node's cut among those that part its rows alike."""
+    node, _, rows, _ = visit_of(bench, root, place)
+    way, column = divmod(int(node.column), bench.cells.shape[1])
+    if way >= 2 or abs(node.cut) == slow.EVERY:
+        return 1.0
+    values = bench.cells[list(rows), column]
+    values = values[values != slow.MISSING]
+    return 1 / (values[values > node.cut].min() - values[values <= node.cut].max())
+
+
+def log_choices(bench, before, after, top, child):
+    """Log of the possible ratios of the choices of a rotation back and there."""
+    n, n_after = (len(bench.counts(root).pairs) for root in (before, after))
+    old, new = (visit_of(bench, root, top).node for root in (before, after))
+    if n_after == n:
+        return [0.0]
+    if n_after < n:  # a join: the rule of the sibling goes
+        sibling = old.right if old.left.place == child else old.left
+        ways = n * ways_to_join(old) / (2 * n_after)
+        return [math.log(ways * share_of_cut(bench, before, sibling.place))]
+    # a part: on a grid the new rule may be the old one too, and either node the new one
+    nodes = [a for a, b in ((new.left, new.right), (new.right, new.left)) if b.cut == old.cut]
+    ways = 2 * n / (n_after * ways_to_join(new))
+    return [math.log(ways / share_of_cut(bench, after, node.place)) for node in nodes]
+
+
+def test_rotate_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch):
+    """Twelve rotations from each of 40 trees; where one is refused, the tree is what it was."""
+    ratios, moves = ratios_of_rotate(monkeypatch), with_weights(0.25, 0.1, 0.05, 0.15, 0.3, 0.15)
+    met = {-1: 0, 0: 0, 1: 0}
+    for _ in range(40):
+        bench = Bench(problem, rng)
+        for _ in range(12):
+            before, pairs = bench.root, bench.counts(bench.root).pairs
+            if not pairs:
+                break
+            child = int(rng.choice(pairs))
+            monkeypatch.setattr(rotate_module, "draw_node", lambda *_, child=child: child)
+            top = int(bench.trees.parent[child])
+            ratios.refuse = bool(rng.random() < 0.3)
+            args = (Rotate(), rng, bench.problem, 0, moves, bench.census, bench.setup.work)
+            changed = rotate_module.rotate.py_func(*args)
+            after = bench.root
+            check_kept(bench)
+            assert changed == (len(ratios) > 0 and not ratios.refuse)
+            if not changed:
+                assert slow.shape_of(before) == slow.shape_of(after)
+                ratios.clear()
+                continue
+            bench.open()
+            there, back = (offered(bench, root, moves.weights) for root in (before, after))
+            exact = bench.log_target(after) - bench.log_target(before) + math.log(there / back)
+            found = ratios.pop() - exact
+            choices = log_choices(bench, before, after, top, child)
+            assert min(abs(found - choice) for choice in choices) < ATOL
+            met[len(bench.counts(after).pairs) - len(pairs)] += 1
+    assert min(met.values()) > 0 and sum(met.values()) > 40, met
+
+
 def offered(bench, root, weights):
-    """Sum of the weights of grow, prune, change, swap and perturb that a tree allows."""
+    """Sum of the weights of the moves of the package that a tree allows."""
     found = bench.counts(root)
-    able = [found.open_leaves, found.nogs, found.splits, found.pairs, found.splits]
+    able = [found.open_leaves, found.nogs, found.splits, found.pairs, found.splits, found.pairs]
     return sum(w for w, some in zip(weights, able) if some)
 
 
 def test_nodes_keep_the_truth_through_long_runs(problem, rng):
     """`check_kept` after every of 300 sweeps of all moves."""
     bench = Bench(problem, rng)
-    work, counters = bench.setup.work, np.zeros((2, 4), dtype=np.int64)
+    work, counters = bench.setup.work, np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
     leaf = bench.leaf._replace(r=problem.y - bench.trees.values[bench.trees.leaf_of[0], 0])
     for _ in range(300):
-        assert sweep(rng, bench.problem._replace(leaf=leaf), CGM, work, counters)
+        assert sweep(rng, bench.problem._replace(leaf=leaf), ALL_MOVES, work, counters)
         check_kept(bench)
     assert (counters[0] > 0).all()
     assert preorder(bench.trees, 0, work.nodes) == len(slow.visits(bench.root, bench.cells))

@@ -70,7 +70,7 @@ CASES = [(name, moves) for name in NAMES for moves in MOVE_SETS]
         quick=[
             ("noisy", "three_a_visit"),
             ("three_columns", "change_swap"),
-            ("noisy", "perturb"),
+            ("noisy", "rotate"),
         ],
     ),
 )
@@ -102,7 +102,7 @@ def tiny():
 
 
 @pytest.mark.parametrize(
-    "moves", tiers(["cgm", "grow_prune", "three_a_visit", "cgm_perturb"], quick=["cgm"])
+    "moves", tiers(["cgm", "grow_prune", "three_a_visit", "all_moves"], quick=["all_moves"])
 )
 def test_three_trees_agree_with_the_listed_triples(moves):
     check(tiny(), 3, MOVE_SETS[moves], 150_000, 2)

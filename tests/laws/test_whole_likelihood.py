@@ -102,6 +102,7 @@ CASES = [
     ("correlated", "four rows", "three_a_visit", 2),
     ("correlated", "repeats", "grow_prune", 1),
     ("cumulated", "gaps", "perturb", 1),
+    ("correlated", "gaps", "rotate", 1),
     ("cumulated", "four rows", "cgm", 2),
     ("correlated", "four rows", "cgm", 2),
     ("cumulated", "gaps", "two particles", 1),

@@ -70,7 +70,7 @@ def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypa
 
 def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     setup = make_setup(PROBLEMS["deep"], "normal", m=3)
-    counters = np.zeros((2, 4), dtype=np.int64)
+    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     setup.work.cease[0] = True
     assert not sweep(rng, setup.problem, CGM, setup.work, counters)
     assert not counters.any()

@@ -89,8 +89,8 @@ def draw_time(rng, prior, place):
 
 @njit(cache=True)
 def log_split_at(prior, place, time):
-    """Log density of the time of the first split; -inf after the lifetime."""
-    if time > prior.lifetime:
+    """Log density of the time of a split; -inf before its parent's and after the lifetime."""
+    if time < place.time or time > prior.lifetime:
         return -np.inf
     return np.log(place.rate) - place.rate * (time - place.time)
 

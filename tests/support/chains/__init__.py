@@ -1,14 +1,15 @@
 """Chains of a sampler on tiny data, run inside compiled code and reduced to counts."""
 
 from .local_moves import (
+    ALL_MOVES,
     CGM,
-    CGM_PERTURB,
     CHANGE_SWAP,
     GROW_PRUNE,
     MOVE_SETS,
     PERTURB,
     THREE_A_VISIT,
     run_chain,
+    with_weights,
 )
 from .particles import make_tools, run_guided, run_particles
 from .record import partition_code, partition_of, record
@@ -16,7 +17,7 @@ from .setups import Setup, design_of, make_setup, weights_of, with_float_cells
 
 __all__ = [
     "CGM",
-    "CGM_PERTURB",
+    "ALL_MOVES",
     "CHANGE_SWAP",
     "GROW_PRUNE",
     "MOVE_SETS",
@@ -34,4 +35,5 @@ __all__ = [
     "run_particles",
     "weights_of",
     "with_float_cells",
+    "with_weights",
 ]

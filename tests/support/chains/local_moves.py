@@ -3,29 +3,37 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.catalogue import FURTHER, MOVES, weighted
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 from .record import Chain, record
 
-CGM = weighted(np.array([0.25, 0.25, 0.4, 0.1]))
-GROW_PRUNE = weighted(np.array([0.5, 0.5, 0.0, 0.0]))
+
+def with_weights(*weights):
+    """All moves, the last ones without a weight: one compilation serves every set."""
+    return weighted(np.array(weights + (0.0,) * (len(MOVES + FURTHER) - len(weights))))
+
+
+CGM = with_weights(0.25, 0.25, 0.4, 0.1)
+GROW_PRUNE = with_weights(0.5, 0.5)
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
-CHANGE_SWAP = weighted(np.array([0.1, 0.1, 0.4, 0.4]))
-# Small steps of rules: beside all other moves, and hardly anything else.
-CGM_PERTURB = weighted(np.array([0.15, 0.2, 0.1, 0.05, 0.5]))
-PERTURB = weighted(np.array([0.1, 0.1, 0.0, 0.0, 0.8]))
+CHANGE_SWAP = with_weights(0.1, 0.1, 0.4, 0.4)
+ALL_MOVES = with_weights(0.15, 0.2, 0.1, 0.05, 0.3, 0.2)
+# Small steps of rules, or rotations, with hardly anything else.
+PERTURB = with_weights(0.1, 0.1, 0.0, 0.0, 0.8)
+ROTATE = with_weights(0.2, 0.2, 0.0, 0.0, 0.0, 0.6)
 # Each proposal after the first starts from what the one before it left behind.
-THREE_A_VISIT = CGM_PERTURB._replace(per_visit=3)
+THREE_A_VISIT = ALL_MOVES._replace(per_visit=3)
 
 MOVE_SETS = {
     "cgm": CGM,
     "grow_prune": GROW_PRUNE,
     "change_swap": CHANGE_SWAP,
     "three_a_visit": THREE_A_VISIT,
-    "cgm_perturb": CGM_PERTURB,
+    "all_moves": ALL_MOVES,
     "perturb": PERTURB,
+    "rotate": ROTATE,
 }
 
 

@@ -23,8 +23,9 @@ MOVES = {
     "grow_prune": 180_000,
     "change_swap": 120_000,
     "three_a_visit": 80_000,
-    "cgm_perturb": 180_000,
+    "all_moves": 180_000,
     "perturb": 240_000,
+    "rotate": 240_000,
 }
 BATCHES = 60
 Z = 6.0

@@ -1,6 +1,6 @@
 """Ratios that a move accepts by, without their being drawn for: its kernels run as Python."""
 
-from pymc_trees.core.moves import change, perturb
+from pymc_trees.core.moves import change, perturb, rotate
 
 
 def ratios_of_perturb(monkeypatch):
@@ -18,4 +18,22 @@ def ratios_of_perturb(monkeypatch):
     for name in ("change_nog", "change_inside"):
         monkeypatch.setattr(change, name, getattr(change, name).py_func)
     monkeypatch.setattr(perturb, "replace_rule", change.replace_rule.py_func)
+    return found
+
+
+class Ratios(list):
+    """Log ratios as they are met, each to be accepted unless `refuse`."""
+
+    refuse = False
+
+
+def ratios_of_rotate(monkeypatch):
+    """List to which `rotate` adds the log ratios that it decides by, as `ratios_of_perturb`."""
+    found = Ratios()
+
+    def accepts(rng, log_ratio):
+        found.append(log_ratio)
+        return not found.refuse
+
+    monkeypatch.setattr(rotate, "accepts", accepts)
     return found
