@@ -71,15 +71,16 @@ def moves_of(name):
     return WeightedMoves(moves, np.array(weights) / np.sum(weights), per_visit)
 
 
-def start(case):
-    """Stumps, and all that a sweep takes."""
+def start(case, design=None):
+    """Stumps, and all that a sweep takes; the rows are those of the case unless given."""
     n, m = len(case.y), case.m
     max_nodes = 40 * m
     y = case.y - case.y.mean()
     leaf = make_normal(0.0, np.ptp(y) / (4 * np.sqrt(m)), y.copy(), 1 / y.var(), max_nodes)
     prior = make_prior(0.95, 2.0, np.full(case.X.shape[1], 1 / case.X.shape[1]))
-    problem = Problem(make_trees(m, max_nodes, 1, n), make_design(case.X), prior, leaf)
-    return problem, make_workspace(max_nodes, 2, problem.design), y
+    design = make_design(case.X) if design is None else design
+    problem = Problem(make_trees(m, max_nodes, 1, n), design, prior, leaf)
+    return problem, make_workspace(max_nodes, 2, design), y
 
 
 def chain(case, name, seconds, seed):

@@ -121,24 +121,26 @@ def _log_side(design):
     return -LOG_2
 
 
+@njit(cache=True, inline="always")
+def numbers_present(design, column, rows, start, stop):
+    """`present_range`, of any column of numbers."""
+    if design.gaps[column]:
+        return present_range(design, column, rows, start, stop)
+    low, high = column_range(design, column, rows, start, stop)
+    return 0, 0, low, high
+
+
 @njit(cache=True)
 def _draw_mixed(rng, design, column, rows, start, stop):
     p = design.columns.shape[0]
     side = int(rng.random() < 0.5)
     if design.kinds[column] != 0:
-        levels, log_p = draw_levels(rng, design, column, side, rows, start, stop)
+        found = levels_present(design, column, rows, start, stop)
+        levels, log_p = draw_levels(rng, design.kinds[column], side, found)
         return column + p * (SET + side), levels, log_p
-    code = column + p * side
-    log_p = -LOG_2
-    if design.gaps[column]:
-        n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
-        if n_missing > 0:
-            if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
-                return code, -EVERY if side == 1 else EVERY, log_p + log_apart(distinct)
-            log_p += log_not_apart(distinct)
-    else:
-        low, high = column_range(design, column, rows, start, stop)
-    return code, draw_cut(rng, design, low, high), log_p - np.log(high - low)
+    found = numbers_present(design, column, rows, start, stop)
+    cut, log_p = draw_number(rng, design, side, found)
+    return column + p * side, cut, log_p
 
 
 @njit(cache=True)
@@ -150,18 +152,39 @@ def _log_mixed(design, code, cut, rows, start, stop):
     if (way >= SET) != (design.kinds[column] != 0):
         return -np.inf
     if way >= SET:
-        return log_levels(design, column, way - SET, cut, rows, start, stop)
+        found = levels_present(design, column, rows, start, stop)
+        return log_levels(design.kinds[column], way - SET, cut, found)
+    return log_number(way, cut, numbers_present(design, column, rows, start, stop))
+
+
+@njit(cache=True)
+def draw_number(rng, design, side, found):
+    """Cut of a column of numbers, and log density, the coin of the side included.
+
+    ``found`` is from `numbers_present`.
+    """
+    n_missing, distinct, low, high = found
     log_p = -LOG_2
-    if design.gaps[column]:
-        n_missing, distinct, low, high = present_range(design, column, rows, start, stop)
-        if n_missing > 0:
-            if cut == (-EVERY if way == 1 else EVERY):
-                return log_p + log_apart(distinct)
-            if distinct == 1:
-                return -np.inf
-            log_p += log_not_apart(distinct)
-    else:
-        low, high = column_range(design, column, rows, start, stop)
+    if n_missing > 0:
+        if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
+            return -EVERY if side == 1 else EVERY, log_p + log_apart(distinct)
+        log_p += log_not_apart(distinct)
+    return draw_cut(rng, design, low, high), log_p - np.log(high - low)
+
+
+@njit(cache=True)
+def log_number(side, cut, found):
+    """Log density of a cut of a column of numbers; -inf when it parts nothing."""
+    n_missing, distinct, low, high = found
+    log_p = -LOG_2
+    if n_missing > 0:
+        if distinct == 0:
+            return -np.inf
+        if cut == (-EVERY if side == 1 else EVERY):
+            return log_p + log_apart(distinct)
+        if distinct == 1:
+            return -np.inf
+        log_p += log_not_apart(distinct)
     return log_p - np.log(high - low) if cut >= low and cut < high else -np.inf
 
 
@@ -187,11 +210,13 @@ def log_share(kind, n_present):
 
 
 @njit(cache=True)
-def draw_levels(rng, design, column, side, rows, start, stop):
-    """Set of levels, as a float, and log density, the coin of the side included."""
-    kind = design.kinds[column]
+def draw_levels(rng, kind, side, found):
+    """Set of levels, as a float, and log density, the coin of the side included.
+
+    ``found`` is from `levels_present`.
+    """
     n_levels = abs(kind)
-    present, n_present, any_missing = levels_present(design, column, rows, start, stop)
+    present, n_present, any_missing = found
     log_p = -LOG_2
     if any_missing:
         if n_present == 1 or rng.random() * (1 + n_present) < 1.0:
@@ -210,15 +235,16 @@ def draw_levels(rng, design, column, side, rows, start, stop):
 
 
 @njit(cache=True)
-def log_levels(design, column, side, cut, rows, start, stop):
+def log_levels(kind, side, cut, found):
     """Log density of a set of levels; -inf for what is none, or parts nothing."""
-    kind = design.kinds[column]
     n_levels = abs(kind)
     every = (np.int64(1) << n_levels) - 1
     if not (cut >= 0.0 and cut <= every and cut == np.floor(cut)):
         return -np.inf
     levels = np.int64(cut)
-    present, n_present, any_missing = levels_present(design, column, rows, start, stop)
+    present, n_present, any_missing = found
+    if n_present == 0:
+        return -np.inf
     log_p = -LOG_2
     if any_missing:
         if levels == (0 if side == 1 else every):

@@ -1,8 +1,9 @@
-"""Extent of a column among rows kept as bits."""
+"""What a column holds among rows kept as bits: extent, levels, missing cells."""
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import has_row, share_rows
+from pymc_trees.core.columns.mixed import present_range
+from pymc_trees.core.columns.row_set import has_row, list_rows, share_rows
 from pymc_trees.core.compile.cache import njit
 
 _NEAR = 24
@@ -59,7 +60,7 @@ def _last_rank(words, order, before, step):
 
 @njit(cache=True)
 def set_range(design, column, rows):
-    """Smallest and largest cell of a column without missing cells among the rows, as floats."""
+    """Smallest and largest cell of a column among rows of which none is missing, as floats."""
     index, words = rows.index, rows.words
     cells, order = index.sorted[column], index.order[column]
     if rows.n == order.size:
@@ -68,3 +69,34 @@ def set_range(design, column, rows):
     low = cells[_first_rank(words, order, before, step)]
     high = cells[_last_rank(words, order, before, step)]
     return float(low), float(high)
+
+
+@njit(cache=True)
+def any_missing(design, column, rows):
+    """Whether a cell is missing."""
+    if not design.gaps[column]:
+        return False
+    index = rows.index
+    return share_rows(rows.words, index.special[index.special_row[column]])
+
+
+@njit(cache=True)
+def set_numbers(design, column, rows):
+    """`rules.numbers_present`: missing rows, distinct values where there are some, extent."""
+    if any_missing(design, column, rows):
+        return present_range(design, column, rows.listed, 0, list_rows(rows))
+    low, high = set_range(design, column, rows)
+    return 0, 0, low, high
+
+
+@njit(cache=True)
+def set_levels(design, column, rows):
+    """`mixed.levels_present`: set of the levels, their number, and whether a row is missing."""
+    index, words = rows.index, rows.words
+    first = index.special_row[column]
+    levels, n_levels = np.int64(0), 0
+    for level in range(abs(design.kinds[column])):
+        if share_rows(words, index.special[first + 1 + level]):
+            levels |= np.int64(1) << level
+            n_levels += 1
+    return levels, n_levels, any_missing(design, column, rows)

@@ -1,15 +1,11 @@
-"""`rules` for rows kept as bits: the same draws of the same laws.
-
-Columns of levels and of missing cells are asked of a list of the rows.
-"""
+"""`rules` for rows kept as bits: the same draws of the same laws."""
 
 import numpy as np
 
 from pymc_trees.core.columns.design import Design, draw_cut
-from pymc_trees.core.columns.mixed import SET, MixedDesign, rule_from_prior
-from pymc_trees.core.columns.row_set import list_rows
-from pymc_trees.core.columns.rules import LOG_2, draw_rule, log_rule
-from pymc_trees.core.columns.set_range import set_range
+from pymc_trees.core.columns.mixed import SET, MixedDesign
+from pymc_trees.core.columns.rules import draw_levels, draw_number, log_levels, log_number
+from pymc_trees.core.columns.set_range import set_levels, set_numbers, set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
@@ -40,23 +36,25 @@ def _log_plain(design, code, cut, rows):
 
 @njit(cache=True)
 def _draw_mixed(rng, design, column, rows):
-    if rule_from_prior(design, column):
-        return draw_rule(rng, design, column, rows.listed, 0, list_rows(rows))
-    code = column + design.columns.shape[0] * int(rng.random() < 0.5)
-    low, high = set_range(design, column, rows)
-    return code, draw_cut(rng, design, low, high), -LOG_2 - np.log(high - low)
+    p, kind = design.columns.shape[0], design.kinds[column]
+    side = int(rng.random() < 0.5)
+    if kind != 0:
+        levels, log_p = draw_levels(rng, kind, side, set_levels(design, column, rows))
+        return column + p * (SET + side), levels, log_p
+    cut, log_p = draw_number(rng, design, side, set_numbers(design, column, rows))
+    return column + p * side, cut, log_p
 
 
 @njit(cache=True)
 def _log_mixed(design, code, cut, rows):
     p = design.columns.shape[0]
     column, way = code % p, code // p
-    if rows.n < 2 or not design.varies[column]:
+    if rows.n < 2 or not design.varies[column] or (way >= SET) != (design.kinds[column] != 0):
         return -np.inf
-    if rule_from_prior(design, column) or way >= SET:
-        return log_rule(design, code, cut, rows.listed, 0, list_rows(rows))
-    low, high = set_range(design, column, rows)
-    return -LOG_2 - np.log(high - low) if cut >= low and cut < high else -np.inf
+    if way >= SET:
+        found = set_levels(design, column, rows)
+        return log_levels(design.kinds[column], way - SET, cut, found)
+    return log_number(way, cut, set_numbers(design, column, rows))
 
 
 register(Design, draw_set_rule=_draw_plain, log_set_rule=_log_plain)

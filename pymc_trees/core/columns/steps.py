@@ -24,10 +24,9 @@ from pymc_trees.core.columns.mixed import (
     LEFT,
     SET,
     MixedDesign,
-    levels_present,
     nth_level,
 )
-from pymc_trees.core.columns.row_set import list_rows, share_rows
+from pymc_trees.core.columns.set_range import any_missing, set_levels
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.random import pick
@@ -59,7 +58,7 @@ def _step_mixed(rng, design, code, cut, largest, rows):
     p = design.columns.shape[0]
     column, way = code % p, code // p
     if way >= SET:
-        found = levels_present(design, column, rows.listed, 0, list_rows(rows))
+        found = set_levels(design, column, rows)
         side, levels = step_levels(rng, design.kinds[column], way - SET, np.int64(cut), found)
         return column + p * (SET + side), float(levels)
     step = draw_step(rng, design, column, largest)
@@ -72,17 +71,8 @@ def _step_mixed(rng, design, code, cut, largest, rows):
 
 
 @njit(cache=True)
-def any_missing(design, column, rows):
-    """Whether a cell is missing."""
-    if not design.gaps[column]:
-        return False
-    index = rows.index
-    return share_rows(rows.words, index.special[index.special_row[column]])
-
-
-@njit(cache=True)
 def step_levels(rng, kind, side, levels, found):
-    """Side of missing rows and set of levels after a step; ``found`` is from `levels_present`."""
+    """Side of missing rows and set of levels after a step; ``found`` is from `set_levels`."""
     present, n_present, is_missing = found
     every = (np.int64(1) << abs(kind)) - 1
     apart = np.int64(0) if side == 1 else every
