@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.chains import CGM, make_setup
+from support.chains import ALL_MOVES, CGM, make_setup
 from support.naive import slow
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, snapshot
@@ -54,10 +54,10 @@ def test_a_full_pool_refuses_and_stays_as_it_is():
 @pytest.mark.parametrize("name", tiers(["two_columns", "grid"], quick=["two_columns"]))
 def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
-    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
+    counters = np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     for s in range(10_000):
-        assert sweep(rng, setup.problem, CGM, setup.work, counters)
+        assert sweep(rng, setup.problem, ALL_MOVES, setup.work, counters)
         if s % 100 == 0:
             assert_conserved(setup.trees)
             for t in range(3):
@@ -65,7 +65,7 @@ def test_no_place_is_lost_in_10_000_sweeps(name, rng):
                     assert setup.trees.count[node.place] == len(rows)
                     if isinstance(node, slow.Leaf):
                         assert (setup.trees.leaf_of[t, list(rows)] == node.place).all()
-    assert (counters[1] > 100).all()
+    assert (counters[1] > 30).all(), counters
 
 
 def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
