@@ -3,16 +3,17 @@
 import numpy as np
 import pymc as pm
 import pytest
-from support.chains import GROW_PRUNE, make_setup, run_chain
+from support.chains import make_setup, run_chain
 from support.laws.exact import compare
 from support.naive.laws import EVERY
 
 import pymc_trees as pmt
 from extending.recut import Recut
+from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves
 
 # Mostly the new move, so that an error in it cannot hide behind grow and prune.
-WITH_RECUT = WeightedMoves((*GROW_PRUNE.moves, Recut()), np.array([0.2, 0.2, 0.0, 0.0, 0.6]))
+WITH_RECUT = WeightedMoves((*MOVES, Recut()), np.array([0.2, 0.2, 0.0, 0.0, 0.6]))
 
 
 @pytest.mark.full
