@@ -18,10 +18,7 @@ from benchmarks.mixing.local_moves import moves_of, run_block, start
 from benchmarks.peers import data, table
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import WeightedMoves
-from pymc_trees.core.moves.perturb import Perturb
-from pymc_trees.core.moves.rotate import Rotate
+from pymc_trees.core.moves.catalogue import weighted
 
 NEVER = 1e-9
 KINDS = {
@@ -38,7 +35,7 @@ def microseconds(arrays, rng, weights, per_visit):
     """CPU time of a visit."""
     problem, work, y = arrays
     weights = np.array(weights) / np.sum(weights)
-    moves = WeightedMoves((*MOVES, Perturb(), Rotate())[: weights.size], weights, per_visit)
+    moves = weighted(weights)._replace(per_visit=per_visit)
     counts = np.zeros((2, weights.size), dtype=np.int64)
     times = []
     for _ in range(REPEATS):
