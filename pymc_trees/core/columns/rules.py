@@ -147,9 +147,7 @@ def _draw_mixed(rng, design, column, rows, start, stop):
 def _log_mixed(design, code, cut, rows, start, stop):
     p = design.columns.shape[0]
     column, way = code % p, code // p
-    if stop - start < 2 or not column_varies(design, column, rows, start, stop):
-        return -np.inf
-    if (way >= SET) != (design.kinds[column] != 0):
+    if stop - start < 2 or not design.varies[column] or (way >= SET) != (design.kinds[column] != 0):
         return -np.inf
     if way >= SET:
         found = levels_present(design, column, rows, start, stop)
