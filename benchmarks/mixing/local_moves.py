@@ -11,12 +11,12 @@ are ArviZ's, over evenly spaced training rows and along the leading principal co
 from time import process_time
 
 import numpy as np
-from numba import njit
 
 from benchmarks.mixing import turns
 from benchmarks.mixing.directions import along, principal
 from benchmarks.peers.metrics import ess, of_each
 from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
@@ -47,7 +47,7 @@ EVERY = 10
 """Sweeps between two draws that are kept."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True, counts=False)
 def run_block(rng, problem, moves, work, y, n_sweeps, counts):
     """Sweeps, each followed by sigma; the last sigma."""
     leaf, n = problem.leaf, y.size

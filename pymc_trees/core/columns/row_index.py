@@ -32,6 +32,10 @@ class RowIndex(NamedTuple):
     """(q, W) uint64: of each column with levels or missing cells, missing rows, then each level."""
     special_row: np.ndarray
     """(p,) int64: first row of ``special``, or -1."""
+    alike: np.ndarray
+    """(p,) int64: the most rows that share a cell of a column, which varies among any more."""
+    least_alike: int
+    """The least of these over the columns that vary at all; the number of rows when none does."""
 
 
 def make_row_index(design) -> RowIndex:
@@ -43,6 +47,7 @@ def make_row_index(design) -> RowIndex:
     order = np.empty((p, n), dtype=np.uint32)
     in_order = np.empty_like(columns)
     before = np.empty((p, n // step + 1, n_words), dtype=np.uint64)
+    alike = np.zeros(p, dtype=np.int64)
     for j in range(p):
         order[j] = np.argsort(columns[j], kind="stable")
         in_order[j] = columns[j, order[j]]
@@ -50,6 +55,9 @@ def make_row_index(design) -> RowIndex:
         rank[order[j]] = np.arange(n)
         for b in range(before.shape[1]):
             before[j, b] = words_of(rank < b * step)
+        starts = np.flatnonzero(np.append(True, in_order[j, 1:] != in_order[j, :-1]))
+        alike[j] = np.diff(starts, append=n).max()
+    least_alike = int(alike[design.varies].min(initial=n))
     special: list = []
     special_row = np.full(p, -1)
     if isinstance(design, MixedDesign):
@@ -58,7 +66,8 @@ def make_row_index(design) -> RowIndex:
             special.append(columns[j] == design.missing)
             special += [columns[j] == level for level in range(abs(design.kinds[j]))]
     sets = [words_of(rows) for rows in special]
-    return RowIndex(order, in_order, before, step, np.array(sets).reshape(-1, n_words), special_row)
+    words = np.array(sets).reshape(-1, n_words)
+    return RowIndex(order, in_order, before, step, words, special_row, alike, least_alike)
 
 
 def words_of(rows: np.ndarray) -> np.ndarray:

@@ -91,28 +91,8 @@ def label_new_rows(words, old, label, labels):
 
 
 @njit(cache=True)
-def two_rows(words):
-    """The first two rows; the second is -1, or both are, where there are no more."""
-    first = -1
-    for w in range(words.size):
-        word = words[w]
-        if word != np.uint64(0):
-            i = (w << 6) + lowest_bit(word)
-            if first >= 0:
-                return first, i
-            first = i
-            word &= word - _ONE
-            if word != np.uint64(0):
-                return first, (w << 6) + lowest_bit(word)
-    return first, -1
-
-
-@njit(cache=True)
-def set_varies(design, column, words):
-    """Whether the rows hold two different values of a column."""
-    if not design.varies[column]:
-        return False
-    cells = design.columns[column]
+def _search_two(cells, words):
+    """Whether the rows hold two different cells."""
     first = -1
     for w in range(words.size):
         word = words[w]
@@ -127,18 +107,21 @@ def set_varies(design, column, words):
 
 
 @njit(cache=True, inline="always")
-def pair_varies(design, column, pair, words):
-    """`set_varies`, given `two_rows` of the set, which mostly differ: then nothing is called."""
-    first, second = pair
-    columns = design.columns
+def set_varies(design, column, rows):
+    """Whether the rows hold two different values of a column: mostly told by their number."""
     return design.varies[column] and (
-        columns[column, first] != columns[column, second] or set_varies(design, column, words)
+        rows.n > rows.index.alike[column] or _search_two(design.columns[column], rows.words)
     )
 
 
-@njit(cache=True)
-def any_set_varies(design, words):
+@njit(cache=True, inline="always")
+def any_set_varies(design, rows):
     """Whether the rows can be split at all."""
+    return rows.n > rows.index.least_alike or _search_any(design, rows.words)
+
+
+@njit(cache=True)
+def _search_any(design, words):
     columns, varies = design.columns, design.varies
     first = -1
     for w in range(words.size):

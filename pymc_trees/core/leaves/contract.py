@@ -9,8 +9,6 @@ integrate out (`nonconjugate`) keeps drawn values among its statistics, and answ
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
@@ -62,14 +60,14 @@ def add_set(leaf, rows, out):
 
 
 @njit(cache=True)
-def _add_each(leaf, left, right, out_left, out_right):
+def _add_each(leaf, left, right, stats, out_left, out_right):
     add_set(leaf, left, out_left)
     add_set(leaf, right, out_right)
 
 
 @generic("leaf", default=_add_each, inlined=True)
-def add_sets(leaf, left, right, out_left, out_right):
-    """Statistics of two sets of rows."""
+def add_sets(leaf, left, right, stats, out_left, out_right):
+    """Statistics of the two parts of a set of rows."""
 
 
 @njit(cache=True)
@@ -106,7 +104,7 @@ def open_tree(leaf, trees, tree, nodes, n_nodes, sets, stats):
 @njit(cache=True)
 def _close_last(leaf, trees, tree, nodes, n_nodes, sets):
     if tree == trees.roots.size - 1:
-        next_tree(leaf, trees, tree, -1, nodes, 0, np.zeros((0, 0)))
+        next_tree(leaf, trees, tree, -1, nodes, 0, trees.values)
 
 
 @generic("leaf", default=_close_last)
@@ -201,8 +199,8 @@ class LeafKernels(NamedTuple):
     add_set: Callable | None = None
     """``(leaf, rows, out)``: `add_rows` of a `RowSet`; of a list of its rows unless given."""
     add_sets: Callable | None = None
-    """``(leaf, left, right, out_left, out_right)``: write the statistics of two `RowSet`s without a
-    row in common; by `add_set` unless given."""
+    """``(leaf, left, right, stats, out_left, out_right)``: write the statistics of two `RowSet`s
+    without a row in common, ``stats`` being those of both together; by `add_set` unless given."""
     renew_set: Callable | None = None
     """``(leaf, rows, old, old_stats, out)``: write the statistics of a leaf that had other rows,
     ``old`` as words, and those statistics; by `add_set` unless given."""

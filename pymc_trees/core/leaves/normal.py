@@ -18,9 +18,11 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.normal_sets import (
     add_set,
+    add_sets,
     close_tree,
     open_tree,
     renew_set,
+    renew_sets,
 )
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
@@ -192,7 +194,9 @@ register(
     log_likelihood=_log_likelihood,
     log_constant=_log_constant,
     add_set=add_set,
+    add_sets=add_sets,
     renew_set=renew_set,
+    renew_sets=renew_sets,
     open_tree=open_tree,
     close_tree=close_tree,
 )

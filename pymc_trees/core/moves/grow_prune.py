@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_trees.core.columns.row_set import label_rows
 from pymc_trees.core.columns.set_rules import draw_set_rule
+from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
@@ -95,7 +96,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     code, cut, log_cut = draw_set_rule(rng, design, column, rows)
     send_down(design, code, cut, rows, 0, 1, work)
     left_half, right_half = proposed_rows(0, work), proposed_rows(1, work)
-    add_sets(leaf, left_half, right_half, new_stats[0], new_stats[1])
+    add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     parent = trees.parent[node]
@@ -129,8 +130,8 @@ def grow(move, rng, problem, tree, moves, census, work):
     for side in range(2):
         child = right if side == 1 else left
         trees.count[child] = work.counts[side]
-        stats[child] = new_stats[side]
-        work.sets[child] = work.proposed[side]
+        copy_numbers(new_stats[side], stats[child])
+        copy_numbers(work.proposed[side], work.sets[child])
         label_rows(work.sets[child], child, trees.leaf_of[tree])
     return 1
 
@@ -172,7 +173,7 @@ def prune(move, rng, problem, tree, moves, census, work):
     if not accepts(rng, log_ratio):
         return 0
     join_leaves(trees, node)
-    stats[node] = new_stats[0]
+    copy_numbers(new_stats[0], stats[node])
     label_rows(work.sets[node], node, trees.leaf_of[tree])
     return 1
 

@@ -24,6 +24,13 @@ def proposed_rows(place, work):
 
 
 @njit(cache=True)
+def unite_rows(sets, left, right, node):
+    """Write the rows of two nodes as those of a third."""
+    for w in range(sets.shape[1]):
+        sets[node, w] = sets[left, w] | sets[right, w]
+
+
+@njit(cache=True)
 def know_rows(trees, tree, n_nodes, work):
     """Make the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
     if work.is_known[trees.roots[tree]]:
@@ -38,6 +45,5 @@ def know_rows(trees, tree, n_nodes, work):
     for k in range(n_nodes - 1, -1, -1):  # children before their parents
         node = nodes[k]
         if column[node] >= 0:
-            for w in range(sets.shape[1]):
-                sets[node, w] = sets[left[node], w] | sets[right[node], w]
+            unite_rows(sets, left[node], right[node], node)
     work.is_known[trees.roots[tree]] = True

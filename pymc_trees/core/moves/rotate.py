@@ -45,7 +45,7 @@ from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import FULL, register
-from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of, unite_rows
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced, send_down
 from pymc_trees.core.priors.contract import (
     Place,
@@ -210,8 +210,7 @@ def undo(trees, rotation, work):
         joined = child if trees.column[child] < 0 else other
         split_leaf(trees, joined, rotation.code, rotation.cut)  # by the same places of the pool
         transpose(trees, top, 0)
-        sets = work.sets
-        sets[joined] = sets[trees.left[joined]] | sets[trees.right[joined]]
+        unite_rows(work.sets, trees.left[joined], trees.right[joined], joined)
     restore(trees, child, rotation.kept[0])
     restore(trees, other, rotation.kept[1])
 

@@ -12,6 +12,7 @@ import numpy as np
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import label_new_rows, left_rows, remove_rows, same_rows
 from pymc_trees.core.columns.set_rules import log_set_rule
+from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
@@ -95,7 +96,7 @@ def log_replaced(problem, subtree, work, with_top):
     )
     new_stats = work.new_stats
     times, rate, parent = trees.time, work.rate, trees.parent
-    work.proposed[0] = work.sets[below[0]]
+    copy_numbers(work.sets[below[0]], work.proposed[0])
     work.counts[0] = trees.count[below[0]]
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
@@ -130,7 +131,7 @@ def log_replaced(problem, subtree, work, with_top):
                 return -np.inf
         else:
             if is_same:
-                new_stats[node] = work.stats[node]
+                copy_numbers(work.stats[node], new_stats[node])
             else:
                 renew_set(leaf, rows, work.sets[node], work.stats[node], new_stats[node])
             total += log_stop(prior, place)
@@ -162,8 +163,8 @@ def take_proposed(trees, tree, leaf, work):
     place = work.place[leaf]
     label_new_rows(work.proposed[place], work.sets[leaf], leaf, trees.leaf_of[tree])
     trees.count[leaf] = work.counts[place]
-    work.sets[leaf] = work.proposed[place]
-    work.stats[leaf] = work.new_stats[leaf]
+    copy_numbers(work.proposed[place], work.sets[leaf])
+    copy_numbers(work.new_stats[leaf], work.stats[leaf])
 
 
 @njit(cache=True, inline="always")
@@ -177,7 +178,7 @@ def commit(trees, tree, subtree, work):
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
             trees.count[node] = work.counts[k]
-            work.sets[node] = work.proposed[k]
+            copy_numbers(work.proposed[k], work.sets[node])
             unsplittable[node] = False
         else:
             unsplittable[node] = work.unsplittable[node]

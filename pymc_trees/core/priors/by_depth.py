@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pymc_trees.core.columns.design import any_column_varies, column_varies
-from pymc_trees.core.columns.row_set import any_set_varies, pair_varies, two_rows
+from pymc_trees.core.columns.row_set import any_set_varies, set_varies
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import log_split, register
@@ -47,35 +47,39 @@ def _survey(prior, design, rows, start, stop):
 
 @njit(cache=True)
 def _survey_set(prior, design, rows):
-    return not any_set_varies(design, rows.words), 0.0
+    return not any_set_varies(design, rows), 0.0
 
 
 @njit(cache=True)
 def _draw_set_column(rng, prior, design, rows):
     """`draw_column` of rows kept as bits."""
-    weights, cumulative, words = prior.weights, prior.cumulative, rows.words
+    weights, cumulative = prior.weights, prior.cumulative
     p = weights.size
     total = cumulative[p - 1]
-    pair = two_rows(words)
     for _ in range(p):
         j = np.searchsorted(cumulative, rng.random() * total, side="right")
-        if j < p and pair_varies(design, j, pair, words):
+        if j < p and set_varies(design, j, rows):
             return j
-    total, varying = 0.0, np.zeros(p)
+    total, drawn = 0.0, -1
     for j in range(p):
-        if pair_varies(design, j, pair, words):
-            varying[j] = weights[j]
+        if set_varies(design, j, rows):
             total += weights[j]
-    return draw_by_weight(varying, 0, p, rng.random() * total)
+    point = rng.random() * total
+    for j in range(p):
+        if weights[j] > 0.0 and set_varies(design, j, rows):
+            drawn = j
+            point -= weights[j]
+            if point < 0.0:
+                break
+    return drawn
 
 
 @njit(cache=True)
 def _log_set_column(prior, design, column, log_cut, rate, rows):
-    weights, words = prior.weights, rows.words
-    pair = two_rows(words)
+    weights = prior.weights
     total = 0.0
     for j in range(weights.size):
-        if pair_varies(design, j, pair, words):
+        if set_varies(design, j, rows):
             total += weights[j]
     return np.log(weights[column] / total)
 

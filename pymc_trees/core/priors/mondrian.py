@@ -118,13 +118,21 @@ def log_column(prior, design, column, log_cut, rate, rows, start, stop):
 def draw_set_column(rng, prior, design, rows):
     """`draw_column` in rows kept as bits."""
     p = design.columns.shape[0]
-    total, extents = 0.0, np.zeros(p)
+    total, drawn = 0.0, -1
     for j in range(p):
         if design.varies[j]:
             low, high = set_range(design, j, rows)
-            extents[j] = high - low
             total += high - low
-    return draw_by_weight(extents, 0, p, rng.random() * total)
+    point = rng.random() * total
+    for j in range(p):
+        if design.varies[j]:
+            low, high = set_range(design, j, rows)
+            if high > low:
+                drawn = j
+                point -= high - low
+                if point < 0.0:
+                    break
+    return drawn
 
 
 @njit(cache=True)

@@ -120,7 +120,7 @@ def draw_and_weigh(leaf, n, n_groups):
 
 
 @njit(cache=True)
-def _add_sets(leaf, left, right, out_left, out_right):
+def _add_sets(leaf, left, right, stats, out_left, out_right):
     work = leaf.work
     n_left = write_rows(left.words, work.rows, 0)
     n = write_rows(right.words, work.rows, n_left)
@@ -133,7 +133,7 @@ def _add_sets(leaf, left, right, out_left, out_right):
 
 @njit(cache=True)
 def _renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
-    _add_sets(leaf, left, right, out_left, out_right)
+    _add_sets(leaf, left, right, old_stats[0], out_left, out_right)
 
 
 @njit(cache=True)

@@ -8,7 +8,6 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 
 from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
@@ -17,7 +16,7 @@ from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, counts=False)
 def sweep(rng, problem, moves, work, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
@@ -39,25 +38,25 @@ def sweep(rng, problem, moves, work, counts):
     for t in range(roots.size):
         if work.cease[0]:
             return False
-        for visit in range(moves.per_visit):
-            census = take_census(trees, t, nodes)
-            if visit == 0:
-                know_rows(trees, t, census.n_nodes, work)
-                open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
+        census = take_census(trees, t, nodes)
+        know_rows(trees, t, census.n_nodes, work)
+        open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
+        for _ in range(moves.per_visit):
             kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
             if outcome == FULL:
                 return False
             if kind >= 0:
                 counts[0, kind] += 1
                 counts[1, kind] += outcome
-        n_nodes = preorder(trees, roots[t], nodes)
-        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
-        close_tree(leaf, trees, t, nodes, n_nodes, work.sets)
+            if outcome != 0:
+                census = take_census(trees, t, nodes)
+        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, census.n_nodes, stats)
+        close_tree(leaf, trees, t, nodes, census.n_nodes, work.sets)
     renew_times(rng, problem.prior, trees, nodes)
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, counts=False)
 def sweeps(rng, problem, moves, work, n_sweeps, counts):
     """So many times `sweep`, in one call: handing over the arrays of a forest takes 0.1 ms."""
     for _ in range(n_sweeps):
