@@ -24,6 +24,7 @@ SETTINGS = {
     "default": {},
     "as it was": {"moves": CGM, "moves_per_visit": 1, "batch": (1.0, 1.0)},
     "10 sweeps": {"local_sweeps": 10},
+    "20 sweeps": {"local_sweeps": 20},
     "3 moves": {"moves_per_visit": 3},
     "6 moves": {"moves_per_visit": 6},
     "a tenth redrawn": {"batch": (0.1, 0.1)},

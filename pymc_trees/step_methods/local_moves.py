@@ -15,6 +15,11 @@ from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps, make_k
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
+ROWS = 500_000
+"""Rows times trees that a step visits unless its sweeps are given, within these bounds."""
+FEWEST, MOST = 5, 20
+"""Sweeps of a step unless given; the fewest where leaf values do not integrate out."""
+
 LONG = 200_000
 """Rows times trees times moves of a tree beyond which an interrupt cannot wait for the call."""
 LONG_CONJUGATE = 2_000_000
@@ -28,8 +33,8 @@ class LocalMoves:
     ----------
     moves : dict or None
         Weights by name, as for `CGM`.
-    n_sweeps : int
-        Sweeps of a step.
+    n_sweeps : int or None
+        Sweeps of a step; None for a number that makes a step worth its overhead (`enough_sweeps`).
     moves_per_visit : int
         Moves of a tree before its leaf values are drawn.
     """
@@ -54,9 +59,10 @@ class LocalMoves:
             run = partial(joint_sweeps, rng, problem, flat, self.moves, forest.work, before)
         else:
             run = partial(sweeps, rng, problem, self.moves, forest.work)
-        run = partial(run, self.n_sweeps, counts)
+        n_sweeps = enough_sweeps(forest) if self.n_sweeps is None else self.n_sweeps
+        run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
-        layout, n_moves = forest.layout, self.n_sweeps * self.moves.per_visit
+        layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
         long = layout.n_rows * layout.m * n_moves > most
         if not (run_apart(run, forest.work.cease) if long else run()):
             return None
@@ -64,6 +70,14 @@ class LocalMoves:
         share = np.full(len(proposed), np.nan)
         np.divide(accepted, proposed, out=share, where=proposed > 0)
         return dict(zip(self.statistics, share, strict=True))
+
+
+def enough_sweeps(forest) -> int:
+    """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
+    if forest.target.needs_surrogate:
+        return FEWEST
+    layout = forest.layout
+    return min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST)
 
 
 def check_moves(given) -> WeightedMoves:

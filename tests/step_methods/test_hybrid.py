@@ -13,6 +13,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
+from pymc_trees.step_methods.local_moves import enough_sweeps
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -50,6 +51,28 @@ def test_a_step_makes_both_kinds_of_updates(model):
     assert all(1 - 1e-9 <= one["particle_ess"] <= 2 + 1e-9 for one in stats)
     grown = np.array([one["accept_grow"] for one in stats])
     assert np.nanmax(grown) > 0  # a share of the proposals of three sweeps
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "likelihood", "sweeps"),
+    [
+        (40, 5, "normal", 20),
+        (1000, 50, "normal", 10),
+        (1000, 200, "normal", 5),
+        (40, 5, "poisson", 5),
+    ],
+)
+def test_sweeps_of_a_step(n, m, likelihood, sweeps):
+    """As many as PyMC's own work in a step is worth."""
+    X = np.random.default_rng(0).random((n, 2))
+    with pm.Model():
+        mu = pmt.BART("mu", X, X[:, 0], m=m)
+        if likelihood == "normal":
+            pm.Normal("y", mu, 1.0, observed=X[:, 0], shape=mu.shape)
+        else:
+            pm.Poisson("y", pm.math.exp(mu), observed=np.ones(n), shape=mu.shape)
+        step = pmt.Hybrid([mu])
+    assert enough_sweeps(step.forests[0]) == sweeps
 
 
 def test_a_restored_state_goes_on_exactly(model):
