@@ -18,7 +18,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.tree_redraw import TreeRedraw
+from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 
 STEPS = {
     "Hybrid": pmt.Hybrid,

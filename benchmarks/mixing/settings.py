@@ -22,7 +22,10 @@ from benchmarks.peers.metrics import ess, of_each
 CGM = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 SETTINGS = {
     "default": {},
-    "as it was": {"moves": CGM, "moves_per_visit": 1, "batch": (1.0, 1.0)},
+    "as it was": {"moves": CGM, "moves_per_visit": 1, "batch": (1.0, 1.0), "temperatures": 1},
+    "1 temperature": {"temperatures": 1},
+    "2 temperatures": {"temperatures": 2},
+    "4 temperatures": {"temperatures": 4},
     "10 sweeps": {"local_sweeps": 10},
     "20 sweeps": {"local_sweeps": 20},
     "3 moves": {"moves_per_visit": 3},
@@ -49,6 +52,8 @@ def chain(case, model, step, seconds, seed):
         sigma2 = 0.5 * np.sum((case.y - f) ** 2) / rng.standard_gamma(0.5 * n)
         point["sigma_log__"] = np.array(0.5 * np.log(sigma2))
         if used > turns.WARM_UP * seconds:
+            if step.tune:
+                step.stop_tuning()
             fs.append(f[rows].copy())
             sigmas.append(np.sqrt(sigma2))
     return np.array(fs), np.array(sigmas), n_steps

@@ -1,7 +1,6 @@
 """How do forests move under `pm.sample`? PyMC step methods: unpack, one core call, pack.
 
-Reading order: `base` (what all steps share), `sweep` (a cycle of parts), its parts `local_moves`
-(sweeps of Metropolis moves) and `tree_redraw` (trees redrawn from the root), the steps made of them
+Reading order: `base` (what all steps share), `sweep` (a cycle of `parts`), the steps made of them
 `cgm`, `grow_prune`, `particle_gibbs` and `hybrid`, `split_weights` (Dirichlet split weights),
 `noise_scale` (the sd of the noise) by a `slice_draw`, `dcc_tree` (soft trees).
 

@@ -101,6 +101,10 @@ class ForestStep(BlockedStep):
 
     @kept.setter
     def kept(self, kept):
+        self.keep_forests(kept)
+
+    def keep_forests(self, kept: dict) -> None:
+        """Let the forests go on from a saved state."""
         for forest in self.forests:
             forest.arrays = None
             forest.restored = kept.get(forest.name)

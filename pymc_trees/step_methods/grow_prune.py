@@ -1,6 +1,6 @@
 """`GrowPrune`: grow and prune only."""
 
-from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
 
 

@@ -1,11 +1,14 @@
 """`Hybrid`: sweeps of local moves, and now and then a whole tree."""
 
+from functools import partial
+
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.arguments import check_number
-from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.tempering import Tempering, places_of
+from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
 MOVES = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05, "perturb": 0.6}
 
@@ -14,20 +17,21 @@ class Hybrid(SweepStep):
     """A cycle of local and global updates: sweeps of small moves, then a tree redrawn.
 
     One step is ``local_sweeps`` sweeps of local moves, as in `CGM`, most of them small steps of one
-    rule, and one sweep of `ParticleGibbs` with the one-step optimal proposal over a share of the
-    trees. Local moves are cheap and refine the trees; redrawn trees leave the modes that local
-    moves do not. Each part leaves the posterior invariant, and so does the cycle (Tierney 1994).
-    This is the step that ``pm.sample()`` assigns to a forest (benchmarks). Both parts serve any
-    likelihood of a `NormalLeaf` forest.
+    rule, one sweep of `ParticleGibbs` with the one-step optimal proposal over a share of the
+    trees, and exchanges with forests of flatter posteriors (parallel tempering). Local moves are
+    cheap and refine the trees; redrawn and exchanged forests leave the modes that local moves do
+    not. Each part leaves the posterior invariant, and so does the cycle (Tierney 1994). This is the
+    step that ``pm.sample()`` assigns to a forest (benchmarks). Local moves and redrawn trees serve
+    any likelihood of a `NormalLeaf` forest.
 
     Parameters
     ----------
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, optional
-        Sweeps of a step. Default: about 500,000 divided by rows times trees, but 5 to 20; 5 where
-        leaf values do not integrate out. What else PyMC does in a step then takes about a quarter
-        of its time, or less (from the benchmarks).
+        Sweeps of a step, for each temperature. Default: about 500,000 divided by rows times trees,
+        but 5 to 20, shared out among the temperatures; 5 where leaf values do not integrate out.
+        What else PyMC does in a step then takes about a quarter of its time (from the benchmarks).
     moves : dict, optional
         Weights of the local moves, as for `CGM`; default grow 0.125, prune 0.125, change 0.1, swap
         0.05, perturb 0.6 (from the benchmarks).
@@ -38,6 +42,13 @@ class Hybrid(SweepStep):
         Metropolis-Hastings proposal.
     batch : tuple of two floats in (0, 1], default (0.02, 0.02)
         Share of the trees redrawn by a step while tuning and after, rounded up to whole trees.
+    temperatures : int, at least 1, default 3
+        Posteriors among which forests are exchanged, that of the model included; 1 for no other.
+        The flatter ones have likelihoods raised to powers below 1, which are found in tuning so
+        that an exchange is accepted one time in four, and stay fixed afterwards. They move faster
+        along the directions of f that are slow otherwise (benchmarks), and each takes as much
+        memory as the forest. Only where leaf values integrate out of one normal observation a row,
+        the prior of the forest is not drawn, and rows times trees are at most 2,000,000.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -54,12 +65,17 @@ class Hybrid(SweepStep):
 
     Notes
     -----
-    Statistics per draw: those of `CGM` and of `ParticleGibbs`.
+    Statistics per draw: those of `CGM` and of `ParticleGibbs`; with more than one temperature
+    ``accept_exchange``, the mean probability of the exchanges tried, and ``least_power``, the power
+    of the flattest likelihood. Both are NaN where a forest has no flatter posteriors.
 
     References
     ----------
     Tierney (1994). Markov chains for exploring posterior distributions. Annals of Statistics
     22(4), section 2.4 (cycles of kernels).
+    Geyer (1991). Markov chain Monte Carlo maximum likelihood. Computing Science and Statistics 23.
+    Earl and Deem (2005). Parallel tempering: theory, applications, and new perspectives. Physical
+    Chemistry Chemical Physics 7, eq. 1.
 
     Examples
     --------
@@ -83,18 +99,18 @@ class Hybrid(SweepStep):
         moves_per_visit=4,
         num_particles=2,
         batch=(0.02, 0.02),
+        temperatures=3,
         **options,
     ):
-        super().__init__(
-            vars,
-            LocalMoves(
-                MOVES if moves is None else moves,
-                None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1),
-                moves_per_visit,
-            ),
-            TreeRedraw(num_particles, "optimal", "multinomial", batch),
-            **options,
+        local = LocalMoves(
+            MOVES if moves is None else moves,
+            None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1),
+            moves_per_visit,
+            partial(places_of, temperatures=temperatures),
         )
+        tempering = Tempering(temperatures, local)
+        redraw = TreeRedraw(num_particles, "optimal", "multinomial", batch)
+        super().__init__(vars, local, redraw, tempering, **options)
 
     @staticmethod
     def competence(var, has_grad):

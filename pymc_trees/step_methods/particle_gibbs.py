@@ -1,7 +1,7 @@
 """`ParticleGibbs`: whole trees by conditional sequential Monte Carlo."""
 
+from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.step_methods.tree_redraw import TreeRedraw
 
 
 class ParticleGibbs(SweepStep):

@@ -1,7 +1,5 @@
 """A sweep over a forest as a PyMC step: what every sampler of this package shares."""
 
-from typing import Protocol
-
 import numpy as np
 
 from pymc_trees.core.forest.counts import count_forest
@@ -10,23 +8,7 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
-from pymc_trees.targets.forest_state import WorkingForest
-
-
-class Part(Protocol):
-    """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
-
-    statistics: tuple[str, ...]
-    """Names of its numbers per draw."""
-
-    def prepare(self, forest: WorkingForest) -> None:
-        """Make the arrays of a forest."""
-
-    def update(self, rng, forest: WorkingForest, problem: Problem, tuning: bool) -> dict | None:
-        """Change the trees and the residual of the leaf; the statistics.
-
-        None when the forest outgrew its pool.
-        """
+from pymc_trees.step_methods.parts.contract import Part
 
 
 class SweepStep(ForestStep):
@@ -65,6 +47,24 @@ class SweepStep(ForestStep):
         # By the forests of the model: two steps with a forest each must not share names either.
         return f"_{forest.name}" if self.several else ""
 
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before."""
+        super().setup_chain(rng, tune, draws)
+        for part in self.parts:
+            part.kept = {}
+
+    @property
+    def kept(self) -> dict:
+        """Of the forests, and of the parts by their place among them."""
+        parts = {f"part {k}": part.kept for k, part in enumerate(self.parts) if part.kept}
+        return super().kept | parts
+
+    @kept.setter
+    def kept(self, kept):
+        self.keep_forests(kept)
+        for k, part in enumerate(self.parts):
+            part.kept = kept.get(f"part {k}", {})
+
     def step(self, point):
         """Update every forest once."""
         point = dict(point)
@@ -80,6 +80,7 @@ class SweepStep(ForestStep):
         arrays = forest.load(point[forest.value_name], settings.weights)
         forest.arrays = None  # stand for no value before the sweep is over
         leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
+        forest.aim = target
         problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
         stats: dict = {}
         for part in self.parts:

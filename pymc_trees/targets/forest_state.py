@@ -50,8 +50,12 @@ class WorkingForest:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = known.fingerprint
-        self.work = self._make_work()
+        self.work = self.make_work()
+        settings = forest_inputs(forest).settings
+        self.has_fixed_prior = all(present_numbers(value) is not None for value in settings)
         self._prior = None
+        self.aim: np.ndarray | None = None
+        """(n,) in a step: what the outputs are subtracted from to give the leaf's residual."""
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -127,13 +131,14 @@ class WorkingForest:
         """Tree prior at a point's settings."""
         return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
 
-    def _make_work(self):
-        return make_workspace(self.layout.max_nodes, self.target.n_stats, self.design)
+    def make_work(self, index=None):
+        """Room to work in; ``index`` is that of another, of the same rows."""
+        return make_workspace(self.layout.max_nodes, self.target.n_stats, self.design, index)
 
     def __getstate__(self):
         """Without the arrays of a chain, which the next point rebuilds, and room to work in."""
-        return {**self.__dict__, "arrays": None, "work": None}
+        return {**self.__dict__, "arrays": None, "work": None, "aim": None}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self.work = self._make_work()
+        self.work = self.make_work()

@@ -1,10 +1,11 @@
 """A step method: as many sweeps of local moves between two draws as the forest has trees."""
 
-from pymc_trees.step_methods.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
 
 
-class SweepsByTrees:
+class SweepsByTrees(Part):
     """Part of a step: sweeps of local moves, one for each tree.
 
     A cycle of kernels that leave the posterior invariant leaves it invariant, and so does a number
@@ -14,10 +15,6 @@ class SweepsByTrees:
     def __init__(self, moves=None):
         self.local = LocalMoves(moves)
         self.statistics = (*self.local.statistics, "sweeps")
-
-    def prepare(self, forest):
-        """Make the arrays of a forest."""
-        self.local.prepare(forest)
 
     def update(self, rng, forest, problem, tuning):
         """Sweep; statistics of the last one, or None when the forest outgrew its room."""

@@ -19,7 +19,7 @@ from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.estimators import forest as estimators
 from pymc_trees.estimators import grown, threads
-from pymc_trees.step_methods import local_moves, tree_redraw
+from pymc_trees.step_methods.parts import local_moves, tree_redraw
 
 
 @pytest.fixture(scope="module")

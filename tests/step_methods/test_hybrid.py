@@ -13,7 +13,8 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
-from pymc_trees.step_methods.local_moves import enough_sweeps
+from pymc_trees.step_methods.parts.local_moves import enough_sweeps
+from pymc_trees.step_methods.parts.tempering import places_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -72,7 +73,10 @@ def test_sweeps_of_a_step(n, m, likelihood, sweeps):
         else:
             pm.Poisson("y", pm.math.exp(mu), observed=np.ones(n), shape=mu.shape)
         step = pmt.Hybrid([mu])
-    assert enough_sweeps(step.forests[0]) == sweeps
+    assert enough_sweeps(step.forests[0], 1) == sweeps
+    places = 3 if likelihood == "normal" else 1
+    assert places_of(step.forests[0], 3) == places
+    assert enough_sweeps(step.forests[0], places) == np.ceil(sweeps / places)
 
 
 def test_a_restored_state_goes_on_exactly(model):

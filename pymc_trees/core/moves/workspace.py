@@ -50,8 +50,10 @@ class Workspace(NamedTuple):
     """(N,) int64: proposed ``Trees.count``, by place."""
 
 
-def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -> Workspace:
-    """Workspace for a forest of ``max_nodes`` nodes over the rows of a design."""
+def make_workspace(
+    max_nodes: int, n_stats: int, design: Design | MixedDesign, index: RowIndex | None = None
+) -> Workspace:
+    """Workspace for a forest of ``max_nodes`` nodes over the rows of a design, and their index."""
     n_rows = design.columns.shape[1]
     n_words = -(-n_rows // 64)
     max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
@@ -67,7 +69,7 @@ def make_workspace(max_nodes: int, n_stats: int, design: Design | MixedDesign) -
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),
-        index=make_row_index(design),
+        index=make_row_index(design) if index is None else index,
         sets=_room(max_nodes, n_words),
         is_known=np.zeros(max_nodes, dtype=np.bool_),
         proposed=_room(max_nodes, n_words),

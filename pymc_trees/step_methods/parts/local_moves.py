@@ -12,6 +12,7 @@ from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps, make_kept_tree
+from pymc_trees.step_methods.parts.contract import Part
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -26,7 +27,7 @@ LONG_CONJUGATE = 2_000_000
 """The same where leaf values integrate out."""
 
 
-class LocalMoves:
+class LocalMoves(Part):
     """Sweeps: of each tree some Metropolis-Hastings moves, then new leaf values.
 
     Parameters
@@ -35,36 +36,39 @@ class LocalMoves:
         Weights by name, as for `CGM`.
     n_sweeps : int or None
         Sweeps of a step; None for a number that makes a step worth its overhead (`enough_sweeps`).
+    share : callable
+        Of a forest: into how many parts that number is shared out, by forests of other parts.
     moves_per_visit : int
         Moves of a tree before its leaf values are drawn.
     """
 
-    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1):
+    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, share=lambda forest: 1):
         moves = check_moves(DEFAULT_MOVES if moves is None else moves)
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
-        self.n_sweeps = n_sweeps
+        self.n_sweeps, self.share = n_sweeps, share
         self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
-
-    def prepare(self, forest):
-        """Nothing is kept for a forest."""
 
     def update(self, rng, forest, problem, tuning):
         """Sweep; the accepted share of each move, or None when the pool was too small."""
+        return self.sweep(rng, forest, problem, forest.work)
+
+    def sweep(self, rng, forest, problem, work):
+        """Sweep the trees of a problem that has the layout of a forest."""
         counts = np.zeros((2, len(self.statistics)), dtype=np.int64)
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
             before = make_kept_tree(forest.layout)
-            run = partial(joint_sweeps, rng, problem, flat, self.moves, forest.work, before)
+            run = partial(joint_sweeps, rng, problem, flat, self.moves, work, before)
         else:
-            run = partial(sweeps, rng, problem, self.moves, forest.work)
-        n_sweeps = enough_sweeps(forest) if self.n_sweeps is None else self.n_sweeps
+            run = partial(sweeps, rng, problem, self.moves, work)
+        n_sweeps = self.n_sweeps or enough_sweeps(forest, self.share(forest))
         run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
         long = layout.n_rows * layout.m * n_moves > most
-        if not (run_apart(run, forest.work.cease) if long else run()):
+        if not (run_apart(run, work.cease) if long else run()):
             return None
         proposed, accepted = counts
         share = np.full(len(proposed), np.nan)
@@ -72,12 +76,12 @@ class LocalMoves:
         return dict(zip(self.statistics, share, strict=True))
 
 
-def enough_sweeps(forest) -> int:
+def enough_sweeps(forest, share: int) -> int:
     """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
     layout = forest.layout
-    return min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST)
+    return -(-min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST) // share)
 
 
 def check_moves(given) -> WeightedMoves:

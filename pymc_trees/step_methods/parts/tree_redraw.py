@@ -16,6 +16,7 @@ from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.particles.resampling import SCHEMES
+from pymc_trees.step_methods.parts.contract import Part
 
 BINS = 50
 """Intervals per column among which the optimal proposal chooses before it looks inside one."""
@@ -27,7 +28,7 @@ LONG = 300_000
 """Rows times trees times particles beyond which an interrupt cannot wait for the call."""
 
 
-class TreeRedraw:
+class TreeRedraw(Part):
     """Trees redrawn from the root, as a part of a step.
 
     Parameters

@@ -1,0 +1,8 @@
+"""What is a step made of? Updates of a forest, each of which leaves the posterior invariant.
+
+Reading order: `contract` (what a part answers), `local_moves` (sweeps of Metropolis moves),
+`tree_redraw` (trees redrawn from the root), `tempering` (flatter posteriors beside a forest) by a
+`ladder`.
+
+May import: as `step_methods`.
+"""

@@ -1,0 +1,100 @@
+"""Forests of flatter posteriors, and exchanges between neighbours.
+
+Place 0 is the forest of the model, places 1, 2, ... have the fixed targets of `tempering`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.forest.trees import Trees
+from pymc_trees.core.moves.workspace import Workspace
+
+ACCEPTED = 0.25
+"""Share of exchanges that tuning aims at (Atchade, Roberts and Rosenthal 2011: .234)."""
+FIRST_GAP = 0.1
+"""Logarithm of the ratio of two neighbours' powers before tuning (from the benchmarks)."""
+REMEMBERED = 100
+"""Steps of tuning over which the fixed likelihood forgets where the chain came from."""
+
+
+class Place(NamedTuple):
+    """A forest and the Gaussian likelihood it is under; the trees and r are changed in place."""
+
+    trees: Trees
+    work: Workspace
+    r: np.ndarray
+    """(n,) residual: target less the forest."""
+    target: np.ndarray
+    """(n,) what the forest is to meet."""
+    w: np.ndarray
+    """(n,) precisions, or (1,) of all rows."""
+
+
+class Ladder:
+    """The flatter posteriors beside one forest; at first copies of it."""
+
+    def __init__(self, trees, r, target, w, workspaces):
+        self.target, self.w = target.copy(), w.copy()
+        self.log_gap, self.n_tuned, self.turn = float(np.log(FIRST_GAP)), 0, 0
+        self.workspaces = workspaces
+        self.trees = [Trees(*(field.copy() for field in trees)) for _ in workspaces]
+        self.r = [r.copy() for _ in workspaces]
+
+    @property
+    def powers(self):
+        """Powers b of the flatter likelihoods."""
+        return np.exp(-np.exp(self.log_gap) * np.arange(1, len(self.trees) + 1))
+
+    @property
+    def places(self):
+        """The flatter forests."""
+        parts = zip(self.trees, self.workspaces, self.r, self.powers, strict=True)
+        return [Place(trees, work, r, self.target, b * self.w) for trees, work, r, b in parts]
+
+    def follow(self, target, w):
+        """Let the fixed likelihood be a mean over the chain's last steps."""
+        self.n_tuned += 1
+        rate = max(1 / self.n_tuned, 1 / REMEMBERED)
+        change = rate * (target - self.target)
+        self.target += change
+        self.w += rate * (w - self.w)
+        for r in self.r:
+            r += change
+
+    def adapt(self, share):
+        """Bring the share of accepted exchanges nearer to what it is to be, by gaps up to 1."""
+        self.log_gap = min(self.log_gap + (share - ACCEPTED) / np.sqrt(self.n_tuned), 0.0)
+
+    def exchange(self, rng, first):
+        """Let neighbours exchange their forests, or not; the mean probability that they do.
+
+        ``first`` is the place of the model's own forest.
+        """
+        places = [first, *self.places]
+        begin = self.turn % 2 if len(places) > 2 else 0
+        self.turn += 1
+        shares = []
+        for k in range(begin, len(places) - 1, 2):
+            share = exchange(rng, places[k], places[k + 1])
+            shares.append(share)
+        return float(np.mean(shares))
+
+
+def exchange(rng, a, b):
+    """Exchange the forests of two places with the probability that is returned.
+
+    With r of a forest under each place's own likelihood, the prior cancelling (Earl and Deem 2005,
+    eq. 1), log ratio = -1/2 sum w_a (r_a'^2 - r_a^2) - 1/2 sum w_b (r_b'^2 - r_b^2).
+    """
+    apart = a.target - b.target
+    new_a, new_b = apart + b.r, a.r - apart  # target_a - f_b, target_b - f_a
+    log_ratio = -0.5 * np.sum(a.w * (new_a**2 - a.r**2)) - 0.5 * np.sum(b.w * (new_b**2 - b.r**2))
+    share = float(np.exp(min(log_ratio, 0.0)))
+    if rng.random() < share:
+        for of_a, of_b in zip(a.trees, b.trees, strict=True):
+            of_a[...], of_b[...] = of_b, of_a.copy()
+        a.r[:], b.r[:] = new_a, new_b
+        a.work.is_known[:] = False
+        b.work.is_known[:] = False
+    return share

@@ -1,0 +1,105 @@
+"""Parallel tempering within a step: forests of flatter posteriors, and exchanges with them.
+
+Directions of f that a chain forgets slowly move many times faster where the likelihood counts for
+less (`benchmarks.mixing.temperatures`). So beside the forest of the model, whose posterior given
+everything else is p(f) L(f), there are forests with the fixed targets
+
+    q_k(f) = p(f) L*(f)**b_k,        b_k = exp(-k gap),        k = 1, 2, ...
+
+where p is the same prior and L* a Gaussian likelihood that sees nothing the model draws: in the
+joint law of all, the model's own variables have their posterior. Sweeps of local moves keep each
+q_k. Neighbours exchange their forests with probability
+
+    min(1, q_k(f_{k+1}) q_{k+1}(f_k) / (q_k(f_k) q_{k+1}(f_{k+1}))),        q_0 = p L
+
+(Geyer 1991; Earl and Deem 2005, eq. 1), from which the prior cancels, so that it must not be drawn
+by the model either.
+
+What L* is, and the gap, are found while the step tunes and stay as they are afterwards. L* has the
+means of what f is to meet and of its precision; the gap is moved until one exchange in four is
+accepted.
+"""
+
+import numpy as np
+
+from pymc_trees.arguments import check_number
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.step_methods.parts.ladder import Ladder, Place
+from pymc_trees.targets.conjugate.normal import NormalLikelihood
+
+LARGEST = 2_000_000
+"""Rows times trees beyond which there are no flatter forests, which take as much room each."""
+
+
+def places_of(forest, temperatures: int) -> int:
+    """Forests on the ladder of a forest, itself included."""
+    target, layout = forest.target, forest.layout
+    is_normal = isinstance(getattr(target, "likelihood", None), NormalLikelihood)
+    fits = layout.n_rows * layout.m <= LARGEST
+    return temperatures if is_normal and fits and forest.has_fixed_prior else 1
+
+
+class Tempering(Part):
+    """Sweeps of flatter posteriors, and exchanges with them, as a part of a step.
+
+    Parameters
+    ----------
+    temperatures : int
+        Posteriors, that of the model included; 1 for no other.
+    local : LocalMoves
+        Sweeps of the flatter ones.
+    """
+
+    def __init__(self, temperatures, local):
+        self.temperatures, self.local = check_number("temperatures", temperatures, 1), local
+        self.statistics = ("accept_exchange", "least_power") if temperatures > 1 else ()
+        self.ladders: dict[str, Ladder] = {}
+        self.restored: dict[str, dict] = {}
+
+    def update(self, rng, forest, problem, tuning):
+        """Sweep the flatter forests and exchange with them."""
+        nothing = dict.fromkeys(self.statistics, np.nan)
+        target, leaf = forest.aim, problem.leaf
+        if target is None or places_of(forest, self.temperatures) == 1:
+            return nothing
+        ladder = self._ladder(forest, problem, target)
+        if tuning:
+            ladder.follow(target, leaf.w)
+        for place in ladder.places:
+            flatter = leaf._replace(r=place.r, w=place.w)
+            found = Problem(place.trees, problem.design, problem.prior, flatter)
+            if self.local.sweep(rng, forest, found, place.work) is None:
+                return None
+        first = Place(problem.trees, forest.work, leaf.r, target, leaf.w)
+        share = ladder.exchange(rng, first)
+        if tuning:
+            ladder.adapt(share)
+        return dict(zip(self.statistics, (share, ladder.powers[-1]), strict=True))
+
+    def _ladder(self, forest, problem, target):
+        name, leaf = forest.name, problem.leaf
+        if name not in self.ladders:
+            index = forest.work.index
+            works = [forest.make_work(index) for _ in range(1, self.temperatures)]
+            ladder = Ladder(problem.trees, leaf.r, target, leaf.w, works)
+            for field, value in self.restored.pop(name, {}).items():
+                setattr(ladder, field, value)
+            self.ladders[name] = ladder
+        return self.ladders[name]
+
+    @property
+    def kept(self):
+        """All of the ladders but room to work in."""
+        known: dict[str, dict] = dict(self.restored)
+        for name, ladder in self.ladders.items():
+            known[name] = {k: v for k, v in vars(ladder).items() if k != "workspaces"}
+        return known
+
+    @kept.setter
+    def kept(self, kept):
+        self.ladders, self.restored = {}, dict(kept)
+
+    def __getstate__(self):
+        """Without the arrays of a chain."""
+        return {**self.__dict__, "ladders": {}, "restored": self.kept}

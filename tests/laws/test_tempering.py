@@ -1,0 +1,194 @@
+"""Exchanges with flatter posteriors: the model's forest keeps its law, whatever theirs are.
+
+Tolerances as in `test_exact_posterior`. The fixed likelihood is one that tuning would not find,
+with another target and other precisions, so that no term of the ratio is 1.
+"""
+
+import zlib
+
+import numpy as np
+import pymc as pm
+import pytest
+from support.chains import make_setup, partition_of
+from support.chains.local_moves import ALL_MOVES, GROW_PRUNE, run_sweeps
+from support.chains.record import Chain
+from support.laws.exact import BATCHES, Z, compare
+from support.naive.batches import frequencies, law_gap
+from support.naive.laws import EVERY, law
+from support.tiers import tiers
+
+import pymc_trees as pmt
+from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.value.encode import fit_of
+from pymc_trees.step_methods.parts import ladder as ladders
+from pymc_trees.step_methods.parts.ladder import Ladder, Place
+
+DRAWS = 60_000
+
+
+def outputs(trees):
+    """Sum of the trees at the rows."""
+    fit = np.empty((trees.leaf_of.shape[1], 1))
+    fit_of(ConstantLeaf(1), trees, fit)
+    return fit[:, 0]
+
+
+def ladder_of(name, m=1, n_flatter=2, gap=0.7):
+    """Setups of a forest and of flatter posteriors that are far from its own."""
+    places = [make_setup(EVERY[name], "normal", m) for _ in range(n_flatter + 1)]
+    first, rng = places[0], np.random.default_rng(3)
+    target = first.leaf.r + outputs(first.trees)
+    n = target.size
+    ladder = Ladder(
+        first.trees, first.leaf.r, target, first.leaf.w, [place.work for place in places[1:]]
+    )
+    ladder.w = ladder.w * (rng.uniform(0.3, 1.2, n) if first.leaf.w.size > 1 else 0.6)
+    shift = 0.3 * rng.normal(size=n)
+    ladder.target += shift
+    for r in ladder.r:
+        r += shift
+    ladder.log_gap = np.log(gap)
+    return first, target, ladder
+
+
+def run(name, draws, weights, m=1, exchange=ladders.exchange, seed=0):
+    """Chain of the forest of the model: exchanges, then a sweep of each."""
+    first, target, ladder = ladder_of(name, m)
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    fits = np.empty((draws, target.size, 1))
+    rng, none = np.random.default_rng(seed), np.empty((0, 1, 1))
+    other, shares = np.empty((3, 1, m), dtype=np.int64), []
+    for s in range(draws):
+        for place in ladder.places:
+            leaf = first.leaf._replace(r=place.r, w=place.w)
+            flatter = (place.trees, first.design, first.prior, leaf, place.work)
+            run_sweeps(rng, *flatter, weights, 1, *other, none)
+        own = Place(first.trees, first.work, first.leaf.r, target, first.leaf.w)
+        places = [own, *ladder.places]
+        for k in range(s % 2, len(places) - 1, 2):
+            shares.append(exchange(rng, places[k], places[k + 1]))
+        at = slice(s, s + 1)
+        run_sweeps(rng, *first, weights, 1, codes[at], depths[at], roots[at], fits[at])
+    return Chain(codes, depths, roots, fits, None, None), np.mean(shares)
+
+
+CASES = ["deep", "noisy", "gaps", "repeats", "missing", "levels", "mondrian"]
+CASES = [name for name in CASES if name in EVERY]
+
+
+@pytest.mark.parametrize("name", tiers(CASES, ["deep", "noisy"]))
+def test_chain_agrees_with_the_enumeration(name):
+    chain, share = run(name, DRAWS, ALL_MOVES, seed=zlib.crc32(name.encode()))
+    assert 0.05 < share < 0.95  # it is exchanges that are looked at
+    compare(chain, name, "normal")
+
+
+def one_sided(rng, a, b):
+    """An exchange that forgets the law of the less flat place."""
+    return ladders.exchange(rng, a._replace(w=0.0 * a.w), b)
+
+
+def test_the_comparison_rejects_a_ratio_of_one_law():
+    name = "deep"
+    chain, _ = run(name, DRAWS // 2, ALL_MOVES, exchange=one_sided)
+    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
+    states = [partition_of(code, EVERY[name].n) for code in codes]
+    found = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))
+    assert found.z > 2 * Z, found
+
+
+def test_an_exchange_takes_the_forests_with_all_they_have(rng):
+    first, target, ladder = ladder_of("deep", m=3)
+    other = np.empty((3, 1, 3), dtype=np.int64), np.empty((0, 1, 1))
+    for place in ladder.places:
+        leaf = first.leaf._replace(r=place.r, w=place.w)
+        flatter = (place.trees, first.design, first.prior, leaf, place.work)
+        for _ in range(20):
+            run_sweeps(rng, *flatter, GROW_PRUNE, 1, *other[0], other[1])
+    own = Place(first.trees, first.work, first.leaf.r, target, first.leaf.w)
+    exchanged = 0
+    for _ in range(200):
+        before = outputs(own.trees)
+        ladder.exchange(rng, own)
+        exchanged += not np.array_equal(before, outputs(own.trees))
+        for place in (own, *ladder.places):
+            np.testing.assert_allclose(place.r, place.target - outputs(place.trees), atol=1e-10)
+    assert exchanged > 3
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.random((300, 2))
+    return X, 4 * X[:, 0] + 0.3 * rng.normal(size=300)
+
+
+def model_of(data, **options):
+    X, y = data
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, y, m=5, **options)
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    return model
+
+
+def go(step, model, tune, draws):
+    """Steps; the last point and the statistics of all."""
+    step.setup_chain(np.random.default_rng(2), tune, draws)
+    point, stats = model.initial_point(), []
+    for k in range(tune + draws):
+        if k == tune:
+            step.stop_tuning()
+        point, (one,) = step.step(point)
+        stats.append(one)
+    return point, stats
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_what_tuning_found_stays_and_exchanges_as_aimed_at(data):
+    model = model_of(data)
+    step = pmt.Hybrid(model=model)
+    _, stats = go(step, model, 400, 300)
+    powers = [one["least_power"] for one in stats]
+    assert len(set(powers[:400])) > 300
+    assert len(set(powers[400:])) == 1
+    # Two pairs take turns. The sd of a mean of 300 such probabilities is below .03, and so is that
+    # of the gap, found by 400 of them.
+    accepted = np.array([one["accept_exchange"] for one in stats[400:]])
+    assert accepted.mean() == pytest.approx(ladders.ACCEPTED, abs=0.15)
+    fixed = step.parts[-1].ladders["mu_forest"]
+    target = fixed.target.copy()
+    step.step(model.initial_point())
+    np.testing.assert_array_equal(fixed.target, target)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_no_flatter_posterior_where_the_prior_is_drawn(data):
+    with pm.Model() as model:
+        X, y = data
+        spread = pm.HalfNormal("spread", 1.0)
+        mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0.0, spread))
+        pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
+        step = pmt.Hybrid([mu])
+    _, stats = go(step, model, 2, 3)
+    assert all(np.isnan(one["accept_exchange"]) for one in stats)
+    assert step.parts[-1].ladders == {}
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_one_temperature_is_none(data):
+    model = model_of(data)
+    step = pmt.Hybrid(model=model, temperatures=1)
+    _, stats = go(step, model, 2, 3)
+    assert "accept_exchange" not in stats[-1]
+    with pytest.raises(ValueError, match="temperatures=0"):
+        pmt.Hybrid(model=model, temperatures=0)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_a_new_chain_begins_without_the_ladder_of_the_last(data):
+    model = model_of(data)
+    step = pmt.Hybrid(model=model)
+    once, _ = go(step, model, 5, 20)
+    again, _ = go(step, model, 5, 20)
+    assert all(np.array_equal(once[key], again[key]) for key in once)
