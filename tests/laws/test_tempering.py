@@ -22,6 +22,7 @@ from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.parts import ladder as ladders
 from pymc_trees.step_methods.parts.ladder import Ladder, Place
+from pymc_trees.step_methods.parts.tempering import places_of
 
 DRAWS = 60_000
 
@@ -173,6 +174,59 @@ def test_no_flatter_posterior_where_the_prior_is_drawn(data):
     _, stats = go(step, model, 2, 3)
     assert all(np.isnan(one["accept_exchange"]) for one in stats)
     assert step.parts[-1].ladders == {}
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_nor_without_data(data):
+    with pm.Model():
+        step = pmt.Hybrid([pmt.BART("mu", data[0], m=5, leaf=pmt.NormalLeaf(0.0, 1.0))])
+    assert places_of(step.forests[0], 3) == 1
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_an_error_in_a_sweep_leaves_no_ladder_behind(data, monkeypatch):
+    """A sweep that was cut off leaves residual and trees that do not fit each other."""
+    model = model_of(data)
+    step = pmt.Hybrid(model=model)
+    go(step, model, 2, 2)
+    part = step.parts[-1]
+    assert list(part.ladders) == ["mu_forest"]
+
+    whole = part.local.sweep
+
+    def cut_off(rng, forest, problem, work):
+        if work is forest.work:
+            return whole(rng, forest, problem, work)
+        problem.leaf.r[:] = np.nan
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(part.local, "sweep", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        step.step(model.initial_point())
+    monkeypatch.undo()
+    assert part.ladders == {}
+    point, _ = step.step(model.initial_point())
+    step.step(point)
+    assert np.isfinite(part.ladders["mu_forest"].r[0]).all()
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_factors_of_f_may_become_alike(data):
+    """Then one precision stands for those of all rows, and the other way round."""
+    X, y = data
+    with pm.Model() as model:
+        slope = pm.Normal("slope", 1.0, 0.1, shape=2)
+        mu = pmt.BART("mu", X, y, m=5)
+        pm.Normal("y", slope[(X[:, 1] > 0.5).astype(int)] * mu, 0.5, observed=y)
+        step = pmt.Hybrid([mu])
+    step.setup_chain(np.random.default_rng(2), 8, 8)
+    point = model.initial_point()
+    for k in range(16):
+        if k == 8:
+            step.stop_tuning()
+        point["slope"] = np.array([1.0, 1.0 + 0.1 * (k % 2)])
+        point, (stats,) = step.step(point)
+        assert np.isfinite(stats["accept_exchange"])
 
 
 @pytest.mark.usefixtures("quick_compile")

@@ -58,7 +58,7 @@ class Ladder:
         rate = max(1 / self.n_tuned, 1 / REMEMBERED)
         change = rate * (target - self.target)
         self.target += change
-        self.w += rate * (w - self.w)
+        self.w = self.w + rate * (w - self.w)  # precisions of rows may become one of all
         for r in self.r:
             r += change
 

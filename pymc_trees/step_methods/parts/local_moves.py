@@ -36,13 +36,13 @@ class LocalMoves(Part):
         Weights by name, as for `CGM`.
     n_sweeps : int or None
         Sweeps of a step; None for a number that makes a step worth its overhead (`enough_sweeps`).
-    share : callable
-        Of a forest: into how many parts that number is shared out, by forests of other parts.
+    share : callable, optional
+        Of a forest: among how many forests that number is shared out, itself included.
     moves_per_visit : int
         Moves of a tree before its leaf values are drawn.
     """
 
-    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, share=lambda forest: 1):
+    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, share=None):
         moves = check_moves(DEFAULT_MOVES if moves is None else moves)
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
@@ -63,7 +63,8 @@ class LocalMoves(Part):
             run = partial(joint_sweeps, rng, problem, flat, self.moves, work, before)
         else:
             run = partial(sweeps, rng, problem, self.moves, work)
-        n_sweeps = self.n_sweeps or enough_sweeps(forest, self.share(forest))
+        share = 1 if self.share is None else self.share(forest)
+        n_sweeps = self.n_sweeps or enough_sweeps(forest, share)
         run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit

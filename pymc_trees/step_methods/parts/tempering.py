@@ -37,7 +37,8 @@ def places_of(forest, temperatures: int) -> int:
     target, layout = forest.target, forest.layout
     is_normal = isinstance(getattr(target, "likelihood", None), NormalLikelihood)
     fits = layout.n_rows * layout.m <= LARGEST
-    return temperatures if is_normal and fits and forest.has_fixed_prior else 1
+    able = is_normal and not target.is_prior and fits and forest.has_fixed_prior
+    return temperatures if able else 1
 
 
 class Tempering(Part):
@@ -59,11 +60,11 @@ class Tempering(Part):
 
     def update(self, rng, forest, problem, tuning):
         """Sweep the flatter forests and exchange with them."""
-        nothing = dict.fromkeys(self.statistics, np.nan)
         target, leaf = forest.aim, problem.leaf
         if target is None or places_of(forest, self.temperatures) == 1:
-            return nothing
-        ladder = self._ladder(forest, problem, target)
+            return dict.fromkeys(self.statistics, np.nan)
+        # Taken out while it changes: what an error leaves behind is never gone on with.
+        ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem, target)
         if tuning:
             ladder.follow(target, leaf.w)
         for place in ladder.places:
@@ -75,18 +76,16 @@ class Tempering(Part):
         share = ladder.exchange(rng, first)
         if tuning:
             ladder.adapt(share)
+        self.ladders[forest.name] = ladder
         return dict(zip(self.statistics, (share, ladder.powers[-1]), strict=True))
 
-    def _ladder(self, forest, problem, target):
-        name, leaf = forest.name, problem.leaf
-        if name not in self.ladders:
-            index = forest.work.index
-            works = [forest.make_work(index) for _ in range(1, self.temperatures)]
-            ladder = Ladder(problem.trees, leaf.r, target, leaf.w, works)
-            for field, value in self.restored.pop(name, {}).items():
-                setattr(ladder, field, value)
-            self.ladders[name] = ladder
-        return self.ladders[name]
+    def _new_ladder(self, forest, problem, target):
+        """Copies of the forest, or what a saved state holds."""
+        works = [forest.make_work(forest.work.index) for _ in range(1, self.temperatures)]
+        ladder = Ladder(problem.trees, problem.leaf.r, target, problem.leaf.w, works)
+        for field, value in self.restored.pop(forest.name, {}).items():
+            setattr(ladder, field, value)
+        return ladder
 
     @property
     def kept(self):
