@@ -43,7 +43,7 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
     there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
-    assert len(apart) == 5 * (1 + 1)
+    assert len(apart) == 5 * (3 + 1)  # sweeps at three temperatures, and redrawn trees
     np.testing.assert_array_equal(here, there)
 
 
