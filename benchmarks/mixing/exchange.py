@@ -72,8 +72,7 @@ def measure(case, name, seconds, seeds):
     """A row of the table."""
     chain(case, LADDERS[name], 0.1, 0)  # compiles
     chains = [chain(case, LADDERS[name], seconds, seed) for seed in seeds]
-    shortest = min(len(c[0]) for c in chains)
-    f = np.array([c[0][:shortest] for c in chains])
+    f = turns.together([c[0] for c in chains])
     if not _AXES:
         _AXES["axes"] = principal(f, COMPONENTS)
     slow = of_each(ess, along(f, _AXES["axes"]))

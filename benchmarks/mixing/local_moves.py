@@ -106,9 +106,7 @@ def measure(case, name, seconds, seeds):
     run_block(np.random.default_rng(0), compiled[0], moves_of(name), *compiled[1:], 1, counts)
     n_chains = len(seeds)
     chains = [chain(case, name, seconds, seed) for seed in seeds]
-    shortest = min(len(c[0]) for c in chains)
-    f = np.array([c[0][:shortest] for c in chains])
-    sigma = np.array([c[1][:shortest] for c in chains])
+    f, sigma = (turns.together([c[k] for c in chains]) for k in (0, 1))
     counts = sum(c[2] for c in chains)
     used = n_chains * seconds * (1 - turns.WARM_UP)
     sweeps = counts[0].sum() / (case.m * SETS[name][2])

@@ -68,8 +68,7 @@ def measure(case, name, seconds, seeds):
         step = pmt.Hybrid([mu], **SETTINGS[name])
     chain(case, model, step, 0.2, 0)  # compiles
     chains = [chain(case, model, step, seconds, seed) for seed in seeds]
-    shortest = min(len(c[0]) for c in chains)
-    f = np.array([c[0][:shortest] for c in chains])
+    f, sigma = (turns.together([c[k] for c in chains]) for k in (0, 1))
     used = len(seeds) * seconds * (1 - turns.WARM_UP)
     slow = of_each(ess, along(f, principal(f, COMPONENTS))) / used
     return [
@@ -77,7 +76,7 @@ def measure(case, name, seconds, seeds):
         f"{1e3 * len(seeds) * seconds / sum(c[2] for c in chains):.2f}",
         *turns.agreement(f, used),
         " ".join(f"{value:.2f}" for value in slow),
-        f"{ess(np.array([c[1][:shortest] for c in chains])) / used:.2f}",
+        f"{ess(sigma) / used:.2f}",
     ]
 
 

@@ -44,9 +44,7 @@ def chain(case, power, seconds, seed):
 def measure(case, name, seconds, seeds):
     """A row of the table."""
     chain(case, POWERS[name], 0.1, 0)  # compiles
-    chains = [chain(case, POWERS[name], seconds, seed) for seed in seeds]
-    shortest = min(len(c) for c in chains)
-    f = np.array([c[:shortest] for c in chains])
+    f = turns.together([chain(case, POWERS[name], seconds, seed) for seed in seeds])
     if not _AXES:
         axes = principal(f, COMPONENTS)
         _AXES["axes"], _AXES["variance"] = axes, along(f, axes).var(axis=(0, 1))

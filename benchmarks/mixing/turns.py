@@ -19,6 +19,12 @@ def rows_of(n):
     return np.linspace(0, n - 1, N_ROWS).round().astype(int)
 
 
+def together(draws):
+    """Draws of chains as one array, as many of each as the shortest has: (chains, draws, ...)."""
+    shortest = min(len(of_chain) for of_chain in draws)
+    return np.array([of_chain[:shortest] for of_chain in draws])
+
+
 def agreement(f, seconds):
     """Cells of a table: ESS per second, and R-hat, of f, (chains, draws, rows)."""
     ess_f, rhat_f = of_each(ess, f) / seconds, of_each(rhat, f)

@@ -13,7 +13,7 @@ from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import leaf_at
-from pymc_trees.distributions.tree_priors.split_weights import present_numbers
+from pymc_trees.distributions.tree_priors.split_weights import is_random, present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
 
@@ -45,14 +45,14 @@ class WorkingForest:
         self._forest, self._inputs = forest, inputs_seen(model, forest)
         known = declared(forest)
         design = make_design(known.X, known.cuts, known.kinds)
-        weights = present_numbers(forest_inputs(forest).weights)
+        inputs = forest_inputs(forest)
+        weights = present_numbers(inputs.weights)
         if weights is not None:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = known.fingerprint
         self.work = self.make_work()
-        settings = forest_inputs(forest).settings
-        self.has_fixed_prior = all(present_numbers(value) is not None for value in settings)
+        self.has_fixed_prior = not any(is_random(setting) for setting in inputs.settings)
         self._prior = None
         self.aim: np.ndarray | None = None
         """(n,) in a step: what the outputs are subtracted from to give the leaf's residual."""

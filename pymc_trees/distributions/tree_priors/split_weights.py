@@ -58,15 +58,19 @@ def read_split_prior(split_prior, p: int, names=None) -> tuple[Variable, np.ndar
     return pt.constant(weights), weights
 
 
+def is_random(variable: Variable) -> bool:
+    """Whether an expression sees more than constants and model data."""
+    return any(
+        not isinstance(root, Constant | SharedVariable) or isinstance(root.type, RandomType)
+        for root in graph_inputs([variable])
+    )
+
+
 def present_numbers(variable: Variable) -> np.ndarray | None:
     """What constants and model data make of an expression at present; None if it is random."""
     if isinstance(variable, Constant):
         return np.asarray(variable.data)
-    for root in graph_inputs([variable]):
-        known = isinstance(root, Constant | SharedVariable)
-        if not known or isinstance(root.type, RandomType):
-            return None
-    return np.asarray(variable.eval(mode="FAST_COMPILE"))
+    return None if is_random(variable) else np.asarray(variable.eval(mode="FAST_COMPILE"))
 
 
 def _by_column(split_prior, p, names):

@@ -36,17 +36,18 @@ class LocalMoves(Part):
         Weights by name, as for `CGM`.
     n_sweeps : int or None
         Sweeps of a step; None for a number that makes a step worth its overhead (`enough_sweeps`).
-    share : callable, optional
-        Of a forest: among how many forests that number is shared out, itself included.
     moves_per_visit : int
         Moves of a tree before its leaf values are drawn.
+    places : callable, optional
+        Of a forest: among how many forests sweeps that are not given are shared out, itself
+        included.
     """
 
-    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, share=None):
+    def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, places=None):
         moves = check_moves(DEFAULT_MOVES if moves is None else moves)
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
-        self.n_sweeps, self.share = n_sweeps, share
+        self.n_sweeps, self.places = n_sweeps, places
         self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
 
     def update(self, rng, forest, problem, tuning):
@@ -63,8 +64,8 @@ class LocalMoves(Part):
             run = partial(joint_sweeps, rng, problem, flat, self.moves, work, before)
         else:
             run = partial(sweeps, rng, problem, self.moves, work)
-        share = 1 if self.share is None else self.share(forest)
-        n_sweeps = self.n_sweeps or enough_sweeps(forest, share)
+        places = 1 if self.places is None else self.places(forest)
+        n_sweeps = self.n_sweeps or enough_sweeps(forest, places)
         run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
@@ -77,12 +78,12 @@ class LocalMoves(Part):
         return dict(zip(self.statistics, share, strict=True))
 
 
-def enough_sweeps(forest, share: int) -> int:
+def enough_sweeps(forest, places: int) -> int:
     """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
     layout = forest.layout
-    return -(-min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST) // share)
+    return -(-min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST) // places)
 
 
 def check_moves(given) -> WeightedMoves:
