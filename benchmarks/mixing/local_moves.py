@@ -47,7 +47,7 @@ EVERY = 10
 """Sweeps between two draws that are kept."""
 
 
-@njit(cache=True, nogil=True, counts=False)
+@njit(cache=True, nogil=True)
 def run_block(rng, problem, moves, work, y, n_sweeps, counts):
     """Sweeps, each followed by sigma; the last sigma."""
     leaf, n = problem.leaf, y.size

@@ -37,7 +37,6 @@ NO_ENTRY = {
             "name, since compiled code is kept under that name.",
             "…: n_outputs=… must be that of its kernel, and between 1 and n_values=….",
             "… is not a contiguous array of one dimension",
-            "… returns …: a kernel with counts=False returns a number, a truth value or nothing.",
         ],
         "for those who extend the package: docs/extending says what a kernel has to answer",
     ),

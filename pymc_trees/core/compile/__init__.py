@@ -1,10 +1,9 @@
 """How are kernels compiled?
 
-Reading order: `cache` (code kept on disk), `linked` (kernels that only kernels call), `announce` (a
-line while kernels compile), `borrow` (arrays that are not counted), `uncounted` (kernels that count
-none), `bits` (bits of a word), `lanes` (numbers at the rows of a set), `assign` (copies),
-`dispatch` (one name for the kernels of several types), `external` (kernels that other compiled code
-calls by name).
+Reading order: `cache` (code kept on disk), `linked` (kernels that only kernels call), `uncounted`
+(kernels that count no references), `announce` (a line while kernels compile), `bits` (bits of a
+word), `lanes` (numbers at the rows of a set), `assign` (copies), `dispatch` (one name for the
+kernels of several types), `external` (kernels that other compiled code calls by name).
 
 May import: numba, `_version`.
 """

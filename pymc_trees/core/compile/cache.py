@@ -20,7 +20,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.announce import announce_compilation
 from pymc_trees.core.compile.linked import LINKED, LinkedCache
-from pymc_trees.core.compile.uncounted import UncountedCompiler
+from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
 _DIGEST = hashlib.sha256().digest_size
@@ -32,17 +32,13 @@ def njit(*, cache, **options):
 
     What other kernels call is compiled apart from what Python calls (`linked`). Kernels with
     ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable of a function
-    for each of its blocks, and made a sweep compile twice as long. With ``counts=False`` what
-    Python calls counts no references (`uncounted`).
+    for each of its blocks, and made a sweep compile twice as long.
     """
     if options.pop("inline", None) == "always":
         options["forceinline"] = True
 
-    counts = options.pop("counts", True)
-
     def decorate(function):
-        own = {} if counts else {"pipeline_class": UncountedCompiler}
-        kernel = numba.njit(**own | options)(function)
+        kernel = numba.njit(pipeline_class=KernelCompiler, **options)(function)
         if numba.config.DISABLE_JIT:
             return kernel
         if cache:

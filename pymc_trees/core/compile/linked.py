@@ -9,7 +9,9 @@ everything below it.
 import llvmlite.binding as llvm
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import CompileResult
+
+from pymc_trees.core.compile.uncounted import KernelCompiler
 
 
 class LinkedLibrary(JITCodeLibrary):
@@ -44,8 +46,8 @@ class _NoEngine:
         """Nothing to set."""
 
 
-class LinkedCompiler(Compiler):
-    """numba's compiler, with a `LinkedLibrary` for the code."""
+class LinkedCompiler(KernelCompiler):
+    """A compiler with a `LinkedLibrary` for the code."""
 
     def __init__(self, typing_context, target_context, library, *others):
         library = LinkedLibrary(target_context.codegen(), "linked")

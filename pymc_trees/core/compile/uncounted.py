@@ -1,72 +1,95 @@
-"""Kernels that count no references: they make no array and return none.
+"""Kernels that make no array count no references.
 
-Compiled code counts references to every array of a tuple whenever the tuple is passed on or one of
-its fields is read. That is a call, across which LLVM keeps nothing it knows: without counting, a
-sweep of local moves takes half the time. An array that a kernel has not made is kept alive by
-whoever called it, so that there is nothing to count.
+numba counts a reference to every array of a tuple whenever the tuple is passed on or one of its
+fields is read. Each count is a call, across which LLVM keeps nothing it knows: a sweep of local
+moves takes half the time without, and is compiled in two thirds. An array that a kernel has not
+made is kept alive by whoever called it, so that there is nothing to count. Whether a kernel makes
+one is read off its types: all that it does with arrays and tuples is to take them apart and to put
+them together, and it returns none.
 """
 
-import re
+from numba.core import ir, types
+from numba.core.compiler import Compiler, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.runtime.context import NRTContext
+from numba.core.typed_passes import NativeLowering
 
-import llvmlite.binding as llvm
-from numba.core import types
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-
-_COUNT = re.compile(r"\s*(tail )?call void @NRT_(inc|dec)ref\(")
-_MAKE = re.compile(r"call .*@NRT_(MemInfo_\w*alloc|Allocate)")
-_NAME = re.compile(r'define [^@]*@"?([^"(]*)')
-_NOT_KERNELS = ("_ZN7cpython", "cfunc.", "NRT_")
+_TAKES_APART = {"getattr", "static_getattr", "static_getitem", "build_tuple", "exhaust_iter"}
+_PLACES = types.Integer | types.SliceType | types.EllipsisType | types.NoneType
 
 
-def without_counts(code: str) -> str:
-    """LLVM's code of a kernel and all that it calls, without references counted.
+class _Uncounted(Lower):
+    """From a kernel's types to LLVM's code."""
 
-    As it was where one of them makes an array, as a leaf model of a user may. The wrapper for
-    Python goes on counting: it owns what it hands over.
-    """
-    kept, is_kernel = [], False
-    for line in code.splitlines():
-        if line.startswith("define"):
-            is_kernel = not _NAME.match(line)[1].startswith(_NOT_KERNELS)
-        elif is_kernel:
-            if _COUNT.match(line):
-                continue
-            if _MAKE.search(line):
-                return code
-        kept.append(line)
-    return "\n".join(kept)
+    def lower(self):
+        """Without counting where there is nothing to count."""
+        if self._counts():
+            return super().lower()
+        for block in self.func_ir.blocks.values():
+            block.body = [line for line in block.body if not isinstance(line, ir.Del)]
+        own, self.context = self.context, self.context.subtarget(enable_nrt=False)
+        # What the code of an operation makes for itself, it lets go of itself.
+        self.context.__dict__["nrt"] = NRTContext(self.context, True)
+        try:
+            super().lower()
+        finally:
+            self.context = own  # the wrapper for Python owns what it hands over
+
+    def _counts(self):
+        if self.generator_info or self._has_count(self.fndesc.restype):
+            return True
+        lines = (line for block in self.func_ir.blocks.values() for line in block.body)
+        return any(isinstance(line, ir.Assign) and self._makes(line) for line in lines)
+
+    def _makes(self, line):
+        """Whether an assignment makes, or holds, an object with a count of its own."""
+        kind, value = self.fndesc.typemap[line.target.name], line.value
+        if not self._has_count(kind) or isinstance(value, ir.Const | ir.Global | ir.FreeVar):
+            return False
+        if not self._only_arrays(kind):
+            return True
+        if not isinstance(value, ir.Expr) or value.op in _TAKES_APART:
+            return False
+        if value.op == "getitem":
+            return not _is_place(self.fndesc.typemap[value.index.name])
+        if value.op == "call":
+            return not isinstance(self.fndesc.typemap[value.func.name], types.NamedTupleClass)
+        return True
+
+    def _has_count(self, kind):
+        if isinstance(kind, types.Omitted):
+            return False
+        return self.context.data_model_manager[kind].contains_nrt_meminfo()
+
+    def _only_arrays(self, kind):
+        """Arrays, generators, their methods, and tuples of such."""
+        if isinstance(kind, types.BaseTuple):
+            return all(self._only_arrays(part) for part in kind)
+        owners = types.Array | types.NumPyRandomGeneratorType | types.BoundFunction
+        return isinstance(kind, owners) or not self._has_count(kind)
 
 
-class UncountedLibrary(JITCodeLibrary):
-    """Code of a kernel that Python calls."""
+def _is_place(kind):
+    """Whether an array at such an index is a part of it, no copy."""
+    if isinstance(kind, types.BaseTuple):
+        return all(_is_place(part) for part in kind)
+    return isinstance(kind, _PLACES)
 
-    def _optimize_final_module(self):
-        self._final_module = llvm.parse_assembly(without_counts(str(self._final_module)))
-        super()._optimize_final_module()
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    _name = "native_lowering_uncounted"
+    lowering_class = _Uncounted
 
 
-class UncountedCompiler(Compiler):
-    """numba's compiler, with an `UncountedLibrary` for the code."""
+class KernelCompiler(Compiler):
+    """numba's compiler, with code that counts only where it must."""
 
-    def __init__(self, typing_context, target_context, library, *others):
-        library = UncountedLibrary(target_context.codegen(), "uncounted")
-        library.enable_object_caching()
-        super().__init__(typing_context, target_context, library, *others)
-
-    def compile_extra(self, function):
-        """Compiled kernel.
-
-        Raises
-        ------
-        TypeError
-            Where it returns anything but numbers.
-        """
-        result = super().compile_extra(function)
-        returned = result.signature.return_type
-        if not isinstance(returned, types.Number | types.Boolean | types.NoneType):
-            raise TypeError(
-                f"{function.__name__} returns {returned}: a kernel with counts=False returns a "
-                "number, a truth value or nothing."
-            )
-        return result
+    def define_pipelines(self):
+        """Numba's own passes but for one."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        found = [(_Lowering if one is NativeLowering else one, told) for one, told in passes.passes]
+        passes.passes = found
+        passes.finalize()
+        return [passes]

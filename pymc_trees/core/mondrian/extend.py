@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
@@ -230,9 +229,7 @@ def extend_further(rng, tree, labels, rules, data, progress, sides):
     if tree.next_row.size < stop:
         tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
     while True:
-        progress, room = extend_in_place(
-            *borrowed((rng, tree, labels, rules, data)), progress, sides
-        )
+        progress, room = extend_in_place(rng, tree, labels, rules, data, progress, sides)
         if progress.row == stop:
             return tree, labels
         room += 2 * tree.column.size
@@ -263,9 +260,7 @@ def extend_forest(rng, trees, rules, X, y, start, stop, moved):
         tree, labels = trees[t]
         progress = Progress(start, stop, NONE)
         if tree.next_row.size >= stop:
-            progress, _ = extend_in_place(
-                *borrowed((rng, tree, labels, rules, data)), progress, sides
-            )
+            progress, _ = extend_in_place(rng, tree, labels, rules, data, progress, sides)
         if progress.row < stop:
             trees[t] = extend_further(rng, tree, labels, rules, data, progress, sides)
             moved[t] = True

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.budget import shorten
 from pymc_trees.core.mondrian.labels import fill_leaf, fill_split, with_label_nodes
@@ -164,7 +163,7 @@ def grow_tree(rng, tree, labels, rules, X, y, n, cease):
     root = take_place(tree, NONE)
     tree.state[ROOT] = root
     tree.state[ROWS] = n
-    grow_block(*borrowed((rng, tree, labels, rules, Labelled(X, y))), root, np.arange(n), cease)
+    grow_block(rng, tree, labels, rules, Labelled(X, y), root, np.arange(n), cease)
     if cease[0]:
         return tree, labels
     shorten(tree, labels, rules.max_leaves)

@@ -13,14 +13,12 @@ from pymc_trees.core.compile.cache import njit
 
 @njit(cache=True, inline="always")
 def rows_of(trees, node, work):
-    """`RowSet` of a node."""
+    """`RowSet` of a node.
+
+    It returns arrays, and so whoever calls it counts references (`core.compile.uncounted`): where
+    that matters, put the set together in place.
+    """
     return RowSet(work.sets[node], trees.count[node], work.index, work.rows)
-
-
-@njit(cache=True, inline="always")
-def proposed_rows(place, work):
-    """`RowSet` of the node at a place of ``work.below`` under a proposal."""
-    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows)
 
 
 @njit(cache=True)

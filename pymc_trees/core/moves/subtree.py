@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import column_of
-from pymc_trees.core.columns.row_set import label_new_rows, left_rows, remove_rows, same_rows
+from pymc_trees.core.columns.row_set import (
+    RowSet,
+    label_new_rows,
+    left_rows,
+    remove_rows,
+    same_rows,
+)
 from pymc_trees.core.columns.set_rules import log_set_rule
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
@@ -18,7 +24,6 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.node_rows import proposed_rows
 from pymc_trees.core.priors.contract import (
     Place,
     log_set_column,
@@ -101,7 +106,7 @@ def log_replaced(problem, subtree, work, with_top):
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
         node = below[k]
-        rows = proposed_rows(k, work)
+        rows = RowSet(work.proposed[k], work.counts[k], work.index, work.rows)
         column = columns[node]
         is_same = same_rows(rows.words, work.sets[node])
         if is_same:

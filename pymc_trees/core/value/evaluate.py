@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import add_outputs
@@ -45,7 +44,6 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         Its type says what a leaf returns (`core.leaves.contract.leaf_output`), its data are those
         at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
-    value, X, X_train, leaf = borrowed((value, X, X_train, leaf))
     out = np.empty((X.shape[0], n_outputs(leaf, sizes.n_values)))
     if not recall(value, X, X_train, sizes, fingerprint, out):
         walk_trees(value, X, X_train, leaf, sizes, out)
@@ -75,7 +73,6 @@ def recall(value, X, X_train, sizes, fingerprint, out):
 @njit(cache=True)
 def walk_trees(value, X, X_train, leaf, sizes, out):
     """Write the outputs of an intact value by sending each row through each tree."""
-    leaf = borrowed(leaf)
     any_missing = False
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):

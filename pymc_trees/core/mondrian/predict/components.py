@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.mondrian.branch import MAX_TIMES
@@ -47,8 +46,7 @@ def collect(tree, labels, belief, X):
             longer = np.empty((2 * out.shape[0], 3))
             longer[:n] = out[:n]
             out = longer
-        given = borrowed((tree, labels, belief, X[i], Buffers(weight, decay, out)))
-        stop = append_components(*given, n)
+        stop = append_components(tree, labels, belief, X[i], Buffers(weight, decay, out), n)
         counts[i] = stop - n
         n = stop
     return out[:n].copy(), counts
@@ -59,9 +57,15 @@ def add_moments(tree, labels, belief, X, centre, first, second):
     """Add each row's mean and mean square of one tree (6.4), both about ``centre``."""
     out = np.empty((_most(tree), 3))
     buffers = Buffers(np.empty(MAX_TIMES), np.empty(MAX_TIMES), out)
-    tree, labels, belief, X, lent = borrowed((tree, labels, belief, X, buffers))
+    _add_rows(tree, labels, belief, X, buffers, centre, first, second)
+
+
+@njit(cache=True)
+def _add_rows(tree, labels, belief, X, buffers, centre, first, second):
+    """The loop of `add_moments`, in a kernel that makes no array."""
+    out = buffers.out
     for i in range(X.shape[0]):
-        for k in range(append_components(tree, labels, belief, X[i], lent, 0)):
+        for k in range(append_components(tree, labels, belief, X[i], buffers, 0)):
             mean = out[k, MEAN] - centre
             first[i] += out[k, WEIGHT] * mean
             second[i] += out[k, WEIGHT] * (out[k, VAR] + mean * mean)

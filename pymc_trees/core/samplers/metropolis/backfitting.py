@@ -6,7 +6,6 @@ integrate out, both steps with weighed draws (`leaves.laplace`). Several moves m
 draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree
 from pymc_trees.core.moves.census import take_census
@@ -16,7 +15,7 @@ from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
-@njit(cache=True, nogil=True, counts=False)
+@njit(cache=True, nogil=True)
 def sweep(rng, problem, moves, work, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
@@ -31,7 +30,6 @@ def sweep(rng, problem, moves, work, counts):
     counts : (2, K) int64
         Moves proposed and accepted, added to.
     """
-    rng, problem, moves, work = borrowed((rng, problem, moves, work))
     trees, leaf = problem.trees, problem.leaf
     roots, column, values = trees.roots, trees.column, trees.values
     nodes, stats = work.nodes, work.stats
@@ -56,7 +54,7 @@ def sweep(rng, problem, moves, work, counts):
     return True
 
 
-@njit(cache=True, nogil=True, counts=False)
+@njit(cache=True, nogil=True)
 def sweeps(rng, problem, moves, work, n_sweeps, counts):
     """So many times `sweep`, in one call: handing over the arrays of a forest takes 0.1 ms."""
     for _ in range(n_sweeps):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import Trees, make_trees, preorder
 from pymc_trees.core.leaves.nonconjugate.joint import (
@@ -161,7 +160,6 @@ def joint_sweep(rng, problem, flat, moves, work, before, counts):
     before : KeptTree
         Overwritten.
     """
-    rng, problem, flat, moves, work, before = borrowed((rng, problem, flat, moves, work, before))
     trees, leaf = problem.trees, problem.leaf
     without_data = Problem(trees, problem.design, problem.prior, flat)
     nodes, n_values = work.nodes, leaf.offset.shape[1]

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
@@ -45,7 +44,6 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; added to.
     """
-    rng, problem, surrogate, growth, work = borrowed((rng, problem, surrogate, growth, work))
     trees, design, prior, leaf = problem
     particles, nodes, stats = growth.particles, work.nodes, work.stats
     roots, column, values = trees.roots, trees.column, trees.values

@@ -1,7 +1,7 @@
 """Grow one particle by one node.
 
-These kernels are inlined up to those that borrow (`compile.borrow`): a call hands over every array
-of the forest and of the particles one by one, which was a fifth of the time of a sweep.
+These kernels are inlined up to a sweep: a call hands over every array of the forest and of the
+particles one by one, which was a fifth of the time.
 """
 
 from typing import NamedTuple

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.compile.borrow import borrowed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.moves.contract import FULL
@@ -82,7 +81,6 @@ def top_down_smc(rng, problem, growth, schedule, root_stats, stages, weights):
     log_z : float
         Log of the estimated evidence.
     """
-    rng, problem, growth, stages = borrowed((rng, problem, growth, stages))
     particles = growth.particles
     n_particles = particles.log_w.size
     ancestors = np.empty(n_particles, dtype=np.int64)
