@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from support.chains import CGM, make_setup, weights_of
+from support.chains import CGM, make_setup, sweep_on, weights_of
 from support.naive import slow
 from support.naive.laws import EVERY, MIXED
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.outputs import ConstantLeaf
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.evaluate import evaluate
@@ -42,15 +41,13 @@ class Bench:
         self.weights = weights_of(self.problem, self.p)
         self.cells = slow.cells_of(self.setup.design)
         self.kinds = getattr(self.setup.design, "kinds", None)
-        self.counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
         cuts = self.problem.prior.get("cuts")
         self.grid = np.empty(0) if cuts is None else np.concatenate(cuts)
         lengths = [] if cuts is None else [0, *map(len, cuts)]
         self.offsets = np.cumsum(lengths).astype(np.int64)
 
     def sweeps(self, rng, n):
-        for _ in range(n):
-            assert sweep(rng, self.setup.problem, CGM, self.setup.work, self.counters)
+        assert sweep_on(rng, self.setup.problem, CGM, self.setup.work, n) is not None
 
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from support.chains import CGM, make_setup
+from support.chains import CGM, make_setup, sweep_on
 from support.naive.laws import PROBLEMS
 
 from pymc_trees.core.forest.trees import make_trees, preorder
@@ -23,7 +23,6 @@ from pymc_trees.core.leaves.contract import (
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.encode import fit_of
 
 Y = np.array([-0.9, -0.2, -1.1, 1.2, 0.4, 1.3])
@@ -186,11 +185,9 @@ def test_a_far_centre_costs_the_normal_gamma_leaf_no_digits():
 def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rng):
     problem, m = PROBLEMS[name], 4
     setup = make_setup(problem, "normal", m=m)
-    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     fit = np.empty((problem.n, 1))
     for _ in range(20):
-        for _ in range(1000):
-            assert sweep(rng, setup.problem, CGM, setup.work, counters)
+        assert sweep_on(rng, setup.problem, CGM, setup.work, 1000) is not None
         fit_of(setup.leaf, setup.trees, fit)
         assert np.abs(problem.y - setup.leaf.r - fit[:, 0]).max() < 1e-9
     sigma = np.broadcast_to(problem.sigma, problem.n)
@@ -202,9 +199,8 @@ def test_target_less_residual_is_the_sum_of_the_trees_after_many_sweeps(name, rn
 def test_likelihood_of_one_tree(leaf_name, rng):
     problem = PROBLEMS["gaps"]
     setup = make_setup(problem, leaf_name)
-    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     for _ in range(20):
-        assert sweep(rng, setup.problem, CGM, setup.work, counters)
+        assert sweep_on(rng, setup.problem, CGM, setup.work) is not None
         values = setup.trees.values[setup.trees.leaf_of[0]]
         if leaf_name == "dirichlet":
             exact = np.log(values[np.arange(problem.n), problem.labels]).sum()

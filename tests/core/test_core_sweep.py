@@ -2,23 +2,21 @@
 
 import numpy as np
 import pytest
-from support.chains import CGM, make_setup, run_chain
+from support.chains import CGM, make_setup, run_chain, sweep_on
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, small, snapshot
 
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 from pymc_trees.core.value.encode import fit_of
 
 
 def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
     problem, m = PROBLEMS["deep"], 3
-    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     for room in (0, 1, 3):
         setup = small(problem, m, room)
         for _ in range(5000):
             before = snapshot(setup.trees)
-            if not sweep(rng, setup.problem, CGM, setup.work, counters):
+            if sweep_on(rng, setup.problem, CGM, setup.work) is None:
                 break
             fit = np.empty((problem.n, 1))
             fit_of(setup.leaf, setup.trees, fit)

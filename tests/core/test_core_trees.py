@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.chains import ALL_MOVES, CGM, make_setup
+from support.chains import ALL_MOVES, CGM, make_setup, sweep_on
 from support.naive import slow
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, snapshot
@@ -15,7 +15,6 @@ from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 
 def test_new_trees_are_stumps_that_hold_all_rows():
@@ -54,17 +53,16 @@ def test_a_full_pool_refuses_and_stays_as_it_is():
 @pytest.mark.parametrize("name", tiers(["two_columns", "grid"], quick=["two_columns"]))
 def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     setup = make_setup(PROBLEMS[name], "normal", m=3, data=False)
-    counters = np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
-    for s in range(10_000):
-        assert sweep(rng, setup.problem, ALL_MOVES, setup.work, counters)
-        if s % 100 == 0:
-            assert_conserved(setup.trees)
-            for t in range(3):
-                for node, _, rows, _ in slow.visits(slow.read(setup.trees, t), cells):
-                    assert setup.trees.count[node.place] == len(rows)
-                    if isinstance(node, slow.Leaf):
-                        assert (setup.trees.leaf_of[t, list(rows)] == node.place).all()
+    counters = np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
+    for _ in range(100):
+        counters += sweep_on(rng, setup.problem, ALL_MOVES, setup.work, 100)
+        assert_conserved(setup.trees)
+        for t in range(3):
+            for node, _, rows, _ in slow.visits(slow.read(setup.trees, t), cells):
+                assert setup.trees.count[node.place] == len(rows)
+                if isinstance(node, slow.Leaf):
+                    assert (setup.trees.leaf_of[t, list(rows)] == node.place).all()
     assert (counters[1] > 30).all(), counters
 
 
@@ -72,11 +70,10 @@ def test_preorder_rows_and_counts_agree_with_the_slow_twin(rng):
     problem = PROBLEMS["deep"]
     setup = make_setup(problem, "normal", m=2, data=False)
     trees, work = setup.trees, setup.work
-    counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
     cells = setup.design.columns.T.astype(float)
     inclusion = np.empty(2, dtype=np.int64)
     for _ in range(200):
-        assert sweep(rng, setup.problem, CGM, work, counters)
+        assert sweep_on(rng, setup.problem, CGM, work) is not None
         used, leaves, depth = np.zeros(2), 0, 0
         for t in range(2):
             found = slow.visits(slow.read(trees, t), cells)

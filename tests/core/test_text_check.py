@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from support.chains import sweep_on, with_weights
 from support.check import FORM_CHECKS, VALUE_CHECKS, check_value
 from support.check_trees import TREES_CHECKS, check_trees
 from support.tiers import tiers
@@ -14,11 +15,9 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.outputs import ConstantLeaf
-from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 from pymc_trees.core.value.checksum import compute_checksum, fingerprint
 from pymc_trees.core.value.encode import encode, fit_of
 from pymc_trees.core.value.fields import (
@@ -56,14 +55,11 @@ class Chain:
         self.trees = make_trees(m, self.layout.max_nodes, 1, n)
         y = np.sin(6 * self.X[:, 0]) + self.X[:, 2]
         leaf = make_normal(0.0, 0.5, y, np.array([100.0]), self.layout.max_nodes)
-        moves = weighted(np.array([0.3, 0.2, 0.3, 0.2]))
+        moves = with_weights(0.3, 0.2, 0.3, 0.2)
         prior = make_prior(0.95, 0.5, self.weights)
         self.work = make_workspace(self.layout.max_nodes, 2, self.design)
-        counts = np.zeros((2, 4), dtype=np.int64)
-        for _ in range(n_sweeps):
-            problem = Problem(self.trees, self.design, prior, leaf)
-            assert sweep(rng, problem, moves, self.work, counts)
-        self.counts = counts
+        problem = Problem(self.trees, self.design, prior, leaf)
+        self.counts = sweep_on(rng, problem, moves, self.work, n_sweeps)
         fit = np.empty((n, 1))
         fit_of(ConstantLeaf(1), self.trees, fit)
         self.value = encode(

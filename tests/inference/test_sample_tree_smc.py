@@ -83,7 +83,6 @@ def test_statistics(fitted):
     assert azs.summary(idata, var_names=["p"])["r_hat"].astype(float).max() < 1.05
 
 
-@pytest.mark.versions
 def test_save_load_predict(fitted, tmp_path):
     model, idata = fitted
     idata.to_netcdf(tmp_path / "smc.nc", engine="h5netcdf")

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import ALL_MOVES, make_setup, weights_of, with_weights
+from support.chains import ALL_MOVES, make_setup, sweep_on, weights_of, with_weights
 from support.laws.ratios import ratios_of_perturb, ratios_of_rotate
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
@@ -38,7 +38,6 @@ from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.draw import draw_tree
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
 NAMES += ["missing", "onehot"]
@@ -393,11 +392,11 @@ def offered(bench, root, weights):
 def test_nodes_keep_the_truth_through_long_runs(problem, rng):
     """`check_kept` after every of 300 sweeps of all moves."""
     bench = Bench(problem, rng)
-    work, counters = bench.setup.work, np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
+    work, made = bench.setup.work, np.zeros(len(ALL_MOVES.moves))
     leaf = bench.leaf._replace(r=problem.y - bench.trees.values[bench.trees.leaf_of[0], 0])
     for _ in range(300):
-        assert sweep(rng, bench.problem._replace(leaf=leaf), ALL_MOVES, work, counters)
+        made += sweep_on(rng, bench.problem._replace(leaf=leaf), ALL_MOVES, work)[0]
         check_kept(bench)
-    assert (counters[0] > 0).all()
+    assert (made > 0).all()
     assert preorder(bench.trees, 0, work.nodes) == len(slow.visits(bench.root, bench.cells))
     assert isinstance(bench.likelihood, o.NormalLeaf)

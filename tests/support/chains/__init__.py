@@ -9,6 +9,7 @@ from .local_moves import (
     PERTURB,
     THREE_A_VISIT,
     run_chain,
+    sweep_on,
     with_weights,
 )
 from .particles import make_tools, run_guided, run_particles
@@ -33,6 +34,7 @@ __all__ = [
     "run_chain",
     "run_guided",
     "run_particles",
+    "sweep_on",
     "weights_of",
     "with_float_cells",
     "with_weights",
