@@ -89,7 +89,8 @@ class Chain:
         sweeps(self.rng, problem, moves, self.work, 1, counts)
         after = self.rows_of_leaves(t)
         jump = posterior.fit(r, *after) - posterior.fit(r, *before)
-        return NAMES[counts[0].argmax()], float(counts[1].any()), jump
+        kind = NAMES[counts[0].argmax()] if counts.any() else None  # a tree may allow none
+        return kind, float(counts[1].any()), jump
 
     def rows_of_leaves(self, t):
         leaf_of = self.problem.trees.leaf_of[t]
@@ -110,7 +111,7 @@ def main(arguments=None):
     f = turns.together([chain.draws(options.seconds) for chain in chains])
     axes = principal(f, COMPONENTS)
     variance = ((f - f.mean(axis=(0, 1))) @ axes.T).var(axis=(0, 1))
-    kept = {name: [] for name in [*NAMES, *OF_ONE_TREE, "transfer"]}
+    kept = {name: [] for name in [*NAMES, "the default mix", *OF_ONE_TREE, "transfer"]}
 
     def keep(name, chance, jump):
         kept[name].append([chance, *(chance * (axes @ jump) ** 2 / variance)])
@@ -129,12 +130,14 @@ def main(arguments=None):
             keep(name, *weighed(propose(rng, posterior, tree, r), len(r)))
         both = r + trees.values[trees.leaf_of[u], 0]
         keep("transfer", *weighed(unbuilt.transfer(rng, posterior, tree, other, both), len(r)))
-        for weights in ALONE:
-            keep(*chain.try_move(weights, t, posterior))
+        for weights in ALONE if tree.children else ALONE[1:]:  # so that grow is tried once a state
+            kind, *outcome = chain.try_move(weights, t, posterior)
+            if kind:
+                keep(kind, *outcome)
+        keep("the default mix", *chain.try_move(moves_of(DEFAULT).weights, t, posterior)[1:])
     found = {name: np.mean(values, axis=0) for name, values in kept.items()}
-    mix = sum(w * found[name][1:] for w, name in zip(moves_of(DEFAULT).weights, NAMES, strict=True))
-    rows = [row(name, *found[name][:1], found[name][1:], mix) for name in kept]
-    rows.append(row("the default mix", np.nan, mix, mix))
+    mix = found["the default mix"][1:]
+    rows = [row(name, values[0], values[1:], mix) for name, values in found.items()]
     header = ["proposal", "accepted", "jumps of components, 1e-6", "relative to the mix"]
     print(table.markdown(header, rows))
 

@@ -2,8 +2,8 @@
 
 Trees are those of Chipman's prior over columns of distinct real numbers, the leaf values are
 normal and integrated out. Each proposal returns ``(log of the ratio of Metropolis and Hastings,
-change of the posterior mean of f)``; nothing is changed. Its ratio leaves out that grow and prune
-are offered less often to a stump.
+change of the posterior mean of f)``; nothing is changed. Grow and prune are tried equally often,
+and a stump is only grown.
 """
 
 import dataclasses
@@ -123,7 +123,9 @@ def log_grow(rng, post, tree, leaf, rule):
     n_open = sum(len(node.rows) > 1 for node in leaves_of(tree))
     parents = [n for n in all_of(tree) if n.is_nog and any(c is leaf for c in n.children)]
     n_nogs = len(nogs_of(tree)) - len(parents) + 1
-    return post.log_prior_grow(leaf.depth, left, right) + np.log(n_open / n_nogs), left, right
+    tried = 0.5 if tree is leaf else 1.0  # prune there and back
+    log_ratio = post.log_prior_grow(leaf.depth, left, right) + np.log(tried * n_open / n_nogs)
+    return log_ratio, left, right
 
 
 def an_open_leaf(rng, tree):
@@ -167,7 +169,7 @@ def heat_bath_prune(rng, post, tree, r):
     n_open = sum(len(node.rows) > 1 for node in leaves_of(tree)) + 1
     n_open -= sum(len(rows) > 1 for rows in (left, right))
     log_ratio = -post.log_prior_grow(nog.depth, left, right) + np.log(len(nogs) / n_open)
-    log_ratio -= top + np.log(np.exp(logs - top).sum())
+    log_ratio -= top + np.log((0.5 if tree is nog else 1.0) * np.exp(logs - top).sum())
     return log_ratio, post.fit(r, nog.rows) - post.fit(r, left, right)
 
 
