@@ -90,7 +90,6 @@ def test_the_function_is_learnt(run):
     assert set(idata.observed_data) == {"y"} and set(idata.constant_data) == {"mu_X"}
 
 
-@pytest.mark.versions
 def test_the_result_is_saved_and_read_again(run, tmp_path):
     *_, idata = run
     idata.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
