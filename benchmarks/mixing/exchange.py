@@ -9,8 +9,6 @@ at b = 1, and all CPU seconds count. Friedman's first function, sigma at its tru
 PyMC.
 """
 
-from time import process_time
-
 import numpy as np
 
 from benchmarks.mixing import turns
@@ -50,8 +48,8 @@ def chain(case, ladder, seconds, seed):
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     y, rows = forests[0][2], turns.rows_of(len(case.y))
     tried, done = np.zeros(n_places), np.zeros(n_places)
-    fs, begin, turn = [], process_time(), 0
-    while (used := process_time() - begin) < seconds:
+    fs, turn = [], 0
+    for is_kept in turns.blocks(seconds):
         for (problem, work, _), power in zip(forests, powers, strict=True):
             problem.leaf.w[0] = power
             if not sweeps(rng, problem, moves, work, n_sweeps, counts):
@@ -63,7 +61,7 @@ def chain(case, ladder, seconds, seed):
                 forests[k], forests[k + 1] = forests[k + 1], forests[k]
                 done[k] += 1
         turn += 1
-        if used > turns.WARM_UP * seconds:
+        if is_kept:
             fs.append(y[rows] - forests[0][0].leaf.r[rows])
     return np.array(fs), done / np.maximum(tried, 1)
 

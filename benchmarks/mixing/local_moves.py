@@ -8,8 +8,6 @@ until it has used its CPU seconds; the first quarter of them is dropped. ESS (bu
 are ArviZ's, over evenly spaced training rows and along the leading principal components of these.
 """
 
-from time import process_time
-
 import numpy as np
 
 from benchmarks.mixing import turns
@@ -90,10 +88,9 @@ def chain(case, name, seconds, seed):
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     rows = turns.rows_of(len(y))
     fs, sigmas = [], []
-    begin = process_time()
-    while (used := process_time() - begin) < seconds:
+    for is_kept in turns.blocks(seconds):
         sigma = run_block(rng, problem, moves, work, y, EVERY, counts)
-        if used > turns.WARM_UP * seconds:
+        if is_kept:
             fs.append(y[rows] - problem.leaf.r[rows])
             sigmas.append(sigma)
     return np.array(fs), np.array(sigmas), counts

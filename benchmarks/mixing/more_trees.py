@@ -9,7 +9,6 @@ true function at the rows that are followed.
 """
 
 from dataclasses import replace
-from time import process_time
 
 import numpy as np
 
@@ -39,11 +38,10 @@ def chain(case, name, seconds, seed):
     moves, rng = moves_of("perturb .3, four a visit"), np.random.default_rng(seed)
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     rows, fs, leaves, sweeps = turns.rows_of(len(y)), [], [], 0
-    begin = process_time()
-    while (used := process_time() - begin) < seconds:
+    for is_kept in turns.blocks(seconds):
         run_block(rng, problem, moves, work, y, EVERY, counts)
         sweeps += EVERY
-        if used > turns.WARM_UP * seconds:
+        if is_kept:
             fs.append(y[rows] - problem.leaf.r[rows])
             places = len(problem.trees.column)
             leaves.append(((places - problem.trees.n_free[0]) / m + 1) / 2)

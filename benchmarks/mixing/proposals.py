@@ -10,9 +10,6 @@ times the jump of the default mix may cost so many times the CPU of one of its m
 package are made by its kernels; the others are weighed (`unbuilt`), not made.
 """
 
-import argparse
-from time import process_time
-
 import numpy as np
 
 from benchmarks.mixing import turns, unbuilt
@@ -40,17 +37,6 @@ OF_ONE_TREE = {
 }
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing.proposals")
-    add = parser.add_argument
-    add("--rows", type=int, default=1_000)
-    add("--trees", type=int, default=50)
-    add("--seconds", type=float, default=20.0, help="CPU seconds of a chain for the components")
-    add("--chains", type=int, default=4)
-    add("--states", type=int, default=2_000, help="states in which each kind is tried")
-    return parser.parse_args(arguments)
-
-
 class Chain:
     """A forest that goes on by the default moves."""
 
@@ -66,10 +52,10 @@ class Chain:
 
     def draws(self, seconds):
         """f at all rows after the warm-up."""
-        fs, begin = [], process_time()
-        while (used := process_time() - begin) < seconds:
+        fs = []
+        for is_kept in turns.blocks(seconds):
             self.go_on(EVERY)
-            if used > turns.WARM_UP * seconds:
+            if is_kept:
                 fs.append(self.y - self.problem.leaf.r)
         return np.array(fs)
 
@@ -104,10 +90,12 @@ def weighed(result, n):
 
 
 def main(arguments=None):
-    options = parse(arguments)
+    parser = turns.parser_of("benchmarks.mixing.proposals")
+    parser.add_argument("--states", type=int, default=2_000, help="in which each kind is tried")
+    options = parser.parse_args(arguments)
     case = data.friedman("friedman", options.rows, options.trees)
     Chain(case, 0).go_on(1)  # compiles
-    chains = [Chain(case, seed) for seed in range(options.chains)]
+    chains = [Chain(case, options.seed + k) for k in range(options.chains)]
     f = turns.together([chain.draws(options.seconds) for chain in chains])
     axes = principal(f, COMPONENTS)
     variance = ((f - f.mean(axis=(0, 1))) @ axes.T).var(axis=(0, 1))

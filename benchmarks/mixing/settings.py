@@ -9,8 +9,6 @@ dropped. ESS (bulk) and R-hat are ArviZ's, of f at evenly spaced training rows a
 leading principal components of these.
 """
 
-from time import process_time
-
 import numpy as np
 import pymc as pm
 
@@ -44,14 +42,13 @@ def chain(case, model, step, seconds, seed):
     step.rng = rng
     point, _ = step.step(model.initial_point(random_seed=seed))
     fs, sigmas, n_steps = [], [], 0
-    begin = process_time()
-    while (used := process_time() - begin) < seconds:
+    for is_kept in turns.blocks(seconds):
         point, _ = step.step(point)
         n_steps += 1
         f = step.forests[0].arrays.fit[:, 0]
         sigma2 = 0.5 * np.sum((case.y - f) ** 2) / rng.standard_gamma(0.5 * n)
         point["sigma_log__"] = np.array(0.5 * np.log(sigma2))
-        if used > turns.WARM_UP * seconds:
+        if is_kept:
             if step.tune:
                 step.stop_tuning()
             fs.append(f[rows].copy())

@@ -10,8 +10,6 @@ principal components of f at b = 1, and each chain is judged along them: IACT in
 the variance of f along them relative to that at b = 1, and R-hat.
 """
 
-from time import process_time
-
 import numpy as np
 
 from benchmarks.mixing import turns
@@ -32,11 +30,11 @@ def chain(case, power, seconds, seed):
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     rows = turns.rows_of(len(y))
     problem.leaf.w[0] = power
-    fs, begin = [], process_time()
-    while (used := process_time() - begin) < seconds:
+    fs = []
+    for is_kept in turns.blocks(seconds):
         if not sweeps(rng, problem, moves, work, EVERY, counts):
             raise ValueError("full")
-        if used > turns.WARM_UP * seconds:
+        if is_kept:
             fs.append(y[rows] - problem.leaf.r[rows])
     return np.array(fs)
 

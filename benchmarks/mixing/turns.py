@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from time import process_time
 
 import numpy as np
 
@@ -19,6 +20,13 @@ def rows_of(n):
     return np.linspace(0, n - 1, N_ROWS).round().astype(int)
 
 
+def blocks(seconds):
+    """Blocks of a chain while its CPU seconds last: whether each is after the warm-up."""
+    begin = process_time()
+    while (used := process_time() - begin) < seconds:
+        yield used > WARM_UP * seconds
+
+
 def together(draws):
     """Draws of chains as one array, as many of each as the shortest has: (chains, draws, ...)."""
     shortest = min(len(of_chain) for of_chain in draws)
@@ -34,8 +42,8 @@ def agreement(f, seconds):
     ]
 
 
-def parse(program, what, names, arguments):
-    """Options; those of ``what`` choose among names, all unless given."""
+def parser_of(program):
+    """Options of every table."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}")
     add = parser.add_argument
     add("--rows", type=int, default=1_000)
@@ -43,7 +51,13 @@ def parse(program, what, names, arguments):
     add("--seconds", type=float, default=20.0, help="CPU seconds of a chain")
     add("--chains", type=int, default=4)
     add("--seed", type=int, default=0, help="of the first chain")
-    add(f"--{what}", nargs="+", default=list(names), choices=list(names))
+    return parser
+
+
+def parse(program, what, names, arguments):
+    """Options; those of ``what`` choose among names, all unless given."""
+    parser = parser_of(program)
+    parser.add_argument(f"--{what}", nargs="+", default=list(names), choices=list(names))
     return parser.parse_args(arguments)
 
 

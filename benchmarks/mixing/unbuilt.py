@@ -115,28 +115,36 @@ class Posterior:
         return np.array(out) - np.log(len(out)) - self.of_rows(r, rows)
 
 
-def log_grow(rng, post, tree, leaf, rule):
+def open_leaves(tree):
+    """Leaves that can be split."""
+    return [node for node in leaves_of(tree) if len(node.rows) > 1]
+
+
+def an_open_leaf(rng, tree):
+    found = open_leaves(tree)
+    return found[rng.integers(len(found))]
+
+
+def nogs_if_grown(tree, leaf):
+    """How many nodes can be pruned once a leaf is split."""
+    parents = [n for n in nogs_of(tree) if any(child is leaf for child in n.children)]
+    return len(nogs_of(tree)) - len(parents) + 1
+
+
+def log_grow(post, tree, leaf, rule):
     """Log of prior and choice of node for a grown leaf, and the two sets of rows."""
     left, right = divide(post.X, leaf.rows, rule)
     if not len(left) or not len(right):
         return -np.inf, left, right
-    n_open = sum(len(node.rows) > 1 for node in leaves_of(tree))
-    parents = [n for n in all_of(tree) if n.is_nog and any(c is leaf for c in n.children)]
-    n_nogs = len(nogs_of(tree)) - len(parents) + 1
     tried = 0.5 if tree is leaf else 1.0  # prune there and back
-    log_ratio = post.log_prior_grow(leaf.depth, left, right) + np.log(tried * n_open / n_nogs)
-    return log_ratio, left, right
-
-
-def an_open_leaf(rng, tree):
-    found = [node for node in leaves_of(tree) if len(node.rows) > 1]
-    return found[rng.integers(len(found))]
+    choice = np.log(tried * len(open_leaves(tree)) / nogs_if_grown(tree, leaf))
+    return post.log_prior_grow(leaf.depth, left, right) + choice, left, right
 
 
 def grow_from_prior(rng, post, tree, r):
     """Grow as the package does: a check of the others."""
     leaf = an_open_leaf(rng, tree)
-    log_ratio, left, right = log_grow(rng, post, tree, leaf, post.draw_rule(rng, leaf.rows))
+    log_ratio, left, right = log_grow(post, tree, leaf, post.draw_rule(rng, leaf.rows))
     if log_ratio == -np.inf:
         return NEVER
     log_ratio += post.of_rows(r, left, right) - post.of_rows(r, leaf.rows)
@@ -153,7 +161,7 @@ def heat_bath_grow(rng, post, tree, r):
     column, k = divmod(rng.choice(shares.size, p=shares / total), logs.shape[1])
     x = np.sort(post.X[leaf.rows, column])
     rule = column, 0.5 * (x[k] + x[k + 1])
-    log_ratio, left, right = log_grow(rng, post, tree, leaf, rule)
+    log_ratio, left, right = log_grow(post, tree, leaf, rule)
     return log_ratio + top + np.log(total), post.fit(r, left, right) - post.fit(r, leaf.rows)
 
 
@@ -166,8 +174,7 @@ def heat_bath_prune(rng, post, tree, r):
     logs = post.weights(r, nog.rows)
     top = logs.max()
     left, right = (child.rows for child in nog.children)
-    n_open = sum(len(node.rows) > 1 for node in leaves_of(tree)) + 1
-    n_open -= sum(len(rows) > 1 for rows in (left, right))
+    n_open = len(open_leaves(tree)) + 1 - sum(len(rows) > 1 for rows in (left, right))
     log_ratio = -post.log_prior_grow(nog.depth, left, right) + np.log(len(nogs) / n_open)
     log_ratio -= top + np.log((0.5 if tree is nog else 1.0) * np.exp(logs - top).sum())
     return log_ratio, post.fit(r, nog.rows) - post.fit(r, left, right)
@@ -184,18 +191,15 @@ def nested_grow(rng, post, tree, r):
     a, b = divide(post.X, inner, post.draw_rule(rng, inner))
     if not len(a) or not len(b):
         return NEVER
-    grown = Node(inner, leaf.depth + 1, (0, 0.0), (Node(a, 0), Node(b, 0)))
-    n_open = sum(len(node.rows) > 1 for node in leaves_of(tree))
     n_nested = sum(is_nested(n, leaf) for n in all_of(tree)) + 1
-    log_ratio = post.log_prior_grow(leaf.depth, left, right) - post.log_stop(leaf.depth + 1, inner)
-    log_ratio += post.log_split(grown.depth)
-    log_ratio += post.log_stop(grown.depth + 1, a) + post.log_stop(grown.depth + 1, b)
-    log_ratio += np.log(2 * n_open / n_nested)
+    log_ratio = post.log_prior_grow(leaf.depth, left, right)
+    log_ratio += post.log_prior_grow(leaf.depth + 1, a, b)
+    log_ratio += np.log(2 * len(open_leaves(tree)) / n_nested)
     log_ratio += post.of_rows(r, a, b, other) - post.of_rows(r, leaf.rows)
     return log_ratio, post.fit(r, a, b, other) - post.fit(r, leaf.rows)
 
 
-def is_nested(node, changed=None):
+def is_nested(node, changed):
     """Whether a node has a leaf and a nog for children, and goes on having them."""
     if not node.children or any(child is changed for child in all_of(node)):
         return False
@@ -223,10 +227,8 @@ def transfer(rng, post, tree, other, r):
     before = rest + [c.rows for c in nog.children], others + [leaf.rows]
     after = [*rest, nog.rows], [*others, left, right]
     old, new = (joint(post, r, [*a, *b]) for a, b in (before, after))
-    parents = [n for n in all_of(other) if n.is_nog and any(c is leaf for c in n.children)]
-    n_nogs = len(nogs_of(other)) - len(parents) + 1
     # Choices: one of the nogs and one of the leaves, there and back.
-    log_ratio = np.log(len(nogs) * len(targets) / (n_nogs * len(after[0])))
+    log_ratio = np.log(len(nogs) * len(targets) / (nogs_if_grown(other, leaf) * len(after[0])))
     log_ratio += post.log_prior_grow(leaf.depth, left, right)
     log_ratio -= post.log_prior_grow(nog.depth, *(c.rows for c in nog.children))
     log_ratio += np.log(np.ptp(x) / np.ptp(y))  # density of the cut in its node

@@ -47,7 +47,7 @@ class Bench:
         self.offsets = np.cumsum(lengths).astype(np.int64)
 
     def sweeps(self, rng, n):
-        assert sweep_on(rng, self.setup.problem, CGM, self.setup.work, n) is not None
+        assert sweep_on(rng, self.setup.problem, CGM, self.setup.work, n)[0].any()
 
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees

@@ -16,7 +16,10 @@ def test_a_sweep_says_when_the_pool_is_full_and_leaves_the_trees_whole(rng):
         setup = small(problem, m, room)
         for _ in range(5000):
             before = snapshot(setup.trees)
-            if sweep_on(rng, setup.problem, CGM, setup.work) is None:
+            try:
+                sweep_on(rng, setup.problem, CGM, setup.work)
+            except ValueError as error:
+                assert str(error) == "full"
                 break
             fit = np.empty((problem.n, 1))
             fit_of(setup.leaf, setup.trees, fit)

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pymc as pm
 import pytest
-from support.chains import make_setup, partition_of
+from support.chains import make_setup, partition_of, sweep_on
 from support.chains.local_moves import ALL_MOVES, GROW_PRUNE, run_sweeps
 from support.chains.record import Chain
 from support.laws.exact import BATCHES, Z, compare
@@ -19,6 +19,7 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.parts import ladder as ladders
 from pymc_trees.step_methods.parts.ladder import Ladder, Place
@@ -54,12 +55,10 @@ def ladder_of(name, m=1, n_flatter=2, gap=0.7):
 
 def sweep_flatter(rng, first, ladder, weights):
     """A sweep of every flatter forest."""
-    m = first.trees.roots.size
-    other, none = np.empty((3, 1, m), dtype=np.int64), np.empty((0, 1, 1))
     for place in ladder.places:
         leaf = first.leaf._replace(r=place.r, w=place.w)
-        flatter = (place.trees, first.design, first.prior, leaf, place.work)
-        run_sweeps(rng, *flatter, weights, 1, *other, none)
+        flatter = Problem(place.trees, first.design, first.prior, leaf)
+        sweep_on(rng, flatter, weights, place.work)
 
 
 def run(name, draws, weights, m=1, exchange=ladders.exchange, seed=0):

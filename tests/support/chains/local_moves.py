@@ -53,15 +53,12 @@ def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depth
 
 
 def sweep_on(rng, problem, moves, work, draws=1):
-    """So many sweeps; counts of moves, or None when the forest outgrew its pool.
+    """So many sweeps; counts of moves.
 
     By the kernel of the chains: `backfitting.sweep` on its own would be one more to compile.
     """
     codes = np.empty((3, draws, problem.trees.roots.size), dtype=np.int64)
-    try:
-        return run_sweeps(rng, *problem, work, moves, draws, *codes, np.empty((0, 1, 1)))
-    except ValueError:
-        return None
+    return run_sweeps(rng, *problem, work, moves, draws, *codes, np.empty((0, 1, 1)))
 
 
 def run_chain(seed, setup, moves, draws, keep_fits=False):
