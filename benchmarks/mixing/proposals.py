@@ -34,7 +34,9 @@ OF_ONE_TREE = {
     "heat-bath grow": unbuilt.heat_bath_grow,
     "heat-bath prune": unbuilt.heat_bath_prune,
     "two nested splits at once": unbuilt.nested_grow,
+    "a tree redrawn": unbuilt.redraw,
 }
+OF_TWO_TREES = {"transfer": unbuilt.transfer, "two trees redrawn": unbuilt.redraw_pair}
 
 
 class Chain:
@@ -99,7 +101,7 @@ def main(arguments=None):
     f = turns.together([chain.draws(options.seconds) for chain in chains])
     axes = principal(f, COMPONENTS)
     variance = ((f - f.mean(axis=(0, 1))) @ axes.T).var(axis=(0, 1))
-    kept = {name: [] for name in [*NAMES, "the default mix", *OF_ONE_TREE, "transfer"]}
+    kept = {name: [] for name in [*NAMES, "the default mix", *OF_ONE_TREE, *OF_TWO_TREES]}
 
     def keep(name, chance, jump):
         kept[name].append([chance, *(chance * (axes @ jump) ** 2 / variance)])
@@ -117,7 +119,8 @@ def main(arguments=None):
         for name, propose in OF_ONE_TREE.items():
             keep(name, *weighed(propose(rng, posterior, tree, r), len(r)))
         both = r + trees.values[trees.leaf_of[u], 0]
-        keep("transfer", *weighed(unbuilt.transfer(rng, posterior, tree, other, both), len(r)))
+        for name, propose in OF_TWO_TREES.items():
+            keep(name, *weighed(propose(rng, posterior, tree, other, both), len(r)))
         for weights in ALONE if tree.children else ALONE[1:]:  # so that grow is tried once a state
             kind, *outcome = chain.try_move(weights, t, posterior)
             if kind:

@@ -100,6 +100,10 @@ class Posterior:
         x = self.X[rows, column]
         return column, rng.uniform(x.min(), x.max())
 
+    def log_rule(self, x, k):
+        """Log prior of a cut between the k-th and the next of increasing values of a column."""
+        return np.log((x[k + 1] - x[k]) / (x[-1] - x[0])) - np.log(self.X.shape[1])
+
     def weights(self, r, rows):
         """Prior times likelihood of every rule relative to no split, (columns, gaps): logs."""
         inside = np.zeros(len(r), dtype=bool)
@@ -233,6 +237,71 @@ def transfer(rng, post, tree, other, r):
     log_ratio -= post.log_prior_grow(nog.depth, *(c.rows for c in nog.children))
     log_ratio += np.log(np.ptp(x) / np.ptp(y))  # density of the cut in its node
     return log_ratio + new[0] - old[0], new[1] - old[1]
+
+
+def grow_path(post, r, node, rng=None):
+    """A tree grown from the root by one look ahead, and log of its prior less that of the path.
+
+    Without ``rng`` the node's own tree is weighed. Where a cut lies between two rows is left to the
+    prior on both sides.
+    """
+    rows, depth = node.rows, node.depth
+    if len(rows) < 2:
+        return Node(rows, depth), 0.0
+    logs = post.weights(r, rows)
+    top = logs.max()
+    shares = np.exp(logs - top)
+    log_split, log_stop = post.log_split(depth), post.log_stop(depth, rows)
+    log_bound = log_split + top + np.log(shares.sum())
+    log_total = np.logaddexp(log_bound, log_stop)
+    if rng is not None:
+        grows = np.log(rng.random()) < log_bound - log_total
+        chosen = divmod(rng.choice(shares.size, p=(shares / shares.sum()).ravel()), logs.shape[1])
+    else:
+        grows = bool(node.children)
+        chosen = (node.rule[0], len(node.children[0].rows) - 1) if grows else None
+    if not grows:
+        return Node(rows, depth), log_total  # prior over path: stop / (stop / total)
+    column, k = chosen
+    x = np.sort(post.X[rows, column])
+    rule = column, 0.5 * (x[k] + x[k + 1])
+    parts = divide(post.X, rows, rule)
+    if rng is None:
+        parts = [child.rows for child in node.children]
+    # Prior over path: the weight of the cut is its prior times what it gains.
+    log_ratio = log_total - (logs[column, k] - post.log_rule(x, k))
+    found = []
+    for side, part in enumerate(parts):
+        below = Node(part, depth + 1) if rng is not None else node.children[side]
+        child, log_below = grow_path(post, r, below, rng)
+        found.append(child)
+        log_ratio += log_below
+    return Node(rows, depth, rule, tuple(found)), log_ratio
+
+
+def redraw(rng, post, tree, r):
+    """A tree grown anew: what `ParticleGibbs` does with two particles, without choosing earlier."""
+    new, log_new = grow_path(post, r, Node(tree.rows, 0), rng)
+    old_sets, new_sets = ([leaf.rows for leaf in leaves_of(one)] for one in (tree, new))
+    log_ratio = log_new - grow_path(post, r, tree)[1]
+    log_ratio += post.of_rows(r, *new_sets) - post.of_rows(r, *old_sets)
+    return log_ratio, post.fit(r, *new_sets) - post.fit(r, *old_sets)
+
+
+def redraw_pair(rng, post, tree, other, r):
+    """Two trees grown anew, the second on what the first leaves; r is the residual without both."""
+
+    def path(first, second, rng=None):
+        one, log_one = grow_path(post, r, first, rng)
+        sets = [leaf.rows for leaf in leaves_of(one)]
+        two, log_two = grow_path(post, r - post.fit(r, *sets), second, rng)
+        sets += [leaf.rows for leaf in leaves_of(two)]
+        log_ml, mean = joint(post, r, sets)
+        return log_one + log_two + log_ml, mean
+
+    log_old, old = path(tree, other)
+    log_new, new = path(Node(tree.rows, 0), Node(other.rows, 0), rng)
+    return log_new - log_old, new - old
 
 
 def joint(post, r, sets):

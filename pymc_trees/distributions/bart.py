@@ -13,6 +13,7 @@ from pymc_trees.distributions.declaration import (
     check_m,
     check_outputs,
     check_shape,
+    shape_of_dims,
 )
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior
@@ -34,8 +35,11 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
     with all_or_nothing(model):
         inputs = training_inputs(X, settings["split_rules"])
         n = len(inputs.values)
-        n_outputs = check_shape(outputs.shape, n)
-        leaf = default_leaf(Y, n, check_m(m)) if leaf is None else leaf
+        shape = outputs.shape
+        if shape is None:
+            shape = shape_of_dims(outputs.dims, n, model)
+        n_outputs = check_shape(shape, n)
+        leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         if not isinstance(X, Variable):
             X, inputs = register_inputs(f"{name}_X", inputs)
@@ -100,7 +104,8 @@ def BART(
     Y : (n,) array, optional
         Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
-        ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2).
+        ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). So too, with a warning, for K outputs when Y
+        holds the codes 0, .., K - 1 of classes.
     m : int, default 50
         Number of trees.
     alpha, beta : float or scalar random variable
@@ -120,9 +125,11 @@ def BART(
     n_cuts : int, optional
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     shape : tuple (K, n), optional
-        K outputs for the n training rows. Default: one output, of shape (n,).
-    dims : str or tuple of str, optional
-        Named dimensions of the function: of the rows, or of outputs and rows.
+        K outputs for the n training rows. Default: one output, of shape (n,), unless ``dims`` names
+        two dimensions.
+    dims : str or sequence of str, optional
+        Named dimensions of the function: of the rows, or of outputs and rows. With two, K is the
+        length of the first, which the model's coords give.
     separate_trees : bool, default True
         With several outputs, whether each has m trees of its own: forests ``{name}_0_forest``,
         ``{name}_1_forest`` and so on. Otherwise all share the m trees of ``{name}_forest``, whose

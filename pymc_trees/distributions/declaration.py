@@ -1,6 +1,7 @@
 """Settings of a forest, checked before anything is built: one function a setting."""
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -27,6 +28,19 @@ def check_depth_prior(alpha, beta):
     if not isinstance(beta, Variable) and beta < 0:
         raise ValueError(f"beta={beta}: must be 0 or positive; larger values give smaller trees.")
     return alpha, beta
+
+
+def shape_of_dims(dims, n: int, model: pm.Model) -> tuple[int, int] | None:
+    """``(K, n)`` when dims name outputs and rows, K being the length of the first; else None."""
+    if dims is None or isinstance(dims, str) or len(dims) != 2:
+        return None
+    length = model.dim_lengths.get(dims[0])
+    if length is None:
+        raise ValueError(
+            f"dims={tuple(dims)}: the model has no dimension {dims[0]!r} to count the outputs by. "
+            f"Give pm.Model(coords={{{dims[0]!r}: ...}}), or shape=(K, {n})."
+        )
+    return int(length.eval()), n
 
 
 def check_shape(shape, n: int) -> int | None:

@@ -47,7 +47,9 @@ class CGM(SweepStep):
     ``accept_prune``, ``accept_change``, ``accept_swap`` and that of any other move with a weight
     (accepted share of the sweep's proposals, NaN without any), ``n_leaves`` (over all trees),
     ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood``
-    (of the rows given the forest).
+    (of the rows given the forest). Where leaf values do not integrate out of a likelihood of rows,
+    forests of one output are moved under Gaussian rows and meet the likelihood once a visit of a
+    tree: ``accept_screened`` is the share of visits that are taken.
 
     References
     ----------

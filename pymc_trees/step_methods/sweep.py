@@ -29,10 +29,11 @@ class SweepStep(ForestStep):
         self.parts = parts
         self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
-            p = forest.design.columns.shape[0]
-            ending = self._ending(forest)
             for part in parts:
                 part.prepare(forest)
+        for forest in self.forests:
+            p = forest.design.columns.shape[0]
+            ending = self._ending(forest)
             for name in (name for part in parts for name in part.statistics):
                 self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
             self.stats_dtypes_shapes[f"n_leaves{ending}"] = (np.int64, [])

@@ -4,7 +4,8 @@ Reading order: `contract` (what every target answers), `errors`, `graph` (the te
 forest, with its outputs as an input), `settings` (of the prior, and other numbers, at a point),
 `affine` (how a term depends on the outputs), `conjugate` (the likelihoods whose leaf values
 integrate out, one file for each leaf); for any other likelihood `terms` (its summands), `rowwise`
-(a term as a function of some rows), `native` (graphs as functions that kernels call), `slopes`
+(a term as a function of some rows), `native` (graphs as functions that kernels call) with `special`
+(code for Ops that have none), `slopes`
 (their derivatives), `joint` (all rows together); `choose` (which of them a forest has),
 `forest_state` (working arrays of a forest between two steps); `noise` (which variables scale the
 noise around forests and do nothing else).

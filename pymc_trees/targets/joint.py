@@ -5,7 +5,6 @@ from typing import Self
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from numba import carray, cfunc
 from pytensor.graph.basic import Constant, Variable
@@ -19,6 +18,7 @@ from pymc_trees.targets.native import (
     SIGNATURE,
     LazilyCompiled,
     UnitData,
+    compile_graph,
     pack,
     read_free,
 )
@@ -41,13 +41,7 @@ class WholeFunction(LazilyCompiled):
 
     def _compile(self, result):
         halves = [v for v in (self.outputs, self.direction) if v is not None]
-        function = pytensor.function(
-            [*halves, *self.free],
-            [result],
-            mode="NUMBA",
-            on_unused_input="ignore",
-            trust_input=True,
-        )
+        function = compile_graph([*halves, *self.free], result)
         n, k = self.outputs.type.shape
         given = ", ".join(
             [*(f"outputs[{h * n}:{(h + 1) * n}]" for h in range(len(halves)))]
@@ -66,7 +60,7 @@ def evaluate(n, rows, outputs, table, data, result):
             result[i, j] = found[i, j]
     return 1
 """
-        names = {"np": np, "carray": carray, "function": function.vm.jit_fn}
+        names = {"np": np, "carray": carray, "function": function}
         exec(compile(source, "<likelihood of a forest>", "exec"), names)
         return cfunc(SIGNATURE)(names["evaluate"])
 

@@ -10,6 +10,8 @@ exception, which Python reports by itself. ``data`` holds the numbers of everyth
 see the forest, ``table`` says where each of them lies (`UnitData`).
 """
 
+import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +21,10 @@ import pytensor
 from numba import carray, cfunc, types
 from pytensor.graph.basic import Variable
 
+from pymc_trees.targets import special  # noqa: F401  (code for Ops that have none)
+
+IN_PYTHON = re.compile("object mode to run (.*)'s perform")
+"""What PyTensor says of an Op."""
 SIGNATURE = types.int64(types.int64, *[types.voidptr] * 5)
 
 
@@ -93,6 +99,30 @@ def first_that_compiles(compile_one: Callable, choices: list):
     return compile_one(last)
 
 
+def compile_graph(inputs: list[Variable], result: Variable):
+    """Compiled function of arrays; a warning names the Ops of it that have no compiled code."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function = pytensor.function(
+            inputs, [result], mode="NUMBA", on_unused_input="ignore", trust_input=True
+        )
+    slow = set()
+    for one in found:
+        by_python = IN_PYTHON.search(str(one.message))
+        if by_python:
+            slow.add(by_python[1])
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if slow:
+        warnings.warn(
+            f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has no "
+            "compiled code: Python is called for each number, a thousand times slower.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return function.vm.jit_fn
+
+
 class LazilyCompiled:
     """A native function that is compiled when its address is first asked for.
 
@@ -139,14 +169,8 @@ class NativeFunction(LazilyCompiled):
     def _compile(self, results):
         names = {"np": np, "carray": carray}
         for g, (group, result) in enumerate(zip(self.groups, results, strict=True)):
-            function = pytensor.function(
-                [group.outputs, group.rows, group.units, *group.free],
-                result,
-                mode="NUMBA",
-                on_unused_input="ignore",
-                trust_input=True,
-            )
-            names[f"group_{g}"] = function.vm.jit_fn
+            inputs = [group.outputs, group.rows, group.units, *group.free]
+            names[f"group_{g}"] = compile_graph(inputs, result)
         source = self._source()
         exec(compile(source, "<likelihood of a forest>", "exec"), names)
         return cfunc(SIGNATURE)(names["evaluate"])

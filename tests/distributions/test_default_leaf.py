@@ -76,3 +76,35 @@ def test_an_explicit_leaf_wins_and_needs_no_y():
 def test_no_scale_is_an_error_that_says_what_to_give(Y):
     with pytest.raises(ValueError, match=r"Y.*leaf=pymc_trees\.NormalLeaf"):
         leaf_of(Y, 5)
+
+
+SPECIES = {"species": ["a", "b", "c"], "bird": range(6)}
+
+
+def classes_of(dims, coords=SPECIES, **settings):
+    """Three outputs for six rows, by the names of their dimensions."""
+    with pm.Model(coords=coords) as model:
+        return pmt.BART("f", np.arange(6.0)[:, None], dims=dims, m=4, **settings), model
+
+
+def test_dims_say_how_many_outputs():
+    f, model = classes_of(["species", "bird"], leaf=pmt.NormalLeaf(0.0, 1.0))
+    assert f.type.shape[0] in (3, None) and f.eval().shape == (3, 6)
+    assert [v.name for v in model.free_RVs] == [f"f_{k}_forest" for k in range(3)]
+    assert tuple(model.named_vars_to_dims["f"]) == ("species", "bird")
+    one, _ = classes_of("bird", leaf=pmt.NormalLeaf(0.0, 1.0))
+    assert one.eval().shape == (6,)
+
+
+def test_dims_without_coords_say_what_to_give():
+    with pytest.raises(
+        ValueError, match=r"dims=\('kind', 'bird'\).*coords=\{'kind'.*shape=\(K, 6\)"
+    ):
+        classes_of(["kind", "bird"], leaf=pmt.NormalLeaf(0.0, 1.0))
+
+
+def test_codes_of_classes_set_the_scale_of_logits():
+    with pytest.warns(UserWarning, match="codes of classes"):
+        f, model = classes_of(["species", "bird"], Y=[0, 1, 2, 2, 1, 0])
+    settings = forest_inputs(model["f_0_forest"]).leaf
+    assert tuple(float(v.data) for v in settings) == (0.0, 0.75)

@@ -10,15 +10,19 @@ degrees of freedom) one fails by chance in 1,000 fresh runs; the seeds are fixed
 import zlib
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from support import oracle as o
 from support.chains import ALL_MOVES, MOVE_SETS, partition_of, run_chain
-from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
-from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.laws.likelihoods import (
+    BATCHES,
+    compare_one_tree,
+    exact_law,
+    laplace_setup,
+    model_of,
+    problem_of,
+)
+from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.tiers import tiers
 
-BATCHES = 60
 Z = 5.5
 CASES = [
     ("poisson", "gaps", "cgm"),
@@ -50,27 +54,11 @@ QUICK = [("student", "gaps", "perturb"), ("grouped", "gaps", "three_a_visit")]
 @pytest.mark.parametrize(("likelihood", "name", "moves"), tiers(CASES, QUICK))
 def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     problem = problem_of(name, likelihood)
-    partitions, mean, sd = exact_law(problem, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {moves}".encode())
     setup, _ = laplace_setup(problem, model_of(problem, likelihood), seed + 1)
     draws = 50_000
     chain = run_chain(seed, setup, MOVE_SETS[moves], draws, keep_fits=True)
-
-    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
-    states = [partition_of(code, problem.n) for code in codes]
-    found = law_gap(states, shares, partitions, draws)
-    assert found.within(Z, 0.06), found
-    above = np.triu_indices(problem.n, 1)
-    same = np.array([o.same_leaf(state, problem.n)[above] for state in states])
-    exact = sum(p * o.same_leaf(part, problem.n)[above] for part, p in partitions.items())
-    pairs = gap(shares @ same, exact, independent_se(exact, draws))
-    assert pairs.within(Z, 0.08), pairs
-
-    scaled = (chain.fits[:, :, 0] - mean) / sd
-    first = gap(batch_means(scaled, BATCHES), 0.0)
-    assert first.within(Z, 0.2), first
-    second = gap(batch_means(scaled**2, BATCHES), 1.0)
-    assert second.within(Z, 0.4), second
+    compare_one_tree(chain, problem, likelihood, Z)
 
 
 @pytest.mark.parametrize("wrong", [{"sd": 1.4}, {"prior": {"alpha": 0.7, "beta": 1.0}}])

@@ -27,9 +27,10 @@ from support.naive.laws import PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep, make_kept_tree
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep
 from pymc_trees.targets.choose import read_target
 
 BATCHES = 60
@@ -180,7 +181,7 @@ def local_moves(setup, target, leaf, moves, draws):
         flat,
         weights,
         setup.work,
-        make_kept_tree(target.layout),
+        make_kept_tree(setup.trees, setup.work.sets),
         draws,
         codes,
         depths,

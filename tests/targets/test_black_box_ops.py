@@ -15,7 +15,7 @@ import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 
-pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode")
+pytestmark = pytest.mark.filterwarnings("ignore:The likelihood of a forest uses")
 N = 4
 X = np.arange(N).reshape(-1, 1)
 

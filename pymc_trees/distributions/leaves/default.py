@@ -1,5 +1,7 @@
 """Leaf priors that front-ends take when none is given."""
 
+import warnings
+
 import numpy as np
 from pytensor.graph.basic import Variable
 
@@ -7,11 +9,12 @@ from pymc_trees.distributions.data.numbers import check_held, real_array
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 
 
-def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
+def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> NormalLeaf:
     """Normal leaf that gives f the range of Y (Chipman 2010, section 2.2.3 and section 4).
 
     The interval of k prior standard deviations about the prior mean of f is the range of Y, or
-    (-3, 3) on the latent scale when Y holds only 0 and 1.
+    (-3, 3) on the latent scale when Y holds only 0 and 1, or the codes of as many classes as there
+    are outputs.
     """
     if Y is None:
         raise ValueError(
@@ -41,6 +44,16 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0) -> NormalLeaf:
             f"Y has the one value {low}, so that it sets no scale for the leaves: give "
             "leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
+    latent = NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
     if set(np.unique(y)) <= {0.0, 1.0}:
-        return NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
+        return latent
+    if n_outputs > 1 and set(np.unique(y)) <= set(range(n_outputs)):
+        warnings.warn(
+            f"Y holds whole numbers from 0 to {n_outputs - 1}, and there are {n_outputs} outputs: "
+            "they are taken for codes of classes, and the leaves have the scale of logits, "
+            f"{latent}. If Y is on the scale of the outputs, give leaf=.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return latent
     return NormalLeaf((high + low) / (2 * m), (high - low) / (2 * k * np.sqrt(m)))

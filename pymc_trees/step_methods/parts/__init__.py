@@ -1,6 +1,7 @@
 """What is a step made of? Updates of a forest, each of which leaves the posterior invariant.
 
-Reading order: `contract` (what a part answers), `local_moves` (sweeps of Metropolis moves),
+Reading order: `contract` (what a part answers), `local_moves` (sweeps of Metropolis moves)
+with `screening` (what they learn in tuning under a likelihood of rows),
 `tree_redraw` (trees redrawn from the root), `tempering` (flatter posteriors beside a forest) by a
 `ladder`.
 

@@ -6,13 +6,15 @@ from functools import partial
 import numpy as np
 
 from pymc_trees.arguments import check_number
+from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps, make_kept_tree
+from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.step_methods.parts.screening import Screening, is_screened
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -49,23 +51,61 @@ class LocalMoves(Part):
         self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps, self.places = n_sweeps, places
         self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
+        self.screenings: dict[str, Screening] = {}
+        self.restored: dict[str, Screening] = {}
+
+    def prepare(self, forest):
+        """Name the statistic of screened sweeps where there are any."""
+        if is_screened(forest) and "accept_screened" not in self.statistics:
+            self.statistics += ("accept_screened",)
 
     def update(self, rng, forest, problem, tuning):
         """Sweep; the accepted share of each move, or None when the pool was too small."""
-        return self.sweep(rng, forest, problem, forest.work)
+        if not is_screened(forest):
+            return self.sweep(rng, forest, problem, forest.work)
+        # Taken out while it changes: what an error leaves behind is never gone on with.
+        known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
+        screening = known or Screening(forest, problem.leaf)
+        if tuning:
+            screening.follow(problem.leaf.offset[:, 0])
+        found = None
+        if screening.fails:
+            found = self.sweep(rng, forest, problem, forest.work)
+            if found is None:
+                return None
+        if tuning or not screening.fails:
+            run = screening.sweeps(rng, forest, problem, self.moves, forest.work)
+            n_sweeps = 1 if found else self.n_sweeps or enough_sweeps(forest, 1)
+            shares = self._run(run, forest, forest.work, n_sweeps, 1)
+            if shares is None:
+                return None
+            if tuning:
+                screening.learn(shares[-1])
+            found = found or dict(zip(self.statistics, shares, strict=False))
+            found["accept_screened"] = shares[-1]
+        self.screenings[forest.name] = screening
+        return found
 
     def sweep(self, rng, forest, problem, work):
-        """Sweep the trees of a problem that has the layout of a forest."""
-        counts = np.zeros((2, len(self.statistics)), dtype=np.int64)
+        """Sweep the trees of a problem that has the layout of a forest, without a screen."""
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
-            before = make_kept_tree(forest.layout)
-            run = partial(joint_sweeps, rng, problem, flat, self.moves, work, before)
+            kept = make_kept_tree(problem.trees, work.sets)
+            run = partial(joint_sweeps, rng, problem, flat, self.moves, work, kept)
         else:
             run = partial(sweeps, rng, problem, self.moves, work)
         places = 1 if self.places is None else self.places(forest)
         n_sweeps = self.n_sweeps or enough_sweeps(forest, places)
+        shares = self._run(run, forest, work, n_sweeps, 0)
+        if shares is None:
+            return None
+        unscreened = np.full(len(self.statistics) - len(shares), np.nan)
+        return dict(zip(self.statistics, [*shares, *unscreened], strict=True))
+
+    def _run(self, run, forest, work, n_sweeps, n_further):
+        """Accepted shares of moves and of what else is counted, or None: too small a pool."""
+        counts = np.zeros((2, len(self.moves.moves) + n_further), dtype=np.int64)
         run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
@@ -75,7 +115,20 @@ class LocalMoves(Part):
         proposed, accepted = counts
         share = np.full(len(proposed), np.nan)
         np.divide(accepted, proposed, out=share, where=proposed > 0)
-        return dict(zip(self.statistics, share, strict=True))
+        return share
+
+    @property
+    def kept(self):
+        """What tuning has learnt for screens."""
+        return self.restored | self.screenings
+
+    @kept.setter
+    def kept(self, kept):
+        self.screenings, self.restored = {}, dict(kept)
+
+    def __getstate__(self):
+        """Without what belongs to a chain."""
+        return {**self.__dict__, "screenings": {}, "restored": self.kept}
 
 
 def enough_sweeps(forest, places: int) -> int:

@@ -11,8 +11,11 @@ import pymc_trees as pmt
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.targets.choose import read_target
 from support import oracle as o
-from support.chains import make_setup
+from support.chains import make_setup, partition_of
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import PROBLEMS
+
+BATCHES = 60
 
 OUTLIERS = np.array([-1.2, 3.0, -0.8, 0.9, 3.8, 1.1, -3.0, 0.2])
 COUNTS = np.array([0, 3, 1, 7, 0, 2, 5, 1])
@@ -166,3 +169,24 @@ def exact_law(problem, likelihood):
     weights, _ = o.posterior(trees, leaf)
     mean, sd = o.row_moments(trees, weights, leaf.moments, problem.n)
     return o.partition_probabilities(trees, weights), mean, sd
+
+
+def compare_one_tree(chain, problem, likelihood, z):
+    """Partitions, pairs of rows, and moments of a chain of one tree against the enumeration."""
+    partitions, mean, sd = exact_law(problem, likelihood)
+    draws = len(chain.codes)
+    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
+    states = [partition_of(code, problem.n) for code in codes]
+    found = law_gap(states, shares, partitions, draws)
+    assert found.within(z, 0.06), found
+    above = np.triu_indices(problem.n, 1)
+    same = np.array([o.same_leaf(state, problem.n)[above] for state in states])
+    exact = sum(p * o.same_leaf(part, problem.n)[above] for part, p in partitions.items())
+    pairs = gap(shares @ same, exact, independent_se(exact, draws))
+    assert pairs.within(z, 0.08), pairs
+
+    scaled = (chain.fits[:, :, 0] - mean) / sd
+    first = gap(batch_means(scaled, BATCHES), 0.0)
+    assert first.within(z, 0.2), first
+    second = gap(batch_means(scaled**2, BATCHES), 1.0)
+    assert second.within(z, 0.4), second

@@ -1,1 +1,5 @@
-"""Local moves: `one_move`, `backfitting` (all trees), `joint_sweep` (any likelihood)."""
+"""How do trees move by small steps?
+
+Reading order: `one_move`, `backfitting` (all trees), `screened_sweep` (rows of any likelihood),
+`joint_sweep` (a likelihood of all rows together).
+"""

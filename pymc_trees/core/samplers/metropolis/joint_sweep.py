@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.trees import Trees, make_trees, preorder
+from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.nonconjugate.joint import (
     label_leaves,
     log_likelihood_at,
@@ -28,37 +29,6 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
-
-
-class KeptTree(NamedTuple):
-    """Where the tree before a move is kept."""
-
-    trees: Trees
-
-
-def make_kept_tree(layout) -> KeptTree:
-    """Arrays for one tree of a forest."""
-    return KeptTree(make_trees(1, layout.max_nodes, layout.n_values, layout.n_rows))
-
-
-@njit(cache=True)
-def copy_nodes(source, target):
-    """Copy the pool of nodes, without the rows' leaves."""
-    target.column[:] = source.column
-    target.cut[:] = source.cut
-    target.left[:] = source.left
-    target.right[:] = source.right
-    target.parent[:] = source.parent
-    target.depth[:] = source.depth
-    target.count[:] = source.count
-    target.unsplittable[:] = source.unsplittable
-    target.log_cut[:] = source.log_cut
-    target.log_column[:] = source.log_column
-    target.values[:] = source.values
-    target.time[:] = source.time
-    target.rate[:] = source.rate
-    target.free[:] = source.free
-    target.n_free[:] = source.n_free
 
 
 @njit(cache=True)
@@ -104,7 +74,7 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     ----------
     without_data : Problem
         The same trees under a leaf model that has no rows.
-    kept : Trees
+    kept : KeptTree
         Overwritten.
     present : WeighedValues
         Of the tree as it is.
@@ -115,11 +85,9 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
         As `metropolis_move`, and the values of the tree as it now is.
     """
     trees, leaf = problem.trees, problem.leaf
-    leaf_of = trees.leaf_of[tree]
     census = take_census(trees, tree, work.nodes)
     know_rows(trees, tree, census.n_nodes, work)
-    copy_nodes(trees, kept)
-    kept.leaf_of[0] = leaf_of
+    keep_tree(trees, tree, work.nodes, census.n_nodes, work.sets, 1, kept)
     kind, outcome = metropolis_move(rng, without_data, tree, moves, census, work)
     if outcome != 1:
         return kind, outcome, present
@@ -130,23 +98,21 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     proposed = weigh(leaf, fit, values)
     if accepts(rng, proposed.log_weight - present.log_weight):
         return kind, 1, proposed
-    copy_nodes(kept, trees)
-    leaf_of[:] = kept.leaf_of[0]
-    work.is_known[trees.roots[tree]] = False
+    restore_tree(trees, tree, census.n_nodes, work.sets, 1, kept)
     return kind, 0, present
 
 
 @njit(cache=True, nogil=True)
-def joint_sweeps(rng, problem, flat, moves, work, before, n_sweeps, counts):
+def joint_sweeps(rng, problem, flat, moves, work, kept, n_sweeps, counts):
     """So many times `joint_sweep`, in one call."""
     for _ in range(n_sweeps):
-        if not joint_sweep(rng, problem, flat, moves, work, before, counts):
+        if not joint_sweep(rng, problem, flat, moves, work, kept, counts):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def joint_sweep(rng, problem, flat, moves, work, before, counts):
+def joint_sweep(rng, problem, flat, moves, work, kept, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
@@ -157,7 +123,7 @@ def joint_sweep(rng, problem, flat, moves, work, before, counts):
         A leaf model without data, under which moves are proposed.
     moves, work, counts
         As for `sweep`.
-    before : KeptTree
+    kept : KeptTree
         Overwritten.
     """
     trees, leaf = problem.trees, problem.leaf
@@ -172,7 +138,7 @@ def joint_sweep(rng, problem, flat, moves, work, before, counts):
         present = weigh(leaf, fit_tree(leaf, values.size // n_values), values)
         for _ in range(moves.per_visit):
             kind, outcome, present = move_tree(
-                rng, problem, without_data, t, moves, work, before.trees, present
+                rng, problem, without_data, t, moves, work, kept, present
             )
             if outcome == FULL:
                 return False

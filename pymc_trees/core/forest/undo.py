@@ -1,0 +1,100 @@
+"""One tree as it was, to be put back: its nodes, the rows of these, and the top of the free list.
+
+Moves of a tree take places of the pool from the top of the free list and give them back there, and
+change no node but the tree's own and those they take.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+
+
+class KeptTree(NamedTuple):
+    """Room for one tree; N places, W words, n rows, K values, and a free list of so many ends."""
+
+    column: np.ndarray
+    cut: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    parent: np.ndarray
+    depth: np.ndarray
+    count: np.ndarray
+    unsplittable: np.ndarray
+    log_cut: np.ndarray
+    log_column: np.ndarray
+    values: np.ndarray
+    time: np.ndarray
+    rate: np.ndarray
+    """Fields of `Trees`, by the place of a node in preorder."""
+    nodes: np.ndarray
+    """(N,) int32: the nodes in preorder."""
+    sets: np.ndarray
+    """(N, W) uint64: their rows."""
+    leaf_of: np.ndarray
+    """(n,) uint32."""
+    free: np.ndarray
+    """(N,) int32: the free list, of which only what moves may reach is written."""
+    n_free: np.ndarray
+    """(1,) int64."""
+
+
+def make_kept_tree(trees, sets) -> KeptTree:
+    """Room for any tree of a forest, whose nodes have their rows in ``sets``."""
+    places = [np.empty_like(getattr(trees, field)) for field in KeptTree._fields[:13]]
+    nodes, free = np.empty_like(trees.left), np.empty_like(trees.free)
+    leaf_of, n_free = np.empty_like(trees.leaf_of[0]), np.empty_like(trees.n_free)
+    return KeptTree(*places, nodes, np.empty_like(sets), leaf_of, free, n_free)
+
+
+@njit(cache=True)
+def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
+    """Keep a tree, whose nodes are in ``nodes[:n_nodes]``, before so many moves of it."""
+    column, cut, left, right, parent = kept.column, kept.cut, kept.left, kept.right, kept.parent
+    depth, count, unsplittable = kept.depth, kept.count, kept.unsplittable
+    for k in range(n_nodes):
+        node = nodes[k]
+        kept.nodes[k] = node
+        column[k], cut[k] = trees.column[node], trees.cut[node]
+        left[k], right[k], parent[k] = trees.left[node], trees.right[node], trees.parent[node]
+        depth[k], count[k] = trees.depth[node], trees.count[node]
+        unsplittable[k] = trees.unsplittable[node]
+        kept.log_cut[k], kept.log_column[k] = trees.log_cut[node], trees.log_column[node]
+        kept.time[k], kept.rate[k] = trees.time[node], trees.rate[node]
+        for v in range(kept.values.shape[1]):
+            kept.values[k, v] = trees.values[node, v]
+        for w in range(sets.shape[1]):
+            kept.sets[k, w] = sets[node, w]
+    leaf_of = trees.leaf_of[tree]
+    for i in range(leaf_of.size):
+        kept.leaf_of[i] = leaf_of[i]
+    # a move takes or gives two places at most
+    n_free = trees.n_free[0]
+    kept.n_free[0] = n_free
+    for k in range(max(n_free - 2 * n_moves, 0), n_free):
+        kept.free[k] = trees.free[k]
+
+
+@njit(cache=True)
+def restore_tree(trees, tree, n_nodes, sets, n_moves, kept):
+    """Put the tree that was kept, of ``n_nodes`` nodes, in the place of what moves made of it."""
+    for k in range(n_nodes):
+        node = kept.nodes[k]
+        trees.column[node], trees.cut[node] = kept.column[k], kept.cut[k]
+        trees.left[node], trees.right[node] = kept.left[k], kept.right[k]
+        trees.parent[node], trees.depth[node] = kept.parent[k], kept.depth[k]
+        trees.count[node], trees.unsplittable[node] = kept.count[k], kept.unsplittable[k]
+        trees.log_cut[node], trees.log_column[node] = kept.log_cut[k], kept.log_column[k]
+        trees.time[node], trees.rate[node] = kept.time[k], kept.rate[k]
+        for v in range(kept.values.shape[1]):
+            trees.values[node, v] = kept.values[k, v]
+        for w in range(sets.shape[1]):
+            sets[node, w] = kept.sets[k, w]
+    leaf_of = trees.leaf_of[tree]
+    for i in range(leaf_of.size):
+        leaf_of[i] = kept.leaf_of[i]
+    n_free = kept.n_free[0]
+    trees.n_free[0] = n_free
+    for k in range(max(n_free - 2 * n_moves, 0), n_free):
+        trees.free[k] = kept.free[k]

@@ -1,0 +1,169 @@
+"""One backfitting sweep under any likelihood of rows, screened by Gaussian rows.
+
+Given the other trees, the log-likelihood of row i as a function of the tree's output there is
+``l_i``, and a second-order expansion that does not look at the present tree is ``l~_i``
+(`leaves.nonconjugate.screen`). Under the Gaussian rows of these,
+
+    p~(T, mu) = p(T) p(mu) exp(sum_i l~_i(mu(x_i))),
+
+leaf values integrate out, to p(T) prod_leaves m~. So a visit makes some moves of T with them
+integrated out, each reversible with respect to p~(T), and draws values from q(mu | T), all without
+the likelihood: together a proposal that is reversible with respect to p~(T) q(mu | T). It is taken
+with probability min(1, v(T', mu') / v(T, mu)),
+
+    v(T, mu) = exp(sum_i l_i(mu(x_i))) prod_leaves p(mu) / (m~ q(mu | T)),
+
+what is left of the Metropolis-Hastings ratio of such a proposal: one look at the target after a
+step under an approximation (Christen and Fox 2005), or after several (Liu 2001, section 9.4.3:
+surrogate transitions). Any expansion leaves the posterior invariant; a bad one has nearly
+everything refused, which `counts` tells. So that no tree is left alone by Gaussian rows that are
+too sure there, some visits take them to a power uniform in (0, 1).
+"""
+
+import numpy as np
+
+from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.undo import keep_tree, restore_tree
+from pymc_trees.core.leaves.contract import add_set
+from pymc_trees.core.leaves.nonconjugate.native import call_native
+from pymc_trees.core.leaves.nonconjugate.screen import (
+    aim_screen,
+    fit_screen,
+    log_value_weight,
+    propose_value,
+)
+from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.moves.node_rows import know_rows
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.random import accepts
+from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
+
+
+@njit(cache=True)
+def evaluate_rows(leaf):
+    """Log-likelihood of each row at ``leaf.offset``, in ``work.values``; their sum."""
+    offset, work = leaf.offset, leaf.work
+    rows, found = work.rows, work.values
+    n = rows.size
+    for i in range(n):
+        rows[i] = i
+    call_native(leaf.value_at, n, rows, offset, leaf.table, leaf.data, found)
+    total = 0.0
+    for i in range(n):
+        total += found[i, 0] if found[i, 0] < np.inf else -np.inf  # NaN as well
+    return total
+
+
+@njit(cache=True)
+def shift_offset(offset, values, leaf_of, sign):
+    """Add the values of a tree to the sum of the trees, or take them away."""
+    for i in range(leaf_of.size):
+        offset[i, 0] += sign * values[leaf_of[i], 0]
+
+
+@njit(cache=True)
+def add_leaves(near, trees, nodes, n_nodes, work):
+    """Write the statistics of the leaves of a tree."""
+    for k in range(n_nodes):
+        node = nodes[k]
+        if trees.column[node] < 0:
+            rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+            add_set(near, rows, work.stats[node])
+
+
+@njit(cache=True)
+def weigh_leaves(near, column, values, nodes, n_nodes, stats):
+    """Log of v(T, mu) without the likelihood."""
+    total = 0.0
+    for k in range(n_nodes):
+        if column[nodes[k]] < 0:
+            total += log_value_weight(near, stats[nodes[k]], values[nodes[k], 0])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def screened_sweep(rng, problem, screen, moves, work, kept, counts):
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its leaf, a `RowwiseData` of one output whose ``log_rows`` are those of the present trees,
+        is the likelihood.
+    screen : Screen
+        With its parabolas.
+    moves, work
+        As for `sweep`.
+    kept : KeptTree
+        Overwritten.
+    counts : (2, K + 1) int64
+        Moves proposed and accepted, and last the visits and those whose proposal was taken; added
+        to. What a refused visit had moved counts as refused.
+    """
+    trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
+    roots, column, values, offset = trees.roots, trees.column, trees.values, leaf.offset
+    nodes, stats, sets, log_rows = work.nodes, work.stats, work.sets, leaf.log_rows
+    screened = Problem(trees, problem.design, problem.prior, near)
+    n_kinds = moves.weights.size
+    moved = np.zeros(n_kinds, dtype=np.int64)
+    for t in range(roots.size):
+        if work.cease[0]:
+            return False
+        leaf_of = trees.leaf_of[t]
+        shift_offset(offset, values, leaf_of, -1.0)
+        power = rng.random() if rng.random() < screen.flattened[0] else 1.0
+        aim_screen(offset, screen, leaf.mean[0], power)
+        census = take_census(trees, t, nodes)
+        n_nodes = census.n_nodes
+        know_rows(trees, t, n_nodes, work)
+        keep_tree(trees, t, nodes, n_nodes, sets, n_moves, kept)
+        add_leaves(near, trees, nodes, n_nodes, work)
+        before = weigh_leaves(near, column, values, nodes, n_nodes, stats)
+        for i in range(log_rows.size):
+            before += log_rows[i]
+        moved[:] = 0
+        for _ in range(n_moves):
+            kind, outcome = metropolis_move(rng, screened, t, moves, census, work)
+            if outcome == FULL:
+                return False
+            if kind >= 0:
+                counts[0, kind] += 1
+                moved[kind] += outcome
+            if outcome != 0:
+                census = take_census(trees, t, nodes)
+        for k in range(census.n_nodes):
+            if column[nodes[k]] < 0:
+                values[nodes[k], 0] = propose_value(rng, near, stats[nodes[k]])
+        after = weigh_leaves(near, column, values, nodes, census.n_nodes, stats)
+        shift_offset(offset, values, leaf_of, 1.0)
+        after += evaluate_rows(leaf)
+        counts[0, n_kinds] += 1
+        if accepts(rng, after - before):
+            counts[1, n_kinds] += 1
+            for k in range(n_kinds):
+                counts[1, k] += moved[k]
+            for i in range(log_rows.size):
+                log_rows[i] = leaf.work.values[i, 0]
+        else:
+            shift_offset(offset, values, leaf_of, -1.0)
+            restore_tree(trees, t, n_nodes, sets, n_moves, kept)
+            shift_offset(offset, values, leaf_of, 1.0)
+    renew_times(rng, problem.prior, trees, nodes)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def screened_sweeps(rng, problem, screen, moves, work, kept, n_sweeps, counts):
+    """So many times `screened_sweep`, in one call, the present rows evaluated before."""
+    leaf = problem.leaf
+    fit_screen(leaf, screen)
+    evaluate_rows(leaf)
+    for i in range(leaf.log_rows.size):
+        leaf.log_rows[i] = leaf.work.values[i, 0]
+    for _ in range(n_sweeps):
+        if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
+            return False
+    return True

@@ -1,0 +1,62 @@
+"""What tuning learns for the screened sweeps of one forest, and their room to work in."""
+
+from functools import partial
+
+import numpy as np
+
+from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.leaves.nonconjugate.screen import make_screen
+from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
+from pymc_trees.targets.rowwise.target import RowwiseTarget
+
+REMEMBERED = 50
+"""Steps of tuning after which the anchors forget where the chain was."""
+FIRST_SPREAD = 0.25
+"""Spread before tuning, in prior sds of the whole function."""
+FLATTENED = 0.05, 0.5
+"""Share of visits under flatter rows, where every visit is taken and where none is."""
+LEAST = 0.05
+"""Share of visits taken below which screening is given up."""
+
+
+def is_screened(forest) -> bool:
+    """Whether the likelihood of a forest is one of rows, of one output each."""
+    return isinstance(forest.target, RowwiseTarget) and forest.layout.n_outputs == 1
+
+
+class Screening:
+    """Anchors of one forest's rows, which follow the chain while it is tuned and then stay.
+
+    They are to say where f is under the model: any others are as exact, and slower.
+    """
+
+    def __init__(self, forest, leaf):
+        self.anchor = leaf.offset[:, 0].copy()
+        self.square = float((FIRST_SPREAD * leaf.sd[0]) ** 2 * forest.layout.m)
+        self.n_tuned, self.taken = 0, 0.5
+
+    @property
+    def fails(self) -> bool:
+        """Whether hardly any visit is taken, as far as tuning has seen."""
+        return self.taken < LEAST
+
+    def follow(self, f):
+        """Bring anchors and spread nearer to where f is."""
+        self.n_tuned += 1
+        rate = max(1 / self.n_tuned, 1 / REMEMBERED)
+        self.square += rate * (np.mean((f - self.anchor) ** 2) - self.square)
+        self.anchor += rate * (f - self.anchor)
+
+    def learn(self, share):
+        """Let the share of visits taken be a mean over the last steps of tuning."""
+        self.taken += (share - self.taken) / min(self.n_tuned + 1, REMEMBERED)
+
+    def sweeps(self, rng, forest, problem, moves, work):
+        """`screened_sweeps`, but for their number and counts."""
+        leaf, layout = problem.leaf, forest.layout
+        screen = make_screen(leaf.mean[0], leaf.sd[0], layout.n_rows, layout.max_nodes)
+        screen.anchor[:] = self.anchor
+        screen.spread[:] = max(np.sqrt(self.square), 1e-3 * leaf.sd[0])
+        screen.flattened[:] = FLATTENED[0] + (FLATTENED[1] - FLATTENED[0]) * (1 - self.taken) ** 3
+        kept = make_kept_tree(problem.trees, work.sets)
+        return partial(screened_sweeps, rng, problem, screen, moves, work, kept)

@@ -1,0 +1,49 @@
+"""Chains of screened sweeps."""
+
+import numpy as np
+from numba import njit
+
+from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.leaves.nonconjugate.screen import fit_screen, make_screen
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.samplers.metropolis.screened_sweep import evaluate_rows, screened_sweep
+
+from .record import Chain, record
+
+
+@njit(cache=True)
+def run_screened_sweeps(
+    rng, trees, design, prior, leaf, work, screen, kept, moves, draws, codes, depths, roots, fits
+):
+    """As `run_sweeps`, the parabolas of the rows being found once."""
+    counts = np.zeros((2, moves.weights.size + 1), dtype=np.int64)
+    problem = Problem(trees, design, prior, leaf)
+    fit_screen(leaf, screen)
+    evaluate_rows(leaf)
+    leaf.log_rows[:] = leaf.work.values[:, 0]
+    for s in range(draws):
+        if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
+            raise ValueError("full")
+        record(trees, work.nodes, s, codes, depths, roots, fits)
+    return counts
+
+
+def screen_of(setup, anchor, spread, flattened):
+    """Screen of a setup with anchors at each row."""
+    n, places = setup.trees.leaf_of.shape[1], setup.trees.column.size
+    screen = make_screen(setup.leaf.mean[0], setup.leaf.sd[0], n, places)
+    screen.anchor[:], screen.spread[:] = anchor, spread
+    screen.flattened[:] = flattened
+    return screen
+
+
+def run_screened(seed, setup, screen, moves, draws):
+    """Run a sampler from stumps of the value 0, which must be what ``leaf.offset`` adds up to."""
+    m, n = setup.trees.leaf_of.shape
+    codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
+    fits = np.empty((draws, n, 1))
+    kept = make_kept_tree(setup.trees, setup.work.sets)
+    rng = np.random.default_rng(seed)
+    given = (screen, kept, moves, draws, codes, depths, roots, fits)
+    proposed, accepted = run_screened_sweeps(rng, *setup, *given)
+    return Chain(codes, depths, roots, fits, proposed, accepted)
