@@ -60,8 +60,11 @@ def friedman(name, n, m):
     return Case(name, m, X, y, X_test, y_test, f_test)
 
 
-def read_table(name, source=""):
-    """A table of the folder of data sets; ``source`` tells where it comes from."""
+def read_table(name, source="", explained="target"):
+    """A table of the folder of data sets with the column that is explained.
+
+    ``source`` tells where it comes from.
+    """
     folder, file = os.environ.get(DATA_VARIABLE), f"{name}.csv.gz"
     source = source and f" (from {source})"
     if not folder:
@@ -70,8 +73,8 @@ def read_table(name, source=""):
     if not path.exists():
         raise MissingData(f"{file} is not in the folder named by {DATA_VARIABLE}{source}")
     table = pd.read_csv(path)
-    if "target" not in table.columns:
-        raise MissingData(f"{file}: the column that is explained must be called target")
+    if explained not in table.columns:
+        raise MissingData(f"{file}: the column that is explained must be called {explained}")
     return table
 
 
