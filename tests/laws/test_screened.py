@@ -32,16 +32,12 @@ Z = 5.5
 DRAWS = 200_000
 # (likelihood, problem, moves, how far anchors lie from the prior mean, share of flattened visits)
 CASES = [
-    ("poisson", "gaps", "cgm", 0.0, 0.05),
     ("poisson", "gaps", "three_a_visit", 0.7, 0.05),
-    ("poisson", "repeats", "grow_prune", 0.3, 0.05),
     ("grouped", "gaps", "three_a_visit", 0.3, 0.05),
-    ("logit", "two_columns", "all_moves", 0.3, 0.05),
     ("logit", "deep", "perturb", 0.0, 0.05),
     ("logit", "deep", "rotate", 0.5, 0.05),
     ("student", "gaps", "three_a_visit", 0.4, 0.5),
     ("rowwise", "gaps", "three_a_visit", 0.4, 0.5),
-    ("flat", "gaps", "three_a_visit", 0.4, 0.5),
     ("bounded", "gaps", "three_a_visit", 0.4, 0.5),
     ("gamma_shape", "gaps", "three_a_visit", 0.3, 0.2),
 ]
