@@ -27,7 +27,7 @@ def test_a_tree_put_back_is_what_it_was(name, rng):
     problem = PROBLEMS[name]
     setup = make_setup(problem, "normal", m=2)
     trees, work = setup.trees, setup.work
-    kept = make_kept_tree(trees, work.sets)
+    kept = make_kept_tree(trees, np.empty_like(work.sets))
     nodes, n_moves = np.empty_like(work.nodes), 5
     moves = ALL_MOVES._replace(per_visit=n_moves)
     changed = 0

@@ -181,7 +181,7 @@ def local_moves(setup, target, leaf, moves, draws):
         flat,
         weights,
         setup.work,
-        make_kept_tree(setup.trees, setup.work.sets),
+        make_kept_tree(setup.trees, np.empty_like(setup.work.sets)),
         draws,
         codes,
         depths,

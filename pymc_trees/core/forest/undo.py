@@ -41,11 +41,11 @@ class KeptTree(NamedTuple):
 
 
 def make_kept_tree(trees, sets) -> KeptTree:
-    """Room for any tree of a forest, whose nodes have their rows in ``sets``."""
+    """Room for any tree of a forest, with ``sets``, (N, W), for the rows of its nodes."""
     places = [np.empty_like(getattr(trees, field)) for field in KeptTree._fields[:13]]
     nodes, free = np.empty_like(trees.left), np.empty_like(trees.free)
     leaf_of, n_free = np.empty_like(trees.leaf_of[0]), np.empty_like(trees.n_free)
-    return KeptTree(*places, nodes, np.empty_like(sets), leaf_of, free, n_free)
+    return KeptTree(*places, nodes, sets, leaf_of, free, n_free)
 
 
 @njit(cache=True)

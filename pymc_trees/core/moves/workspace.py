@@ -70,15 +70,15 @@ def make_workspace(
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),
         index=make_row_index(design) if index is None else index,
-        sets=_room(max_nodes, n_words),
+        sets=make_room(max_nodes, n_words),
         is_known=np.zeros(max_nodes, dtype=np.bool_),
-        proposed=_room(max_nodes, n_words),
+        proposed=make_room(max_nodes, n_words),
         place=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
     )
 
 
-def _room(rows: int, columns: int) -> np.ndarray:
+def make_room(rows: int, columns: int) -> np.ndarray:
     """(rows, columns) uint64 of zeros, of which only what is written to takes memory.
 
     On a million rows the sets of all nodes that a pool has room for would take some ten gigabytes,

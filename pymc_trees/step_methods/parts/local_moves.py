@@ -11,6 +11,7 @@ from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
+from pymc_trees.core.moves.workspace import make_room
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
@@ -91,7 +92,7 @@ class LocalMoves(Part):
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
-            kept = make_kept_tree(problem.trees, work.sets)
+            kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
             run = partial(joint_sweeps, rng, problem, flat, self.moves, work, kept)
         else:
             run = partial(sweeps, rng, problem, self.moves, work)

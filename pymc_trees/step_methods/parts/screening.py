@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.nonconjugate.screen import make_screen
+from pymc_trees.core.moves.workspace import make_room
 from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
@@ -58,5 +59,5 @@ class Screening:
         screen.anchor[:] = self.anchor
         screen.spread[:] = max(np.sqrt(self.square), 1e-3 * leaf.sd[0])
         screen.flattened[:] = FLATTENED[0] + (FLATTENED[1] - FLATTENED[0]) * (1 - self.taken) ** 3
-        kept = make_kept_tree(problem.trees, work.sets)
+        kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(screened_sweeps, rng, problem, screen, moves, work, kept)

@@ -42,7 +42,7 @@ def run_screened(seed, setup, screen, moves, draws):
     m, n = setup.trees.leaf_of.shape
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, n, 1))
-    kept = make_kept_tree(setup.trees, setup.work.sets)
+    kept = make_kept_tree(setup.trees, np.empty_like(setup.work.sets))
     rng = np.random.default_rng(seed)
     given = (screen, kept, moves, draws, codes, depths, roots, fits)
     proposed, accepted = run_screened_sweeps(rng, *setup, *given)
