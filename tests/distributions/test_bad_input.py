@@ -144,7 +144,7 @@ BAD = {
     ),
     "split_prior unknown": ({"X": TEXT, "split_prior": {"c": 2.0}}, r"split_prior .*'c'.*'a', 'b'"),
     "split_rules short": ({"split_rules": ["continuous"]}, r"split_rules has 1.*2 columns"),
-    "dims unknown": ({"dims": ("a", "b")}, r"Dimension a is not"),
+    "dims unknown": ({"dims": ("a", "b")}, r"the model has no dimension 'a'"),
 }
 
 

@@ -205,7 +205,7 @@ BART = {
     "classes of outputs": bart(
         r"several outputs.*NormalLeaf", shape=(2, 20), leaf=pmt.DirichletLeaf(1.0, 2), m=1
     ),
-    "dims unknown": bart(r"Dimension a is not", dims=("a", "b")),
+    "dims unknown": bart(r"the model has no dimension 'a'", dims=("a", "b")),
     "response": bart(r"response='linear'.*'constant'", response="linear"),
     "tree_prior text": bart(r"tree_prior.*MondrianPrior", tree_prior="mondrian"),
     "tree_prior class": bart(r"tree_prior is the class", tree_prior=pmt.MondrianPrior),
