@@ -1,6 +1,7 @@
 """Sweeps of Metropolis-Hastings moves, as a part of a step."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -125,7 +126,7 @@ class LocalMoves(Part):
 
     @kept.setter
     def kept(self, kept):
-        self.screenings, self.restored = {}, dict(kept)
+        self.screenings, self.restored = {}, deepcopy(dict(kept))
 
     def __getstate__(self):
         """Without what belongs to a chain."""
