@@ -7,9 +7,10 @@ moves, census, work)``                     0 refused, `FULL` accepted without ro
 ========================================== ========================================================
 
 ``propose`` is called for a tree that allows the move, with ``work.nodes`` its nodes in preorder and
-``work.stats`` the statistics of its leaves, which it keeps up to date. It leaves the posterior
-given that this move was tried *and* its being chosen invariant: the ratio of a proposal counts
-`choice.log_choice_ratio`, or the weights of a move and its reverse (`grow_prune`).
+``work.stats`` the statistics of its leaves, which it keeps up to date. It is reversible with
+respect to the posterior times the probability of its being chosen, by itself or together with its
+reverse (screened sweeps rest on that): the ratio of a proposal counts `choice.log_choice_ratio`, or
+the weights of a move and its reverse (`grow_prune`).
 
 The file of a move ends with `register`. The name is the key of ``moves={...}`` in `CGM`, so that of
 its weight, and of its statistic ``accept_{name}``.
