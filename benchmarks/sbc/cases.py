@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 import pymc_trees as pmt
 
@@ -86,4 +87,61 @@ def dart(n=25, m=4, p=6):
     return Case(model, ["mu"], ["theta", "sigma", "weights"])
 
 
-CASES = {"poisson": poisson, "logit": logit, "two_forests": two_forests, "dart": dart}
+def forest(n, m, sd=0.7, **settings):
+    """A forest with room for any trees of n rows."""
+    leaf, room = pmt.NormalLeaf(0.0, sd), m * (2 * n - 1)
+    return pmt.BART("mu", inputs(n), m=m, leaf=leaf, max_nodes=room, **settings)
+
+
+def probit(n=30, m=5):
+    with pm.Model() as model:
+        y, shift = response(n, whole=True), pm.Normal("shift", 0, 1)
+        pm.Bernoulli("y", p=pm.math.invprobit(forest(n, m) + shift), observed=y)
+    return Case(model, ["mu"], ["shift"])
+
+
+def negative_binomial(n=20, m=5):
+    with pm.Model() as model:
+        y, alpha = response(n, whole=True), pm.Gamma("alpha", 6, 2)
+        pm.NegativeBinomial("y", mu=pm.math.exp(forest(n, m, 0.5)), alpha=alpha, observed=y)
+    return Case(model, ["mu"], ["alpha"])
+
+
+def quantile(n=25, m=4):
+    with pm.Model() as model:
+        y, b = response(n), pm.Gamma("b", 6, 3)
+        pm.AsymmetricLaplace("y", mu=forest(n, m), b=b, q=0.8, observed=y)
+    return Case(model, ["mu"], ["b"])
+
+
+def student(n=25, m=4):
+    with pm.Model() as model:
+        y, nu, sigma = response(n), pm.Gamma("nu", 8, 2), pm.Gamma("sigma", 8, 16)
+        pm.StudentT("y", nu=nu, mu=forest(n, m), sigma=sigma, observed=y)
+    return Case(model, ["mu"], ["nu", "sigma"])
+
+
+def softmax(n=25, m=3, k=3):
+    with pm.Model() as model:
+        y, mu = response(n, whole=True), forest(n, m, shape=(k, n))
+        shift = pm.Normal("shift", 0, 1, shape=k - 1)
+        zero = pt.zeros(1)
+        pm.Categorical("y", logit_p=mu.T + pt.concatenate([zero, shift]), observed=y)
+        names = [pm.Deterministic(f"mu_{c}", mu[c]).name for c in range(k)]
+    return Case(model, names, ["shift"])
+
+
+CASES = {
+    one.__name__: one
+    for one in (
+        poisson,
+        logit,
+        two_forests,
+        dart,
+        probit,
+        negative_binomial,
+        quantile,
+        student,
+        softmax,
+    )
+}

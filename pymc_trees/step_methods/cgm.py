@@ -49,7 +49,8 @@ class CGM(SweepStep):
     ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood``
     (of the rows given the forest). Where leaf values do not integrate out of a likelihood of rows,
     forests of one output are moved under Gaussian rows and meet the likelihood once a visit of a
-    tree: ``accept_screened`` is the share of visits that are taken.
+    tree: ``accept_screened`` is the share of visits that are taken. Where rows are Gaussian given
+    latent variables, ``latent_precision`` is their mean precision.
 
     References
     ----------

@@ -48,7 +48,8 @@ class Hybrid(SweepStep):
         that an exchange is accepted one time in four, and stay fixed afterwards. They move faster
         along the directions of f that are slow otherwise (benchmarks), and each takes as much
         memory as the forest. Only where leaf values integrate out of one normal observation a row,
-        the prior of the forest is not drawn, and rows times trees are at most 2,000,000.
+        given latent variables or without, the prior of the forest is not drawn, and rows times
+        trees are at most 2,000,000.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

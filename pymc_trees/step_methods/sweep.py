@@ -5,10 +5,11 @@ import numpy as np
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.outcome import fitted_values, log_likelihood_of
+from pymc_trees.core.samplers.outcome import log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.targets.latent.target import LatentTarget
 
 
 class SweepStep(ForestStep):
@@ -40,6 +41,8 @@ class SweepStep(ForestStep):
             self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
             self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, [p])
             self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
+            if isinstance(forest.target, LatentTarget):
+                self.stats_dtypes_shapes[f"latent_precision{ending}"] = (np.float64, [])
         # PyMC's NDArray makes room by these alone, so that they say the shape too.
         stats = self.stats_dtypes_shapes.items()
         self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
@@ -89,13 +92,15 @@ class SweepStep(ForestStep):
             if found is None:
                 raise ForestTooLargeError(too_small(forest.name, forest.layout))
             stats |= found
-        fit = fitted_values(leaf, arrays.trees, target)
+        fit = forest.fitted(leaf, arrays.trees)
         value = forest.store(arrays.trees, fit, settings.weights)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
-        stats["n_leaves"], stats["max_depth"] = count_forest(
-            arrays.trees, forest.work.nodes, inclusion
+        stats["n_leaves"], stats["max_depth"] = forest.call(
+            count_forest, arrays.trees, forest.work.nodes, inclusion
         )
         stats["variable_inclusion"] = inclusion
-        stats["log_likelihood"] = log_likelihood_of(leaf, arrays.trees)
+        stats["log_likelihood"] = forest.call(log_likelihood_of, leaf, arrays.trees)
         stats["log_likelihood"] += forest.target.log_scale(seen)
+        if isinstance(forest.target, LatentTarget):
+            stats["latent_precision"] = float(leaf.w.mean())
         return value, stats

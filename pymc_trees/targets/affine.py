@@ -78,6 +78,8 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
     op = var.owner.op
     if not isinstance(op, Elemwise) or var.ndim != 1:
         raise NotAffineError(str(op))
+    if isinstance(op.scalar_op, scalars.Log) and is_log_affine(var.owner.inputs[0], outputs):
+        return Slope.ANY
     slopes = [slope_of(v, outputs) for v in var.owner.inputs]
     bound = [s for s in slopes if s is not Slope.FREE]
     kind = op.scalar_op
@@ -89,6 +91,30 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
     if by_division or (isinstance(kind, scalars.Neg | scalars.Mul) and len(bound) == 1):
         return Slope.ANY
     raise NotAffineError(str(op))
+
+
+def is_log_affine(var: Variable, outputs: Variable) -> bool:
+    """Whether the logarithm of a vector is certainly affine in ``outputs[:, 0]``, row by row."""
+    if not any(v is outputs for v in ancestors([var])):
+        return True
+    inner = passes_through(var)
+    if inner is not None:
+        return is_log_affine(inner, outputs)
+    op, inputs = var.owner.op, var.owner.inputs
+    if not isinstance(op, Elemwise) or var.ndim != 1:
+        return False
+    kind = op.scalar_op
+    if isinstance(kind, scalars.Exp):
+        try:
+            slope_of(inputs[0], outputs)
+        except NotAffineError:
+            return False
+        return True
+    if isinstance(kind, scalars.Pow):
+        return constant(inputs[1]) is not None and is_log_affine(inputs[0], outputs)
+    if isinstance(kind, scalars.Mul | scalars.TrueDiv) or type(kind) in POWERS:
+        return all(is_log_affine(v, outputs) for v in inputs)
+    return False
 
 
 POWERS = {

@@ -6,9 +6,17 @@ from pytensor.graph.basic import Variable
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal, Target
 from pymc_trees.targets.joint import JointTarget
+from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.laws.target import LawTarget
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
-TARGETS: list[type[Target]] = [ConjugateTarget, RowwiseTarget, JointTarget]
+TARGETS: list[type[Target]] = [
+    ConjugateTarget,
+    LatentTarget,
+    LawTarget,
+    RowwiseTarget,
+    JointTarget,
+]
 """Kinds of targets, the quickest first."""
 
 

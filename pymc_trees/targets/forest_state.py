@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
@@ -58,6 +59,7 @@ class WorkingForest:
         """(n,) in a step: what the outputs are subtracted from to give the leaf's residual."""
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
+        self.call = DirectCalls()
 
     def check_inputs(self) -> None:
         """Refuse to go on when the model's data were set anew after the step was made.
@@ -111,8 +113,23 @@ class WorkingForest:
             flat = value[self.layout.max_nodes :].reshape(-1)
             fit.reshape(-1)[:] = flat[start : start + fit.size]
         else:
-            fit_of(leaf_at(self._forest), trees, fit)
+            self.add_up(trees, fit)
         return fit
+
+    def fitted(self, leaf, trees: Trees) -> np.ndarray:
+        """(n, K) outputs after a sweep: target less residual, or the trees' own sum.
+
+        The residual is the quick way; there is none to read where rounding would lose the outputs.
+        """
+        if self.aim is not None:
+            return (self.aim - leaf.r)[:, None]
+        fit = np.empty((self.layout.n_rows, self.layout.n_outputs))
+        self.add_up(trees, fit)
+        return fit
+
+    def add_up(self, trees: Trees, fit: np.ndarray) -> None:
+        """Write the sum of the trees at the training rows."""
+        self.call(fit_of, leaf_at(self._forest), trees, fit)
 
     def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Encode, and keep the arrays for the next step."""

@@ -16,6 +16,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.targets.errors import ForestUseError
+from pymc_trees.targets.stacks import depends_on, without_picks
 
 
 class ForestGraph(NamedTuple):
@@ -36,9 +37,10 @@ def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
 
     Given a variable that sees the forest, what depends on that variable says no more of the forest.
     """
+    blockers = set(model.basic_RVs) - {rv}
 
     def depends(variables):
-        return any(v is rv for v in ancestors(variables, blockers=model.basic_RVs))
+        return depends_on(variables, rv, blockers)
 
     def parameters(v):
         # Its size may be that of the forest's function, which says nothing of the forest.
@@ -68,7 +70,7 @@ def open_forest(
         When an expression uses the forest otherwise than at its training inputs.
     """
     layout = graph.rv.owner.op.layout
-    expressions = model.replace_rvs_by_values(expressions)
+    expressions = without_picks(model.replace_rvs_by_values(expressions))
     outputs = pt.tensor("outputs", dtype="float64", shape=(layout.n_rows, layout.n_outputs))
     found = evaluations(expressions, graph.value)
     check_inputs(graph.rv, [one.X for one in found])

@@ -99,7 +99,7 @@ class JointTarget:
         self.value = WholeFunction(outputs, None, free, [total])
         self.gradient = WholeFunction(outputs, None, free, [gradient, none])
         self.product = WholeFunction(outputs, direction, free, [product, none])
-        self._numbers_at = NumbersAt(model, forest, expressions, outputs)
+        self._numbers_at = NumbersAt(model, forest, expressions, outputs, _pack)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
@@ -113,8 +113,7 @@ class JointTarget:
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""
-        settings, numbers = self._numbers_at(point)
-        return settings, pack(numbers, [])
+        return self._numbers_at(point)
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""
@@ -164,3 +163,7 @@ def _tensors(var):
     elif var.owner:
         for v in var.owner.inputs:
             yield from _tensors(v)
+
+
+def _pack(numbers):
+    return pack(numbers, [])

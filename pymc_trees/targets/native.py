@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor
-from numba import carray, cfunc, types
+from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.targets import special  # noqa: F401  (code for Ops that have none)
 
 IN_PYTHON = re.compile("object mode to run (.*)'s perform")
 """What PyTensor says of an Op."""
-SIGNATURE = types.int64(types.int64, *[types.voidptr] * 5)
 
 
 class Group(NamedTuple):

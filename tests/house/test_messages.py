@@ -22,6 +22,8 @@ MAKERS = {"warn", "warning", "refusal"}
 INTERNAL = {
     "NotRowwiseError": "caught by read_target, which goes on to the likelihood as a whole",
     "LeafNotProposedError": "caught by read_target, which raises the refusal of the first target",
+    "NotLatentError": "caught by read_target, which goes on to the rows as they are",
+    "NotASliceError": "caught where the model is read, which goes on with all outputs",
     "NotAffineError": "caught where the model is read; its words end in a refusal",
 }
 

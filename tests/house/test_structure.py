@@ -15,6 +15,12 @@ POSITIONS = {
     "distributions/forest_inputs.py": "the one file that knows those of forests and soft trees",
     "inference/dcc/soft_model.py": "parameters of a pymc.Categorical",
     "targets/affine.py": "Ops between a forest's function and a mean",
+    **dict.fromkeys(
+        [f"targets/latent/{name}.py" for name in ("logit", "mixture", "probit", "softmax")],
+        "Ops between a linear predictor and a likelihood",
+    ),
+    "targets/laws/contract.py": "Ops between a linear predictor and a likelihood",
+    "targets/stacks.py": "Ops between a forest's function and one of several outputs",
     "targets/rowwise/row_ops.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",
 }

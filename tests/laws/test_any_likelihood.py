@@ -16,12 +16,14 @@ from support.laws.likelihoods import (
     BATCHES,
     compare_one_tree,
     exact_law,
-    laplace_setup,
     model_of,
     problem_of,
+    setup_of,
 )
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.tiers import tiers
+
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 Z = 5.5
 CASES = [
@@ -55,7 +57,7 @@ QUICK = [("student", "gaps", "perturb"), ("grouped", "gaps", "three_a_visit")]
 def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {moves}".encode())
-    setup, _ = laplace_setup(problem, model_of(problem, likelihood), seed + 1)
+    setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, RowwiseTarget)
     draws = 50_000
     chain = run_chain(seed, setup, MOVE_SETS[moves], draws, keep_fits=True)
     compare_one_tree(chain, problem, likelihood, Z)
@@ -66,7 +68,7 @@ def test_the_comparison_rejects_another_prior(wrong):
     """The same chain against the posterior under a leaf sd 17% too large, or another alpha."""
     problem = problem_of("gaps", "poisson")
     partitions, mean, sd = exact_law(replace(problem, **wrong), "poisson")
-    setup, _ = laplace_setup(problem, model_of(problem, "poisson"), 2)
+    setup, _ = setup_of(problem, model_of(problem, "poisson"), 2, RowwiseTarget)
     chain = run_chain(1, setup, ALL_MOVES, 50_000, keep_fits=True)
     scaled = (chain.fits[:, :, 0] - mean) / sd
     first = gap(batch_means(scaled, BATCHES), 0.0)

@@ -25,7 +25,7 @@ def sbc(quick_compile):
         yield cases, run
 
 
-@pytest.mark.parametrize("name", tiers(["poisson", "dart"], quick=[]))
+@pytest.mark.parametrize("name", tiers(["poisson", "dart", "quantile"], quick=["quantile"]))
 def test_ranks_are_uniform(sbc, name):
     cases, run = sbc
     found = run.ranks(cases.CASES[name](n=16, m=3), 60, length=LENGTH, thin=4, seed=7)

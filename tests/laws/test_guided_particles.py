@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from support import oracle as o
 from support.chains import partition_of, run_guided
-from support.laws.likelihoods import exact_law, laplace_setup, model_of, problem_of
+from support.laws.likelihoods import exact_law, model_of, problem_of, setup_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.tiers import tiers
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 BATCHES = 60
 Z = 5.5
@@ -59,7 +60,7 @@ def distances(problem, likelihood, chain, draws):
 def test_chain_agrees_with_the_enumeration(likelihood, name, particles, proposal):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {particles} {proposal}".encode())
-    setup, _ = laplace_setup(problem, model_of(problem, likelihood), seed + 1)
+    setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, RowwiseTarget)
     draws = 60_000 // (1 + (particles > 3))
     chain = run_guided(seed, setup, particles, proposal, draws)
     found = distances(problem, likelihood, chain, draws)
@@ -72,7 +73,7 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, particles, proposal
 def test_the_comparison_rejects_another_prior():
     """The same chain against the posterior under a leaf sd 17% too large."""
     problem = problem_of("gaps", "poisson")
-    setup, _ = laplace_setup(problem, model_of(problem, "poisson"), 2)
+    setup, _ = setup_of(problem, model_of(problem, "poisson"), 2, RowwiseTarget)
     chain = run_guided(1, setup, 3, "optimal", 50_000)
     found = distances(replace(problem, sd=1.4), "poisson", chain, 50_000)
     assert max(one.z for one in found) > 2 * Z, found

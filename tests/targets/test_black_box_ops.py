@@ -14,6 +14,7 @@ from pytensor.tensor.elemwise import Elemwise
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 pytestmark = pytest.mark.filterwarnings("ignore:The likelihood of a forest uses")
 N = 4
@@ -63,10 +64,10 @@ class NotBelowZero(Op):
         outputs[0][0] = inputs[0].copy()
 
 
-def read(likelihood):
+def read(likelihood, reader=read_target):
     with pm.Model() as model:
         likelihood(pmt.BART("f", X, m=1, leaf=pmt.NormalLeaf(1.0, 0.1)))
-    target = read_target(model, model["f_forest"])
+    target = reader(model, model["f_forest"])
     return target, target.at(model.initial_point())[1]
 
 
@@ -114,9 +115,9 @@ def test_one_row_as_a_softmax_reference():
     """The zeros of a reference category reach compiled code with an entry for each row."""
     y = np.arange(N) % 2
     target, seen = read(
-        lambda f: pm.Categorical("y", logit_p=pt.stack([f, pt.zeros(N)], axis=1), observed=y)
+        lambda f: pm.Categorical("y", logit_p=pt.stack([f, pt.zeros(N)], axis=1), observed=y),
+        RowwiseTarget,
     )
-    assert target.kind == "rowwise"
     fit = np.linspace(-1, 1, N).reshape(N, 1)
     p = 1 / (1 + np.exp(-fit[:, 0]))
     np.testing.assert_allclose(

@@ -16,8 +16,9 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import polygamma
 from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.native import compile_graph
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 REAL, POSITIVE, SHARE = (lambda f: f), pm.math.exp, pm.math.sigmoid
 ONE, COUNT, PART = 1.3, 2, 0.4  # a positive number, a count, a share
@@ -87,7 +88,11 @@ def target_of(name, parameter):
             for one, of in parameters.items()
         }
         kind("y", **given, observed=np.full(4, observed))
-    return read_target(model, model["mu_forest"]), model
+    # of those that are written out or have latent variables, the graphs compile too
+    found = ConjugateTarget.read(model, model["mu_forest"])
+    if not isinstance(found, ConjugateTarget):
+        found = RowwiseTarget(model, model["mu_forest"])
+    return found, model
 
 
 @pytest.mark.parametrize(("name", "parameter"), tiers(CASES, QUICK))

@@ -10,7 +10,8 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.joint import JointTarget
+from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 12
@@ -144,7 +145,13 @@ WHOLE = {
 def target_of(likelihood):
     with pm.Model() as model:
         likelihood(pmt.BART("mu", X, m=3, leaf=LEAF))
-    return model, read_target(model, model["mu_forest"])
+    return model, read_rows_of(model)
+
+
+def read_rows_of(model):
+    """Target of terms that are read row by row, else that of the whole."""
+    found = RowwiseTarget.read(model, model["mu_forest"])
+    return found if isinstance(found, RowwiseTarget) else JointTarget(model, model["mu_forest"])
 
 
 def native(target, rows, outputs, seen):
@@ -245,7 +252,7 @@ def test_model_data_are_refreshed():
     with pm.Model() as model:
         y = pm.Data("counts", np.zeros(N, dtype=int))
         pm.Poisson("y", pm.math.exp(pmt.BART("mu", X, m=3, leaf=LEAF)), observed=y)
-        target = read_target(model, model["mu_forest"])
+        target = read_rows_of(model)
         pm.set_data({"counts": CLASSES})
     np.testing.assert_allclose(*differences(model, target, 3), rtol=1e-9, atol=1e-9)
 

@@ -23,6 +23,23 @@ LARGE = 15.0
 
 
 @njit(cache=True)
+def digamma(x):
+    """Derivative of log gamma at x > 0 (Abramowitz and Stegun 1964, 6.3.5 and 6.3.18)."""
+    total = 0.0
+    while x < LARGE:
+        if not x > 0.0:
+            return math.nan
+        total -= 1.0 / x
+        x += 1.0
+    square = 1.0 / (x * x)
+    tail, power = 0.0, square
+    for k in range(BERNOULLI.size):
+        tail += BERNOULLI[k] * power / (2.0 * (k + 1))
+        power *= square
+    return total + math.log(x) - 0.5 / x - tail
+
+
+@njit(cache=True)
 def polygamma(n, x):
     """Derivative of order n + 1 of log gamma at x, n >= 1; infinite at 0, -1, -2, ..."""
     if not x > -1e6:  # NaN too, and what would take all day

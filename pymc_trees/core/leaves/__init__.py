@@ -3,7 +3,8 @@
 Reading order: `contract` (what every leaf model answers), `outputs` (what leaves return at the
 rows), `sums` (models made from what one row adds); one model each, a NamedTuple of
 numbers and data whose *type* chooses the kernels: `normal` (with `normal_sets` and `masked`, for
-rows kept as bits), `normal_gamma`, `dirichlet`;
+rows kept as bits, and `latent`, for rows that are Gaussian given latent variables),
+`normal_gamma`, `dirichlet`;
 `normal_vector` (the prior of K values); `nonconjugate` (models whose values do not integrate out).
 
 May import: `core.columns`, `core.forest`.

@@ -112,6 +112,16 @@ def close_tree(leaf, trees, tree, nodes, n_nodes, sets):
     """Put the tree back."""
 
 
+@njit(cache=True)
+def _leave_rows(leaf, rng):
+    pass
+
+
+@generic("leaf", default=_leave_rows)
+def renew_rows(leaf, rng):
+    """Draw what stands for the rows anew, between two sweeps."""
+
+
 @generic("leaf")
 def join_sides(leaf, leaf_of, left, right, stats, out):
     """Statistics of the rows of two leaves."""
@@ -214,6 +224,9 @@ class LeafKernels(NamedTuple):
     unless given."""
     close_tree: Callable | None = None
     """``(leaf, trees, tree, nodes, n_nodes, sets)``: end it; by `next_tree` unless given."""
+    renew_rows: Callable | None = None
+    """``(leaf, rng)``: draw latent variables of the rows given the trees, between two sweeps;
+    nothing unless given."""
     join_sides: Callable = _add_statistics
     """``(leaf, leaf_of, left, right, stats, out)``: write the statistics of the rows of two leaves;
     their sum unless given."""

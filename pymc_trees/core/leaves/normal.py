@@ -8,6 +8,9 @@ completing the square in mu gives (Parnell 2018, eq. 1-2, for any prior mean and
 
 where the constant does not depend on how the rows are shared out among leaves. In a sum of trees
 r is the residual of the other trees (Chipman 2010, eq. 12).
+
+Where rows are Gaussian given latent variables (`latent`), target and precisions are drawn anew
+after each sweep.
 """
 
 from typing import NamedTuple
@@ -16,6 +19,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents, renew
 from pymc_trees.core.leaves.normal_sets import (
     add_set,
     add_sets,
@@ -40,12 +44,16 @@ class NormalData(NamedTuple):
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     lanes: np.ndarray
     """(8 max_nodes,) workspace of sums kept apart: an addition need not wait for the one before."""
+    latent: LatentRows
+    """What draws the target and the precisions anew, or nothing."""
 
 
-def make_normal(mean, sd, residual, precision, max_nodes):
+def make_normal(mean, sd, residual, precision, max_nodes, latent=None):
     """Leaf model of a residual (used in place) and a common or a per-row precision."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    return NormalData(float(mean), float(sd), residual, precision, np.zeros(max_nodes * _LANES))
+    lanes = np.zeros(max_nodes * _LANES)
+    latent = no_latents() if latent is None else latent
+    return NormalData(float(mean), float(sd), residual, precision, lanes, latent)
 
 
 @njit(cache=True)
@@ -157,17 +165,23 @@ def _log_marginal(leaf, stats):
 
 
 @njit(cache=True)
+def conditional(leaf, stats):
+    """Mean and precision of a leaf value given its rows (Parnell 2018, eq. 2)."""
+    precision = 1.0 / leaf.sd**2 + stats[0]
+    return leaf.mean + (stats[1] - stats[0] * leaf.mean) / precision, precision
+
+
+@njit(cache=True)
 def _draw_values(leaf, rng, stats, out):
-    t = 1.0 / leaf.sd**2
-    precision = t + stats[0]
-    # Parnell2018 (2)
-    shift = (stats[1] - stats[0] * leaf.mean) / precision
-    out[0] = leaf.mean + shift + rng.standard_normal() / np.sqrt(precision)
+    mean, precision = conditional(leaf, stats)
+    out[0] = mean + rng.standard_normal() / np.sqrt(precision)
 
 
 @njit(cache=True)
 def _log_likelihood(leaf, trees):
     r, w = leaf.r, leaf.w
+    if leaf.latent.number >= 0:
+        return log_rows(leaf)
     total = 0.0
     for i in range(r.size):
         w_i = w[0] if w.size == 1 else w[i]
@@ -199,4 +213,5 @@ register(
     renew_sets=renew_sets,
     open_tree=open_tree,
     close_tree=close_tree,
+    renew_rows=renew,
 )

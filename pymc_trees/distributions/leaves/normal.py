@@ -8,6 +8,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
@@ -18,7 +19,7 @@ SMALLEST_SD = 1e-150
 
 @njit(cache=True)
 def _prior(mean, sd):
-    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros(8))
+    return NormalData(mean, sd, np.empty(0), np.zeros(1), np.zeros(8), no_latents())
 
 
 @register_leaf

@@ -94,9 +94,9 @@ class LocalMoves(Part):
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
             kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-            run = partial(joint_sweeps, rng, problem, flat, self.moves, work, kept)
+            run = partial(forest.call, joint_sweeps, rng, problem, flat, self.moves, work, kept)
         else:
-            run = partial(sweeps, rng, problem, self.moves, work)
+            run = partial(forest.call, sweeps, rng, problem, self.moves, work)
         places = 1 if self.places is None else self.places(forest)
         n_sweeps = self.n_sweeps or enough_sweeps(forest, places)
         shares = self._run(run, forest, work, n_sweeps, 0)

@@ -54,10 +54,10 @@ class Screening:
 
     def sweeps(self, rng, forest, problem, moves, work):
         """`screened_sweeps`, but for their number and counts."""
-        leaf, layout = problem.leaf, forest.layout
-        screen = make_screen(leaf.mean[0], leaf.sd[0], layout.n_rows, layout.max_nodes)
-        screen.anchor[:] = self.anchor
-        screen.spread[:] = max(np.sqrt(self.square), 1e-3 * leaf.sd[0])
-        screen.flattened[:] = FLATTENED[0] + (FLATTENED[1] - FLATTENED[0]) * (1 - self.taken) ** 3
+        leaf = problem.leaf
+        spread = max(np.sqrt(self.square), 1e-3 * leaf.sd[0])
+        flattened = FLATTENED[0] + (FLATTENED[1] - FLATTENED[0]) * (1 - self.taken) ** 3
+        settings = (self.anchor, spread, flattened, forest.layout.max_nodes)
+        screen = make_screen(leaf.mean[0], leaf.sd[0], *settings)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-        return partial(screened_sweeps, rng, problem, screen, moves, work, kept)
+        return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)

@@ -15,6 +15,8 @@ q_k. Neighbours exchange their forests with probability
 (Geyer 1991; Earl and Deem 2005, eq. 1), from which the prior cancels, so that it must not be drawn
 by the model either.
 
+Where rows have latent variables, L is that of the rows given them.
+
 What L* is, and the gap, are found while the step tunes and stay as they are afterwards. L* has the
 means of what f is to meet and of its precision; the gap is moved until one exchange in four is
 accepted.
@@ -23,10 +25,13 @@ accepted.
 import numpy as np
 
 from pymc_trees.arguments import check_number
+from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.ladder import Ladder, Place
 from pymc_trees.targets.conjugate.normal import NormalLikelihood
+from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.latent.target import LatentTarget
 
 LARGEST = 2_000_000
 """Rows times trees beyond which there are no flatter forests, which take as much room each."""
@@ -35,9 +40,13 @@ LARGEST = 2_000_000
 def places_of(forest, temperatures: int) -> int:
     """Forests on the ladder of a forest, itself included."""
     target, layout = forest.target, forest.layout
-    is_normal = isinstance(getattr(target, "likelihood", None), NormalLikelihood)
+    is_normal = isinstance(target, LatentTarget) or (
+        isinstance(target, ConjugateTarget)
+        and isinstance(target.likelihood, NormalLikelihood)
+        and not target.is_prior
+    )
     fits = layout.n_rows * layout.m <= LARGEST
-    able = is_normal and not target.is_prior and fits and forest.has_fixed_prior
+    able = is_normal and fits and forest.has_fixed_prior
     return temperatures if able else 1
 
 
@@ -55,6 +64,7 @@ class Tempering(Part):
     def __init__(self, temperatures, local):
         self.temperatures, self.local = check_number("temperatures", temperatures, 1), local
         self.statistics = ("accept_exchange", "least_power") if temperatures > 1 else ()
+        self.unchanging = no_latents()
         self.ladders: dict[str, Ladder] = {}
         self.restored: dict[str, dict] = {}
 
@@ -67,8 +77,11 @@ class Tempering(Part):
         ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem, target)
         if tuning:
             ladder.follow(target, leaf.w)
+        kept = leaf
+        if isinstance(forest.target, LatentTarget):
+            kept = leaf._replace(latent=self.unchanging)
         for place in ladder.places:
-            flatter = leaf._replace(r=place.r, w=place.w)
+            flatter = kept._replace(r=place.r, w=place.w)
             found = Problem(place.trees, problem.design, problem.prior, flatter)
             if self.local.sweep(rng, forest, found, place.work) is None:
                 return None

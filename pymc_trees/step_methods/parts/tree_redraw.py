@@ -70,7 +70,7 @@ class TreeRedraw(Part):
         batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
         given = (growth, self.scheme, forest.work, batch, outcome)
-        redraw = partial(particle_sweep, rng, problem, arrays.surrogate, *given)
+        redraw = partial(forest.call, particle_sweep, rng, problem, arrays.surrogate, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, particles.cease) if long else redraw()
         if not fits:

@@ -1,6 +1,8 @@
 """What a likelihood says that integrates a leaf's values out, and the table of those there are."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,12 +11,22 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.targets.errors import NotConjugateError
-from pymc_trees.targets.graph import ForestGraph, open_forest
+from pymc_trees.targets.graph import ForestGraph, dependent_on, open_forest
 from pymc_trees.targets.settings import Settings
+from pymc_trees.targets.stacks import NotASliceError, place_of, slices
 
 
-class ObservedTerm(NamedTuple):
-    """The one variable of a model that depends on a forest."""
+class OpenedTerm(NamedTuple):
+    """A term as a function of the forest's outputs."""
+
+    value: Variable
+    parameters: list[Variable]
+    outputs: Variable
+
+
+@dataclass(frozen=True)
+class ObservedTerm:
+    """The one variable of a model that depends on a forest, or the one slice of it that does."""
 
     model: pm.Model
     graph: ForestGraph
@@ -22,8 +34,8 @@ class ObservedTerm(NamedTuple):
 
     @property
     def value(self) -> Variable:
-        """Its value variable."""
-        return self.model.rvs_to_values[self.rv]
+        """Its value variable, or what belongs to the slice."""
+        return self._opened.value
 
     @property
     def says(self) -> str:
@@ -32,8 +44,29 @@ class ObservedTerm(NamedTuple):
 
     def opened(self) -> tuple[list[Variable], Variable]:
         """Its parameters as functions of the forest's outputs, and those outputs."""
-        node = self.rv.owner
-        return open_forest(self.model, self.graph, list(node.op.dist_params(node)))
+        return self._opened.parameters, self._opened.outputs
+
+    @cached_property
+    def _opened(self) -> OpenedTerm:
+        node, value = self.rv.owner, self.model.rvs_to_values[self.rv]
+        given = list(node.op.dist_params(node))
+        parameters, outputs = open_forest(self.model, self.graph, given)
+        whole = OpenedTerm(value, parameters, outputs)
+        if self.rv.ndim != 2 or node.op.ndim_supp > 0:
+            return whole
+        seeing = dependent_on(parameters, outputs)
+        try:
+            places = {place_of(v, seeing) for v in parameters if v in seeing}
+            if len(places) != 1:
+                return whole
+            [(axis, k)] = places
+            return OpenedTerm(
+                value[k] if axis == 0 else value[:, k],
+                list(slices(parameters, axis, k, seeing)),
+                outputs,
+            )
+        except NotASliceError:
+            return whole
 
 
 class ConjugateLikelihood(ABC):
@@ -86,18 +119,20 @@ class ConjugateLikelihood(ABC):
 
     def rows(self, observed) -> np.ndarray:
         """Observed numbers, one a row, or an error."""
-        n = self.layout.n_rows
-        observed = np.asarray(observed, dtype=np.float64)
-        if observed.shape != (n,):
-            raise ValueError(
-                f"The observed variable has shape {observed.shape}, but the forest was declared "
-                f"with {n} rows: give it shape ({n},)."
-            )
-        if not np.isfinite(observed).all():
-            raise ValueError(
-                "The observed variable holds NaN or infinite values: remove those rows."
-            )
-        return observed
+        return rows_of(observed, self.layout.n_rows)
+
+
+def rows_of(observed, n: int) -> np.ndarray:
+    """Observed numbers, one for each of n rows, or an error."""
+    observed = np.asarray(observed, dtype=np.float64)
+    if observed.shape != (n,):
+        raise ValueError(
+            f"The observed variable has shape {observed.shape}, but the forest was declared "
+            f"with {n} rows: give it shape ({n},)."
+        )
+    if not np.isfinite(observed).all():
+        raise ValueError("The observed variable holds NaN or infinite values: remove those rows.")
+    return observed
 
 
 LIKELIHOODS: dict[str, type[ConjugateLikelihood]] = {}

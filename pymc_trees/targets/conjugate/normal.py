@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import NormalRV
@@ -23,39 +24,33 @@ class NormalLikelihood(ConjugateLikelihood):
         "row by row, with any sd that does not see f"
     )
     n_stats = 2
-    slope = Slope.FREE
 
     def read(self, term):
-        """Observed values, mean, sd, and the factor a unless it is 1."""
+        """Observed values, sd, mean, and the factor a unless it is 1."""
         name = term.rv.name
         if not isinstance(term.rv.owner.op, NormalRV):
             raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
         (mean, sd), outputs = term.opened()
         if any(v is outputs for v in ancestors([sd])):
             raise refusal(term.graph, f"the sd of {name} depends on it")
-        if term.rv.ndim != 1:
+        if term.value.ndim != 1:
             raise refusal(
                 term.graph,
                 f"{name} has {term.rv.ndim} dimensions instead of 1; for a single column give "
                 "observed=y.ravel()",
             )
         try:
-            self.slope = slope_of(mean, outputs)
+            affine = read_affine(mean, outputs)
         except NotAffineError as error:
             raise refusal(
                 term.graph,
                 f"the mean of {name} is not an affine function of it, row by row ({error})",
             ) from None
-        wanted = [term.value, mean, sd]
-        if self.slope is not Slope.ONE:
-            factor = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
-            # without the fills of a raw gradient, which run row by row in Python
-            wanted.append(rewrite_graph(factor, include=("canonicalize",)))
-        return wanted, outputs
+        return [term.value, sd, *affine], outputs
 
     def check(self, numbers):
         """Observed values, b, sd, and a or None."""
-        observed, offset, sd, *factor = numbers
+        observed, sd, offset, *factor = numbers
         slope = factor[0] if factor else None
         if not all(np.isfinite(v).all() for v in (offset, slope) if v is not None):
             raise ValueError("The mean of the observed variable is not finite at this point.")
@@ -72,8 +67,7 @@ class NormalLikelihood(ConjugateLikelihood):
         mean, leaf_sd = settings.leaf
         target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self.scaled(*seen)
         leaf = make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes)
-        far = max(np.abs(target).max(), np.abs(fit).max()) > FAR * (leaf_sd + abs(mean))
-        return leaf, None if far else target
+        return leaf, None if is_far(target, fit, mean, leaf_sd) else target
 
     def scaled(self, observed, offset, sd, slope):
         """What f is to meet, and the precision of each row or of all."""
@@ -104,3 +98,24 @@ class NormalLikelihood(ConjugateLikelihood):
         z = (observed[~moves] - offset[~moves]) / sd[~moves]
         still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
         return float(still - np.sum(np.log(np.abs(slope[moves]))))
+
+
+def read_affine(mean: Variable, outputs: Variable) -> list[Variable]:
+    """Expressions of b, where the outputs are 0, and of a unless it is 1, of a mean a f + b.
+
+    Raises
+    ------
+    NotAffineError
+        When the mean is not known to be affine in f, row by row.
+    """
+    if slope_of(mean, outputs) is Slope.ONE:
+        return [mean]
+    factor = pt.grad(mean.sum(), outputs, disconnected_inputs="ignore")[:, 0]
+    # without the fills of a raw gradient, which run row by row in Python
+    return [mean, rewrite_graph(factor, include=("canonicalize",), clone=True)]
+
+
+def is_far(target, fit, mean, leaf_sd) -> bool:
+    """Whether outputs read off the residual of a target would lose digits."""
+    largest = max(np.abs(target).max(), np.abs(fit).max())
+    return bool(largest > FAR * (leaf_sd + abs(mean)))

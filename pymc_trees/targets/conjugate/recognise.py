@@ -32,19 +32,35 @@ def recognise(
     NotConjugateError
         With what stands in the way.
     """
-    graph, op = read_graph(model, forest), forest.owner.op
+    op = forest.owner.op
     if op.leaf not in LIKELIHOODS:
         raise NotConjugateError(
             f"The leaf values of {forest.name} do not integrate out: its leaves hold several "
             f"values, or no likelihood is registered for a {op.leaf_type.__name__}."
         )
     likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(forest))
+    term = sole_term(model, forest)
+    if term is None:
+        _, outputs = open_forest(model, read_graph(model, forest), [])
+        return likelihood, None, outputs
+    wanted, outputs = likelihood.read(term)
+    return likelihood, wanted, outputs
+
+
+def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
+    """The one variable of a model that depends on a forest; None when nothing does.
+
+    Raises
+    ------
+    NotConjugateError
+        When there are several, or Potentials among them, or it is transformed.
+    """
+    graph = read_graph(model, forest)
     if graph.potentials:
         names = [v.name for v in graph.potentials]
         raise refusal(graph, f"the Potentials {names} depend on it")
     if not graph.terms:
-        _, outputs = open_forest(model, graph, [])
-        return likelihood, None, outputs
+        return None
     if len(graph.terms) > 1:
         names = [v.name for v in graph.terms]
         if any(name.endswith("_unobserved") for name in names):
@@ -57,5 +73,4 @@ def recognise(
     term = ObservedTerm(model, graph, graph.terms[0])
     if model.rvs_to_transforms.get(term.rv) is not None:
         raise refusal(term.graph, f"{term.rv.name} is transformed")
-    wanted, outputs = likelihood.read(term)
-    return likelihood, wanted, outputs
+    return term

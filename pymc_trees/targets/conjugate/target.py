@@ -36,7 +36,7 @@ class ConjugateTarget:
         self.layout = forest.owner.op.layout
         self.likelihood, wanted, outputs = recognise(model, forest)
         self.is_prior = wanted is None
-        self._numbers_at = NumbersAt(model, forest, wanted or [], outputs)
+        self._numbers_at = NumbersAt(model, forest, wanted or [], outputs, self._check)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
@@ -53,8 +53,10 @@ class ConjugateTarget:
 
     def at(self, point: dict) -> tuple[Settings, tuple | None]:
         """Settings, and what the likelihood's `check` returns at a point; None for the prior."""
-        settings, numbers = self._numbers_at(point)
-        return settings, None if self.is_prior else self.likelihood.check(numbers)
+        return self._numbers_at(point)
+
+    def _check(self, numbers):
+        return None if self.is_prior else self.likelihood.check(numbers)
 
     def leaf_data(self, settings: Settings, seen: tuple | None, fit: np.ndarray, rng=None):
         """Leaf model over the residual of ``fit``, and the target it was subtracted from."""

@@ -11,7 +11,7 @@ import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_row
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
 from pymc_trees.targets.contract import Refusal, refuse_leaf
 from pymc_trees.targets.graph import read_graph
-from pymc_trees.targets.native import Group, NativeFunction, UnitData, pack
+from pymc_trees.targets.native import Group, LazilyCompiled, NativeFunction, UnitData, pack
 from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
 from pymc_trees.targets.settings import NumbersAt, Settings
 from pymc_trees.targets.slopes import slope
@@ -49,12 +49,14 @@ class RowwiseTarget:
             Group(u.outputs, u.rows, u.units, [f.input for f in u.free], u.index) for u in units
         ]
         k = self.layout.n_values
-        self.value = NativeFunction(groups, [[u.value[:, None] for u in units]], k, 1)
+        self.value: LazilyCompiled = NativeFunction(
+            groups, [[u.value[:, None] for u in units]], k, 1
+        )
         slopes = [list(one) for one in zip(*(_slopes(u, k) for u in units), strict=True)]
-        self.slopes = NativeFunction(groups, slopes, k, k + k * k)
+        self.slopes: LazilyCompiled = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
-        self._numbers_at = NumbersAt(model, forest, [*free, *indices], outputs)
+        self._numbers_at = NumbersAt(model, forest, [*free, *indices], outputs, self._pack)
         self._n_free = len(free)
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
 
@@ -77,9 +79,11 @@ class RowwiseTarget:
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""
-        settings, numbers = self._numbers_at(point)
+        return self._numbers_at(point)
+
+    def _pack(self, numbers):
         units_of = [self._invert(i, rows) for i, rows in enumerate(numbers[self._n_free :])]
-        return settings, pack(numbers[: self._n_free], units_of)
+        return pack(numbers[: self._n_free], units_of)
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
         """Leaf model over the outputs ``fit``; None, since there is no residual."""

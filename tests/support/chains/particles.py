@@ -7,6 +7,7 @@ from numba import njit
 
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
+from pymc_trees.core.leaves.contract import renew_rows
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
@@ -57,6 +58,7 @@ def run_particle_sweeps(rng, setup, growth, scheme, surrogate, draws, records, o
     for s in range(draws):
         if not particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
             raise ValueError("full")
+        renew_rows(leaf, rng)
         record(trees, work.nodes, s, codes, depths, roots, fits)
 
 

@@ -4,9 +4,10 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.nonconjugate.screen import fit_screen, make_screen
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.metropolis.screened_sweep import evaluate_rows, screened_sweep
+from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweep
 
 from .record import Chain, record
 
@@ -20,7 +21,7 @@ def run_screened_sweeps(
     problem = Problem(trees, design, prior, leaf)
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
-    leaf.log_rows[:] = leaf.work.values[:, 0]
+    keep_rows(leaf)
     for s in range(draws):
         if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
             raise ValueError("full")
@@ -31,10 +32,8 @@ def run_screened_sweeps(
 def screen_of(setup, anchor, spread, flattened):
     """Screen of a setup with anchors at each row."""
     n, places = setup.trees.leaf_of.shape[1], setup.trees.column.size
-    screen = make_screen(setup.leaf.mean[0], setup.leaf.sd[0], n, places)
-    screen.anchor[:], screen.spread[:] = anchor, spread
-    screen.flattened[:] = flattened
-    return screen
+    leaf = setup.leaf
+    return make_screen(leaf.mean[0], leaf.sd[0], np.full(n, anchor), spread, flattened, places)
 
 
 def run_screened(seed, setup, screen, moves, draws):

@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 from pymc_trees.core.compile.cache import njit
 
 _N_POINTERS = 5
+SIGNATURE = types.int64(types.int64, *[types.voidptr] * _N_POINTERS)
+"""For `numba.cfunc`."""
 
 
 @intrinsic

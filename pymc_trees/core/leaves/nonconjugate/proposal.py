@@ -206,7 +206,12 @@ def log_proposal(mean, sd, mode, factor, value):
         distance += z * z
         log_t += math.log(factor[a, a])
     log_t -= 0.5 * (FREEDOM + size) * math.log1p(distance / FREEDOM)
-    near = math.log(1.0 - PRIOR_SHARE) + log_t
-    far = math.log(PRIOR_SHARE) + log_prior(mean, sd, value)
+    return log_mixture(log_t, log_prior(mean, sd, value))
+
+
+@njit(cache=True)
+def log_mixture(log_t, log_prior):
+    """Log density of q from those of its two parts."""
+    near, far = math.log(1.0 - PRIOR_SHARE) + log_t, math.log(PRIOR_SHARE) + log_prior
     largest = max(near, far)
     return largest + math.log(math.exp(near - largest) + math.exp(far - largest))

@@ -93,6 +93,28 @@ def _add_up(leaf, n, n_groups, values):
 
 
 @njit(cache=True)
+def evaluate_rows(leaf):
+    """Log-likelihood of each row at ``leaf.offset``, in ``work.values``; their sum."""
+    offset, work = leaf.offset, leaf.work
+    rows, found = work.rows, work.values
+    n = rows.size
+    for i in range(n):
+        rows[i] = i
+    call_native(leaf.value_at, n, rows, offset, leaf.table, leaf.data, found)
+    total = 0.0
+    for i in range(n):
+        total += found[i, 0] if found[i, 0] < np.inf else -np.inf  # NaN as well
+    return total
+
+
+@njit(cache=True)
+def keep_rows(leaf):
+    """Take what was evaluated last for the log-likelihoods of the present trees."""
+    for i in range(leaf.log_rows.size):
+        leaf.log_rows[i] = leaf.work.values[i, 0]
+
+
+@njit(cache=True)
 def weigh(leaf, g, value, out):
     """Write the statistics of group ``g`` at a value, its log-likelihood in ``work.total``."""
     work = leaf.work
@@ -181,11 +203,8 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     if old >= 0:
         add_outputs(leaf, values, trees.leaf_of[old], offset)
     else:
-        for i in range(n):
-            work.rows[i] = i
-        call_native(leaf.value_at, n, work.rows, offset, leaf.table, leaf.data, work.values)
-        for i in range(n):
-            log_rows[i] = work.values[i, 0]
+        evaluate_rows(leaf)
+        keep_rows(leaf)
     if new < 0:
         return
     leaf_of = trees.leaf_of[new]
@@ -222,8 +241,7 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
             work.drawn[g, a] = values[node, a]
     if moved:
         _add_up(leaf, n, n_groups, work.drawn)
-        for i in range(n):
-            log_rows[i] = work.values[i, 0]
+        keep_rows(leaf)
     for g in range(n_groups):
         draw_proposal(rng, leaf.mean, leaf.sd, work.mode[g], work.factor[g], work.drawn[g])
     _add_up(leaf, n, n_groups, work.drawn)

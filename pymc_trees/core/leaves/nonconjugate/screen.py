@@ -22,15 +22,13 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.leaves.nonconjugate.gaussian_rows import gaussian_row
 from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.core.leaves.nonconjugate.proposal import FREEDOM, PRIOR_SHARE
-from pymc_trees.core.leaves.normal import NormalData, make_normal
+from pymc_trees.core.leaves.nonconjugate.proposal import FREEDOM, PRIOR_SHARE, log_mixture
+from pymc_trees.core.leaves.normal import NormalData, conditional, make_normal
 
 LOG_2_PI = math.log(2.0 * math.pi)
 LOG_T = math.lgamma(0.5 * (FREEDOM + 1.0)) - math.lgamma(0.5 * FREEDOM)
 LOG_T -= 0.5 * math.log(FREEDOM * math.pi)
 """Of the density of a t law at its middle."""
-FLATTENED = 0.05
-"""Share of visits under flatter rows unless given."""
 FARTHEST = 2.0
 """Largest d in spreads."""
 
@@ -52,11 +50,12 @@ class Screen(NamedTuple):
     """(n, 3): h0, h1, h2."""
 
 
-def make_screen(mean, sd, n, max_nodes) -> Screen:
-    """Screen of n rows under the prior of a leaf, without anchors."""
+def make_screen(mean, sd, anchor, spread, flattened, max_nodes) -> Screen:
+    """Screen under the prior of a leaf, with anchors but without parabolas."""
+    n = anchor.size
     near = make_normal(mean, sd, np.zeros(n), np.ones(n), max_nodes)
-    shares, parabolas = np.full(1, FLATTENED), np.zeros((2, n, 3))
-    return Screen(near, np.zeros(n), np.ones(1), shares, *parabolas)
+    given = np.full(1, float(spread)), np.full(1, float(flattened))
+    return Screen(near, anchor.copy(), *given, *np.zeros((2, n, 3)))
 
 
 @njit(cache=True)
@@ -127,15 +126,5 @@ def log_value_weight(near, stats, value):
     z = (value - near.mean) / near.sd
     log_prior = -0.5 * (LOG_2_PI + z * z) - math.log(near.sd)
     log_t = LOG_T - 0.5 * (FREEDOM + 1.0) * math.log1p(precision * (value - mode) ** 2 / FREEDOM)
-    near_part = math.log(1.0 - PRIOR_SHARE) + log_t + 0.5 * math.log(precision)
-    far_part = math.log(PRIOR_SHARE) + log_prior
-    largest = max(near_part, far_part)
-    log_q = largest + math.log(math.exp(near_part - largest) + math.exp(far_part - largest))
+    log_q = log_mixture(log_t + 0.5 * math.log(precision), log_prior)
     return log_prior - log_marginal(near, stats) - log_q
-
-
-@njit(cache=True)
-def conditional(near, stats):
-    """Mean and precision of the value of a leaf under the screen (Parnell 2018, eq. 2)."""
-    precision = 1.0 / near.sd**2 + stats[0]
-    return near.mean + (stats[1] - stats[0] * near.mean) / precision, precision

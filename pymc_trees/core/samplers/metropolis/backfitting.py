@@ -7,7 +7,7 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree
+from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree, renew_rows
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
@@ -51,6 +51,7 @@ def sweep(rng, problem, moves, work, counts):
         draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, census.n_nodes, stats)
         close_tree(leaf, trees, t, nodes, census.n_nodes, work.sets)
     renew_times(rng, problem.prior, trees, nodes)
+    renew_rows(leaf, rng)
     return True
 
 

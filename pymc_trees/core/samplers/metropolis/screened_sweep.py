@@ -26,13 +26,14 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.contract import add_set
-from pymc_trees.core.leaves.nonconjugate.native import call_native
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.nonconjugate.screen import (
     aim_screen,
     fit_screen,
     log_value_weight,
     propose_value,
 )
+from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
@@ -40,28 +41,6 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
-
-
-@njit(cache=True)
-def evaluate_rows(leaf):
-    """Log-likelihood of each row at ``leaf.offset``, in ``work.values``; their sum."""
-    offset, work = leaf.offset, leaf.work
-    rows, found = work.rows, work.values
-    n = rows.size
-    for i in range(n):
-        rows[i] = i
-    call_native(leaf.value_at, n, rows, offset, leaf.table, leaf.data, found)
-    total = 0.0
-    for i in range(n):
-        total += found[i, 0] if found[i, 0] < np.inf else -np.inf  # NaN as well
-    return total
-
-
-@njit(cache=True)
-def shift_offset(offset, values, leaf_of, sign):
-    """Add the values of a tree to the sum of the trees, or take them away."""
-    for i in range(leaf_of.size):
-        offset[i, 0] += sign * values[leaf_of[i], 0]
 
 
 @njit(cache=True)
@@ -113,7 +92,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
         if work.cease[0]:
             return False
         leaf_of = trees.leaf_of[t]
-        shift_offset(offset, values, leaf_of, -1.0)
+        subtract_outputs(leaf, values, leaf_of, offset)
         power = rng.random() if rng.random() < screen.flattened[0] else 1.0
         aim_screen(offset, screen, leaf.mean[0], power)
         census = take_census(trees, t, nodes)
@@ -138,19 +117,18 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
             if column[nodes[k]] < 0:
                 values[nodes[k], 0] = propose_value(rng, near, stats[nodes[k]])
         after = weigh_leaves(near, column, values, nodes, census.n_nodes, stats)
-        shift_offset(offset, values, leaf_of, 1.0)
+        add_outputs(leaf, values, leaf_of, offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
         if accepts(rng, after - before):
             counts[1, n_kinds] += 1
             for k in range(n_kinds):
                 counts[1, k] += moved[k]
-            for i in range(log_rows.size):
-                log_rows[i] = leaf.work.values[i, 0]
+            keep_rows(leaf)
         else:
-            shift_offset(offset, values, leaf_of, -1.0)
+            subtract_outputs(leaf, values, leaf_of, offset)
             restore_tree(trees, t, n_nodes, sets, n_moves, kept)
-            shift_offset(offset, values, leaf_of, 1.0)
+            add_outputs(leaf, values, leaf_of, offset)
     renew_times(rng, problem.prior, trees, nodes)
     return True
 
@@ -161,8 +139,7 @@ def screened_sweeps(rng, problem, screen, moves, work, kept, n_sweeps, counts):
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
-    for i in range(leaf.log_rows.size):
-        leaf.log_rows[i] = leaf.work.values[i, 0]
+    keep_rows(leaf)
     for _ in range(n_sweeps):
         if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
             return False

@@ -64,7 +64,7 @@ def _near_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
     leaf, r, w = problem.leaf, surrogate.r, surrogate.w
     k = pick(rng, leaf.mean.size)
     fill_surrogate(leaf, k, r, w)
-    near = NormalData(leaf.mean[k], leaf.sd[k], r, w, surrogate.lanes)
+    near = NormalData(leaf.mean[k], leaf.sd[k], r, w, surrogate.lanes, surrogate.latent)
     add_rows(near, work.rows, 0, all_rows(r.size, work.rows), root_stats)
     return near
 

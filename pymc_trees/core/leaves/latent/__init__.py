@@ -1,0 +1,23 @@
+"""Which likelihoods of a row become Gaussian given a latent variable of the row?
+
+================ =============== ================================================= =============
+file             path            p(y | eta)                                        drawn
+================ =============== ================================================= =============
+`polya_gamma`    `PolyaGamma`    Binomial with a logistic link                     PG(trials, eta)
+`interval`       `Interval`      y says between which bounds a Normal lies:        that Normal
+                                 probit, ordered probit, censored Normals
+`scale_mixture`  `ScaleMixture`  StudentT                                          its precision
+`skewed_laplace` `SkewedLaplace` Laplace, asymmetric Laplace                       its variance
+`normal_mixture` `NormalMixture` a mixture of Normals about shifted means          the component
+================ =============== ================================================= =============
+
+Reading order: `contract` (what a path answers), one path each, `catalogue` (all of them), `rows`
+(the rows of a forest, whose latent variables are drawn anew between two sweeps).
+
+With the latent variables drawn, row i is a Gaussian observation of f, and leaf values integrate
+out. They are drawn given the forest and y, the forest is updated given them, and they are
+forgotten: each leaves p(f, latent | y) invariant, so that f keeps its posterior (Tanner and Wong
+1987).
+
+May import: `core.compile`.
+"""

@@ -1,0 +1,18 @@
+"""Common likelihoods of a row, written out: quicker than what a graph is compiled to.
+
+========== ============================================================================
+file       log-likelihood of a row, with e affine in f
+========== ============================================================================
+`poisson`  y e - exp(e)
+`logistic` a e - t log(1 + exp(e)): NegativeBinomial, Binomial of many trials
+`gamma`    of shape exp(e) and scale exp(e'), both affine in f or free of it
+`weibull`  of scale exp(e), perhaps censored
+`log_sd`   of a Normal whose sd is exp(e)
+========== ============================================================================
+
+Each file has two kernels, ``value(numbers, f)`` and ``slopes(numbers, f)``, the first and second
+derivative by f; ``numbers`` are those of one row. `native_law` makes of them what `native`
+describes. Slopes are for proposals alone.
+
+May import: `core.compile`, `native`.
+"""

@@ -1,0 +1,116 @@
+"""Probit and ordered probit regression."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import equal_computations
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar import basic as scalars
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
+
+from pymc_trees.core.leaves.latent.interval import Interval
+from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.latent.contract import (
+    LatentLikelihood,
+    NotLatentError,
+    Predictor,
+    register_latent,
+)
+from pymc_trees.targets.latent.templates import argument_of, refuse_if_seen
+from pymc_trees.targets.stacks import stripped
+
+LINKS = [
+    pm.math.invprobit,
+    lambda x: 0.5 * (1 + pt.erf(x / pt.sqrt(2))),
+    lambda x: 0.5 * (1.0 + pt.erf(x / pt.sqrt(2.0))),
+    lambda x: 0.5 * (1 + pt.erf(x / np.sqrt(2))),
+    lambda x: 0.5 + 0.5 * pt.erf(x / np.sqrt(2)),
+    lambda x: 0.5 + 0.5 * pt.erf(x / pt.sqrt(2.0)),
+    lambda x: pt.exp(pm.logcdf(pm.Normal.dist(0, 1), x)),
+    lambda x: pt.exp(pm.logcdf(pm.Normal.dist(0.0, 1.0), x)),
+]
+"""The distribution function of a standard Normal as people write it."""
+
+
+@register_latent
+class Probit(LatentLikelihood):
+    """``Bernoulli(p=invprobit(eta))``."""
+
+    of = (BernoulliRV,)
+    path = Interval
+    positive = slice(2, 3)
+    sd = 2
+
+    def read(self, term):
+        """Argument of the link."""
+        [p], outputs = term.opened()
+        return Predictor(argument_of(p, outputs, LINKS), [], outputs)
+
+    def numbers(self, y, parameters):
+        """A latent Normal is positive where y is 1."""
+        if not ((y == 0) | (y == 1)).all():
+            raise ValueError("The observed values of pm.Bernoulli must be 0 and 1.")
+        return [np.where(y == 1, 0.0, -np.inf), np.where(y == 1, np.inf, 0.0), np.ones(1)]
+
+
+@register_latent
+class OrderedProbit(LatentLikelihood):
+    """``OrderedProbit(eta, cutpoints, sigma)``, which is a Categorical of certain p."""
+
+    of = (CategoricalRV,)
+    path = Interval
+    positive = slice(2, 3)
+    sd = 2
+
+    def read(self, term):
+        """Eta; cut points and sigma, of which the latent Normal lies between two."""
+        [p], outputs = term.opened()
+        p = stripped(p)
+        seeing = dependent_on([p], outputs)
+        for eta, cuts in _differences(p, seeing):
+            for sigma in _divisors(p, seeing):
+                if equal_computations([p], [pm.OrderedProbit.compute_p(eta, cuts, sigma)]):
+                    refuse_if_seen([cuts, sigma], outputs)
+                    return Predictor(eta, [cuts, sigma], outputs)
+        raise NotLatentError("a Categorical that is no OrderedProbit")
+
+    def numbers(self, y, parameters):
+        """Cut points about each row."""
+        cuts, sigma = parameters
+        if not ((y >= 0) & (y <= cuts.size) & (y == np.floor(y))).all():
+            raise ValueError(
+                f"The observed values of pm.OrderedProbit must be whole numbers from 0 to "
+                f"{cuts.size}, the number of cut points."
+            )
+        ends, place = np.concatenate([[-np.inf], cuts, [np.inf]]), y.astype(np.int64)
+        if not (np.diff(cuts) > 0).all():
+            raise ValueError("The cutpoints of pm.OrderedProbit must increase at every point.")
+        return [ends[place], ends[place + 1], sigma]
+
+
+def _differences(p, seeing):
+    """Vectors less cut points, as `OrderedProbit.compute_p` subtracts them."""
+    for v in ancestors([p]):
+        if v.ndim == 2 and v.owner and isinstance(v.owner.op, Elemwise):
+            if isinstance(v.owner.op.scalar_op, scalars.Sub):
+                left, right = map(stripped_of_axes, v.owner.inputs)
+                if left in seeing and left.ndim == 1 and right.ndim == 1:
+                    yield left, right
+
+
+def _divisors(p, seeing):
+    """What differences are divided by."""
+    for v in ancestors([p]):
+        if v.owner and isinstance(v.owner.op, Elemwise) and v in seeing:
+            if isinstance(v.owner.op.scalar_op, scalars.TrueDiv):
+                divisor = stripped_of_axes(v.owner.inputs[1])
+                if divisor not in seeing:
+                    yield divisor
+
+
+def stripped_of_axes(var):
+    """An expression without the axes that broadcasting gave it."""
+    while var.owner and type(var.owner.op).__name__ == "DimShuffle":
+        var = var.owner.inputs[0]
+    return var
