@@ -14,8 +14,8 @@ REMEMBERED = 50
 """Steps of tuning after which the anchors forget where the chain was."""
 FIRST_SPREAD = 0.25
 """Spread before tuning, in prior sds of the whole function."""
-FLATTENED = 0.05, 0.5
-"""Share of visits under flatter rows, where every visit is taken and where none is."""
+LOCAL = 0.1, 0.6
+"""Share of visits that are local, where every visit is taken and where none is."""
 LEAST = 0.05
 """Share of visits taken below which screening is given up."""
 
@@ -26,14 +26,15 @@ def is_screened(forest) -> bool:
 
 
 class Screening:
-    """Anchors of one forest's rows, which follow the chain while it is tuned and then stay.
+    """Mean and spread of f at one forest's rows, which follow the chain while it is tuned.
 
     They are to say where f is under the model: any others are as exact, and slower.
     """
 
     def __init__(self, forest, leaf):
         self.anchor = leaf.offset[:, 0].copy()
-        self.square = float((FIRST_SPREAD * leaf.sd[0]) ** 2 * forest.layout.m)
+        first = (FIRST_SPREAD * leaf.sd[0]) ** 2 * forest.layout.m
+        self.square = np.full(self.anchor.size, first)
         self.n_tuned, self.taken = 0, 0.5
 
     @property
@@ -42,10 +43,10 @@ class Screening:
         return self.taken < LEAST
 
     def follow(self, f):
-        """Bring anchors and spread nearer to where f is."""
+        """Bring anchors and spreads nearer to where f is."""
         self.n_tuned += 1
         rate = max(1 / self.n_tuned, 1 / REMEMBERED)
-        self.square += rate * (np.mean((f - self.anchor) ** 2) - self.square)
+        self.square += rate * ((f - self.anchor) ** 2 - self.square)
         self.anchor += rate * (f - self.anchor)
 
     def learn(self, share):
@@ -55,9 +56,9 @@ class Screening:
     def sweeps(self, rng, forest, problem, moves, work):
         """`screened_sweeps`, but for their number and counts."""
         leaf = problem.leaf
-        spread = max(np.sqrt(self.square), 1e-3 * leaf.sd[0])
-        flattened = FLATTENED[0] + (FLATTENED[1] - FLATTENED[0]) * (1 - self.taken) ** 3
-        settings = (self.anchor, spread, flattened, forest.layout.max_nodes)
+        spread = np.maximum(np.sqrt(self.square), 1e-3 * leaf.sd[0])
+        local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.taken) ** 3
+        settings = (self.anchor, spread, local, forest.layout.max_nodes)
         screen = make_screen(leaf.mean[0], leaf.sd[0], *settings)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)

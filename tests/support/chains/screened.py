@@ -16,7 +16,7 @@ from .record import Chain, record
 def run_screened_sweeps(
     rng, trees, design, prior, leaf, work, screen, kept, moves, draws, codes, depths, roots, fits
 ):
-    """As `run_sweeps`, the parabolas of the rows being found once."""
+    """As `run_sweeps`, the Gaussian rows being found once."""
     counts = np.zeros((2, moves.weights.size + 1), dtype=np.int64)
     problem = Problem(trees, design, prior, leaf)
     fit_screen(leaf, screen)
@@ -29,11 +29,11 @@ def run_screened_sweeps(
     return counts
 
 
-def screen_of(setup, anchor, spread, flattened):
+def screen_of(setup, anchor, spread, local):
     """Screen of a setup with anchors at each row."""
     n, places = setup.trees.leaf_of.shape[1], setup.trees.column.size
     leaf = setup.leaf
-    return make_screen(leaf.mean[0], leaf.sd[0], np.full(n, anchor), spread, flattened, places)
+    return make_screen(leaf.mean[0], leaf.sd[0], np.full(n, anchor), spread, local, places)
 
 
 def run_screened(seed, setup, screen, moves, draws):

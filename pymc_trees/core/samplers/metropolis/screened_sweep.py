@@ -1,8 +1,8 @@
 """One backfitting sweep under any likelihood of rows, screened by Gaussian rows.
 
 Given the other trees, the log-likelihood of row i as a function of the tree's output there is
-``l_i``, and a second-order expansion that does not look at the present tree is ``l~_i``
-(`leaves.nonconjugate.screen`). Under the Gaussian rows of these,
+``l_i``, and that of a Gaussian row that does not look at the present tree is ``l~_i``
+(`leaves.nonconjugate.screen`). Under the Gaussian rows,
 
     p~(T, mu) = p(T) p(mu) exp(sum_i l~_i(mu(x_i))),
 
@@ -15,9 +15,10 @@ with probability min(1, v(T', mu') / v(T, mu)),
 
 what is left of the Metropolis-Hastings ratio of such a proposal: one look at the target after a
 step under an approximation (Christen and Fox 2005), or after several (Liu 2001, section 9.4.3:
-surrogate transitions). Any expansion leaves the posterior invariant; a bad one has nearly
-everything refused, which `counts` tells. So that no tree is left alone by Gaussian rows that are
-too sure there, some visits take them to a power uniform in (0, 1).
+surrogate transitions). Any Gaussian rows leave the posterior invariant; bad ones have nearly
+everything refused, which `counts` tells. So that no tree is left alone by rows that are wrong or
+too sure there, some visits have others, found about the other trees, half of those to a power
+uniform in (0, 1). Which a visit has is drawn, whatever the state.
 """
 
 import numpy as np
@@ -28,6 +29,7 @@ from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.contract import add_set
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.nonconjugate.screen import (
+    aim_locally,
     aim_screen,
     fit_screen,
     log_value_weight,
@@ -54,12 +56,13 @@ def add_leaves(near, trees, nodes, n_nodes, work):
 
 
 @njit(cache=True)
-def weigh_leaves(near, column, values, nodes, n_nodes, stats):
+def weigh_leaves(near, column, values, nodes, n_nodes, stats, is_wide):
     """Log of v(T, mu) without the likelihood."""
     total = 0.0
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
-            total += log_value_weight(near, stats[nodes[k]], values[nodes[k], 0])
+            node = nodes[k]
+            total += log_value_weight(near, stats[node], values[node, 0], is_wide)
     return total
 
 
@@ -73,7 +76,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
         Its leaf, a `RowwiseData` of one output whose ``log_rows`` are those of the present trees,
         is the likelihood.
     screen : Screen
-        With its parabolas.
+        With its Gaussian rows.
     moves, work
         As for `sweep`.
     kept : KeptTree
@@ -93,14 +96,17 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
             return False
         leaf_of = trees.leaf_of[t]
         subtract_outputs(leaf, values, leaf_of, offset)
-        power = rng.random() if rng.random() < screen.flattened[0] else 1.0
-        aim_screen(offset, screen, leaf.mean[0], power)
+        is_local = rng.random() < screen.local[0]
+        if is_local:
+            aim_locally(leaf, screen, min(1.0, 2.0 * rng.random()))
+        else:
+            aim_screen(offset, screen)
         census = take_census(trees, t, nodes)
         n_nodes = census.n_nodes
         know_rows(trees, t, n_nodes, work)
         keep_tree(trees, t, nodes, n_nodes, sets, n_moves, kept)
         add_leaves(near, trees, nodes, n_nodes, work)
-        before = weigh_leaves(near, column, values, nodes, n_nodes, stats)
+        before = weigh_leaves(near, column, values, nodes, n_nodes, stats, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
         moved[:] = 0
@@ -115,8 +121,8 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
                 census = take_census(trees, t, nodes)
         for k in range(census.n_nodes):
             if column[nodes[k]] < 0:
-                values[nodes[k], 0] = propose_value(rng, near, stats[nodes[k]])
-        after = weigh_leaves(near, column, values, nodes, census.n_nodes, stats)
+                values[nodes[k], 0] = propose_value(rng, near, stats[nodes[k]], is_local)
+        after = weigh_leaves(near, column, values, nodes, census.n_nodes, stats, is_local)
         add_outputs(leaf, values, leaf_of, offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
