@@ -128,7 +128,7 @@ def model_of(data, **options):
     X, y = data
     with pm.Model() as model:
         mu = pmt.BART("mu", X, y, m=5, **options)
-        sigma = pm.HalfNormal("sigma", 1.0)
+        sigma = pm.HalfNormal("sigma", 0.3)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
     return model
 
@@ -246,3 +246,22 @@ def test_a_new_chain_begins_without_the_ladder_of_the_last(data):
     once, _ = go(step, model, 5, 20)
     again, _ = go(step, model, 5, 20)
     assert all(np.array_equal(once[key], again[key]) for key in once)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_rows_that_tell_little_have_no_flatter_posteriors(data):
+    """Precision 1 and a prior variance of f of 5 times 0.16: the sweeps of a step stay together."""
+    X, y = data
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0.0, 0.4))
+        pm.Normal("y", mu, 1.0, observed=y - 2, shape=mu.shape)
+        step = pmt.Hybrid([mu])
+    _, stats = go(step, model, 3, 3)
+    assert all(np.isnan(one["accept_exchange"]) for one in stats)
+    part, forest = step.parts[-1], step.forests[0]
+    assert part.ladders["mu_forest"].information == pytest.approx(0.8)
+    assert part.places(forest) == 1 < places_of(forest, 3)
+    with model:
+        other = pmt.Hybrid([mu])
+    other.sampling_state = step.sampling_state
+    assert other.parts[-1].places(other.forests[0]) == 1

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
+from pymc_trees.step_methods.parts import tempering
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 30
@@ -52,7 +53,8 @@ def test_the_likelihood_reported_is_that_of_the_model(make):
         assert stats["latent_precision"] > 0
 
 
-def test_forests_are_exchanged_with_flatter_ones():
+def test_forests_are_exchanged_with_flatter_ones(monkeypatch):
+    monkeypatch.setattr(tempering, "LEAST_INFORMATION", 0.0)
     model = logit_model()
     with model:
         step = pmt.Hybrid()

@@ -19,7 +19,8 @@ Where rows have latent variables, L is that of the rows given them.
 
 What L* is, and the gap, are found while the step tunes and stay as they are afterwards. L* has the
 means of what f is to meet and of its precision; the gap is moved until one exchange in four is
-accepted.
+accepted. Where rows tell little beside the prior chains forget without help, and there are no
+flatter posteriors (benchmarks).
 """
 
 import numpy as np
@@ -37,8 +38,12 @@ LARGEST = 2_000_000
 """Rows times trees beyond which there are no flatter forests, which take as much room each."""
 
 
+LEAST_INFORMATION = 5.0
+"""Precision of a row, times the prior variance of f, below which flatter forests do not pay."""
+
+
 def places_of(forest, temperatures: int) -> int:
-    """Forests on the ladder of a forest, itself included."""
+    """Forests on the ladder of a forest, itself included, where rows tell enough."""
     target, layout = forest.target, forest.layout
     is_normal = isinstance(target, LatentTarget) or (
         isinstance(target, ConjugateTarget)
@@ -68,15 +73,27 @@ class Tempering(Part):
         self.ladders: dict[str, Ladder] = {}
         self.restored: dict[str, dict] = {}
 
+    def places(self, forest):
+        """Forests that share the sweeps of a step."""
+        ladder = self.ladders.get(forest.name)
+        kept = self.restored.get(forest.name, {})
+        information = kept.get("information", np.inf) if ladder is None else ladder.information
+        return places_of(forest, self.temperatures) if information >= LEAST_INFORMATION else 1
+
     def update(self, rng, forest, problem, tuning):
         """Sweep the flatter forests and exchange with them."""
         target, leaf = forest.aim, problem.leaf
+        nothing = dict.fromkeys(self.statistics, np.nan)
         if target is None or places_of(forest, self.temperatures) == 1:
-            return dict.fromkeys(self.statistics, np.nan)
+            return nothing
         # Taken out while it changes: what an error leaves behind is never gone on with.
         ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem, target)
         if tuning:
             ladder.follow(target, leaf.w)
+            ladder.information = float(ladder.w.mean() * leaf.sd**2 * forest.layout.m)
+        if ladder.information < LEAST_INFORMATION:
+            self.ladders[forest.name] = ladder
+            return nothing
         kept = leaf
         if isinstance(forest.target, LatentTarget):
             kept = leaf._replace(latent=self.unchanging)
