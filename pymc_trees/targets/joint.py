@@ -108,8 +108,9 @@ class JointTarget:
 
     @property
     def n_stats(self) -> int:
-        """Statistics of a leaf."""
-        return 1 + self.layout.n_values
+        """Statistics of a leaf, or of its surrogate."""
+        k = self.layout.n_values
+        return 1 + k + k * (k + 1) // 2
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
         """Settings, and the numbers that the likelihood takes beside f, at a point."""

@@ -92,5 +92,5 @@ def left_stats(leaf, histogram, place, k, unit, out):
     """Statistics of the rows with codes up to k."""
     out[:] = 0.0
     for code in range(k + 1):
-        for d in range(out.size):
+        for d in range(histogram.shape[0] - 1):
             out[d] += histogram[1 + d, place, code]

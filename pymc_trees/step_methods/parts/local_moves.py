@@ -69,7 +69,7 @@ class LocalMoves(Part):
         known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
         screening = known or Screening(forest, problem.leaf)
         if tuning:
-            screening.follow(problem.leaf.offset[:, 0])
+            screening.follow(problem.leaf.offset)
         found = None
         if screening.fails:
             found = self.sweep(rng, forest, problem, forest.work)

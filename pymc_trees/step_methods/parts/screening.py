@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from pymc_trees.core.forest.undo import make_kept_tree
-from pymc_trees.core.leaves.nonconjugate.screen import make_screen
+from pymc_trees.core.leaves.nonconjugate.gaussian.screen import make_screen
 from pymc_trees.core.moves.workspace import make_room
 from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
@@ -21,8 +21,8 @@ LEAST = 0.05
 
 
 def is_screened(forest) -> bool:
-    """Whether the likelihood of a forest is one of rows, of one output each."""
-    return isinstance(forest.target, RowwiseTarget) and forest.layout.n_outputs == 1
+    """Whether the likelihood of a forest is one of rows."""
+    return isinstance(forest.target, RowwiseTarget)
 
 
 class Screening:
@@ -32,9 +32,9 @@ class Screening:
     """
 
     def __init__(self, forest, leaf):
-        self.anchor = leaf.offset[:, 0].copy()
-        first = (FIRST_SPREAD * leaf.sd[0]) ** 2 * forest.layout.m
-        self.square = np.full(self.anchor.size, first)
+        self.anchor = leaf.offset.copy()
+        first = (FIRST_SPREAD * leaf.sd) ** 2 * forest.layout.m
+        self.square = np.broadcast_to(first, self.anchor.shape).copy()
         self.n_tuned, self.taken = 0, 0.5
 
     @property
@@ -56,9 +56,9 @@ class Screening:
     def sweeps(self, rng, forest, problem, moves, work):
         """`screened_sweeps`, but for their number and counts."""
         leaf = problem.leaf
-        spread = np.maximum(np.sqrt(self.square), 1e-3 * leaf.sd[0])
+        spread = np.maximum(np.sqrt(self.square), 1e-3 * leaf.sd)
         local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.taken) ** 3
         settings = (self.anchor, spread, local, forest.layout.max_nodes)
-        screen = make_screen(leaf.mean[0], leaf.sd[0], *settings)
+        screen = make_screen(leaf.mean, leaf.sd, *settings)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)

@@ -9,7 +9,7 @@ from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_apart
-from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
@@ -89,7 +89,8 @@ class RedrawArrays:
         self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
         self.surrogate = None
         if forest.target.needs_surrogate:
-            self.surrogate = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+            k = forest.layout.n_values
+            self.surrogate = make_near(np.zeros(k), np.ones(k), n, 1)
         self._look = None
 
     def look_ahead(self, leaf):

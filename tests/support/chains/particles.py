@@ -8,7 +8,7 @@ from numba import njit
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.contract import renew_rows
-from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.particles.growth import Growth
@@ -76,6 +76,7 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
 def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_bins=100):
     """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
     n = setup.trees.leaf_of.shape[1]
-    guide = make_normal(0.0, 1.0, np.zeros(n), np.ones(n), 1)
+    k = setup.trees.values.shape[1]
+    guide = make_near(np.zeros(k), np.ones(k), n, 1)
     tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
     return run_particles(seed, setup, tools, draws, keep_fits=True)

@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.leaves.nonconjugate.gaussian.screen import fit_screen, make_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
-from pymc_trees.core.leaves.nonconjugate.screen import fit_screen, make_screen
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweep
 
@@ -30,17 +30,17 @@ def run_screened_sweeps(
 
 
 def screen_of(setup, anchor, spread, local):
-    """Screen of a setup with anchors at each row."""
-    n, places = setup.trees.leaf_of.shape[1], setup.trees.column.size
-    leaf = setup.leaf
-    return make_screen(leaf.mean[0], leaf.sd[0], np.full(n, anchor), spread, local, places)
+    """Screen of a setup with anchors at each row, the same for all outputs unless (n, K)."""
+    leaf, places = setup.leaf, setup.trees.column.size
+    anchor = np.broadcast_to(np.reshape(anchor, (len(anchor), -1)), leaf.offset.shape)
+    return make_screen(leaf.mean, leaf.sd, anchor, spread, local, places)
 
 
 def run_screened(seed, setup, screen, moves, draws):
     """Run a sampler from stumps of the value 0, which must be what ``leaf.offset`` adds up to."""
     m, n = setup.trees.leaf_of.shape
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
-    fits = np.empty((draws, n, 1))
+    fits = np.empty((draws, n, setup.trees.values.shape[1]))
     kept = make_kept_tree(setup.trees, np.empty_like(setup.work.sets))
     rng = np.random.default_rng(seed)
     given = (screen, kept, moves, draws, codes, depths, roots, fits)

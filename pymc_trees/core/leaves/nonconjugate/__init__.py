@@ -2,9 +2,9 @@
 
 Reading order: `native` (how a likelihood gets here), `laws` (common ones, written out), `proposal`
 (an approximate conditional), `workspace`, `rowwise` (a likelihood that is a product over rows),
-`joint_mode` and `joint` (one that is not); `gaussian_rows` and `screen` (rows that stand for a
-likelihood while a tree is moved); `surrogate` with `rowwise_surrogate`, `joint_surrogate` (what
-both answer so that whole trees can be redrawn).
+`joint_mode` and `joint` (one that is not); `gaussian` (rows that stand for a likelihood while a
+tree is moved); `surrogate` with `rowwise_surrogate`, `joint_surrogate` (what both answer so that
+whole trees can be redrawn).
 
 May import: `core.leaves.contract`.
 """

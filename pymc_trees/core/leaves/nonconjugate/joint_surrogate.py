@@ -3,7 +3,8 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.nonconjugate.gaussian_rows import gaussian_row
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import see_rows
+from pymc_trees.core.leaves.nonconjugate.gaussian.rows import expand_rows
 from pymc_trees.core.leaves.nonconjugate.joint import (
     JointData,
     keep_leaf,
@@ -17,22 +18,30 @@ from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 
 
 @njit(cache=True)
-def _fill_surrogate(leaf, output, r, w):
+def _fill_surrogate(leaf, near):
     """Expand about the mode of a tree that is one leaf; rows bend as they do all together."""
     offset, outputs, result, labels = leaf.offset, leaf.outputs, leaf.result, leaf.labels
     n, n_values = offset.shape
     labels[:] = 0
     mode = fit_tree(leaf, 1).mode
+    at, slopes = np.empty((n, n_values)), np.empty((n, n_values + n_values * n_values))
     for i in range(n):
         for k in range(n_values):
-            outputs[i, k] = offset[i, k] + mode[k]
-            outputs[n + i, k] = 1.0 if k == output else 0.0
-    call_native(leaf.product_at, 2 * n, labels, outputs, leaf.table, leaf.data, result)
-    for i in range(n):
-        w[i] = -result[i, output]
+            at[i, k] = offset[i, k] + mode[k]
+            outputs[i, k] = at[i, k]
+    for a in range(n_values):
+        for i in range(n):
+            for k in range(n_values):
+                outputs[n + i, k] = 1.0 if k == a else 0.0
+        call_native(leaf.product_at, 2 * n, labels, outputs, leaf.table, leaf.data, result)
+        for i in range(n):
+            for k in range(n_values):
+                slopes[i, n_values + a * n_values + k] = result[i, k]
     call_native(leaf.gradient_at, n, labels, outputs, leaf.table, leaf.data, result)
-    for i in range(n):
-        r[i], w[i] = gaussian_row(mode[output], result[i, output], w[i])
+    slopes[:, :n_values] = result
+    linear, precision = np.empty((n, n_values)), np.empty((n, n_values, n_values))
+    expand_rows(at, slopes, linear, precision)
+    see_rows(near, linear, precision, offset, 1.0)
 
 
 @njit(cache=True)

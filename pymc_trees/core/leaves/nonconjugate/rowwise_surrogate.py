@@ -1,7 +1,10 @@
 """Whole trees under a likelihood that is a product over rows: surrogate and final weights."""
 
+import numpy as np
+
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.nonconjugate.gaussian_rows import gaussian_row
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import see_rows
+from pymc_trees.core.leaves.nonconjugate.gaussian.rows import expand_rows
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import fit_groups
 from pymc_trees.core.leaves.nonconjugate.rowwise import RowwiseData, draw_and_weigh, weigh
@@ -9,10 +12,10 @@ from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 
 
 @njit(cache=True)
-def _fill_surrogate(leaf, output, r, w):
+def _fill_surrogate(leaf, near):
     """Expand the rows about the mode of a tree that is one leaf."""
     work, offset = leaf.work, leaf.offset
-    outputs, slopes = work.outputs, work.slopes
+    outputs = work.outputs
     n, n_values = offset.shape
     for i in range(n):
         work.rows[i] = i
@@ -21,11 +24,10 @@ def _fill_surrogate(leaf, output, r, w):
     for i in range(n):
         for k in range(n_values):
             outputs[i, k] = offset[i, k] + work.mode[0, k]
-    call_native(leaf.slopes_at, n, work.rows, outputs, leaf.table, leaf.data, slopes)
-    at = work.mode[0, output]
-    for i in range(n):
-        bend = -slopes[i, n_values + output * n_values + output]
-        r[i], w[i] = gaussian_row(at, slopes[i, output], bend)
+    call_native(leaf.slopes_at, n, work.rows, outputs, leaf.table, leaf.data, work.slopes)
+    linear, precision = np.empty((n, n_values)), np.empty((n, n_values, n_values))
+    expand_rows(outputs, work.slopes, linear, precision)
+    see_rows(near, linear, precision, offset, 1.0)
 
 
 @njit(cache=True)

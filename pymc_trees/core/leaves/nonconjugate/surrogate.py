@@ -1,9 +1,9 @@
 """What a leaf model beyond conjugacy answers so that whole trees can be redrawn under it.
 
-A surrogate is a `NormalData`: Gaussian rows of their own precision, near the likelihood given the
-other trees. Particles grow under the surrogate, and their leaf values and weights are then put
-right (`samplers.particle_gibbs.surrogate`). Both models keep the log weight of the present value
-of a leaf,
+A surrogate has Gaussian rows near the likelihood given the other trees (`gaussian.near`). Particles
+grow under it, and their leaf values and weights are then put right
+(`samplers.particle_gibbs.surrogate`). Both models keep the log weight of the present value of a
+leaf,
 
     log p(rows | mu) + log p(mu) - log q(mu | rows),
 
@@ -18,7 +18,7 @@ from pymc_trees.core.compile.dispatch import generic, registrar
 
 
 @generic("leaf")
-def fill_surrogate(leaf, output, r, w):
+def fill_surrogate(leaf, near):
     """Write the rows of the surrogate."""
 
 
@@ -31,8 +31,8 @@ class SurrogateKernels(NamedTuple):
     """What a model answers beside `core.leaves.contract.LeafKernels`."""
 
     fill_surrogate: Callable
-    """``(leaf, output, r, w)``: write the rows of the surrogate for one of the K outputs: a
-    function of the data and the other trees alone."""
+    """``(leaf, near)``: write the rows of the surrogate: a function of the data and the other trees
+    alone."""
     finish_tree: Callable
     """``(leaf, rng, particles, c)``: draw values for the leaves of a finished particle and write
     their statistics; the sum of the log weights."""

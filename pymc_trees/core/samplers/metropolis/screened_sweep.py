@@ -2,7 +2,7 @@
 
 Given the other trees, the log-likelihood of row i as a function of the tree's output there is
 ``l_i``, and that of a Gaussian row that does not look at the present tree is ``l~_i``
-(`leaves.nonconjugate.screen`). Under the Gaussian rows,
+(`leaves.nonconjugate.gaussian.screen`). Under the Gaussian rows,
 
     p~(T, mu) = p(T) p(mu) exp(sum_i l~_i(mu(x_i))),
 
@@ -27,14 +27,14 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.contract import add_set
-from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
-from pymc_trees.core.leaves.nonconjugate.screen import (
+from pymc_trees.core.leaves.nonconjugate.gaussian.screen import (
     aim_locally,
     aim_screen,
     fit_screen,
     log_value_weight,
     propose_value,
 )
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
@@ -56,13 +56,13 @@ def add_leaves(near, trees, nodes, n_nodes, work):
 
 
 @njit(cache=True)
-def weigh_leaves(near, column, values, nodes, n_nodes, stats, is_wide):
+def weigh_leaves(leaf, screen, column, values, nodes, n_nodes, stats, is_wide):
     """Log of v(T, mu) without the likelihood."""
     total = 0.0
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
             node = nodes[k]
-            total += log_value_weight(near, stats[node], values[node, 0], is_wide)
+            total += log_value_weight(leaf, screen, stats[node], values[node], is_wide)
     return total
 
 
@@ -73,7 +73,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
     Parameters
     ----------
     problem : Problem
-        Its leaf, a `RowwiseData` of one output whose ``log_rows`` are those of the present trees,
+        Its leaf, a `RowwiseData` whose ``log_rows`` are those of the present trees,
         is the likelihood.
     screen : Screen
         With its Gaussian rows.
@@ -106,7 +106,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
         know_rows(trees, t, n_nodes, work)
         keep_tree(trees, t, nodes, n_nodes, sets, n_moves, kept)
         add_leaves(near, trees, nodes, n_nodes, work)
-        before = weigh_leaves(near, column, values, nodes, n_nodes, stats, is_local)
+        before = weigh_leaves(leaf, screen, column, values, nodes, n_nodes, stats, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
         moved[:] = 0
@@ -121,8 +121,10 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
                 census = take_census(trees, t, nodes)
         for k in range(census.n_nodes):
             if column[nodes[k]] < 0:
-                values[nodes[k], 0] = propose_value(rng, near, stats[nodes[k]], is_local)
-        after = weigh_leaves(near, column, values, nodes, census.n_nodes, stats, is_local)
+                node = nodes[k]
+                propose_value(rng, leaf, screen, stats[node], is_local, values[node])
+        n_left = census.n_nodes
+        after = weigh_leaves(leaf, screen, column, values, nodes, n_left, stats, is_local)
         add_outputs(leaf, values, leaf_of, offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1

@@ -3,10 +3,10 @@
 Where leaf values integrate out, particles grow under the leaf model: nothing is to correct.
 
 Elsewhere the state is a tree T with its leaf values mu, given the other trees. Particles grow as in
-`conditional_smc` under a surrogate, Gaussian rows near the likelihood (`leaves.surrogate`), whose
+`conditional_smc` under a surrogate, Gaussian rows near the likelihood of all outputs, whose
 leaf values do integrate out: partial trees have the weights of
 
-    p(T) prod_leaves m(rows),    m(rows) = int prod_rows N(r_i; mu, 1 / w_i) dN(mu; mean, sd^2).
+    p(T) prod_leaves m(rows),    m(rows) = int prod_rows exp(l~_i(mu)) dN(mu; mean, sd^2).
 
 One more step takes finished particles to the target itself: each draws leaf values from q, the
 Laplace approximation given its leaves, the reference keeps its own, and all weights are multiplied
@@ -27,9 +27,10 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.leaves.contract import add_rows
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
+from pymc_trees.core.leaves.nonconjugate.gaussian.vector import GaussianVector
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.random import pick
 
 
 @generic("surrogate", inlined=True)
@@ -60,12 +61,10 @@ def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
 
 @njit(cache=True)
 def _near_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
-    """With several outputs one of them, chosen anew for each tree, guides."""
-    leaf, r, w = problem.leaf, surrogate.r, surrogate.w
-    k = pick(rng, leaf.mean.size)
-    fill_surrogate(leaf, k, r, w)
-    near = NormalData(leaf.mean[k], leaf.sd[k], r, w, surrogate.lanes, surrogate.latent)
-    add_rows(near, work.rows, 0, all_rows(r.size, work.rows), root_stats)
+    near = with_prior(surrogate, problem.leaf.mean, problem.leaf.sd)
+    fill_surrogate(problem.leaf, near)
+    n = problem.trees.leaf_of.shape[1]
+    add_rows(near, work.rows, 0, all_rows(n, work.rows), root_stats)
     return near
 
 
@@ -89,4 +88,5 @@ def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
 
 
 register(type(None), growing_leaf=_leaf_itself, correct_weights=_nothing_to_correct)
-register(NormalData, growing_leaf=_near_leaf, correct_weights=_correct_for_both)
+for kind in (NormalData, GaussianVector):
+    register(kind, growing_leaf=_near_leaf, correct_weights=_correct_for_both)

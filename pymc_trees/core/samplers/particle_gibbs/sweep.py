@@ -33,8 +33,8 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
 
     Parameters
     ----------
-    surrogate : NormalData or None
-        Room for Gaussian rows, each with its precision, where leaf values do not integrate out.
+    surrogate : NormalData, GaussianVector or None
+        Room for Gaussian rows where leaf values do not integrate out.
     growth : Growth
         Particles, of which the first replays the present tree.
     scheme : int

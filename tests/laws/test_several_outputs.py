@@ -1,0 +1,170 @@
+"""One tree whose leaves hold several values, under likelihoods in which outputs interact.
+
+The posterior is enumerated: partitions of the rows, and leaf values by sums over a grid of 7
+standard deviations to both sides, whose moments change by less than 1e-4 of one with half as many
+points again. Tolerances as in `test_any_likelihood`; about 400 averages are looked at.
+"""
+
+import zlib
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import special, stats
+from support import oracle as o
+from support.chains import MOVE_SETS, make_setup, partition_of, run_guided
+from support.chains.screened import run_screened, screen_of
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS
+from support.tiers import tiers
+
+import pymc_trees as pmt
+from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.targets.joint import JointTarget
+from pymc_trees.targets.rowwise.target import RowwiseTarget
+
+PROBLEM = PROBLEMS["gaps"]
+N, BATCHES, Z = 5, 60, 5.5
+X = PROBLEM.X[:N]
+MEAN, SD = 0.1, 1.2
+Y = np.array([-1.2, 1.4, -0.6, 0.9, 2.5])
+CLASSES = np.array([0, 2, 1, 2, 2])
+
+
+def scale(f):
+    """A mean and the log of a standard deviation."""
+    pm.Normal("y", f[0], pm.math.exp(f[1]), observed=Y)
+
+
+def log_scale(i, f):
+    return stats.norm.logpdf(Y[i], f[0], np.exp(f[1]))
+
+
+def softmax(f):
+    """Flat along one direction."""
+    pm.Categorical("y", p=pm.math.softmax(f, axis=0).T, observed=CLASSES)
+
+
+def log_softmax(i, f):
+    return f[CLASSES[i]] - special.logsumexp(f, axis=0)
+
+
+LIKELIHOODS = {"scale": (scale, log_scale, 2, 141), "softmax": (softmax, log_softmax, 3, 41)}
+
+
+def setup_of(likelihood, kind, seed):
+    """Arrays of a chain whose leaf model is that of a kind of target."""
+    declare, _, k, _ = LIKELIHOODS[likelihood]
+    with pm.Model() as model:
+        leaf = pmt.NormalLeaf(MEAN, SD)
+        settings = {"shape": (k, N), "separate_trees": False, "max_nodes": 2 * N - 1}
+        declare(pmt.BART("f", X, m=1, leaf=leaf, **PROBLEM.prior, **settings))
+    target = kind.read(model, model["f_forest"])
+    assert isinstance(target, kind), target
+    numbers, seen = target.at(model.initial_point())
+    given = numbers, seen, np.full((N, k), MEAN), np.random.default_rng(seed)
+    leaf, _ = target.leaf_data(*given)
+    setup = make_setup(replace(PROBLEM, X=X, y=PROBLEM.y[:N]), "normal")
+    trees = make_trees(1, 2 * N - 1, k, N)
+    trees.values[:1] = MEAN
+    trees.unsplittable[:1] = setup.trees.unsplittable[:1]
+    columns = setup.design.columns.astype(np.float64)
+    design = setup.design._replace(columns=columns)
+    work = make_workspace(2 * N - 1, target.n_stats, design)
+    return setup._replace(trees=trees, leaf=leaf, design=design, work=work)
+
+
+@cache
+def exact(likelihood):
+    """Law of the partitions, and means and second moments of f, (K, n)."""
+    _, log_row, k, points = LIKELIHOODS[likelihood]
+    z = np.linspace(-7.0, 7.0, points)
+    f = MEAN + SD * np.stack(np.meshgrid(*[z] * k, indexing="ij")).reshape(k, -1)
+    log_prior = stats.norm.logpdf(f, MEAN, SD).sum(0)
+    rows = np.array([log_row(i, f) for i in range(N)])
+
+    @cache
+    def leaf_of(members):
+        weight = np.exp(log_prior + rows[list(members)].sum(0))
+        total = weight.sum()
+        return total * (SD * (z[1] - z[0])) ** k, f @ weight / total, f**2 @ weight / total
+
+    law, moments = {}, np.zeros((2, k, N))
+    for partition, share in o.partition_prior(X, **PROBLEM.prior).items():
+        leaves = {members: leaf_of(members) for members in partition}
+        law[partition] = share * np.prod([total for total, *_ in leaves.values()])
+        for members, (_, first, second) in leaves.items():
+            for i in members:
+                moments[0, :, i] += law[partition] * first
+                moments[1, :, i] += law[partition] * second
+    total = sum(law.values())
+    mean, square = moments / total
+    return {part: share / total for part, share in law.items()}, mean, np.sqrt(square - mean**2)
+
+
+def distances(chain, likelihood):
+    """Of partitions, of pairs of rows, and of the moments of f."""
+    law, mean, sd = exact(likelihood)
+    draws = len(chain.codes)
+    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
+    states = [partition_of(code, N) for code in codes]
+    above = np.triu_indices(N, 1)
+    same = np.array([o.same_leaf(state, N)[above] for state in states])
+    pairs = sum(p * o.same_leaf(part, N)[above] for part, p in law.items())
+    scaled = ((chain.fits - mean.T) / sd.T).reshape(draws, -1)
+    return [
+        law_gap(states, shares, law, draws),
+        gap(shares @ same, pairs, independent_se(pairs, draws)),
+        gap(batch_means(scaled, BATCHES), 0.0),
+        gap(batch_means(scaled**2, BATCHES), 1.0),
+    ]
+
+
+def agrees(chain, likelihood):
+    found = distances(chain, likelihood)
+    limits = (0.06, 0.08, 0.2, 0.4)
+    assert all(one.within(Z, limit) for one, limit in zip(found, limits, strict=True)), found
+
+
+SCREENED = list(product(LIKELIHOODS, [0.0, 0.3], ["three_a_visit", "perturb"]))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "local", "moves"), tiers(SCREENED, [("softmax", 0.3, "three_a_visit")])
+)
+def test_screened_sweeps_agree_with_the_enumeration(likelihood, local, moves):
+    """Rows about anchors that are too high and too low in turn."""
+    seed = zlib.crc32(f"{likelihood} {local} {moves}".encode())
+    setup = setup_of(likelihood, RowwiseTarget, seed)
+    k = setup.leaf.mean.size
+    anchor = MEAN + 0.5 * np.resize([1.0, -1.0, 0.4], (N, k))
+    screen = screen_of(setup, anchor, 0.5, max(local, 0.1 * (likelihood == "scale")))
+    chain = run_screened(seed, setup, screen, MOVE_SETS[moves], 200_000)
+    agrees(chain, likelihood)
+    assert 0.05 < chain.accepted[-1] / chain.proposed[-1] < 1
+
+
+GUIDED = list(product(LIKELIHOODS, [RowwiseTarget, JointTarget], ["optimal", "prior"]))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "kind", "proposal"), tiers(GUIDED, [("softmax", RowwiseTarget, "optimal")])
+)
+def test_particles_guided_by_all_outputs_agree_with_the_enumeration(likelihood, kind, proposal):
+    seed = zlib.crc32(f"{likelihood} {kind.__name__} {proposal}".encode())
+    chain = run_guided(seed, setup_of(likelihood, kind, seed + 1), 3, proposal, 60_000)
+    agrees(chain, likelihood)
+
+
+def test_the_comparison_rejects_other_classes(monkeypatch):
+    setup = setup_of("softmax", RowwiseTarget, 1)
+    chain = run_guided(2, setup, 3, "optimal", 30_000)
+    monkeypatch.setattr(f"{__name__}.CLASSES", np.array([0, 2, 1, 1, 2]))
+    exact.cache_clear()
+    found = distances(chain, "softmax")
+    exact.cache_clear()
+    assert max(one.z for one in found) > 2 * Z, found
