@@ -109,3 +109,21 @@ def _read(results, case, rows):
 def uniformity(rank, length):
     """p-value of the chi-squared test that ranks are uniform over ``0 .. length - 1``."""
     return float(stats.chisquare(np.bincount(rank, minlength=length)).pvalue)
+
+
+def coverage(ranks_of_rows, length):
+    """Share of the rows at which the central interval holds the truth, and its standard error.
+
+    The interval lies between the least and the greatest of ``length - 1`` draws: it is one of
+    probability ``1 - 2 / length``, 95% of 40 ranks.
+
+    Parameters
+    ----------
+    ranks_of_rows : (rows, replicates) int array
+        Of f.
+    length : int
+        Number of ranks.
+    """
+    inside = (ranks_of_rows > 0) & (ranks_of_rows < length - 1)
+    by_replicate = inside.mean(axis=0)
+    return float(by_replicate.mean()), float(by_replicate.std(ddof=1) / by_replicate.size**0.5)

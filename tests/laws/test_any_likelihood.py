@@ -23,6 +23,7 @@ from support.laws.likelihoods import (
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.tiers import tiers
 
+from pymc_trees.targets.laws.target import LawTarget
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 Z = 5.5
@@ -46,7 +47,10 @@ CASES = [
     ("student", "gaps", "perturb"),
     ("logit", "deep", "perturb"),
     ("logit", "deep", "rotate"),
+    ("exposed", "gaps", "three_a_visit"),
+    ("times", "gaps", "cgm"),
 ]
+WRITTEN_OUT = "exposed", "times"
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.
@@ -57,7 +61,8 @@ QUICK = [("student", "gaps", "perturb"), ("grouped", "gaps", "three_a_visit")]
 def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {moves}".encode())
-    setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, RowwiseTarget)
+    kind = LawTarget if likelihood in WRITTEN_OUT else RowwiseTarget
+    setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, kind)
     draws = 50_000
     chain = run_chain(seed, setup, MOVE_SETS[moves], draws, keep_fits=True)
     compare_one_tree(chain, problem, likelihood, Z)

@@ -37,13 +37,17 @@ CASES = [
     ("rowwise", "gaps", "three_a_visit", 0.4, 0.5),
     ("bounded", "gaps", "three_a_visit", 0.4, 0.5),
     ("gamma_shape", "gaps", "three_a_visit", 0.3, 0.2),
+    ("exposed", "gaps", "three_a_visit", 0.4, 0.2),
+    ("exposed", "deep", "rotate", 0.4, 0.2),
+    ("times", "gaps", "perturb", 0.4, 0.2),
 ]
+WRITTEN_OUT = "poisson", "exposed", "times"
 QUICK = [("poisson", "gaps", "three_a_visit", 0.7, 0.05)]
 
 
 def screened_setup(problem, likelihood, seed, away, local=0.05, m=1):
     """Arrays of a chain, and a screen whose anchors lie that far away to both sides in turn."""
-    kind = LawTarget if likelihood == "poisson" else RowwiseTarget
+    kind = LawTarget if likelihood in WRITTEN_OUT else RowwiseTarget
     setup, _ = setup_of(problem, model_of(problem, likelihood, m), seed, kind, m)
     setup.trees.values[:m] = problem.mean
     sides = np.resize([1.0, -1.0, 0.5], problem.n)
@@ -61,7 +65,7 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, moves, away, local)
     assert visits == DRAWS and 0.02 * visits < taken < visits
 
 
-@pytest.mark.parametrize("likelihood", ["poisson", "logit"])
+@pytest.mark.parametrize("likelihood", ["poisson", "logit", "exposed", "times"])
 def test_two_trees_agree_with_the_enumeration(likelihood):
     full = problem_of("gaps", likelihood)
     problem = replace(full, X=full.X[:3], y=full.y[:3])
