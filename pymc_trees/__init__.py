@@ -30,13 +30,17 @@ _HOMES = {
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "check_draws": "posterior.check_draws",
+    "comparisons": "posterior.comparisons",
     "evaluate": "distributions.ops.evaluation",
+    "partial_dependence": "posterior.dependence",
     "plot_predictive_densities": "plots.predictive_densities",
     "plot_soft_tree": "plots.soft_tree",
     "plot_topologies": "plots.soft_topologies",
+    "predictions": "posterior.comparisons",
     "sample_dcc": "inference.dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
     "set_data": "distributions.data.variables",
+    "slopes": "posterior.comparisons",
 }
 
 __all__ = ["__version__", *_HOMES]

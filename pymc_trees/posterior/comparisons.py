@@ -1,0 +1,296 @@
+"""f at rows, and what changes when a column does: `predictions`, `comparisons`, `slopes`.
+
+The questions, and their names, are those of Arel-Bundock, Greifer and Heiss (2024): quantities of
+each row, or means of these over all rows or groups of rows, draw by draw, so that a mean has the
+posterior that it has.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.posterior.features import Feature, dimension_of, feature_of
+from pymc_trees.posterior.functions import Function
+
+COMPARISONS: dict[str, Callable] = {
+    "difference": lambda new, old: new - old,
+    "ratio": lambda new, old: new / old,
+}
+
+
+def predictions(
+    idata, model: pm.Model | None = None, data=None, *, by=None, var_name=None, func=None
+) -> xr.Dataset:
+    """Values of f at rows, or their means, draw by draw.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    data : (n, p) array or frame, optional
+        Rows. Default: those the model has now.
+    by : bool or column, optional
+        True for the mean over all rows, a column for means over the rows with each of its values.
+        Default: each row by itself.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f before any mean, elementwise: an inverse link, `numpy.exp`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``prediction`` with the dimensions chain, draw, those of the outputs, and ``row``, none, or
+        that of ``by``, named by the column (``x{number}`` for an array).
+
+    Raises
+    ------
+    ValueError
+        A column or function that does not exist, with what there is.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> dict(pmt.predictions(idata, model, [[0.1, 0.5], [0.9, 0.5]])["prediction"].sizes)
+    {'chain': 1, 'draw': 5, 'row': 2}
+    """
+    function = Function(idata, pm.modelcontext(model), var_name, func)
+    rows = function.rows(data)
+    share, dims = _means(function, rows, by)
+    return xr.Dataset({"prediction": function.reduced(rows, share, dims)})
+
+
+def comparisons(
+    idata,
+    model: pm.Model | None = None,
+    variables: Any = 0,
+    data=None,
+    *,
+    comparison: str | Callable = "difference",
+    by=None,
+    var_name=None,
+    func=None,
+) -> xr.Dataset:
+    """What f becomes when a column changes, beside what it was, draw by draw.
+
+    Every row keeps its other columns. Nothing here is causal by itself: the rows that a comparison
+    asks for may be ones that the data hardly know.
+
+    Parameters
+    ----------
+    idata, model, data, var_name, func
+        As for `predictions`.
+    variables : column, list of columns, or dict of column and values
+        Columns by name where X was a frame, else by number; default the first. In a dict a sequence
+        of at least two values compares each with the first, and a number compares a numeric
+        column's own value with that plus the number. Without a dict numbers go up by 1, and levels
+        are compared with their first. None stands for a missing cell.
+    comparison : {"difference", "ratio"} or callable, default "difference"
+        Of the values of f after and before, elementwise arrays.
+    by : bool or column, optional
+        Means of the comparisons over all rows, or groups of them, as for `predictions`.
+
+    Returns
+    -------
+    xarray.Dataset
+        A variable for each column, named by it (``x{number}`` for an array), with the dimensions
+        chain, draw, those of the outputs, ``{column}_contrast`` and ``row``, none, or that of
+        ``by``. Contrasts are named "new - old", in words.
+
+    Raises
+    ------
+    ValueError
+        A column, value, level, function or option that does not exist, with what there is.
+
+    References
+    ----------
+    Arel-Bundock, Greifer and Heiss (2024). How to interpret statistical models using
+    marginaleffects for R and Python. Journal of Statistical Software 111(9).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.comparisons(idata, model, {0: (0.2, 0.8)}, by=True)
+    >>> found["x0"].sizes["x0_contrast"], str(found["x0_contrast"].item())
+    (1, '0.8 - 0.2')
+    """
+    compare = _comparison(comparison)
+    function = Function(idata, pm.modelcontext(model), var_name, func)
+    rows = function.rows(data)
+    share, dims = _means(function, rows, by)
+    found = {}
+    for which, values in _asked(variables):
+        feature = feature_of(which, function.schema, function.n_columns)
+        cells, labels = _cells(feature, rows[:, feature.column], values)
+        name = dimension_of(feature)
+        contrast = np.array([f"{new} - {labels[0]}" for new in labels[1:]])
+        changed = np.concatenate([_with(rows, feature, column) for column in cells])
+
+        def contrasts(f):
+            parts = f.reshape(*f.shape[:-1], -1, len(rows))
+            return share(compare(parts[..., 1:, :], parts[..., :1, :]))
+
+        found[name] = function.reduced(changed, contrasts, {f"{name}_contrast": contrast} | dims)
+    return xr.Dataset(found)
+
+
+def slopes(
+    idata,
+    model: pm.Model | None = None,
+    variables: Any = 0,
+    data=None,
+    *,
+    step: float | None = None,
+    by=None,
+    var_name=None,
+    func=None,
+) -> xr.Dataset:
+    """Mean slope of f in numeric columns over an interval about each row, draw by draw.
+
+    A sum of trees is a step function, whose derivative is 0 or does not exist. What is asked is
+
+        (f(x + step / 2) - f(x - step / 2)) / step
+
+    with a step wide enough to meet cuts; a smaller one is noisier in each row and no more exact.
+
+    Parameters
+    ----------
+    idata, model, data, by, var_name, func
+        As for `predictions`.
+    variables : column or list of columns
+        Numeric ones, by name or number; default the first.
+    step : float, optional
+        Length of the interval. Default: the standard deviation of the column over the rows.
+
+    Returns
+    -------
+    xarray.Dataset
+        A variable for each column, named by it (``x{number}`` for an array), with the dimensions
+        chain, draw, those of the outputs, and ``row``, none, or that of ``by``; NaN at rows where
+        the cell is missing, which means leave out.
+
+    Raises
+    ------
+    ValueError
+        A column of levels, or whatever does not exist, with what there is.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> dict(pmt.slopes(idata, model, 0, by=True)["x0"].sizes)
+    {'chain': 1, 'draw': 5}
+    """
+    function = Function(idata, pm.modelcontext(model), var_name, func)
+    rows, found = function.rows(data), {}
+    share, dims = _means(function, rows, by)
+    for which, _ in _asked(variables):
+        feature = feature_of(which, function.schema, function.n_columns)
+        if feature.levels is not None:
+            raise ValueError(
+                f"variables: the column {feature.name!r} has levels, and no slope; compare them by "
+                "comparisons()."
+            )
+        x = rows[:, feature.column]
+        present = x != MISSING
+        width = float(np.std(x[present])) if step is None else float(step)
+        if not (np.isfinite(width) and width > 0):
+            raise ValueError(
+                f"step={step}: the interval about {feature.name!r} has the length {width}; give a "
+                "positive one."
+            )
+        ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
+        changed = np.concatenate([_with(rows, feature, column) for column in ends])
+        unknown = np.where(present, 0.0, np.nan)
+
+        def slope(f, width=width, unknown=unknown):
+            low, high = np.split(f, 2, axis=-1)
+            return share((high - low) / width + unknown)
+
+        found[dimension_of(feature)] = function.reduced(changed, slope, dims)
+    return xr.Dataset(found)
+
+
+def _means(function: Function, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
+    """What makes the means over rows, the last axis, and the dimension they have instead."""
+    if by is None or by is False:
+        return (lambda values: values), {"row": np.arange(len(rows))}
+    if by is True:
+        return (lambda values: np.nanmean(values, axis=-1)), {}
+    feature = feature_of(by, function.schema, function.n_columns)
+    codes, group = np.unique(rows[:, feature.column], return_inverse=True)
+    members = [np.flatnonzero(group == k) for k in range(codes.size)]
+
+    def mean(values):
+        return np.stack([np.nanmean(values[..., who], axis=-1) for who in members], axis=-1)
+
+    return mean, {dimension_of(feature): feature.labels(codes)}
+
+
+def _comparison(given) -> Callable:
+    if callable(given):
+        return given
+    if not isinstance(given, str) or given not in COMPARISONS:
+        raise ValueError(
+            f"comparison={given!r}: choose from {list(COMPARISONS)}, or give a function of the "
+            "values after and before."
+        )
+    return COMPARISONS[given]
+
+
+def _asked(variables) -> list[tuple[Any, Any]]:
+    """Columns, and the values that are to be compared, None for the usual ones."""
+    if isinstance(variables, Mapping):
+        return list(variables.items())
+    return [(one, None) for one in (variables if isinstance(variables, list) else [variables])]
+
+
+def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], list]:
+    """Contents of the column before and after, and words for each."""
+    if values is None:
+        values = 1 if feature.levels is None else feature.levels
+    if isinstance(values, str) or not np.ndim(np.asarray(values, dtype=object)):
+        if feature.levels is not None or isinstance(values, str | bool):
+            raise ValueError(
+                f"variables: {values!r} for the column {feature.name!r}: give a sequence of at "
+                "least two values."
+            )
+        step = feature.code(values)
+        return [x, np.where(x == MISSING, MISSING, x + step)], ["x", f"(x + {values})"]
+    if len(values) < 2:
+        raise ValueError(
+            f"variables: the column {feature.name!r} is compared at {list(values)}: give at least "
+            "two values."
+        )
+    cells = [np.full(x.size, feature.code(value)) for value in values]
+    return cells, ["(missing)" if value is None else value for value in values]
+
+
+def _with(rows, feature, column):
+    """The rows with other contents of a column."""
+    changed = rows.copy()
+    changed[:, feature.column] = column
+    return changed

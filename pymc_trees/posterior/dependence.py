@@ -1,0 +1,148 @@
+"""How f depends on one column or two, the others as they come: `partial_dependence`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.posterior.features import Feature, dimension_of, feature_of, grid_of
+from pymc_trees.posterior.functions import Function
+
+KINDS = ("average", "individual", "both")
+
+
+def partial_dependence(
+    idata,
+    model: pm.Model | None = None,
+    features: Any = 0,
+    X=None,
+    *,
+    var_name: str | None = None,
+    func=None,
+    grid=None,
+    kind: str = "average",
+    subsample: int | None = None,
+    random_state=None,
+) -> xr.Dataset:
+    """Partial dependence of f on one column or a pair, draw by draw (Friedman 2001, eq. 53).
+
+    For every value v of the grid, f at the rows of X with the column set to v, each row by itself
+    (``individual``) or their mean (``average``). The other columns keep the values they have, so
+    that where columns go together the mean runs over rows that do not occur.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    features : column or tuple of two
+        By name where X was a frame, else by number; default the first.
+    X : (n, p) array or frame, optional
+        Rows to average over. Default: those the model has now.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f before the mean, elementwise: an inverse link, `numpy.exp`.
+    grid : str, int, sequence, or dict of column and one of these, optional
+        Values of the columns: a sequence gives them; "quantile" (the default) or "linear" make at
+        most 20 of the numbers in X, an int as many quantiles. Columns of levels take all levels.
+        Where X has missing cells in the column, the last value is a missing cell.
+    kind : {"average", "individual", "both"}, default "average"
+        What is returned.
+    subsample : int, optional
+        Rows of X taken at random. Default: all of them.
+    random_state : numpy.random.Generator or seed, optional
+        For the subsample.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``average`` with the dimensions chain, draw, those of the outputs, and one for each column,
+        named by it (``x{number}`` for an array); ``individual`` with ``row`` before these, the
+        numbers of the rows. Coordinates hold the values, levels by name, a missing cell as NaN or
+        "(missing)".
+
+    Raises
+    ------
+    ValueError
+        A column, level, function or option that does not exist, with what there is.
+
+    References
+    ----------
+    Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of
+    Statistics 29(5), section 8.2.
+    Goldstein, Kapelner, Bleich and Pitkin (2015). Peeking inside the black box. Journal of
+    Computational and Graphical Statistics 24(1) (individual curves).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.partial_dependence(idata, model, 0, grid=[0.1, 0.5, 0.9])
+    >>> dict(found["average"].sizes)
+    {'chain': 1, 'draw': 5, 'x0': 3}
+    """
+    check_choice("kind", kind, KINDS)
+    function = Function(idata, pm.modelcontext(model), var_name, func)
+    pair = features if isinstance(features, tuple) else (features,)
+    if len(pair) not in (1, 2):
+        raise ValueError(f"features={features!r}: give one column, or a tuple of two.")
+    columns = [feature_of(which, function.schema, function.n_columns) for which in pair]
+    if len({one.column for one in columns}) < len(columns):
+        raise ValueError(f"features={features!r}: give two different columns.")
+    rows = function.rows(X)
+    chosen = rows_chosen(len(rows), subsample, random_state)
+    grids = [grid_of(one, rows[:, one.column], _grid_for(one, grid)) for one in columns]
+    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
+    held = np.tile(rows[chosen], (len(points), 1))
+    for k, one in enumerate(columns):
+        held[:, one.column] = np.repeat(points[:, k], len(chosen))
+    shape = [len(values) for values in grids]
+    dims = {
+        dimension_of(one): one.labels(values) for one, values in zip(columns, grids, strict=True)
+    }
+    return _curves(function, held, shape, chosen, dims, kind)
+
+
+def _curves(function, held, shape, chosen, dims, kind):
+    """Means over the rows for each value, the rows one by one, or both."""
+
+    def each(values):
+        curves = values.reshape(*values.shape[:-1], *shape, len(chosen))
+        return np.moveaxis(curves, -1, values.ndim - 1)
+
+    if kind == "average":
+
+        def mean(values):
+            return each(values).mean(axis=values.ndim - 1)
+
+        return xr.Dataset({"average": function.reduced(held, mean, dims)})
+    individual = function.reduced(held, each, {"row": chosen} | dims)
+    found = xr.Dataset({"individual": individual})
+    if kind == "both":
+        found["average"] = individual.mean("row")
+    return found
+
+
+def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
+    """Numbers of the rows that are taken, in order."""
+    if subsample is None:
+        return np.arange(n)
+    subsample = min(check_number("subsample", subsample, 1), n)
+    return np.sort(np.random.default_rng(random_state).choice(n, subsample, replace=False))
+
+
+def _grid_for(feature: Feature, grid):
+    """What was given for one column."""
+    if not isinstance(grid, Mapping):
+        return grid
+    return grid.get(feature.name, grid.get(feature.column))

@@ -1,0 +1,117 @@
+"""Columns of X as users name them, and values that stand for each."""
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_trees.arguments import check_choice
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.schema import Schema
+
+POINTS = 20
+"""Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""
+MISSING_LABEL = "(missing)"
+GRIDS = ("quantile", "linear")
+
+
+class Feature(NamedTuple):
+    """A column of X."""
+
+    column: int
+    name: Hashable
+    """As in the training frame; its number for arrays."""
+    levels: tuple | None
+    """By their code; None for numbers."""
+
+    def code(self, value: Any) -> float:
+        """A value as X holds it, or an error."""
+        if value is None or value == MISSING_LABEL or value != value:
+            return MISSING
+        if self.levels is None:
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                number = np.nan
+            if not np.isfinite(number):
+                raise ValueError(
+                    f"{value!r} is no value of the column {self.name!r}: give a finite number, or "
+                    "None for a missing cell."
+                )
+            return number
+        if value not in self.levels:
+            raise ValueError(
+                f"{value!r} is no level of the column {self.name!r}: choose from "
+                f"{list(self.levels)}, or None for a missing cell."
+            )
+        return float(self.levels.index(value))
+
+    def labels(self, codes: np.ndarray) -> np.ndarray:
+        """Values for a coordinate: numbers with NaN, or levels by name."""
+        if self.levels is None:
+            return np.where(codes == MISSING, np.nan, codes)
+        names = [MISSING_LABEL if c == MISSING else self.levels[int(c)] for c in codes]
+        return np.array(names)
+
+
+def dimension_of(feature: Feature) -> str:
+    """Name of a column in results."""
+    return feature.name if isinstance(feature.name, str) else f"x{feature.name}"
+
+
+def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
+    """Column by its name, or by its number."""
+    column: int
+    names = schema.names if schema is not None else None
+    if names is not None and which in names:
+        column = names.index(which)
+    elif isinstance(which, int | np.integer) and not isinstance(which, bool):
+        column = int(which)
+        if not 0 <= column < n_columns:
+            raise ValueError(f"{which} is no column of X, which has {n_columns}.")
+    else:
+        known = list(names) if names is not None else f"numbers from 0 to {n_columns - 1}"
+        raise ValueError(f"{which!r} is no column of X: choose from {known}.")
+    levels = schema.levels[column] if schema is not None else None
+    name = names[column] if names is not None else column
+    return Feature(column, name, levels)
+
+
+def grid_of(feature: Feature, cells: np.ndarray, grid: Any = None) -> np.ndarray:
+    """Codes of the values at which a column is held.
+
+    Parameters
+    ----------
+    feature : Feature
+        The column.
+    cells : (n,) array
+        What it holds.
+    grid : None, str, int or sequence
+        A sequence gives the values. For numbers, "quantile", the default, and "linear" make at
+        most 20 of them from the cells, an int as many quantiles; few distinct values are all taken.
+        Levels are all taken, and a missing cell where there is one.
+    """
+    if grid is not None and not isinstance(grid, str | int | np.integer):
+        values = np.array([feature.code(value) for value in np.ravel(np.asarray(grid, object))])
+        if values.size == 0:
+            raise ValueError(f"grid has no values for the column {feature.name!r}.")
+        return values
+    if isinstance(grid, str):
+        check_choice("grid", grid, GRIDS)
+    points = POINTS if grid is None or isinstance(grid, str) else int(grid)
+    if points < 1:
+        raise ValueError(f"grid={grid}: give at least one value.")
+    present = cells[cells != MISSING]
+    missing = [MISSING] if present.size < cells.size else []
+    if feature.levels is not None:
+        values = np.arange(len(feature.levels), dtype=np.float64)
+    else:
+        values = np.unique(present)
+        if values.size > points:
+            shares = np.linspace(0.0, 1.0, points)
+            low, high = values[0], values[-1]
+            even = grid == "linear"
+            values = (
+                low + shares * (high - low) if even else np.unique(np.quantile(present, shares))
+            )
+    return np.concatenate([values, missing])

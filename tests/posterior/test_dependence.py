@@ -1,0 +1,113 @@
+"""Partial dependence against predictions made one grid value at a time by PyMC itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.fitted import N, frame, on_a_frame, predicted, predicted_of, two_functions
+
+import pymc_trees as pmt
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return on_a_frame()
+
+
+@pytest.fixture(scope="module")
+def several():
+    return two_functions()
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_one_column_is_the_mean_of_predictions(fitted):
+    model, idata = fitted
+    found = pmt.partial_dependence(idata, model, "dose", kind="both")
+    assert found["individual"].dims == ("chain", "draw", "row", "dose")
+    np.testing.assert_array_equal(found["dose"], [0.0, 1.0, 2.0])
+    for k, value in enumerate(found["dose"].to_numpy()):
+        rows = predicted(model, idata, frame().assign(dose=value))
+        np.testing.assert_array_equal(found["individual"][..., k], rows)
+        np.testing.assert_allclose(found["average"][..., k], rows.mean(-1), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_a_pair_of_levels_and_numbers_with_a_missing_cell(fitted):
+    model, idata = fitted
+    grid = {"age": [40, None], "site": "quantile"}
+    found = pmt.partial_dependence(idata, model, ("site", "age"), func=np.exp, grid=grid)
+    assert found["average"].dims == ("chain", "draw", "site", "age")
+    assert list(found["site"].to_numpy()) == ["a", "b", "c"]
+    np.testing.assert_array_equal(found["age"], [40, np.nan])
+    for site in "abc":
+        for k, age in enumerate([40.0, np.nan]):
+            rows = np.exp(predicted(model, idata, frame().assign(site=site, age=age)))
+            here = found["average"].sel(site=site).isel(age=k)
+            np.testing.assert_allclose(here, rows.mean(-1), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_other_rows_a_subsample_and_blocks(fitted, monkeypatch):
+    model, idata = fitted
+    X = pd.concat([frame()] * 3, ignore_index=True)
+    whole = pmt.partial_dependence(idata, model, "age", X, kind="individual", grid=5)
+    assert np.isnan(whole["age"][-1]) and whole.sizes["row"] == 3 * N
+    monkeypatch.setattr("pymc_trees.posterior.functions.BLOCK", 7)
+    part = pmt.partial_dependence(
+        idata, model, "age", X, kind="individual", grid=5, subsample=8, random_state=2
+    )
+    assert part.sizes["row"] == 8
+    np.testing.assert_array_equal(part["individual"], whole["individual"].sel(row=part["row"]))
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_outputs_keep_their_dimension(several):
+    model, idata = several
+    found = pmt.partial_dependence(idata, model, 1, var_name="f", grid="linear")
+    assert found["average"].dims == ("chain", "draw", "kind", "x1")
+    assert list(found["kind"].to_numpy()) == ["low", "high"] and found.sizes["x1"] == N
+    X = model["f_X"].get_value().copy()
+    for k, value in enumerate(found["x1"].to_numpy()):
+        X[:, 1] = value
+        forests = [predicted_of(model, idata, f"f_{j}_forest", X) for j in (0, 1)]
+        want = np.stack(forests, axis=2).mean(-1)
+        np.testing.assert_allclose(found["average"][..., k], want, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_functions_are_asked_for_by_name(several):
+    model, idata = several
+    rate = pmt.partial_dependence(idata, model, 0, var_name="rate")
+    g = pmt.partial_dependence(idata, model, 0, var_name="g", func=np.exp)
+    np.testing.assert_allclose(rate["average"], g["average"], rtol=1e-12)
+    with pytest.raises(ValueError, match=r"functions \['f', 'g'\]: choose one by var_name"):
+        pmt.partial_dependence(idata, model, 0)
+    with pytest.raises(ValueError, match="var_name='h' is no function"):
+        pmt.partial_dependence(idata, model, 0, var_name="h")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "dosis"}, r"'dosis' is no column of X: choose from \['age'"),
+        ({"features": 3}, "3 is no column of X, which has 3"),
+        ({"features": ("age", 0)}, "two different columns"),
+        ({"features": ("age", "site", "dose")}, "a tuple of two"),
+        ({"features": "site", "grid": ["z"]}, "'z' is no level of the column 'site'"),
+        ({"features": "age", "grid": ["old"]}, "'old' is no value of the column 'age'"),
+        ({"features": "age", "grid": "even"}, "grid='even': choose from"),
+        ({"features": "age", "grid": []}, "grid has no values"),
+        ({"features": "age", "kind": "ice"}, "kind='ice': choose from"),
+        ({"features": "age", "subsample": 0}, "subsample=0: must be a whole number"),
+    ],
+)
+@pytest.mark.usefixtures("quick_compile")
+def test_what_is_wrong_is_said(fitted, options, message):
+    model, idata = fitted
+    with pytest.raises(ValueError, match=message):
+        pmt.partial_dependence(idata, model, **options)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_draws_of_another_model_are_refused(fitted, several):
+    with pytest.raises(ValueError, match="lacks mu_forest"):
+        pmt.partial_dependence(several[1], fitted[0], "age")
