@@ -29,6 +29,7 @@ _HOMES = {
     "ParticleGibbs": "step_methods.particle_gibbs",
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
+    "accumulated_effects": "posterior.accumulated_effects",
     "check_draws": "posterior.check_draws",
     "comparisons": "posterior.comparisons",
     "evaluate": "distributions.ops.evaluation",
