@@ -77,7 +77,10 @@ class Function:
 
     def rows(self, X: Any) -> np.ndarray:
         """(n, p) matrix of other rows, or of the model's own when None."""
-        return self.X if X is None else inputs_at(X, self.schema)
+        rows = self.X if X is None else inputs_at(X, self.schema)
+        if len(rows) == 0:
+            raise ValueError(f"{self.name} is asked at no rows: give X at least one.")
+        return rows
 
     def each_draw(self, X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the values at the rows of X, the rows last."""

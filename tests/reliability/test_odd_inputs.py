@@ -4,7 +4,7 @@ The rows stand in the modules of `support.odd`; what is asked of a row is in `su
 """
 
 import pytest
-from support.odd import bart, data, estimators, leaves, runs, soft, steps
+from support.odd import answers, bart, data, estimators, leaves, runs, soft, steps
 from support.odd.table import REFUSALS
 
 import pymc_trees as pmt
@@ -35,6 +35,11 @@ TABLE = {
     "plot_soft_tree": runs.PLOT_SOFT_TREE,
     "plot_topologies": runs.PLOT_TOPOLOGIES,
     "plot_predictive_densities": runs.PLOT_DENSITIES,
+    "predictions": answers.PREDICTIONS,
+    "comparisons": answers.COMPARISONS,
+    "slopes": answers.SLOPES,
+    "partial_dependence": answers.PARTIAL_DEPENDENCE,
+    "accumulated_effects": answers.ACCUMULATED_EFFECTS,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }
