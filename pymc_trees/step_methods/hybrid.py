@@ -22,6 +22,10 @@ class Hybrid(SweepStep):
     step that ``pm.sample()`` assigns to a forest (benchmarks). Local moves and redrawn trees serve
     any likelihood of a `NormalLeaf` forest.
 
+    Where the likelihood is not a conjugate Normal, continuous variables of up to ten numbers that
+    enter it and nothing else are drawn between sweeps as well, by slice sampling given f: they and
+    f forget slowly together. Whatever else samples them goes on doing so.
+
     Parameters
     ----------
     vars : list of variables, optional
@@ -110,7 +114,7 @@ class Hybrid(SweepStep):
         tempering = Tempering(temperatures, local)
         local.places = tempering.places
         redraw = TreeRedraw(num_particles, "optimal", "multinomial", batch)
-        super().__init__(vars, local, redraw, tempering, **options)
+        super().__init__(vars, local, redraw, tempering, in_rounds=local, **options)
 
     @staticmethod
     def competence(var, has_grad):

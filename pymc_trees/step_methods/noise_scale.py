@@ -11,15 +11,8 @@ from pymc.util import get_random_generator
 from pytensor.graph.traversal import explicit_graph_inputs
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.step_methods.slice_draw import slice_draw
+from pymc_trees.step_methods.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.targets.noise import Noise, read_noise
-
-FIRST_WIDTH = 1.0
-"""Of the interval before any tuning; values are logs as a rule."""
-WIDTHS = 3.0
-"""Width in mean changes: independent draws of a normal law then change by a third of it."""
-REMEMBERED = 50
-"""Draws in tuning that the mean change looks back on, so that it forgets the way to the middle."""
 
 
 @dataclass_state
@@ -131,15 +124,12 @@ class NoiseScale(BlockedStep):
             for scale in self._scales:
                 new, count = scale.draw(self.rng, point, self.widths[scale.name])
                 if self.tune:
-                    self._adapt(scale.name, abs(new - float(point[scale.name])))
+                    width, change = self.widths[scale.name], abs(new - float(point[scale.name]))
+                    self.widths[scale.name] = adapted_width(width, change, self.n_tunes)
                 point[scale.name] = np.array(new)
                 evaluations += count
         self.n_tunes += self.tune
         return point, [{"noise_scale_evaluations": evaluations}]
-
-    def _adapt(self, name, change):
-        share = 1.0 / min(self.n_tunes + 2, REMEMBERED)
-        self.widths[name] += share * (WIDTHS * change - self.widths[name])
 
     @staticmethod
     def competence(var, has_grad):

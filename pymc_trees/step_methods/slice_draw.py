@@ -7,6 +7,18 @@ import numpy as np
 MOST_STEPS = 100
 """Widths that an interval may have; so many only where the width is far too small."""
 
+FIRST_WIDTH = 1.0
+"""Of the interval before any tuning; values are logs as a rule."""
+WIDTHS = 3.0
+"""Width in mean changes: independent draws of a normal law then change by a third of it."""
+REMEMBERED = 50
+"""Draws in tuning that the mean change looks back on, so that it forgets the way to the middle."""
+
+
+def adapted_width(width: float, change: float, n_tunes: int) -> float:
+    """Width after one more draw in tuning, which changed the number by so much."""
+    return width + (WIDTHS * change - width) / min(n_tunes + 2, REMEMBERED)
+
 
 def slice_draw(
     rng: np.random.Generator, log_density: Callable[[float], float], start: float, width: float

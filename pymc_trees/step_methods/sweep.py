@@ -1,6 +1,9 @@
 """A sweep over a forest as a PyMC step: what every sampler of this package shares."""
 
+from copy import deepcopy
+
 import numpy as np
+import pymc as pm
 
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
@@ -9,6 +12,8 @@ from pymc_trees.core.samplers.outcome import log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.step_methods.parts.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.nuisances import Nuisances
 from pymc_trees.targets.latent.target import LatentTarget
 
 
@@ -21,13 +26,18 @@ class SweepStep(ForestStep):
         The forests.
     *parts : Part
         What a step does with each forest, in this order (Tierney 1994: a cycle of kernels).
+    in_rounds : LocalMoves, optional
+        The first part, if its sweeps are to be split into rounds with draws of the likelihoods'
+        parameters in between (`Nuisances`).
     **options
         As for every step.
     """
 
-    def __init__(self, vars, *parts: Part, **options):
+    def __init__(self, vars, *parts: Part, in_rounds: LocalMoves | None = None, **options):
         super().__init__(vars, **options)
         self.parts = parts
+        model = pm.modelcontext(options.get("model"))
+        self.nuisances = Nuisances(model, self.forests, in_rounds)
         self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
             for part in parts:
@@ -43,6 +53,8 @@ class SweepStep(ForestStep):
             self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
             if isinstance(forest.target, LatentTarget):
                 self.stats_dtypes_shapes[f"latent_precision{ending}"] = (np.float64, [])
+            if forest.name in self.nuisances.laws:
+                self.stats_dtypes_shapes[f"{Nuisances.statistic}{ending}"] = (np.int64, [])
         # PyMC's NDArray makes room by these alone, so that they say the shape too.
         stats = self.stats_dtypes_shapes.items()
         self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
@@ -56,11 +68,14 @@ class SweepStep(ForestStep):
         super().setup_chain(rng, tune, draws)
         for part in self.parts:
             part.kept = {}
+        self.nuisances.kept = {}
 
     @property
     def kept(self) -> dict:
         """Of the forests, and of the parts by their place among them."""
         parts = {f"part {k}": part.kept for k, part in enumerate(self.parts) if part.kept}
+        if self.nuisances.kept:
+            parts["nuisances"] = self.nuisances.kept
         return super().kept | parts
 
     @kept.setter
@@ -68,6 +83,7 @@ class SweepStep(ForestStep):
         self.keep_forests(kept)
         for k, part in enumerate(self.parts):
             part.kept = kept.get(f"part {k}", {})
+        self.nuisances.kept = deepcopy(kept.get("nuisances", {}))
 
     def step(self, point):
         """Update every forest once."""
@@ -75,7 +91,7 @@ class SweepStep(ForestStep):
         stats: dict = {}
         with deferred_interrupts():
             for forest in self.forests:
-                point[forest.value_name], one = self._update(forest, point)
+                point, one = self._update(forest, point)
                 stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
         return point, [stats]
 
@@ -83,15 +99,21 @@ class SweepStep(ForestStep):
         settings, seen = forest.target.at(point)
         arrays = forest.load(point[forest.value_name], settings.weights)
         forest.arrays = None  # stand for no value before the sweep is over
-        leaf, target = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
-        forest.aim = target
-        problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
-        stats: dict = {}
-        for part in self.parts:
-            found = part.update(self.rng, forest, problem, self.tune)
-            if found is None:
-                raise ForestTooLargeError(too_small(forest.name, forest.layout))
-            stats |= found
+        fit, found, evaluations = arrays.fit, [], 0
+        rounds = self.nuisances.rounds(forest)
+        for n_sweeps in rounds:
+            leaf, target = forest.target.leaf_data(settings, seen, fit, self.rng)
+            forest.aim = target
+            problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
+            found.append(self._run(self.parts[0], forest, problem, *n_sweeps))
+            if len(found) < len(rounds):
+                fit = forest.fitted(leaf, arrays.trees)
+                point, more = self.nuisances.draw(self.rng, forest, point, fit, self.tune)
+                settings, seen = forest.target.at(point)
+                evaluations += more
+        stats: dict = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+        for part in self.parts[1:]:
+            stats |= self._run(part, forest, problem)
         fit = forest.fitted(leaf, arrays.trees)
         value = forest.store(arrays.trees, fit, settings.weights)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
@@ -103,4 +125,13 @@ class SweepStep(ForestStep):
         stats["log_likelihood"] += forest.target.log_scale(seen)
         if isinstance(forest.target, LatentTarget):
             stats["latent_precision"] = float(leaf.w.mean())
-        return value, stats
+        if forest.name in self.nuisances.laws:
+            stats[Nuisances.statistic] = evaluations
+        return point | {forest.value_name: value}, stats
+
+    def _run(self, part, forest, problem, *given):
+        """Statistics of a part's update, or an error where the forest outgrew its pool."""
+        found = part.update(self.rng, forest, problem, self.tune, *given)
+        if found is None:
+            raise ForestTooLargeError(too_small(forest.name, forest.layout))
+        return found

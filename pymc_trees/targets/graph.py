@@ -123,14 +123,14 @@ def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable
 def compile_values(model: pm.Model, expressions: list[Variable], first: list[Variable]):
     """Function of ``first`` and of the value variables the expressions need, and their names.
 
-    The graphs are small and called once a sweep: they run without compilation.
+    The graphs are small and called once a sweep: they are simplified, and run without compilation.
     """
     needed = set(explicit_graph_inputs(expressions))
     values = [v for v in model.value_vars if v in needed]
     function = pytensor.function(
         [*first, *values],
         expressions,
-        mode=pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile"),
+        mode=pytensor.compile.mode.Mode(linker="py", optimizer="fast_run").excluding("fusion"),
         on_unused_input="ignore",
     )
     function.trust_input = False

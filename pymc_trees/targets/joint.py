@@ -7,13 +7,12 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numba import carray, cfunc
-from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import toposort
+from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
 from pymc_trees.targets.contract import Refusal, refuse_leaf
-from pymc_trees.targets.graph import dependent_on, read_graph
+from pymc_trees.targets.cut import cut_free
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
     LazilyCompiled,
@@ -88,7 +87,7 @@ class JointTarget:
         for condition in (c for term in terms for c in term.conditions):
             total = pt.switch(pt.all(condition), total, -np.inf)
         total = total.astype("float64")
-        total, expressions, free = _cut_free(total, outputs)
+        total, expressions, free = cut_free(total, outputs)
         direction = outputs.type("direction")
         gradient = slope(total, outputs)
         product = slope((gradient * direction).sum(), outputs)
@@ -133,37 +132,6 @@ class JointTarget:
     def log_scale(self, seen: UnitData) -> float:
         """Log-likelihood left out by the leaf model: nothing."""
         return 0.0
-
-
-def _cut_free(total, outputs):
-    """Replace what does not see ``outputs`` by inputs; also the expressions and the inputs."""
-    seeing = dependent_on([total], outputs)
-    replaced: dict[Variable, Variable] = {}
-    expressions: list[Variable] = []
-    free: list[Variable] = []
-    for node in toposort([total]):
-        if not any(v in seeing for v in node.outputs):
-            continue
-        for v in (t for u in node.inputs if u not in seeing for t in _tensors(u)):
-            if v in replaced or (isinstance(v, Constant) and v.data.size == 1):
-                continue
-            new = pt.tensor(f"free_{len(free)}", dtype="float64", shape=v.type.shape or (1,))
-            inside = new if v.ndim else new[0]
-            inside = pt.neq(inside, 0.0) if v.dtype == "bool" else inside.astype(v.dtype)
-            replaced[v] = pt.specify_shape(inside, v.type.shape)
-            expressions.append((v if v.ndim else v[None]).astype("float64"))
-            free.append(new)
-    [total] = clone_replace([total], replaced, rebuild_strict=False)
-    return total, expressions, free
-
-
-def _tensors(var):
-    """The variable, or the tensors that something else was made of."""
-    if isinstance(var.type, pt.TensorType):
-        yield var
-    elif var.owner:
-        for v in var.owner.inputs:
-            yield from _tensors(v)
 
 
 def _pack(numbers):

@@ -194,9 +194,9 @@ def test_an_error_in_a_sweep_leaves_no_ladder_behind(data, monkeypatch):
 
     whole = part.local.sweep
 
-    def cut_off(rng, forest, problem, work):
+    def cut_off(rng, forest, problem, work, n_sweeps):
         if work is forest.work:
-            return whole(rng, forest, problem, work)
+            return whole(rng, forest, problem, work, n_sweeps)
         problem.leaf.r[:] = np.nan
         raise KeyboardInterrupt
 

@@ -60,9 +60,17 @@ class Ladder:
         rate = max(1 / self.n_tuned, 1 / REMEMBERED)
         change = rate * (target - self.target)
         self.target += change
-        self.w = self.w + rate * (w - self.w)  # precisions of rows may become one of all
+        # geometric: given latent variables a precision is now and then a thousand times the usual
+        self.w = self.w ** (1 - rate) * w**rate
         for r in self.r:
             r += change
+
+    def restart(self, trees, f, k):
+        """Let the k-th forest be a copy of another, whose outputs are f."""
+        for own, other in zip(self.trees[k], trees, strict=True):
+            own[...] = other
+        self.r[k][:] = self.target - f
+        self.workspaces[k].is_known[:] = False
 
     def adapt(self, share):
         """Bring the share of accepted exchanges nearer to what it is to be, by gaps up to 1."""

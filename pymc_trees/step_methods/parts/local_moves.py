@@ -61,10 +61,11 @@ class LocalMoves(Part):
         if is_screened(forest) and "accept_screened" not in self.statistics:
             self.statistics += ("accept_screened",)
 
-    def update(self, rng, forest, problem, tuning):
-        """Sweep; the accepted share of each move, or None when the pool was too small."""
+    def update(self, rng, forest, problem, tuning, n_sweeps=None):
+        """Sweep, so often if given; the accepted share of each move, or None: too small a pool."""
+        n_sweeps = n_sweeps or self.sweeps_of(forest)
         if not is_screened(forest):
-            return self.sweep(rng, forest, problem, forest.work)
+            return self.sweep(rng, forest, problem, forest.work, n_sweeps)
         # Taken out while it changes: what an error leaves behind is never gone on with.
         known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
         screening = known or Screening(forest, problem.leaf)
@@ -72,13 +73,12 @@ class LocalMoves(Part):
             screening.follow(problem.leaf.offset)
         found = None
         if screening.fails:
-            found = self.sweep(rng, forest, problem, forest.work)
+            found = self.sweep(rng, forest, problem, forest.work, n_sweeps)
             if found is None:
                 return None
         if tuning or not screening.fails:
             run = screening.sweeps(rng, forest, problem, self.moves, forest.work)
-            n_sweeps = 1 if found else self.n_sweeps or enough_sweeps(forest, 1)
-            shares = self._run(run, forest, forest.work, n_sweeps, 1)
+            shares = self._run(run, forest, forest.work, 1 if found else n_sweeps, 1)
             if shares is None:
                 return None
             if tuning:
@@ -88,7 +88,12 @@ class LocalMoves(Part):
         self.screenings[forest.name] = screening
         return found
 
-    def sweep(self, rng, forest, problem, work):
+    def sweeps_of(self, forest) -> int:
+        """Sweeps of a step."""
+        places = 1 if self.places is None else self.places(forest)
+        return self.n_sweeps or enough_sweeps(forest, places)
+
+    def sweep(self, rng, forest, problem, work, n_sweeps):
         """Sweep the trees of a problem that has the layout of a forest, without a screen."""
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
@@ -97,8 +102,6 @@ class LocalMoves(Part):
             run = partial(forest.call, joint_sweeps, rng, problem, flat, self.moves, work, kept)
         else:
             run = partial(forest.call, sweeps, rng, problem, self.moves, work)
-        places = 1 if self.places is None else self.places(forest)
-        n_sweeps = self.n_sweeps or enough_sweeps(forest, places)
         shares = self._run(run, forest, work, n_sweeps, 0)
         if shares is None:
             return None

@@ -97,11 +97,14 @@ class Tempering(Part):
         kept = leaf
         if isinstance(forest.target, LatentTarget):
             kept = leaf._replace(latent=self.unchanging)
-        for place in ladder.places:
+        n_sweeps = self.local.sweeps_of(forest)
+        for k, place in enumerate(ladder.places):
             flatter = kept._replace(r=place.r, w=place.w)
             found = Problem(place.trees, problem.design, problem.prior, flatter)
-            if self.local.sweep(rng, forest, found, place.work) is None:
-                return None
+            if self.local.sweep(rng, forest, found, place.work, n_sweeps) is None:
+                if not tuning:
+                    return None
+                ladder.restart(problem.trees, target - leaf.r, k)
         first = Place(problem.trees, forest.work, leaf.r, target, leaf.w)
         share = ladder.exchange(rng, first)
         if tuning:

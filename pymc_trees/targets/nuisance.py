@@ -1,0 +1,73 @@
+"""Variables that a forest's likelihood depends on beside forests, and their laws given these."""
+
+import pymc as pm
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+
+from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.targets.contract import Target
+from pymc_trees.targets.cut import cut_free
+from pymc_trees.targets.graph import compile_values, open_forest, read_graph
+from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.rowwise.target import RowwiseTarget
+
+MOST = 10
+"""Numbers that such a variable may have: each is drawn by itself."""
+
+
+def read_nuisances(model: pm.Model, forest: Variable, target: Target) -> list[Variable]:
+    """Continuous variables of a few numbers that enter the likelihood of a forest and no more.
+
+    None where leaf values integrate out of the rows as they are, or where all rows must be taken
+    together: there an evaluation costs as much as a sweep, or more.
+    """
+    if not isinstance(target, LatentTarget | RowwiseTarget):
+        return []
+    seeing = read_graph(model, forest).terms
+    return [rv for rv in model.free_RVs if _is_nuisance(model, rv, seeing)]
+
+
+def _is_nuisance(model: pm.Model, rv: Variable, seeing: list[Variable]) -> bool:
+    value = model.rvs_to_values[rv]
+    if is_tree_variable(rv) or rv.dtype != "float64" or value.dtype != "float64" or rv.ndim > 1:
+        return False
+    if any(is_tree_variable(v) for v in ancestors([rv])):
+        return False
+    graph = read_graph(model, rv)
+    if graph.potentials or not all(term in model.observed_RVs for term in graph.terms):
+        return False
+    if not any(term in seeing for term in graph.terms):
+        return False
+    return rv.ndim == 0 or int(rv.size.eval()) <= MOST
+
+
+class Conditional:
+    """Log-density of a variable given the outputs of a forest and the rest of a point.
+
+    What does not change with the variable is computed once (`at`).
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : Variable
+        A forest of it.
+    rv : Variable
+        One of its `read_nuisances`.
+    """
+
+    def __init__(self, model: pm.Model, forest: Variable, rv: Variable):
+        self.name = model.rvs_to_values[rv].name
+        terms = model.logp(vars=[rv, *read_graph(model, rv).terms], sum=False)
+        terms, outputs = open_forest(model, read_graph(model, forest), terms)
+        value = model.rvs_to_values[rv]
+        total, expressions, free = cut_free(sum(term.sum() for term in terms), value)
+        self._numbers, self._names = compile_values(model, expressions, [outputs])
+        self._density = pm.compile([value, *free], total, on_unused_input="ignore")
+        self._density.trust_input = True
+
+    def at(self, point: dict, outputs):
+        """Log-density at a point, as a function of the value of the variable, an array."""
+        numbers = self._numbers(outputs, *(point[name] for name in self._names))
+        density = self._density
+        return lambda value: float(density(value, *numbers))
