@@ -30,7 +30,7 @@ _HOMES = {
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "accumulated_effects": "posterior.accumulated_effects",
-    "check_draws": "posterior.check_draws",
+    "check_draws": "posterior.check.check_draws",
     "comparisons": "posterior.comparisons",
     "evaluate": "distributions.ops.evaluation",
     "partial_dependence": "posterior.dependence",

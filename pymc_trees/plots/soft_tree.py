@@ -7,7 +7,7 @@ import pymc as pm
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import node_depths, node_table
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.posterior.check_draws import check_draws
+from pymc_trees.posterior.check.check_draws import check_draws
 
 MENTIONED = 0.05
 """Inputs of a smaller weight are left out of a split's text."""

@@ -1,10 +1,8 @@
 """What do the draws say? From draws to numbers.
 
-`functions` (f at any rows, draw by draw) and `features` (columns by name, and grids of their
-values), on which `dependence` (partial dependence), `accumulated_effects` and `comparisons`
-(predictions, contrasts, slopes) rest; `check_draws` (whether draws are complete enough to
-predict), `forest_differences` and `soft_differences` (in what their model differs from the one at
-hand), `alterations` (what saving or editing leaves in any draws).
+`check` (whether draws can predict) and `reading` (f at any rows, the trees, columns by name), on
+which the answers rest, a question in each file: `dependence` (partial dependence),
+`accumulated_effects` and `comparisons` (predictions, contrasts, slopes).
 
-May import: `core.forest`, `distributions`; xarray, ArviZ, PyMC.
+May import: `core`, `distributions`; xarray, ArviZ, PyMC.
 """

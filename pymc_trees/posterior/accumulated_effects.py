@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.posterior.features import POINTS, Feature, dimension_of, feature_of
-from pymc_trees.posterior.functions import Function
+from pymc_trees.posterior.reading.features import POINTS, Feature, dimension_of, feature_of
+from pymc_trees.posterior.reading.functions import Function
 
 
 def accumulated_effects(

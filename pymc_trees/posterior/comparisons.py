@@ -13,8 +13,8 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.posterior.features import Feature, dimension_of, feature_of
-from pymc_trees.posterior.functions import Function
+from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of
+from pymc_trees.posterior.reading.functions import Function
 
 COMPARISONS: dict[str, Callable] = {
     "difference": lambda new, old: new - old,

@@ -8,8 +8,8 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.posterior.features import Feature, dimension_of, feature_of, grid_of
-from pymc_trees.posterior.functions import Function
+from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of, grid_of
+from pymc_trees.posterior.reading.functions import Function
 
 KINDS = ("average", "individual", "both")
 

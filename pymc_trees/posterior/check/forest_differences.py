@@ -12,7 +12,7 @@ from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import leaf_at
-from pymc_trees.posterior.alterations import ALTERED, alteration
+from pymc_trees.posterior.check.alterations import ALTERED, alteration
 
 LARGEST_KIND = 2.0**32
 """More than any split column; a checksum of 52 bits is below it once in a million draws."""

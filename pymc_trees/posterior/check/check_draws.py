@@ -7,7 +7,7 @@ import xarray as xr
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
-from pymc_trees.posterior import forest_differences, soft_differences
+from pymc_trees.posterior.check import forest_differences, soft_differences
 
 SAMPLE = ("chain", "draw")
 LOOKED_AT = 10

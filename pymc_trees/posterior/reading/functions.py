@@ -22,7 +22,7 @@ from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import is_tree_variable
-from pymc_trees.posterior.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
 
 BLOCK = 100_000
 """Rows times outputs evaluated in one call, which bounds the memory beside the result."""

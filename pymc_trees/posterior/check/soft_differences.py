@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_trees.core.soft.encode import SPLIT, n_fields
 from pymc_trees.core.value.fields import LEAF, UNUSED
-from pymc_trees.posterior.alterations import ALTERED, alteration
+from pymc_trees.posterior.check.alterations import ALTERED, alteration
 
 
 def differing_sizes(rv, value: np.ndarray) -> str:

@@ -1,0 +1,7 @@
+"""What do draws hold? Functions of rows, trees, and columns by name.
+
+`functions` (f at any rows, draw by draw), `forests` (the encoded trees of one forest), `features`
+(columns by name, and grids of their values).
+
+May import: `core`, `distributions`, `check`; xarray, PyMC.
+"""

@@ -1,0 +1,91 @@
+"""The encoded trees of one forest, draw by draw.
+
+What is read off trees and not off values of f starts here: counts of columns, pictures, Shapley
+values.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.value.fields import sizes
+from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+
+
+class ForestDraws:
+    """Draws of the trees of one forest of a model, checked.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model
+        The model.
+    forest : str, optional
+        Name of the forest, or of its function; may be left out when the model has one.
+    """
+
+    def __init__(self, idata, model: pm.Model, forest: str | None = None):
+        check_draws(idata, model)
+        self.variable = _forest_of(model, forest)
+        """Random variable of the forest."""
+        self.name: str = self.variable.name
+        self.layout = self.variable.owner.op.layout
+        """Sizes of the encoded value, m trees among them (`core.value.fields`)."""
+        self.sizes = sizes(self.layout)
+        self.X_train = np.asarray(declared(self.variable).X, dtype=np.float64)
+        """(n, p) training rows, levels as codes."""
+        self.schema = schema_of(self.variable)
+        """Names and levels of the columns; None where X was an array."""
+        self.draws = idata["posterior"][self.name].transpose(*SAMPLE, ...)
+        """(chain, draw, rows, fields) encoded values."""
+        self.coords = {dim: idata["posterior"][dim].to_numpy() for dim in SAMPLE}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws."""
+        return self.draws.shape[:2]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the p columns: as in the training frame, or x0, x1, ..."""
+        known = None if self.schema is None else self.schema.names
+        if known is None:
+            return [f"x{j}" for j in range(self.X_train.shape[1])]
+        return [str(name) for name in known]
+
+    @property
+    def levels(self) -> list[tuple | None] | None:
+        """By their code, of each column; None for numbers."""
+        return None if self.schema is None else list(self.schema.levels)
+
+    def each_draw(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Chain, draw, and the encoded value."""
+        for chain, draw in np.ndindex(*self.shape):
+            value = self.draws[chain, draw].to_numpy()
+            yield chain, draw, np.ascontiguousarray(value, dtype=np.float64)
+
+
+def _forest_of(model: pm.Model, name: str | None) -> Variable:
+    """A forest by its name or that of its function, or an error that lists those there are."""
+    forests = {rv.name: rv for rv in model.free_RVs if is_forest(rv)}
+    if not forests:
+        raise ValueError("The model has no forest: declare one by BART or DecisionTree.")
+    if name is None:
+        if len(forests) > 1:
+            raise ValueError(f"The model has the forests {list(forests)}: choose one by forest.")
+        return next(iter(forests.values()))
+    if name in forests:
+        return forests[name]
+    functions = [one for one in model.deterministics if one.name == name]
+    found = {one.tree.name for one in evaluations(functions)} & set(forests)
+    if len(found) != 1:
+        among = sorted(found) or list(forests)
+        raise ValueError(f"forest={name!r} is not one forest: choose from {among}.")
+    return forests[found.pop()]
