@@ -33,6 +33,7 @@ _HOMES = {
     "check_draws": "posterior.check.check_draws",
     "comparisons": "posterior.comparisons",
     "evaluate": "distributions.ops.evaluation",
+    "interaction_strength": "posterior.explain.interactions",
     "partial_dependence": "posterior.dependence",
     "plot_predictive_densities": "plots.predictive_densities",
     "plot_soft_tree": "plots.soft_tree",
@@ -41,7 +42,11 @@ _HOMES = {
     "sample_dcc": "inference.dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
     "set_data": "distributions.data.variables",
+    "shap_interactions": "posterior.explain.shapley",
+    "shap_values": "posterior.explain.shapley",
     "slopes": "posterior.comparisons",
+    "sobol_indices": "posterior.explain.variance",
+    "to_shap": "posterior.explain.hand_over",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -2,7 +2,8 @@
 
 `check` (whether draws can predict) and `reading` (f at any rows, the trees, columns by name), on
 which the answers rest, a question in each file: `dependence` (partial dependence),
-`accumulated_effects` and `comparisons` (predictions, contrasts, slopes).
+`accumulated_effects` and `comparisons` (predictions, contrasts, slopes), `explain` (shares of
+columns: Shapley values, Sobol indices, H statistics).
 
 May import: `core`, `distributions`; xarray, ArviZ, PyMC.
 """

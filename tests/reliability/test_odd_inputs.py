@@ -4,7 +4,7 @@ The rows stand in the modules of `support.odd`; what is asked of a row is in `su
 """
 
 import pytest
-from support.odd import answers, bart, data, estimators, leaves, runs, soft, steps
+from support.odd import answers, bart, data, estimators, explain, leaves, runs, soft, steps
 from support.odd.table import REFUSALS
 
 import pymc_trees as pmt
@@ -40,6 +40,11 @@ TABLE = {
     "slopes": answers.SLOPES,
     "partial_dependence": answers.PARTIAL_DEPENDENCE,
     "accumulated_effects": answers.ACCUMULATED_EFFECTS,
+    "shap_values": explain.SHAP_VALUES,
+    "shap_interactions": explain.SHAP_INTERACTIONS,
+    "sobol_indices": explain.SOBOL_INDICES,
+    "interaction_strength": explain.INTERACTION_STRENGTH,
+    "to_shap": explain.TO_SHAP,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }

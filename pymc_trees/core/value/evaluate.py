@@ -82,8 +82,8 @@ def walk_trees(value, X, X_train, leaf, sizes, out):
                     "X holds infinite values: remove those rows before predicting, or put NaN for "
                     "a missing cell."
                 )
-    links = _links(value, sizes)
-    rules = _rules_of_mixed(value, X, X_train, sizes, links.column)
+    links = links_of(value, sizes)
+    rules = rules_of(value, X, X_train, sizes, links.column)
     values, leaf_of = value[:, 1 : 1 + sizes.n_values].copy(), np.empty(len(X), dtype=np.uint32)
     out[:] = 0.0
     for t in range(sizes.m):
@@ -154,7 +154,7 @@ class MixedRules(NamedTuple):
 
 
 @njit(cache=True)
-def _rules_of_mixed(value, X, X_train, sizes, column):
+def rules_of(value, X, X_train, sizes, column):
     """Rules of all nodes; ``column`` loses its ways.
 
     A level that no training row had counts as missing. A forest without missing training cells
@@ -190,23 +190,27 @@ def _rules_of_mixed(value, X, X_train, sizes, column):
 def _walk_mixed(value, X, links, rules, tree, leaf_of):
     """`_walk` where cells may be levels or missing."""
     column, right, root = links.column, links.right, links.roots[tree]
-    missing_left, levels, n_levels = rules.missing_left, rules.levels, rules.n_levels
     for i in range(X.shape[0]):
         k = root
         while column[k] >= 0:
-            x = X[i, column[k]]
-            if is_missing(x) or (levels[k] >= 0 and x >= n_levels[column[k]]):
-                goes_left = missing_left[k]
-            elif levels[k] >= 0:
-                goes_left = (levels[k] >> np.int64(x)) & 1 == 1
-            else:
-                goes_left = x <= value[k, 1]
-            k = k + 1 if goes_left else right[k]
+            left = goes_left(X[i, column[k]], value[k, 1], rules, k, column[k])
+            k = k + 1 if left else right[k]
         leaf_of[i] = k
 
 
+@njit(cache=True, inline="always")
+def goes_left(x, cut, rules, k, column):
+    """Whether a cell of the column of split node k goes left there."""
+    levels = rules.levels[k]
+    if is_missing(x) or (levels >= 0 and x >= rules.n_levels[column]):
+        return rules.missing_left[k]
+    if levels >= 0:
+        return (levels >> np.int64(x)) & 1 == 1
+    return x <= cut
+
+
 @njit(cache=True)
-def _links(value, sizes):
+def links_of(value, sizes):
     """Links of the preorder rows."""
     column = np.full(sizes.max_nodes, np.int32(-1))
     right = np.empty(sizes.max_nodes, dtype=np.int32)

@@ -48,21 +48,22 @@ class Function:
         self.name = _name_of(model, var_name)
         found = evaluations([model[self.name]])
         self.trees = [one.tree for one in found]
-        X, self.schema = _inputs_of(found, self.name)
-        self.X = np.asarray(X.eval(), dtype=np.float64)
+        self.X, self.schema = _inputs_of(found, self.name)
         """(n, p) rows that the model has now, levels as codes."""
         self.func: Callable = func or _as_it_is
         posterior = idata["posterior"]
         self.draws = [posterior[tree.name].transpose(*SAMPLE, ...) for tree in self.trees]
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
         at, values = matrix("X", dtype="float64"), [tree.type(tree.name) for tree in self.trees]
-        replaced = [(X, at), *zip(self.trees, values, strict=True)]
+        inputs = {one.X: at for one in found}
+        replaced = [*inputs.items(), *zip(self.trees, values, strict=True)]
         [outputs] = clone_replace([model[self.name]], replaced, rebuild_strict=False)
         self._compiled = pm.compile([at, *values], outputs, on_unused_input="ignore")
         self.axis, self.outputs = self._shape()
         names = model.named_vars_to_dims.get(self.name) or ()
         kept = [name for k, name in enumerate(names) if k != self.axis]
-        usual = [f"{self.name}_dim_{k}" for k in range(len(self.outputs))]
+        axes = range(len(self.outputs) + 1)
+        usual = [f"{self.name}_dim_{k}" for k in axes if k != self.axis]  # as PyMC has it
         self.dims = (
             tuple(a or b for a, b in zip(kept, usual, strict=True)) if kept else tuple(usual)
         )
@@ -74,6 +75,13 @@ class Function:
     def n_columns(self) -> int:
         """Columns of X."""
         return self.X.shape[1]
+
+    @property
+    def names(self) -> np.ndarray:
+        """Of the columns, as dimensions and coordinates have them."""
+        known = None if self.schema is None else self.schema.names
+        numbers = range(self.n_columns) if known is None else known
+        return np.array([name if isinstance(name, str) else f"x{name}" for name in numbers])
 
     def rows(self, X: Any) -> np.ndarray:
         """(n, p) matrix of other rows, or of the model's own when None."""
@@ -145,9 +153,13 @@ def _is_function(variable: Variable) -> bool:
     return bool(random) and all(is_tree_variable(v) for v in random)
 
 
-def _inputs_of(found: list[Evaluation], name: str) -> tuple[Variable, Schema | None]:
-    """The X of all evaluations, and what is known of its columns."""
-    X = found[0].X
-    if any(one.X is not X for one in found):
-        raise ValueError(f"{name} evaluates forests at several X: ask each of its functions.")
-    return X, getattr(found[0].tree.tag, "pymc_trees_columns", None)
+def _inputs_of(found: list[Evaluation], name: str) -> tuple[np.ndarray, Schema | None]:
+    """The present X of all evaluations, and what is known of its columns."""
+    several = {one.X: getattr(one.tree.tag, "pymc_trees_columns", None) for one in found}
+    X, *others = (np.asarray(one.eval(), dtype=np.float64) for one in several)
+    schema, *schemas = several.values()
+    if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
+        raise ValueError(
+            f"{name} evaluates forests at several X that differ: ask each of its functions."
+        )
+    return X, schema

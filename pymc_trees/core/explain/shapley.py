@@ -1,0 +1,144 @@
+"""Shapley values of the function that an encoded forest stands for, exactly."""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.explain.agreement import agree, distinct, size_of
+from pymc_trees.core.explain.games import (
+    add_pairs,
+    add_single,
+    by_share_pairs,
+    by_share_single,
+)
+from pymc_trees.core.explain.paths import paths_of, sides_of
+from pymc_trees.core.value.evaluate import links_of, rules_of
+
+
+@njit(cache=True, nogil=True)
+def shapley(value, X, n, X_train, outputs, by_path, sizes, weights, values, pairs, base):
+    """Add the Shapley values of the rows ``X[:n]`` against the rows ``X[n:]``.
+
+    Parameters
+    ----------
+    outputs : (max_nodes, K) float64
+        What each leaf, a row of the value, returns.
+    by_path : bool
+        Whether columns that are not taken from the explained row follow both branches, by the
+        shares of the rows ``X[n:]`` that do at that node (Lundberg, Erion and Lee 2018, algorithm
+        1). Otherwise they are taken from each of these rows in turn, and the mean is explained.
+    weights : Weights
+    values : (n, p, K) float64
+        Of single columns.
+    pairs : (n, p, p, K) or (0, p, p, K) float64
+        Interaction indices above the diagonal of the columns' numbers; none where there is no row.
+    base : (K,) float64
+        What is explained when no column is taken from the row.
+    """
+    links = links_of(value, sizes)
+    rules = rules_of(value, X, X_train, sizes, links.column)
+    sets = np.empty(X.shape[0], dtype=np.uint64)
+    for tree in range(sizes.m):
+        paths = paths_of(links, tree)
+        sides = sides_of(value, X, links, rules, paths.splits)
+        for leaf in range(paths.leaves.size):
+            n_columns = agree(paths, leaf, sides, sets)
+            output = outputs[paths.leaves[leaf]]
+            columns = paths.columns[paths.first_column[leaf] : paths.first_column[leaf + 1]]
+            known, kind, _ = distinct(sets[:n], n_columns)
+            of_single = np.zeros((known.size, n_columns))
+            of_pairs = np.zeros((known.size if pairs.shape[0] else 0, n_columns, n_columns))
+            if by_path:
+                mean = _by_shares(paths, leaf, sides[:, n:], known, of_single, of_pairs)
+            else:
+                mean = _against(sets[n:], known, weights, of_single, of_pairs)
+            for k in range(output.size):
+                base[k] += mean * output[k]
+            for i in range(n):
+                _add(values, i, columns, output, of_single[kind[i]])
+            for i in range(pairs.shape[0]):
+                _add_pairs(pairs, i, columns, output, of_pairs[kind[i]])
+
+
+@njit(cache=True)
+def _against(background, known, weights, of_single, of_pairs):
+    """Write the values of the sets of rows against all sets of the background.
+
+    Returns the share of background rows that come to the leaf.
+    """
+    n_columns = of_single.shape[1]
+    every = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
+    others, _, counts = distinct(background, n_columns)
+    mean = 0.0
+    for other in range(others.size):
+        share = counts[other] / background.size
+        if others[other] == every:
+            mean += share
+        for at in range(known.size):
+            if (known[at] | others[other]) != every:  # a column of neither leads to the leaf
+                continue
+            u = size_of(known[at] & ~others[other])
+            v = size_of(others[other] & ~known[at])
+            if u + v == 0:
+                continue
+            given = (known[at], others[other], share, n_columns, u, v, weights)
+            add_single(*given, of_single[at])
+            if of_pairs.shape[0]:
+                add_pairs(*given, of_pairs[at])
+    return mean
+
+
+@njit(cache=True)
+def _by_shares(paths, leaf, sides, known, of_single, of_pairs):
+    """Write the values of the sets of rows where other columns follow both branches.
+
+    Returns the share of background rows that come to the leaf.
+    """
+    n_columns = of_single.shape[1]
+    shares, coefficients = np.empty(n_columns), np.empty(n_columns + 1)
+    mean = _shares(paths, leaf, sides, shares)
+    for at in range(known.size):
+        by_share_single(known[at], shares, n_columns, coefficients, of_single[at])
+        if of_pairs.shape[0]:
+            by_share_pairs(known[at], shares, n_columns, coefficients, of_pairs[at])
+    return mean
+
+
+@njit(cache=True)
+def _add(values, i, columns, output, of_single):
+    """Add a leaf's share to a row."""
+    for s in range(columns.size):
+        for k in range(output.size):
+            values[i, columns[s], k] += of_single[s] * output[k]
+
+
+@njit(cache=True)
+def _add_pairs(pairs, i, columns, output, of_pairs):
+    """Add a leaf's share to the pairs of a row."""
+    for s in range(columns.size):
+        for t in range(s + 1, columns.size):
+            low, high = min(columns[s], columns[t]), max(columns[s], columns[t])
+            for k in range(output.size):
+                pairs[i, low, high, k] += of_pairs[s, t] * output[k]
+
+
+@njit(cache=True)
+def _shares(paths, leaf, sides, shares):
+    """Write the share of rows that go on where each column of a path splits; return their product.
+
+    The share at a node is that of the rows that reach it.
+    """
+    shares[:] = 1.0
+    reach = np.ones(sides.shape[1], dtype=np.bool_)
+    n_reach = sides.shape[1]
+    product = 1.0
+    for entry in range(paths.start[leaf], paths.start[leaf + 1]):
+        way, left, n_on = sides[paths.split[entry]], paths.left[entry], 0
+        for i in range(reach.size):
+            if reach[i]:
+                reach[i] = way[i] == left
+                n_on += reach[i]
+        share = n_on / n_reach if n_reach > 0 else 0.5
+        shares[paths.slot[entry]] *= share
+        product *= share
+        n_reach = n_on
+    return product

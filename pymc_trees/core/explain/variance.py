@@ -1,0 +1,148 @@
+"""Shares of the variance of a sum of trees when its columns are independent (Sobol 1993).
+
+Under a product distribution, column j having the law of its cells in X, leaf l is met with
+probability prod_j q_lj, and two leaves at once with prod_j q_j(l and l'). With v the leaves'
+values and sums over all pairs of leaves that share column j,
+
+    var f = sum v v' (prod_i q_i(l and l') - prod_i q_li q_l'i),
+    V_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_li q_l'i,
+    T_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_i(l and l'),
+
+the variance of E[f | x_j], and the mean variance of f given all other columns.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.explain.agreement import size_of
+from pymc_trees.core.explain.paths import paths_of, sides_of
+from pymc_trees.core.value.evaluate import links_of, rules_of
+
+WORD = 64
+
+
+class Leaves(NamedTuple):
+    """All leaves of one forest or more, by the rows that each column lets through."""
+
+    first: np.ndarray
+    """(L + 1,) int64: where the columns of each leaf start."""
+    columns: np.ndarray
+    """(S,) int64: columns on the path of each leaf, in rising order."""
+    through: np.ndarray
+    """(S, words) uint64: a bit for each row whose cell of the column leads to the leaf."""
+    outputs: np.ndarray
+    """(L, K) float64: what the leaf returns."""
+
+
+@njit(cache=True, nogil=True)
+def leaves_of(value, X, X_train, outputs, sizes):
+    """`Leaves` of an encoded forest at the rows of X."""
+    links = links_of(value, sizes)
+    rules = rules_of(value, X, X_train, sizes, links.column)
+    n_leaves, n_columns = 0, 0
+    for tree in range(sizes.m):
+        paths = paths_of(links, tree)
+        n_leaves += paths.leaves.size
+        n_columns += paths.first_column[-1]
+    first, columns = np.zeros(n_leaves + 1, dtype=np.int64), np.empty(n_columns, dtype=np.int64)
+    through = np.zeros((n_columns, (X.shape[0] + WORD - 1) // WORD), dtype=np.uint64)
+    returned = np.empty((n_leaves, outputs.shape[1]))
+    leaf = 0
+    for tree in range(sizes.m):
+        paths = paths_of(links, tree)
+        sides = sides_of(value, X, links, rules, paths.splits)
+        for own in range(paths.leaves.size):
+            start, stop = paths.first_column[own], paths.first_column[own + 1]
+            given = paths.columns[start:stop]
+            order = np.argsort(given)
+            first[leaf + 1] = first[leaf] + given.size
+            for place in range(given.size):
+                columns[first[leaf] + place] = given[order[place]]
+                _let_through(paths, own, order[place], sides, through[first[leaf] + place])
+            returned[leaf] = outputs[paths.leaves[own]]
+            leaf += 1
+    return Leaves(first, columns, through, returned)
+
+
+@njit(cache=True)
+def _let_through(paths, leaf, slot, sides, bits):
+    """Write the bits of the rows whose cell of a column leads to a leaf."""
+    for i in range(sides.shape[1]):
+        inside = True
+        for entry in range(paths.start[leaf], paths.start[leaf + 1]):
+            if paths.slot[entry] == slot:
+                inside &= sides[paths.split[entry], i] == paths.left[entry]
+        if inside:
+            bits[i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+
+
+@njit(cache=True)
+def _shared(a, b):
+    """Rows in both sets."""
+    n = 0
+    for k in range(a.size):
+        n += size_of(a[k] & b[k])
+    return n
+
+
+@njit(cache=True, nogil=True)
+def variance_shares(leaves, n_rows, first_order, total):
+    """Write V_j and T_j, (p, K), and return the variances, (K,)."""
+    n_leaves, n_outputs = leaves.outputs.shape
+    variance = np.zeros(n_outputs)
+    share = np.empty(leaves.columns.size)
+    alone = np.ones(n_leaves)
+    for leaf in range(n_leaves):
+        for s in range(leaves.first[leaf], leaves.first[leaf + 1]):
+            share[s] = _shared(leaves.through[s], leaves.through[s]) / n_rows
+            alone[leaf] *= share[s]
+    most = 1
+    for leaf in range(n_leaves):
+        most = max(most, leaves.first[leaf + 1] - leaves.first[leaf])
+    column, both, apart = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
+    for one in range(n_leaves):
+        for other in range(one + 1):
+            n_shared, rest = _meet(leaves, one, other, share, n_rows, column, both, apart)
+            if n_shared == 0:
+                continue
+            twice = 1.0 if one == other else 2.0
+            together, separate = rest, rest
+            for s in range(n_shared):
+                together *= both[s]
+                separate *= apart[s]
+            for s in range(n_shared):
+                given, free = rest, rest
+                for t in range(n_shared):
+                    if t != s:
+                        given, free = given * both[t], free * apart[t]
+                excess = twice * (both[s] - apart[s])
+                for k in range(n_outputs):
+                    v = leaves.outputs[one, k] * leaves.outputs[other, k]
+                    first_order[column[s], k] += v * excess * free
+                    total[column[s], k] += v * excess * given
+            for k in range(n_outputs):
+                v = leaves.outputs[one, k] * leaves.outputs[other, k]
+                variance[k] += v * twice * (together - separate)
+    return variance
+
+
+@njit(cache=True)
+def _meet(leaves, one, other, share, n_rows, column, both, apart):
+    """Columns that two leaves share, their chances there, and the product over all others."""
+    a, b, n_shared, rest = leaves.first[one], leaves.first[other], 0, 1.0
+    end_a, end_b = leaves.first[one + 1], leaves.first[other + 1]
+    while a < end_a or b < end_b:
+        if b == end_b or (a < end_a and leaves.columns[a] < leaves.columns[b]):
+            rest *= share[a]
+            a += 1
+        elif a == end_a or leaves.columns[b] < leaves.columns[a]:
+            rest *= share[b]
+            b += 1
+        else:
+            column[n_shared] = leaves.columns[a]
+            both[n_shared] = _shared(leaves.through[a], leaves.through[b]) / n_rows
+            apart[n_shared] = share[a] * share[b]
+            n_shared, a, b = n_shared + 1, a + 1, b + 1
+    return n_shared, rest

@@ -1,0 +1,108 @@
+"""A function of a model as a sum over leaves of trees: what each leaf adds to each output.
+
+Closed forms over the columns on a leaf's path hold for sums of leaves. A Deterministic that is a
+linear function of its forests' outputs, row by row, is such a sum, and so is anything at all of one
+single tree, whose leaves then hold the transformed values.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.replace import clone_replace
+from pytensor.tensor import matrix
+
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.posterior.reading.forests import ForestDraws
+from pymc_trees.posterior.reading.functions import Function
+
+
+class NotAdditiveError(ValueError):
+    """A function that is no sum over leaves."""
+
+
+class AdditiveFunction:
+    """A function of the rows of X under the draws of a model, as a sum of trees.
+
+    Parameters
+    ----------
+    idata, model, var_name, func
+        As for `Function`.
+
+    Raises
+    ------
+    NotAdditiveError
+        When it is no sum of trees: a curved function of a sum.
+    """
+
+    def __init__(self, idata, model: pm.Model, var_name: str | None = None, func=None):
+        self.function = Function(idata, model, var_name, func)
+        name = self.function.name
+        found = evaluations([model[name]])
+        if not all(is_forest(one.tree) for one in found):
+            raise NotAdditiveError(
+                f"{name} is a function of soft trees, whose Shapley values have no closed form: "
+                "use partial_dependence or comparisons."
+            )
+        self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
+        if any(one.layout.own_outputs is not None for one in self.forests):
+            raise NotAdditiveError(f"{name} has leaves that return other values at other rows.")
+        inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
+        replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
+        [whole] = clone_replace([model[name]], replaced, rebuild_strict=False)
+        self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
+        self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1
+        if not self.single:
+            self._constant, self._slopes = self._linear(func)
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs, however they are arranged."""
+        return int(np.prod(self.function.outputs))
+
+    def constant(self) -> np.ndarray:
+        """(outputs,) what no tree adds."""
+        return np.zeros(self.n_outputs) if self.single else self._constant
+
+    def draws_at(self, chain: int, draw: int):
+        """The forests, each with its encoded value in a draw and what its leaves add."""
+        for which, forest in enumerate(self.forests):
+            value = np.ascontiguousarray(forest.draws[chain, draw].to_numpy(), dtype=np.float64)
+            yield forest, value, self.leaf_outputs(which, value)
+
+    def leaf_outputs(self, which: int, value: np.ndarray) -> np.ndarray:
+        """(max_nodes, outputs) what each leaf of an encoded forest adds; 0 in other rows."""
+        layout = self.forests[which].layout
+        nodes = value[: layout.max_nodes]
+        leaves = nodes[:, 0] == -1
+        values = nodes[leaves, 1 : 1 + layout.n_values]
+        found = np.zeros((layout.max_nodes, self.n_outputs))
+        if self.single:
+            found[leaves] = self._at([values])
+        else:
+            found[leaves] = values @ self._slopes[which]
+        return found
+
+    def _at(self, outputs: list[np.ndarray]) -> np.ndarray:
+        """(rows, outputs) values at given outputs of the forests."""
+        values = np.moveaxis(self._whole(*outputs), self.function.axis, -1)
+        return self.function.func(values).reshape(self.n_outputs, -1).T
+
+    def _linear(self, func: Callable | None) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Constant and slopes, (V, outputs) for each forest, or an error."""
+        sizes = [one.layout.n_outputs for one in self.forests]
+        total = sum(sizes)
+        others = np.random.default_rng(0).normal(size=(5, total))
+        rows = np.concatenate([np.zeros((1, total)), np.eye(total), others])
+        found = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1))
+        constant, slopes = found[0], found[1 : 1 + total] - found[0]
+        expected = constant + others @ slopes
+        size = 1.0 + np.abs(expected).max() + np.abs(slopes).max()
+        if not np.allclose(found[1 + total :], expected, rtol=0, atol=1e-9 * size):
+            what = f"func({self.function.name})" if func else self.function.name
+            raise NotAdditiveError(
+                f"{what} is no sum of trees, whose Shapley values add up tree by tree: leave func "
+                "out, or choose the function inside of it by var_name."
+            )
+        return constant, np.split(slopes, np.cumsum(sizes)[:-1], axis=0)

@@ -1,0 +1,170 @@
+"""`interaction_strength`: how far f is from additive in its columns, draw by draw."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.core.explain.dependence import add_dependence
+from pymc_trees.core.explain.paths import add_values
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.dependence import rows_chosen
+from pymc_trees.posterior.explain.additive import AdditiveFunction
+from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
+from pymc_trees.posterior.reading.features import feature_of
+
+LARGEST = 2**28
+"""Bytes for the pairs of columns at all rows in one draw."""
+
+
+def interaction_strength(
+    idata,
+    model: pm.Model | None = None,
+    features: list[Any] | None = None,
+    X=None,
+    *,
+    subsample: int | None = None,
+    draws: int | None = None,
+    cores: int | None = None,
+    var_name: str | None = None,
+    func=None,
+    random_state=None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """Friedman's H statistics of f, exactly, draw by draw.
+
+    H of two columns is the root of the share of the variance of their joint partial dependence that
+    is not the sum of those on either (Friedman and Popescu 2008, eq. 44); H of one column that of
+    the variance of f that is not the sum of its partial dependence on the column and on all others
+    (eq. 45). 0 means no interaction. Where a pair hardly matters a small variance is divided by a
+    small one: ``unexplained`` is the root mean square itself, in units of f.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    features : list of columns, optional
+        By name where X was a frame, else by number. Default: all.
+    X : (n, p) array or frame, optional
+        Rows over which means are taken. Default: those the model has now.
+    subsample : int, optional
+        Rows of X taken at random. Default: all of them.
+    draws : int, optional
+        Draws to take, evenly spaced. Default: all.
+    cores : int, optional
+        Threads. Default: one for each core.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f, elementwise; for a single tree only.
+    random_state : numpy.random.Generator or seed, optional
+        For the subsample.
+    progressbar : bool, default True
+        Whether to show one.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``pairwise`` (H) and ``unexplained`` with the dimensions chain, draw, those of the outputs,
+        feature and other, symmetric, NaN on the diagonal; ``overall`` (H of one column with all
+        others) without the last. H is NaN where what it is a share of is constant.
+
+    Raises
+    ------
+    ValueError
+        A function that is not a sum of trees, a column that does not exist, or rows and columns
+        that take more memory than there should be.
+
+    References
+    ----------
+    Friedman and Popescu (2008). Predictive learning via rule ensembles. Annals of Applied
+    Statistics 2(3), section 8.1.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.interaction_strength(idata, model, progressbar=False)
+    >>> dict(found["pairwise"].sizes)
+    {'chain': 1, 'draw': 5, 'feature': 2, 'other': 2}
+    """
+    additive = AdditiveFunction(idata, pm.modelcontext(model), var_name, func)
+    function = additive.function
+    columns, names = _asked(function, features)
+    X = function.rows(X)
+    X = X[rows_chosen(len(X), subsample, random_state)]
+    n, q, n_outputs = len(X), len(columns), additive.n_outputs
+    if 8 * n * q * q * n_outputs > LARGEST:
+        raise ValueError(
+            f"{q} columns at {n} rows are {q * q * n} numbers a draw: choose fewer by features, or "
+            "fewer rows by subsample."
+        )
+    place = np.full(X.shape[1], -1)
+    place[columns] = np.arange(q)
+    n_chains, n_draws = additive.forests[0].shape
+    at = thinned(n_chains, n_draws, draws)
+    shape = (n_chains, at.size)
+    pairwise = np.empty((*shape, n_outputs, q, q))
+    unexplained, overall = np.empty_like(pairwise), np.empty((*shape, n_outputs, q))
+
+    def one(chain, at_place):
+        single, but_one = np.zeros((2, n, q, n_outputs))
+        pairs, f = np.zeros((n, q, q, n_outputs)), np.zeros((n, n_outputs))
+        for forest, value, outputs in additive.draws_at(chain, at[at_place]):
+            given = (value, X, forest.X_train, outputs, forest.sizes, place)
+            add_dependence(*given, single, but_one, pairs)
+            add_values(*given[:-1], f)
+        found = _strengths(single, but_one, pairs, f)
+        pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = found
+
+    for_each_draw(one, shape, "H statistics", cores, progressbar)
+    coords = function.coords | {"draw": function.coords["draw"][at]}
+    lead, own = (*SAMPLE, *function.dims), (*shape, *function.outputs)
+    variables = {
+        "pairwise": ((*lead, "feature", "other"), pairwise.reshape(*own, q, q)),
+        "unexplained": ((*lead, "feature", "other"), unexplained.reshape(*own, q, q)),
+        "overall": ((*lead, "feature"), overall.reshape(*own, q)),
+    }
+    return xr.Dataset(variables, coords | {"feature": names, "other": names})
+
+
+def _asked(function, features) -> tuple[list[int], np.ndarray]:
+    """Numbers and names of the columns."""
+    if features is None:
+        return list(range(function.n_columns)), function.names
+    given = features if isinstance(features, list | tuple) else [features]
+    columns = [feature_of(one, function.schema, function.n_columns).column for one in given]
+    if len(columns) < 1 or len(set(columns)) < len(columns):
+        raise ValueError(f"features={features!r}: give a list of different columns.")
+    return columns, function.names[columns]
+
+
+def _strengths(single, but_one, pairs, f):
+    """H of pairs, root mean squares behind it, and H of single columns; outputs first."""
+    single, but_one, f = (one - one.mean(axis=0) for one in (single, but_one, f))
+    excess = pairs - pairs.mean(axis=0)
+    excess += np.swapaxes(excess, 1, 2)
+    both = excess + single[:, :, None] + single[:, None]
+    unexplained = (excess**2).mean(axis=0)
+    rest = ((but_one - single) ** 2).mean(axis=0)
+    size = 1e-28 * (f**2).mean(axis=0)
+    pairwise = _share(unexplained, (both**2).mean(axis=0), size)
+    overall = _share(rest, (f**2).mean(axis=0), size)
+    every = np.arange(single.shape[1])
+    pairwise[every, every] = unexplained[every, every] = np.nan
+    found = (pairwise, np.sqrt(unexplained), overall)
+    return tuple(np.moveaxis(one, -1, 0) for one in found)
+
+
+def _share(part, whole, size):
+    """Root of a share, NaN where the whole is nothing but rounding."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.sqrt(np.where(whole > size, part / whole, np.nan))

@@ -1,0 +1,262 @@
+"""Shapley values of f, exactly, draw by draw: `shap_values` and `shap_interactions`."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.arguments import check_number
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.explain.games import make_weights
+from pymc_trees.core.explain.shapley import shapley
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.dependence import rows_chosen
+from pymc_trees.posterior.explain.additive import AdditiveFunction
+from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
+
+LARGEST = 2**29
+"""Bytes that the values of all draws may take before fewer draws are taken."""
+WEIGHTS = make_weights()
+
+
+def shap_values(
+    idata,
+    model: pm.Model | None = None,
+    X=None,
+    *,
+    background: Any = None,
+    draws: int | None = None,
+    cores: int | None = None,
+    var_name: str | None = None,
+    func=None,
+    random_state=None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """Shapley values of f at rows, exactly, draw by draw.
+
+    f at a row, less its mean, is shared out among the columns: each has the mean, over all orders
+    of the columns, of what f changes by when the column becomes known (Lundberg and Lee 2017, eq.
+    8). What a column that is not known stands for is the choice of ``background``. In every draw
+    ``base_values`` and the values of a row add up to f there.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    X : (n, p) array or frame, optional
+        Rows to explain. Default: those the model has now.
+    background : (b, p) array or frame, or int, optional
+        Rows from which columns that are not known are taken, all rows in turn (interventional
+        values); an int for so many of the model's rows, at random. Default: a column that is not
+        known follows both branches of a split, by the shares of training rows that do
+        (path-dependent values).
+    draws : int, optional
+        Draws to take, evenly spaced. Default: all, or as many as fit into half a gigabyte.
+    cores : int, optional
+        Threads. Default: one for each core.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f, elementwise. For a single tree only: Shapley values of a curved
+        function of a sum of trees are not sums over trees.
+    random_state : numpy.random.Generator or seed, optional
+        For the rows of the background.
+    progressbar : bool, default True
+        Whether to show one.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``values`` with the dimensions chain, draw, those of the outputs, row and feature;
+        ``base_values`` without the last two; ``data`` (row, feature) with the rows, levels as
+        codes, NaN in missing cells.
+
+    Raises
+    ------
+    ValueError
+        A function that is not a sum of trees, or arguments that are not what they should be.
+
+    Notes
+    -----
+    Over the columns on the path of a leaf the values have a closed form, so that the time grows
+    with rows and leaves, and hardly with the rows of the background or the number of columns.
+
+    References
+    ----------
+    Lundberg and Lee (2017). A unified approach to interpreting model predictions. NeurIPS 30.
+    Lundberg, Erion and Lee (2018). Consistent individualized feature attribution for tree
+    ensembles. arXiv 1802.03888 (path-dependent values).
+    Janzing, Minorics and Bloebaum (2020). Feature relevance quantification in explainable AI: a
+    causal problem. AISTATS (interventional values).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.shap_values(idata, model, X[:4], progressbar=False)
+    >>> dict(found["values"].sizes)
+    {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2}
+    """
+    asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
+    explained = _Explained(idata, model, *asked)
+    explained.run(False)
+    return explained.dataset(explained.values, ())
+
+
+def shap_interactions(
+    idata,
+    model: pm.Model | None = None,
+    X=None,
+    *,
+    background: Any = None,
+    draws: int | None = None,
+    cores: int | None = None,
+    var_name: str | None = None,
+    func=None,
+    random_state=None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """Shapley interaction values of f at rows, exactly, draw by draw.
+
+    The share of a column is shared out further: half of the Shapley interaction index of two
+    columns goes to either of them, and what is left is the column's own (Lundberg, Erion and Lee
+    2018, eq. 3-6). In every draw the values of a row add up over ``other`` to `shap_values`.
+
+    Parameters
+    ----------
+    idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
+        As for `shap_values`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As of `shap_values`, where ``values`` have a last dimension ``other``: a column's own value
+        on the diagonal, and symmetric beside it.
+
+    Raises
+    ------
+    ValueError
+        As of `shap_values`.
+
+    References
+    ----------
+    Lundberg, Erion and Lee (2018). Consistent individualized feature attribution for tree
+    ensembles. arXiv 1802.03888.
+    Grabisch and Roubens (1999). An axiomatic approach to the concept of interaction among players
+    in cooperative games. International Journal of Game Theory 28.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.shap_interactions(idata, model, X[:4], progressbar=False)
+    >>> dict(found["values"].sizes)
+    {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2, 'other': 2}
+    """
+    asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
+    explained = _Explained(idata, model, *asked)
+    explained.run(True)
+    halves = 0.5 * (explained.pairs + np.swapaxes(explained.pairs, -3, -2))
+    own = explained.values - halves.sum(axis=-2)
+    every = np.arange(own.shape[-2])
+    halves[..., every, every, :] += own
+    return explained.dataset(halves, ("other",))
+
+
+class _Explained:
+    """Rows, background and draws that were asked for, and the values found."""
+
+    def __init__(
+        self, idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
+    ):
+        self.additive = AdditiveFunction(idata, pm.modelcontext(model), var_name, func)
+        function = self.additive.function
+        self.X = function.rows(X)
+        self.by_path = background is None
+        self.given = background
+        self.background = None if self.by_path else _background(function, background, random_state)
+        self.wanted, self.cores, self.progressbar = draws, cores, progressbar
+
+    def run(self, with_pairs: bool):
+        """Fill the arrays, one draw after another or side by side."""
+        n, p, n_outputs = *self.X.shape, self.additive.n_outputs
+        n_chains, n_draws = self.additive.forests[0].shape
+        numbers = n * p * n_outputs * (p if with_pairs else 1) * (3 if with_pairs else 1)
+        self.at = thinned(n_chains, n_draws, _that_fit(n_chains, n_draws, self.wanted, 8 * numbers))
+        shape = (n_chains, self.at.size)
+        self.values = np.zeros((*shape, n, p, n_outputs))
+        self.pairs = np.zeros((*shape, n if with_pairs else 0, p, p, n_outputs))
+        self.base = np.zeros((*shape, n_outputs)) + self.additive.constant()
+        for_each_draw(self._one, shape, "Shapley values", self.cores, self.progressbar)
+
+    def _one(self, chain, place):
+        """Add the values of every forest in one draw."""
+        for forest, value, outputs in self.additive.draws_at(chain, self.at[place]):
+            background = forest.X_train if self.background is None else self.background
+            shapley(
+                value,
+                np.concatenate([self.X, background]),
+                len(self.X),
+                forest.X_train,
+                outputs,
+                self.by_path,
+                forest.sizes,
+                WEIGHTS,
+                self.values[chain, place],
+                self.pairs[chain, place],
+                self.base[chain, place],
+            )
+
+    def dataset(self, values, more) -> xr.Dataset:
+        """Values with their dimensions and coordinates."""
+        function = self.additive.function
+        names = function.names
+        chains, draws = (function.coords[dim] for dim in SAMPLE)
+        coords = function.coords | {"chain": chains, "draw": draws[self.at]}
+        coords |= {"row": np.arange(len(self.X)), "feature": names} | dict.fromkeys(more, names)
+        dims = (*SAMPLE, *function.dims, "row", "feature", *more)
+        values = np.moveaxis(values, -1, 2)
+        lead = (*values.shape[:2], *function.outputs)
+        variables = {
+            "values": (dims, values.reshape(*lead, *values.shape[3:])),
+            "base_values": (dims[: 2 + len(function.dims)], self.base.reshape(lead)),
+            "data": (("row", "feature"), np.where(self.X == MISSING, np.nan, self.X)),
+        }
+        found = xr.Dataset(variables, {k: v for k, v in coords.items() if k in dims})
+        how = "path-dependent" if self.by_path else "interventional"
+        return found.assign_attrs(function=function.name, algorithm=how)
+
+
+def _background(function, given, random_state) -> np.ndarray:
+    """Rows from which columns that are not known are taken."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        size = check_number("background", given, 1)
+        return function.X[rows_chosen(len(function.X), size, random_state)]
+    return function.rows(given)
+
+
+def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int | None:
+    """Draws to take: those that are wanted, or no more than their values have room."""
+    fit = max(LARGEST // (size * n_chains), 1)
+    if wanted is not None or fit >= n_draws:
+        return wanted
+    warnings.warn(
+        f"{fit * n_chains} of {n_chains * n_draws} draws are taken, whose values fill half a "
+        "gigabyte: set draws, or give fewer rows.",
+        stacklevel=5,
+    )
+    return fit * n_chains

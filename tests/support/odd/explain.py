@@ -1,0 +1,75 @@
+"""Odd inputs of what comes in closed form: Shapley values, Sobol indices, H statistics."""
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+import pymc_trees as pmt
+from support.fitted import frame
+from support.odd.answers import cached_frame, cached_two, common, row
+from support.odd.table import Odd
+
+QUIET = {"progressbar": False, "cores": 1}
+
+
+def _closed_form(function):
+    """What every one of them refuses."""
+    quiet = partial(function, **QUIET)
+    return common(quiet) | {
+        "draws zero": row(quiet, r"draws=0.*at least 1", draws=0),
+        "draws fraction": row(quiet, r"draws=2.5", draws=2.5),
+        "draws beyond": row(quiet, None, draws=99),
+        "cores zero": row(partial(function, progressbar=False), r"cores=0", cores=0),
+        "X lacks a column": row(quiet, r"site", X=frame().drop(columns="site")),
+        "X without rows": row(quiet, r"no rows", X=frame().iloc[:0]),
+        "a curved function": row(quiet, r"rate is no sum of trees", of=cached_two, var_name="rate"),
+        "func of a sum": row(quiet, r"func\(mu\) is no sum.*leave func", func=np.exp),
+    }
+
+
+def _of_values(function):
+    """And those that take a background."""
+    quiet = partial(function, **QUIET)
+    return _closed_form(function) | {
+        "background zero": row(quiet, r"background=0", background=0),
+        "background lacks a column": row(quiet, r"site", background=frame().drop(columns="site")),
+        "background without rows": row(quiet, r"no rows", background=frame().iloc[:0]),
+        "background beyond": row(quiet, None, background=99),
+    }
+
+
+SHAP_VALUES = _of_values(pmt.shap_values)
+SHAP_INTERACTIONS = _of_values(pmt.shap_interactions)
+SOBOL_INDICES = _closed_form(pmt.sobol_indices)
+INTERACTION_STRENGTH = _closed_form(pmt.interaction_strength) | {
+    "features unknown": row(
+        partial(pmt.interaction_strength, **QUIET), r"'weight' is no column", features=["weight"]
+    ),
+    "features twice": row(
+        partial(pmt.interaction_strength, **QUIET), r"different columns", features=["age", 0]
+    ),
+    "features empty": row(
+        partial(pmt.interaction_strength, **QUIET), r"different columns", features=[]
+    ),
+    "subsample zero": row(partial(pmt.interaction_strength, **QUIET), r"subsample=0", subsample=0),
+}
+
+
+def _explanation():
+    model, idata = cached_frame()
+    return pmt.shap_values(idata, model, **QUIET)
+
+
+def _of_two_outputs():
+    model, idata = cached_two()
+    return pmt.shap_values(idata, model, var_name="f", **QUIET)
+
+
+TO_SHAP = {
+    "draws": Odd(lambda: pmt.to_shap(cached_frame()[1]), r"explanation must be"),
+    "another Dataset": Odd(lambda: pmt.to_shap(xr.Dataset()), r"explanation must be"),
+    "two outputs": Odd(lambda: pmt.to_shap(_of_two_outputs()), r"isel\(kind=0\)"),
+    "quantile beyond": Odd(lambda: pmt.to_shap(_explanation(), 1.5), r"quantile=1.5"),
+    "quantile text": Odd(lambda: pmt.to_shap(_explanation(), "mean"), r"quantile='mean'"),
+}
