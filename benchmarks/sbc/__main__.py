@@ -6,6 +6,7 @@ With ``--coverage`` the share of rows at which 95% intervals of f hold the truth
 import argparse
 
 import numpy as np
+import pymc as pm
 
 import pymc_trees as pmt
 from benchmarks.sbc.cases import CASES
@@ -48,7 +49,7 @@ def covered(arguments):
     print("|---|---|---|---|")
     for name in arguments.cases:
         case = CASES[name]()
-        n = case.model[case.functions[0]].type.shape[-1]
+        n = pm.draw(case.model[case.functions[0]]).shape[-1]
         options = {"thin": arguments.thin, "seed": arguments.seed, "rows": range(n)}
         found = ranks(
             case,

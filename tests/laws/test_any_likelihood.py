@@ -49,8 +49,9 @@ CASES = [
     ("logit", "deep", "rotate"),
     ("exposed", "gaps", "three_a_visit"),
     ("times", "gaps", "cgm"),
+    ("truncated", "gaps", "cgm"),
 ]
-WRITTEN_OUT = "exposed", "times"
+WRITTEN_OUT = "exposed", "times", "truncated"
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.

@@ -10,7 +10,14 @@ from scipy import special, stats
 
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import digamma
-from pymc_trees.core.leaves.nonconjugate.laws import gamma, log_sd, logistic, poisson, weibull
+from pymc_trees.core.leaves.nonconjugate.laws import (
+    gamma,
+    log_sd,
+    logistic,
+    poisson,
+    truncated,
+    weibull,
+)
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import open_forest, read_graph
@@ -99,6 +106,21 @@ KNOWN = {
             observed=np.clip(TIMES - 0.5, 0, 1),
         ),
     ),
+    "truncated normal": (
+        truncated,
+        lambda f: pm.TruncatedNormal(
+            "y",
+            mu=2 * f + pm.Normal("b"),
+            sigma=pm.HalfNormal("s", 2) * np.arange(1.0, 7.0),
+            lower=0.0,
+            upper=np.linspace(3.0, 4.0, N),
+            observed=TIMES,
+        ),
+    ),
+    "truncated from below": (
+        truncated,
+        lambda f: pm.Truncated("y", pm.Normal.dist(f, 1.0), lower=0.1, observed=TIMES),
+    ),
     "log sd": (log_sd, lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES)),
     "log precision": (log_sd, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
 }
@@ -111,6 +133,7 @@ OTHERS = {
     "censored from below": lambda f: pm.Censored(
         "y", pm.Weibull.dist(1.0, exp(f)), lower=0.2, upper=None, observed=np.maximum(TIMES, 0.2)
     ),
+    "a limit that sees it": lambda f: pm.TruncatedNormal("y", 1.0, 1.0, lower=f, observed=TIMES),
     "trials that see it": lambda f: pm.NegativeBinomial("y", mu=2.0, alpha=exp(f), observed=COUNTS),
 }
 
@@ -216,3 +239,18 @@ def test_constants_are_those_of_scipy():
     np.testing.assert_allclose(
         poisson.value(numbers, 0.5), stats.poisson.logpmf(3, np.exp(0.7)), rtol=1e-13
     )
+
+
+def test_the_chance_of_an_interval_in_either_tail():
+    """Against scipy's log-cdf where that does not cancel, and an exact sum beyond."""
+    rng = np.random.default_rng(2)
+    low = np.concatenate(
+        [rng.normal(0, 3, 200), rng.uniform(5, 200, 100), -rng.uniform(5, 200, 99)]
+    )
+    high = low + rng.exponential(1.0, low.size) + 1e-3
+    found = np.array([truncated.log_between(a, b) for a, b in zip(low, high, strict=True)])
+    a, b = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
+    wanted = special.log_ndtr(b) + np.log1p(-np.exp(special.log_ndtr(a) - special.log_ndtr(b)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    assert truncated.log_between(-np.inf, np.inf) == 0.0
+    np.testing.assert_allclose(truncated.log_between(40.0, np.inf), special.log_ndtr(-40.0), 1e-13)

@@ -9,6 +9,7 @@ file                likelihood, e affine in f                                   
                     of exp(e) and of other variables
 `weibull`           Weibull of scale exp(e), and such a Weibull or Exponential censored `weibull`
                     from above
+`truncated`         Normal of mean e, truncated                                         `truncated`
 `log_sd`            Normal of sd exp(e) whose mean does not see the forest              `log_sd`
 =================== =================================================================== ==========
 
@@ -18,6 +19,6 @@ one, and `LAWS`, those there are), one file each, `target`. Laws are those of
 `core.leaves.nonconjugate.laws`.
 """
 
-from pymc_trees.targets.laws import gamma, log_sd, logistic, poisson, weibull
+from pymc_trees.targets.laws import gamma, log_sd, logistic, poisson, truncated, weibull
 
-__all__ = ["gamma", "log_sd", "logistic", "poisson", "weibull"]
+__all__ = ["gamma", "log_sd", "logistic", "poisson", "truncated", "weibull"]

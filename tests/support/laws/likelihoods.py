@@ -200,7 +200,20 @@ def log_times(i, f):
     return law.logsf(3.0) if SPANS[i] == 3.0 else law.logpdf(SPANS[i])
 
 
+def truncated(mu, n):
+    """Means far outside of the interval too."""
+    mean = SLOPES[:n] * mu + OFFSETS[:n]
+    pm.TruncatedNormal("y", mean, 0.6, lower=0.1, upper=3.5, observed=SPANS[:n])
+
+
+def log_truncated(i, f):
+    mean = SLOPES[i] * f + OFFSETS[i]
+    law = stats.truncnorm((0.1 - mean) / 0.6, (3.5 - mean) / 0.6, loc=mean, scale=0.6)
+    return law.logpdf(SPANS[i])
+
+
 LIKELIHOODS = {
+    "truncated": (truncated, log_truncated),
     "exposed": (exposed, log_exposed),
     "times": (times, log_times),
     "poisson": (poisson, log_poisson),
