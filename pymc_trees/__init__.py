@@ -33,6 +33,8 @@ _HOMES = {
     "check_draws": "posterior.check.check_draws",
     "comparisons": "posterior.comparisons",
     "evaluate": "distributions.ops.evaluation",
+    "get_interaction_inclusion": "posterior.inclusion",
+    "get_variable_inclusion": "posterior.inclusion",
     "interaction_strength": "posterior.explain.interactions",
     "partial_dependence": "posterior.dependence",
     "plot_predictive_densities": "plots.predictive_densities",
@@ -45,6 +47,9 @@ _HOMES = {
     "shap_interactions": "posterior.explain.shapley",
     "shap_values": "posterior.explain.shapley",
     "slopes": "posterior.comparisons",
+    "summarise_trees": "posterior.trees.topologies",
+    "summary_of_function": "posterior.convergence",
+    "tree_text": "posterior.trees.text",
     "sobol_indices": "posterior.explain.variance",
     "to_shap": "posterior.explain.hand_over",
 }

@@ -4,7 +4,7 @@ The rows stand in the modules of `support.odd`; what is asked of a row is in `su
 """
 
 import pytest
-from support.odd import answers, bart, data, estimators, explain, leaves, runs, soft, steps
+from support.odd import answers, bart, data, estimators, explain, leaves, runs, soft, steps, trees
 from support.odd.table import REFUSALS
 
 import pymc_trees as pmt
@@ -45,6 +45,11 @@ TABLE = {
     "sobol_indices": explain.SOBOL_INDICES,
     "interaction_strength": explain.INTERACTION_STRENGTH,
     "to_shap": explain.TO_SHAP,
+    "get_variable_inclusion": trees.VARIABLE_INCLUSION,
+    "get_interaction_inclusion": trees.INTERACTION_INCLUSION,
+    "tree_text": trees.TREE_TEXT,
+    "summarise_trees": trees.SUMMARISE_TREES,
+    "summary_of_function": trees.SUMMARY_OF_FUNCTION,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }

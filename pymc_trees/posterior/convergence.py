@@ -1,0 +1,89 @@
+"""Whether chains agree about f, row by row: `summary_of_function`."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.reading.functions import Function
+
+
+def summary_of_function(
+    idata,
+    model: pm.Model | None = None,
+    rows=None,
+    *,
+    var_name: str | None = None,
+    func=None,
+    ci_prob: float | None = None,
+) -> xr.Dataset:
+    """Mean, interval and convergence of f at rows.
+
+    Chains of trees have nothing to compare but what the trees say: R-hat and effective sample sizes
+    of f at many rows are what tells whether they agree.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rows : (n, p) array or frame, optional
+        Rows, with the columns of X. Default: those the model has now.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
+    ci_prob : float, optional
+        Probability of the interval. Default: that of ArviZ (``rcParams["stats.ci_prob"]``).
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dimensions of the outputs and row: ``mean``, ``sd``, ``low`` and ``high`` (an
+        equal-tailed interval), ``r_hat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the latter
+        four as ArviZ has them (R-hat is NaN for one chain).
+
+    Raises
+    ------
+    ValueError
+        A function that does not exist, with what there is.
+
+    References
+    ----------
+    Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021). Rank-normalization, folding, and
+    localization: an improved R-hat. Bayesian Analysis 16(2).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=20, chains=2, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.summary_of_function(idata, model)
+    >>> dict(found["r_hat"].sizes)
+    {'row': 30}
+    """
+    prob = az.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
+    if not (isinstance(prob, int | float) and 0 < prob < 1):
+        raise ValueError(f"ci_prob={ci_prob!r}: must be between 0 and 1.")
+    function = Function(idata, pm.modelcontext(model), var_name, func)
+    X = function.rows(rows)
+    f = function.reduced(X, lambda values: values, {"row": np.arange(len(X))})
+    low, high = (f.quantile(q, SAMPLE, skipna=False) for q in (0.5 - prob / 2, 0.5 + prob / 2))
+    several = f.sizes["chain"] > 1
+    found = {
+        "mean": f.mean(SAMPLE),
+        "sd": f.std(SAMPLE, ddof=1),
+        "low": low.drop_vars("quantile"),
+        "high": high.drop_vars("quantile"),
+        "r_hat": az.rhat(f) if several else xr.full_like(low.drop_vars("quantile"), np.nan),
+        "ess_bulk": az.ess(f, method="bulk"),
+        "ess_tail": az.ess(f, method="tail"),
+        "mcse_mean": az.mcse(f, method="mean"),
+    }
+    return xr.Dataset(found).assign_attrs(function=function.name, ci_prob=prob)

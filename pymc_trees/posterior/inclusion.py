@@ -1,0 +1,129 @@
+"""How often columns are split, alone and one below another, draw by draw."""
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.core.explain.choices import count_choices
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.reading.forests import ForestDraws
+
+
+def get_variable_inclusion(
+    idata, model: pm.Model | None = None, *, forest: str | None = None
+) -> xr.Dataset:
+    """Splits on each column, draw by draw.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    forest : str, optional
+        Name of a forest or of its function, where the model has several.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dimensions chain, draw and feature: ``count``, the split nodes on the column over
+        all trees, and ``share``, their share of all split nodes of the draw, NaN where there is
+        none (the variable inclusion proportion of Chipman, George and McCulloch 2010, section 5.1).
+
+    Raises
+    ------
+    ValueError
+        Without a forest, or with several, with their names.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4(1), section 5.1.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> dict(pmt.get_variable_inclusion(idata, model)["share"].sizes)
+    {'chain': 1, 'draw': 5, 'feature': 2}
+    """
+    draws = ForestDraws(idata, pm.modelcontext(model), forest)
+    counts, _ = _choices(draws, False)
+    total = counts.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        share = counts / np.where(total > 0, total, np.nan)
+    dims = (*SAMPLE, "feature")
+    variables = {"count": (dims, counts), "share": (dims, share)}
+    return xr.Dataset(variables, draws.coords | {"feature": draws.names})
+
+
+def get_interaction_inclusion(
+    idata, model: pm.Model | None = None, *, forest: str | None = None
+) -> xr.Dataset:
+    """Pairs of splits of which one stands below the other, by their columns, draw by draw.
+
+    Columns interact in a tree only where one of them is split below the other. A count is no
+    measure of the size of an interaction: `interaction_strength` and `shap_interactions` are.
+
+    Parameters
+    ----------
+    idata, model, forest
+        As for `get_variable_inclusion`.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dimensions chain, draw, feature and other: ``count``, the pairs of split nodes on
+        one path, one on either column, symmetric (on the diagonal two on the same column), and
+        ``share``, their share of all such pairs of the draw, NaN where there is none; over
+        ``feature`` not after ``other`` it adds up to 1.
+
+    Raises
+    ------
+    ValueError
+        Without a forest, or with several, with their names.
+
+    References
+    ----------
+    Kapelner and Bleich (2016). bartMachine: machine learning with Bayesian additive regression
+    trees. Journal of Statistical Software 70(4), section 4.7.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> dict(pmt.get_interaction_inclusion(idata, model)["count"].sizes)
+    {'chain': 1, 'draw': 5, 'feature': 2, 'other': 2}
+    """
+    draws = ForestDraws(idata, pm.modelcontext(model), forest)
+    _, ordered = _choices(draws, True)
+    total = ordered.sum(axis=(-2, -1), keepdims=True)
+    counts = ordered + np.swapaxes(ordered, -2, -1)
+    every = np.arange(counts.shape[-1])
+    counts[..., every, every] //= 2
+    with np.errstate(invalid="ignore"):
+        share = counts / np.where(total > 0, total, np.nan)
+    dims = (*SAMPLE, "feature", "other")
+    variables = {"count": (dims, counts), "share": (dims, share)}
+    return xr.Dataset(variables, draws.coords | {"feature": draws.names, "other": draws.names})
+
+
+def _choices(draws: ForestDraws, with_pairs: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(chain, draw, p) counts, and (chain, draw, p, p) of one column above another."""
+    p = draws.X_train.shape[1]
+    counts = np.empty((*draws.shape, p), dtype=np.int64)
+    q = p if with_pairs else 0
+    pairs = np.empty((*draws.shape, q, q), dtype=np.int64)
+    for chain, draw, value in draws.each_draw():
+        count_choices(value, p, draws.layout.m, counts[chain, draw], pairs[chain, draw])
+    return counts, pairs

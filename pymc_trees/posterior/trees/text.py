@@ -1,0 +1,103 @@
+"""`tree_text`: trees to be read, or to be drawn by Graphviz."""
+
+import pymc as pm
+
+from pymc_trees.arguments import check_choice
+from pymc_trees.posterior.reading.forests import ForestDraws
+from pymc_trees.posterior.trees.nodes import TreeNode, chosen, nodes_of
+
+FORMATS = ("text", "dot")
+INDENT = "    "
+
+
+def tree_text(
+    idata,
+    model: pm.Model | None = None,
+    *,
+    forest: str | None = None,
+    chain: int = 0,
+    draw: int = -1,
+    tree: int | None = 0,
+    format: str = "text",
+) -> str:
+    """One tree of one draw in words, or all trees.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    forest : str, optional
+        Name of a forest or of its function, where the model has several.
+    chain, draw : int, default 0 and -1
+        Places of the chain and of the draw, counted from 0, or from the end where negative.
+    tree : int or None, default 0
+        Number of the tree; None for all of them.
+    format : {"text", "dot"}, default "text"
+        "text": a line a node, below a split first the side that satisfies it, indented, then the
+        other, with the number of training rows in brackets. "dot": source for Graphviz.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For a chain, draw or tree that does not exist, with how many there are.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, xarray as xr, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model() as model:
+    ...     mu = pmt.DecisionTree("mu", X, leaf=pmt.NormalLeaf(0, 1))
+    ...     prior = pm.sample_prior_predictive(9, random_seed=4)
+    >>> draws = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+    >>> print(pmt.tree_text(draws, model, draw=0))  # doctest: +ELLIPSIS
+    x0 <= ... [4]
+        ...
+    """
+    check_choice("format", format, FORMATS)
+    draws = ForestDraws(idata, pm.modelcontext(model), forest)
+    value, trees = chosen(draws, chain, draw, tree)
+    several = [nodes_of(draws, value, one) for one in trees]
+    if format == "dot":
+        return _dot(several, trees, draws.name)
+    if tree is not None:
+        return _lines(several[0])
+    return "\n".join(f"tree {k}\n{_lines(nodes)}" for k, nodes in zip(trees, several, strict=True))
+
+
+def words(node: TreeNode) -> str:
+    """What a node asks, or what it returns."""
+    return node.rule or ", ".join(f"{value:.4g}" for value in node.values)
+
+
+def _lines(nodes: list[TreeNode]) -> str:
+    lines = []
+    for node in nodes:
+        leaf = "" if node.rule else "leaf "
+        lines.append(f"{INDENT * node.depth}{leaf}{words(node)} [{node.rows.size}]")
+    return "\n".join(lines)
+
+
+def _dot(several: list[list[TreeNode]], trees: list[int], name: str) -> str:
+    """A cluster for each tree; yes to the left."""
+    lines = [f"digraph {_quoted(name)} {{", '  node [shape=box, fontname="sans-serif"];']
+    for tree, nodes in zip(trees, several, strict=True):
+        lines += [f"  subgraph cluster_{tree} {{", f'    label="tree {tree}"; color="gray80";']
+        for k, node in enumerate(nodes):
+            style = "" if node.rule else ', style="rounded,filled", fillcolor="gray93"'
+            label = _quoted(f"{words(node)}\n{node.rows.size} rows")
+            lines.append(f"    t{tree}_{k} [label={label}{style}];")
+            for child, answer in zip(node.children, ("yes", "no"), strict=False):
+                lines.append(f'    t{tree}_{k} -> t{tree}_{child} [label="{answer}"];')
+        lines.append("  }")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
