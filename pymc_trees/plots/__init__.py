@@ -1,6 +1,9 @@
-"""How are results shown? From numbers to figures, with matplotlib.
+"""How are results shown? From numbers to figures.
 
-`predictive_densities` (of Mondrian forests), `soft_topologies`, `soft_tree` (of DCC-Tree).
+As ArviZ-plots' `PlotCollection`, on any of its backends: `dependence` (partial dependence and
+accumulated effects) by `curves`, `convergence` (whether chains agree about f), `inclusion` (splits
+by column). With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`,
+`soft_tree` (of DCC-Tree).
 
-May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ.
+May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ, ArviZ-plots.
 """

@@ -68,9 +68,7 @@ def summary_of_function(
     >>> dict(found["r_hat"].sizes)
     {'row': 30}
     """
-    prob = az.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
-    if not (isinstance(prob, int | float) and 0 < prob < 1):
-        raise ValueError(f"ci_prob={ci_prob!r}: must be between 0 and 1.")
+    prob = probability_of(ci_prob)
     function = Function(idata, pm.modelcontext(model), var_name, func)
     X = function.rows(rows)
     f = function.reduced(X, lambda values: values, {"row": np.arange(len(X))})
@@ -87,3 +85,11 @@ def summary_of_function(
         "mcse_mean": az.mcse(f, method="mean"),
     }
     return xr.Dataset(found).assign_attrs(function=function.name, ci_prob=prob)
+
+
+def probability_of(ci_prob: float | None) -> float:
+    """Probability of an interval: that given, or ArviZ's."""
+    prob = az.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
+    if not (isinstance(prob, int | float) and 0 < prob < 1):
+        raise ValueError(f"ci_prob={ci_prob!r}: must be between 0 and 1.")
+    return float(prob)

@@ -4,7 +4,19 @@ The rows stand in the modules of `support.odd`; what is asked of a row is in `su
 """
 
 import pytest
-from support.odd import answers, bart, data, estimators, explain, leaves, runs, soft, steps, trees
+from support.odd import (
+    answers,
+    bart,
+    data,
+    estimators,
+    explain,
+    leaves,
+    pictures,
+    runs,
+    soft,
+    steps,
+    trees,
+)
 from support.odd.table import REFUSALS
 
 import pymc_trees as pmt
@@ -50,6 +62,10 @@ TABLE = {
     "tree_text": trees.TREE_TEXT,
     "summarise_trees": trees.SUMMARISE_TREES,
     "summary_of_function": trees.SUMMARY_OF_FUNCTION,
+    "plot_pdp": pictures.PLOT_PDP,
+    "plot_ale": pictures.PLOT_ALE,
+    "plot_convergence": pictures.PLOT_CONVERGENCE,
+    "plot_variable_inclusion": pictures.PLOT_VARIABLE_INCLUSION,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }

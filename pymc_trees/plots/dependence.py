@@ -1,0 +1,177 @@
+"""`plot_pdp`: how f depends on each column, the others as they come."""
+
+import numpy as np
+import pymc as pm
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.plots.curves import FEW, Curve, draw_curves
+from pymc_trees.posterior.accumulated_effects import accumulated_effects
+from pymc_trees.posterior.dependence import partial_dependence
+from pymc_trees.posterior.reading.draw_by_draw import thinned
+from pymc_trees.posterior.reading.features import feature_of
+from pymc_trees.posterior.reading.functions import Function
+
+
+def plot_pdp(
+    idata,
+    model: pm.Model | None = None,
+    features=None,
+    X=None,
+    *,
+    var_name: str | None = None,
+    func=None,
+    grid=None,
+    draws: int | None = 200,
+    subsample: int | None = None,
+    centred: bool = False,
+    ci_prob: float | None = None,
+    rug: bool = True,
+    backend: str | None = None,
+    random_state=None,
+    **pc_kwargs,
+):
+    """Partial dependence of f on each column, with intervals.
+
+    The numbers are those of `partial_dependence`.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    features : column or list of columns, optional
+        By name where X was a frame, else by number; a panel for each. Default: all.
+    X : (n, p) array or frame, optional
+        Rows to average over. Default: those the model has now.
+    var_name : str, optional
+        The function, where the model has several.
+    func : callable, optional
+        Applied to the values of f before the mean, elementwise: an inverse link, `numpy.exp`.
+    grid : optional
+        Values of the columns, as for `partial_dependence`.
+    draws : int or None, default 200
+        Draws to take, evenly spaced; None for all.
+    subsample : int, optional
+        Rows of X taken at random. Default: all of them.
+    centred : bool, default False
+        Whether every draw starts at 0, at the first value of the grid.
+    ci_prob : float, optional
+        Probability of the intervals, equal-tailed. Default: that of ArviZ.
+    rug : bool, default True
+        Whether to mark where the cells of the column are.
+    backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
+        Default: that of ArviZ-plots.
+    random_state : numpy.random.Generator or seed, optional
+        For the subsample.
+    **pc_kwargs
+        For `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    ValueError
+        A column or function that does not exist, with what there is.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> drawn = pmt.plot_pdp(idata, model, backend="none")
+    """
+    idata, columns, rows = _asked(idata, model, features, X, var_name, draws)
+    given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
+    curves = {}
+    for feature in columns:
+        found = partial_dependence(
+            idata, model, feature.name, X, **given, random_state=random_state
+        )["average"]
+        if centred:
+            found = found - found.isel({found.dims[-1]: 0})
+        curves[str(found.dims[-1])] = _curve(found, feature, rows)
+    what = "partial dependence" + ", centred" * centred
+    return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
+
+
+def plot_ale(
+    idata,
+    model: pm.Model | None = None,
+    features=None,
+    X=None,
+    *,
+    var_name: str | None = None,
+    func=None,
+    intervals: int = 20,
+    draws: int | None = 200,
+    ci_prob: float | None = None,
+    rug: bool = True,
+    backend: str | None = None,
+    **pc_kwargs,
+):
+    """Accumulated local effects of each column on f, with intervals.
+
+    The numbers are those of `accumulated_effects`.
+
+    Parameters
+    ----------
+    idata, model, features, X, var_name, func, draws, ci_prob, rug, backend, **pc_kwargs
+        As for `plot_pdp`.
+    intervals : int, default 20
+        Into which a numeric column is cut by its quantiles, at the most.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    ValueError
+        A column or function that does not exist, with what there is.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> drawn = pmt.plot_ale(idata, model, backend="none")
+    """
+    idata, columns, rows = _asked(idata, model, features, X, var_name, draws)
+    curves = {}
+    for feature in columns:
+        given = {"var_name": var_name, "func": func, "intervals": intervals}
+        found = accumulated_effects(idata, model, feature.name, X, **given)["effect"]
+        curves[str(found.dims[-1])] = _curve(found, feature, rows)
+    return draw_curves(curves, ci_prob, rug, backend, "accumulated effect", **pc_kwargs)
+
+
+def _asked(idata, model, features, X, var_name, draws):
+    """Draws to take, columns, and rows as the model holds them."""
+    function = Function(idata, pm.modelcontext(model), var_name)
+    n = function.n_columns
+    if features is None:
+        features = range(n)
+    elif isinstance(features, str | int | np.integer):
+        features = [features]
+    columns = [feature_of(one, function.schema, n) for one in features]
+    if not columns:
+        raise ValueError("features is empty: give at least one column, or None for all.")
+    n_chains, n_draws = function.draws[0].shape[:2]
+    return idata.isel(draw=thinned(n_chains, n_draws, draws)), columns, function.rows(X)
+
+
+def _curve(found, feature, rows) -> Curve:
+    cells = rows[:, feature.column]
+    few = feature.levels is not None or found.sizes[found.dims[-1]] <= FEW
+    return Curve(found, cells[cells != MISSING], few)

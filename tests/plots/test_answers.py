@@ -1,0 +1,108 @@
+"""Pictures of numbers: what is drawn is what the numbers' functions return."""
+
+from functools import cache
+
+import arviz as az
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from support.fitted import on_a_frame, two_functions
+
+import pymc_trees as pmt
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+_on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)
+BACKENDS = ["none", "matplotlib", "plotly", "bokeh"]
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def backend_or_skip(backend):
+    if backend in ("plotly", "bokeh"):
+        pytest.importorskip(backend)
+    return backend
+
+
+PLOTS = {
+    "pdp": pmt.plot_pdp,
+    "ale": pmt.plot_ale,
+    "convergence": pmt.plot_convergence,
+    "inclusion": pmt.plot_variable_inclusion,
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("plot", PLOTS)
+def test_every_backend(plot, backend):
+    model, idata = _on_a_frame()
+    drawn = PLOTS[plot](idata, model, backend=backend_or_skip(backend))
+    assert drawn.backend == backend
+
+
+def axes_of(drawn, name):
+    return drawn.viz["plot"].to_dataset()[name].item()
+
+
+def test_curves_are_partial_dependence():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_pdp(idata, model, ["age", "site"], draws=None, backend="matplotlib")
+    prob = az.rcParams["stats.ci_prob"]
+    found = pmt.partial_dependence(idata, model, "age")["average"]
+    ax = axes_of(drawn, "age")
+    x, y = ax.lines[0].get_data()
+    wanted = found.mean(("chain", "draw")).to_numpy()
+    np.testing.assert_allclose(x, found["age"].to_numpy()[:-1])
+    np.testing.assert_allclose(y, wanted[:-1], atol=1e-12)
+    corners = ax.collections[0].get_paths()[0].vertices
+    low = found.quantile(0.5 - prob / 2, ("chain", "draw")).min()
+    np.testing.assert_allclose(corners[:, 1].min(), low, atol=1e-12)
+    assert [text.get_text() for text in ax.get_xticklabels()][-1] == "missing"
+    ax = axes_of(drawn, "site")
+    found = pmt.partial_dependence(idata, model, "site")["average"].mean(("chain", "draw"))
+    points = np.concatenate([one.get_offsets() for one in ax.collections if len(one.get_offsets())])
+    for k, value in enumerate(found.to_numpy()):
+        assert np.isclose(points, [k, value]).all(axis=1).any()
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
+
+
+def test_centred_curves_start_at_0():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_pdp(idata, model, "age", centred=True, rug=False, backend="matplotlib")
+    assert axes_of(drawn, "age").lines[0].get_ydata()[0] == 0.0
+
+
+def test_a_panel_for_each_output():
+    model, idata = _two_functions()
+    drawn = pmt.plot_pdp(idata, model, var_name="f", backend="matplotlib")
+    targets = drawn.viz["plot"].to_dataset()
+    assert {name: one.size for name, one in targets.items()} == {"x0": 2, "x1": 2}
+
+
+def test_convergence_is_that_of_the_summary():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_convergence(idata, model, backend="matplotlib")
+    found = pmt.summary_of_function(idata, model)
+    for name in ("r_hat", "ess_bulk", "ess_tail"):
+        x, y = axes_of(drawn, name).lines[0].get_data()
+        np.testing.assert_allclose(x, np.sort(found[name]))
+        np.testing.assert_allclose(y[[0, -1]], [1 / 12, 1.0])
+    with pytest.raises(ValueError, match="one chain.*two or more"):
+        pmt.plot_convergence(idata.isel(chain=[0]), model, backend="none")
+
+
+def test_inclusion_is_sorted():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_variable_inclusion(idata, model, backend="matplotlib")
+    ax = axes_of(drawn, "share")
+    share = pmt.get_variable_inclusion(idata, model)["share"].mean(("chain", "draw"))
+    order = np.argsort(-share.to_numpy())
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == share["feature"].to_numpy()[order].tolist()
+    points = np.concatenate([one.get_offsets() for one in ax.collections])
+    np.testing.assert_allclose(points[:, 0], share.to_numpy()[order])
+    few = pmt.plot_variable_inclusion(idata, model, top=1, backend="matplotlib")
+    assert len(axes_of(few, "share").get_yticklabels()) == 1

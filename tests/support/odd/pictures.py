@@ -1,0 +1,65 @@
+"""Odd inputs of pictures of what the draws say."""
+
+from functools import partial
+
+import matplotlib as mpl
+import xarray as xr
+
+import pymc_trees as pmt
+from support.odd.answers import cached_frame, cached_two
+from support.odd.table import Odd
+
+mpl.use("Agg")
+
+
+def _drawn(function, said, of=cached_frame, change=lambda d: d, **given):
+    def call():
+        model, idata = of()
+        return function(change(idata), model, backend="none", **given)
+
+    return Odd(call, said)
+
+
+def _of_functions(function):
+    drawn = partial(_drawn, function)
+    return {
+        "None": drawn(r"idata must be", change=lambda d: None),
+        "no posterior": drawn(r"no posterior", change=lambda d: xr.DataTree()),
+        "var_name missing": drawn(r"functions \['f', 'g'\]", of=cached_two),
+        "var_name unknown": drawn(r"var_name='nu'.*\['mu'\]", var_name="nu"),
+    }
+
+
+def _of_columns(function):
+    drawn = partial(_drawn, function)
+    return _of_functions(function) | {
+        "feature unknown": drawn(r"'weight' is no column.*'age'", features="weight"),
+        "feature beyond": drawn(r"7 is no column", features=[0, 7]),
+        "no features": drawn(r"features.*at least one", features=[]),
+        "draws zero": drawn(r"draws=0", draws=0),
+        "draws beyond": drawn(None, draws=99),
+        "ci_prob percent": drawn(r"ci_prob=95", ci_prob=95),
+    }
+
+
+PLOT_PDP = _of_columns(pmt.plot_pdp) | {
+    "grid unknown": _drawn(pmt.plot_pdp, r"grid='even'", grid="even"),
+    "one value": _drawn(pmt.plot_pdp, None, features="age", grid=[50.0]),
+    "subsample zero": _drawn(pmt.plot_pdp, r"subsample=0", subsample=0),
+}
+PLOT_ALE = _of_columns(pmt.plot_ale) | {
+    "intervals zero": _drawn(pmt.plot_ale, r"intervals=0", intervals=0),
+}
+PLOT_CONVERGENCE = _of_functions(pmt.plot_convergence) | {
+    "one chain": _drawn(
+        pmt.plot_convergence, r"one chain.*two", change=lambda d: d.isel(chain=[0])
+    ),
+}
+PLOT_VARIABLE_INCLUSION = {
+    "None": _drawn(pmt.plot_variable_inclusion, r"idata must be", change=lambda d: None),
+    "forest missing": _drawn(pmt.plot_variable_inclusion, r"forests.*by forest", of=cached_two),
+    "forest unknown": _drawn(pmt.plot_variable_inclusion, r"forest='nu'", forest="nu"),
+    "top zero": _drawn(pmt.plot_variable_inclusion, r"top=0", top=0),
+    "top beyond": _drawn(pmt.plot_variable_inclusion, None, top=9),
+    "ci_prob text": _drawn(pmt.plot_variable_inclusion, r"ci_prob='95%'", ci_prob="95%"),
+}
