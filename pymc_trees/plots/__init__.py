@@ -2,7 +2,8 @@
 
 As ArviZ-plots' `PlotCollection`, on any of its backends: `dependence` (partial dependence and
 accumulated effects) by `curves`, `convergence` (whether chains agree about f), `inclusion` (splits
-by column). With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`,
+by column), `importance` (R2 of submodels), `tree` (a tree as a diagram) by `tree_layout` and
+`tree_drawing`. With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`,
 `soft_tree` (of DCC-Tree).
 
 May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ, ArviZ-plots.

@@ -4,7 +4,8 @@
 which the answers rest, a question in each file: `dependence` (partial dependence),
 `accumulated_effects` and `comparisons` (predictions, contrasts, slopes), `explain` (shares of
 columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits counted by column),
-`trees` (in words, and which are probable), `convergence` (whether chains agree about f).
+`importance` (what is lost without a column), `trees` (in words, and which are probable),
+`convergence` (whether chains agree about f).
 
 May import: `core`, `distributions`; xarray, ArviZ, PyMC.
 """

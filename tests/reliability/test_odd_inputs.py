@@ -10,11 +10,13 @@ from support.odd import (
     data,
     estimators,
     explain,
+    importance,
     leaves,
     pictures,
     runs,
     soft,
     steps,
+    tree_pictures,
     trees,
 )
 from support.odd.table import REFUSALS
@@ -65,7 +67,14 @@ TABLE = {
     "plot_pdp": pictures.PLOT_PDP,
     "plot_ale": pictures.PLOT_ALE,
     "plot_convergence": pictures.PLOT_CONVERGENCE,
+    "plot_tree": tree_pictures.PLOT_TREE,
+    "plot_variable_importance": importance.PLOT_VARIABLE_IMPORTANCE,
+    "plot_scatter_submodels": importance.PLOT_SCATTER_SUBMODELS,
     "plot_variable_inclusion": pictures.PLOT_VARIABLE_INCLUSION,
+    "compute_variable_importance": importance.COMPUTE_VARIABLE_IMPORTANCE,
+    "permutation_importance": importance.PERMUTATION_IMPORTANCE,
+    "select_variables": importance.SELECT_VARIABLES,
+    "vi_to_kulprit": importance.VI_TO_KULPRIT,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }

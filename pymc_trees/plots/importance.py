@@ -1,0 +1,230 @@
+"""`plot_variable_importance` and `plot_scatter_submodels`: how well f follows from few columns."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+from arviz_base import rcParams
+from arviz_plots import PlotCollection, visuals
+
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.importance.submodels import check_submodels
+
+HEIGHT, STEP, MARGIN = 320, 65, 80
+"""Dots: of a panel of R2, for each of its submodels, beside these."""
+SQUARE = 260
+"""Dots of a panel of points."""
+WRAP = 4
+"""Panels in a row."""
+MOST = 5000
+"""Points in a panel."""
+LONGEST = 8
+"""Letters of a name that stands level under the axis."""
+
+
+def plot_variable_importance(
+    found: xr.Dataset,
+    submodels: Sequence[int] | None = None,
+    *,
+    ci_prob: float | None = None,
+    backend: str | None = None,
+    **pc_kwargs,
+):
+    """R2 of submodels, one column more in each, with intervals.
+
+    The band is that of ``reference``, how well f in one draw follows from f in another, with its
+    mean: a submodel that reaches it says what f says as well as the posterior knows f.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        Result of `compute_variable_importance`.
+    submodels : sequence of int, optional
+        Numbers of columns of the submodels that are shown. Default: all.
+    ci_prob : float, optional
+        Probability of the intervals, equal-tailed. Default: that of ArviZ.
+    backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
+        Default: that of ArviZ-plots.
+    **pc_kwargs
+        For `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        A panel for each output.
+
+    Raises
+    ------
+    ValueError
+        When ``found`` is something else, or a submodel is not in it.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.compute_variable_importance(idata, model, progressbar=False)
+    >>> drawn = pmt.plot_variable_importance(found, backend="none")
+    """
+    chosen, labels = _chosen(found, submodels)
+    prob = probability_of(ci_prob)
+    r2, reference = chosen["r2"], chosen["reference"]
+    outputs = [str(dim) for dim in reference.dims[2:]]
+    mean, low, high = _interval(r2, prob)
+    x = xr.DataArray(np.arange(len(labels), dtype=float), dims=["submodel"])
+    number = int(np.prod([r2.sizes[dim] for dim in outputs]))
+    panel = (MARGIN + STEP * len(labels), HEIGHT)
+    collection = _panels(mean, outputs, number, panel, backend, {"sharey": True}, pc_kwargs)
+    if not reference.isnull().all():
+        middle, bottom, top = _interval(reference, prob)
+        ends = xr.DataArray([-0.5, len(labels) - 0.5], dims=["end"])
+        band = _stacked("kwarg", x=ends, y_bottom=bottom, y_top=top)
+        collection.map(visuals.fill_between_y, "reference", data=band, color="gray", alpha=0.2)
+        line = {"color": "gray", "linestyle": "C1"}
+        collection.map(visuals.line_xy, "reference_mean", data=_xy(ends, middle), **line)
+    bars = _stacked("plot_axis", x=x, y_bottom=low, y_top=high)
+    collection.map(visuals.ci_line_y, "interval", data=bars, color="C0")
+    collection.map(visuals.scatter_xy, "mean", data=_xy(x, mean), color="C0")
+    rotation = 0 if max(map(len, labels)) <= LONGEST else 45
+    for k, (target, words) in enumerate(_targets(collection, outputs)):
+        plot = visuals.backend_from_object(target)
+        plot.xticks(x.to_numpy(), labels, target, rotation=rotation)
+        plot.xlim((-0.5, len(labels) - 0.5), target)
+        plot.ylim((-0.02, 1.05), target)
+        if k == 0:
+            plot.ylabel("R²", target)
+        if outputs:
+            plot.title(", ".join(words), target)
+    return collection
+
+
+def plot_scatter_submodels(
+    found: xr.Dataset,
+    func: Callable | None = None,
+    submodels: Sequence[int] | None = None,
+    *,
+    backend: str | None = None,
+    **pc_kwargs,
+):
+    """Values of f against what submodels say of them, a panel for each submodel.
+
+    A point is a row in a draw, at most 5,000 of them, evenly spaced. On the line both agree.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        Result of `compute_variable_importance`.
+    func : callable, optional
+        Applied to both, elementwise: an inverse link, `numpy.exp`.
+    submodels : sequence of int, optional
+        Numbers of columns of the submodels that are shown. Default: all.
+    backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
+        Default: that of ArviZ-plots.
+    **pc_kwargs
+        For `arviz_plots.PlotCollection.wrap`: ``col_wrap`` is the number of panels in a row.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    ValueError
+        When ``found`` is something else, or a submodel is not in it.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.compute_variable_importance(idata, model, progressbar=False)
+    >>> drawn = pmt.plot_scatter_submodels(found, backend="none")
+    """
+    chosen, labels = _chosen(found, submodels)
+    points = _xy(chosen["prediction"], chosen["full"])["r2"]
+    points = points.stack(point=(*SAMPLE, "row"), create_index=False)
+    every = np.linspace(0, points.sizes["point"] - 1, min(MOST, points.sizes["point"]))
+    points = points.isel(point=every.round().astype(int))
+    if func is not None:
+        points = points.copy(data=func(points.to_numpy()))
+    ends = np.array([points.min(), points.max()], dtype=float)
+    ends += np.array([-0.04, 0.04]) * (np.ptp(ends) or 1.0)
+    outputs = [str(dim) for dim in chosen["reference"].dims[2:]]
+    facets = [*outputs, "submodel"]
+    blank = points.isel(point=0, plot_axis=0, drop=True)
+    number, shared = blank.size, {"sharey": True}
+    wrap = min(number, pc_kwargs.get("col_wrap", WRAP))
+    collection = _panels(blank, facets, number, (SQUARE, SQUARE), backend, shared, pc_kwargs)
+    line = xr.zeros_like(blank) + xr.DataArray(ends, dims=["end"])
+    dashed = {"color": "gray", "linestyle": "C1"}
+    collection.map(visuals.line_xy, "agreement", data=_xy(line, line), **dashed)
+    spots = {"color": "C0", "alpha": 0.25, "width": 0, "size": 8}
+    collection.map(visuals.scatter_xy, "points", data=xr.Dataset({"r2": points}), **spots)
+    for k, (target, words) in enumerate(_targets(collection, facets)):
+        plot = visuals.backend_from_object(target)
+        plot.title(", ".join([*words[:-1], labels[k % len(labels)]]), target)
+        plot.xlim(tuple(ends), target)
+        plot.ylim(tuple(ends), target)
+        if k + wrap >= number:  # nothing stands below
+            plot.xlabel("known columns", target)
+        if k % wrap == 0:
+            plot.ylabel("all columns", target)
+    return collection
+
+
+def _chosen(found, submodels) -> tuple[xr.Dataset, list[str]]:
+    """The submodels that are shown, and what each adds."""
+    check_submodels(found)
+    there = found["submodel"].to_numpy().tolist()
+    chosen = there if submodels is None else sorted({int(one) for one in np.ravel(submodels)})
+    if not chosen or not set(chosen) <= set(there):
+        raise ValueError(f"submodels={submodels!r}: choose from {there}.")
+    kept = found.sel(submodel=chosen)
+    names = kept["feature"].to_numpy()
+    return kept, ["+ " * (k > 1) + str(name) for k, name in zip(chosen, names, strict=True)]
+
+
+def _interval(values: xr.DataArray, prob: float) -> list[xr.DataArray]:
+    """Mean over draws and ends of the interval."""
+    low, high = (values.quantile(q, SAMPLE) for q in (0.5 - prob / 2, 0.5 + prob / 2))
+    return [values.mean(SAMPLE), *(one.drop_vars("quantile") for one in (low, high))]
+
+
+def _stacked(axis: str, **parts: xr.DataArray) -> xr.Dataset:
+    """Coordinates of what is drawn, along an axis of these names."""
+    alike = xr.broadcast(*parts.values())
+    found = xr.concat([one.drop_vars("feature", errors="ignore") for one in alike], dim=axis)
+    return xr.Dataset({"r2": found.assign_coords({axis: list(parts)})})
+
+
+def _xy(x: xr.DataArray, y: xr.DataArray) -> xr.Dataset:
+    return _stacked("plot_axis", x=x, y=y)
+
+
+def _panels(one, facets, number, size, backend, shared, pc_kwargs) -> PlotCollection:
+    """Panels of one size for each value of some dimensions."""
+    wrap = pc_kwargs.get("col_wrap", WRAP)
+    rows, cols = -(-number // wrap), min(number, wrap)
+    figure = {"figsize": (size[0] * cols, size[1] * rows), "figsize_units": "dots"} | shared
+    if (backend or rcParams["plot.backend"]) == "matplotlib":
+        figure["layout"] = "constrained"
+    given = {"col_wrap": wrap, "cols": ["__variable__", *facets], **pc_kwargs}
+    given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
+    ds = xr.Dataset({"r2": one.drop_vars("feature", errors="ignore")})
+    return PlotCollection.wrap(ds, backend=backend, **given)
+
+
+def _targets(collection, facets: list[str]):
+    """Each panel, and the values of its dimensions."""
+    plots = collection.viz["plot"].to_dataset()["r2"].transpose(*facets)
+    for at in np.ndindex(plots.shape):
+        yield plots[at].item(), [f"{dim} = {plots[at][dim].item()}" for dim in facets]

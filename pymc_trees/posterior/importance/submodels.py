@@ -1,0 +1,225 @@
+"""How well f follows from few columns: `compute_variable_importance`."""
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.importance.marginal import MarginalFunction
+from pymc_trees.posterior.inclusion import get_variable_inclusion
+from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
+
+METHODS = ("VI", "backward", "backward_VI")
+LARGEST = 2**30
+"""Bytes that the predictions of all submodels may take."""
+
+
+def compute_variable_importance(
+    idata,
+    model: pm.Model | None = None,
+    X=None,
+    *,
+    method: str = "VI",
+    fixed: int = 0,
+    samples: int = 50,
+    cores: int | None = None,
+    var_name: str | None = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """How well f follows from one column, two, and so on, draw by draw.
+
+    No model is fitted again. A submodel is f when only some columns are known: at a split on
+    another column a row follows both branches, weighted by the shares of the training rows in the
+    node that go there (Friedman 2001, section 8.2). Its R2 is the squared correlation, over the
+    rows of X, of what it predicts and f itself, in the same draw.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    X : (n, p) array or frame, optional
+        Rows at which submodels predict. Default: those the model has now.
+    method : {"VI", "backward", "backward_VI"}, default "VI"
+        Order of the columns. "VI": by the mean number of their splits (`get_variable_inclusion`).
+        "backward": beginning with all columns, leave out the one whose loss lowers the mean R2
+        least, over and over; p (p + 1) / 2 submodels. "backward_VI": leave out the ``fixed``
+        columns with the fewest splits, then go on backward.
+    fixed : int, default 0
+        For "backward_VI", 1 to p - 1.
+    samples : int, default 50
+        Draws to take over all chains, evenly spaced; at least one of each chain.
+    cores : int, optional
+        Threads. Default: one for each core.
+    var_name : str, optional
+        The function, where the model has several.
+    progressbar : bool, default True
+        Whether to show one.
+
+    Returns
+    -------
+    xarray.Dataset
+        With a dimension submodel, the number of known columns, 1 to p, and along it the coordinate
+        ``feature``, the column that each adds to those before: ``r2`` with the dimensions chain,
+        draw, those of the outputs and submodel; ``prediction`` with row after these. Without
+        submodel: ``full``, f at the rows, and ``reference``, the squared correlation of f in the
+        draw and in another draw (that half of all draws further on; NaN where there is one only).
+        R2 is 0 where the submodel is constant, NaN where f is.
+
+    Raises
+    ------
+    ValueError
+        A function of soft trees, or one that reads columns beside its splits; a method that does
+        not exist, or options that do not go with it.
+
+    Notes
+    -----
+    Where R2 comes near ``reference`` a submodel says what f says as well as one draw says what
+    another does: further columns change f by less than the posterior leaves open. A column is not
+    needed when others stand in for it, which says nothing about causes. The names and arguments are
+    those of pymc-bart, where R2 compares different draws.
+
+    References
+    ----------
+    Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of
+    Statistics 29(5), section 8.2.
+    Quiroga, Garay, Alonso, Loyola and Martin (2022). Bayesian additive regression trees for
+    probabilistic programming. arXiv 2206.03619.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> found = pmt.compute_variable_importance(idata, model, progressbar=False)
+    >>> dict(found["r2"].sizes)
+    {'chain': 1, 'draw': 5, 'submodel': 2}
+    """
+    check_choice("method", method, METHODS)
+    check_number("samples", samples, 1)
+    function = MarginalFunction(idata, pm.modelcontext(model), var_name)
+    rows, p = function.function.rows(X), function.function.n_columns
+    _check_fixed(method, fixed, p)
+    at = thinned(*function.forests[0].shape, samples)
+    submodels = _Submodels(function, rows, at, cores, progressbar)
+    of_forests = [
+        get_variable_inclusion(idata, model, forest=one.name)["count"].mean(SAMPLE).to_numpy()
+        for one in function.forests
+    ]
+    order = np.argsort(-np.sum(of_forests, axis=0), kind="stable")
+    if method != "VI":
+        order = _backward(submodels, order, fixed)
+    return submodels.dataset(order)
+
+
+def check_submodels(found) -> None:
+    """Raise an error unless this is what `compute_variable_importance` returns."""
+    if not isinstance(found, xr.Dataset) or "submodel" not in found.dims or "r2" not in found:
+        raise ValueError("found must be what compute_variable_importance returned.")
+
+
+def squared_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Over the last axis: 0 where a is constant, NaN where b is."""
+    small = [np.ptp(v, axis=-1) <= 1e-12 * np.abs(v).max(axis=-1) for v in (a, b)]
+    a, b = (v - v.mean(axis=-1, keepdims=True) for v in (a, b))
+    product = (a * b).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = product**2 / ((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    return np.where(small[1], np.nan, np.where(small[0], 0.0, found))
+
+
+class _Submodels:
+    """Submodels of a function, in some draws at some rows."""
+
+    def __init__(self, function: MarginalFunction, X, at, cores, progressbar):
+        self.function, self.X, self.draws = function, X, at
+        self.shape = (function.forests[0].shape[0], at.size)
+        self.outputs, self.p = function.function.outputs, X.shape[1]
+        self._run = (cores, progressbar)
+
+    def r2(self, known: np.ndarray) -> np.ndarray:
+        """(S,) mean over draws and outputs, for S sets of known columns."""
+        known = np.concatenate([known, np.ones((1, self.p), dtype=bool)])
+        found = np.empty((*self.shape, len(known) - 1, *self.outputs))
+
+        def one(chain, place):
+            values = self.function.at(chain, self.draws[place], self.X, known)
+            found[chain, place] = squared_correlation(values[:-1], values[-1])
+
+        for_each_draw(one, self.shape, f"{len(known) - 1} submodels", *self._run)
+        each = np.moveaxis(found, 2, 0).reshape(len(known) - 1, -1)
+        told = ~np.isnan(each)
+        return np.where(told, each, 0.0).sum(axis=1) / np.maximum(told.sum(axis=1), 1)
+
+    def dataset(self, order: np.ndarray) -> xr.Dataset:
+        """What is returned, for the columns in this order."""
+        size, n = int(np.prod(self.shape + self.outputs)) * self.p, len(self.X)
+        if 8 * size * n > LARGEST:
+            raise ValueError(
+                f"The predictions of {self.p} submodels at {n} rows are {size * n} numbers: give "
+                "fewer rows by X, or fewer draws by samples."
+            )
+        known = np.zeros((self.p, self.p), dtype=bool)
+        known[:, order] = np.tri(self.p, dtype=bool)
+        found = np.empty((*self.shape, self.p, *self.outputs, n))
+
+        def one(chain, place):
+            found[chain, place] = self.function.at(chain, self.draws[place], self.X, known)
+
+        for_each_draw(one, self.shape, "Submodels", *self._run)
+        full = found[:, :, -1]
+        r2 = squared_correlation(found, full[:, :, None])
+        return self._named(order, found, full, r2)
+
+    def _named(self, order, found, full, r2) -> xr.Dataset:
+        function = self.function.function
+        lead = (*SAMPLE, *function.dims)
+        coords = function.coords | {
+            "draw": function.coords["draw"][self.draws],
+            "submodel": np.arange(1, self.p + 1),
+            "feature": ("submodel", function.names[order]),
+            "row": np.arange(len(self.X)),
+        }
+        variables = {
+            "r2": ((*lead, "submodel"), np.moveaxis(r2, 2, -1)),
+            "reference": (lead, _reference(full)),
+            "prediction": ((*lead, "submodel", "row"), np.moveaxis(found, 2, -2)),
+            "full": ((*lead, "row"), full),
+        }
+        return xr.Dataset(variables, coords)
+
+
+def _reference(full: np.ndarray) -> np.ndarray:
+    """Squared correlation of f in each draw and in the draw that is half of them further on."""
+    draws = full.reshape(-1, *full.shape[2:])
+    if len(draws) == 1:
+        return np.full(full.shape[:-1], np.nan)
+    other = np.roll(draws, -(len(draws) // 2), axis=0)
+    return squared_correlation(draws, other).reshape(full.shape[:-1])
+
+
+def _backward(submodels: _Submodels, order: np.ndarray, fixed: int) -> np.ndarray:
+    """Columns, the first one the last to be left out; of equals that with fewer splits goes."""
+    p = order.size
+    left = list(order)
+    out = [left.pop() for _ in range(fixed)]
+    while len(left) > 1:
+        known = np.zeros((len(left), p), dtype=bool)
+        known[:, left] = ~np.eye(len(left), dtype=bool)
+        r2 = submodels.r2(known)
+        out.append(left.pop(len(left) - 1 - int(np.argmax(r2[::-1]))))
+    return np.array([*left, *out[::-1]])
+
+
+def _check_fixed(method: str, fixed: int, p: int) -> None:
+    check_number("fixed", fixed, 0)
+    if method == "backward_VI" and not 1 <= fixed < p:
+        raise ValueError(f"fixed={fixed}: with method='backward_VI', give 1 to {p - 1} columns.")
+    if method != "backward_VI" and fixed:
+        raise ValueError(f"fixed={fixed}: goes with method='backward_VI' only.")

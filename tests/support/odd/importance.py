@@ -1,0 +1,134 @@
+"""Odd inputs of what is lost without a column: submodels, shuffled columns, permuted responses."""
+
+from functools import cache, partial
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+import pymc_trees as pmt
+from pymc_trees.plots.importance import plot_scatter_submodels, plot_variable_importance
+from pymc_trees.posterior.importance.hand_over import vi_to_kulprit
+from pymc_trees.posterior.importance.permutation import permutation_importance
+from pymc_trees.posterior.importance.selection import select_variables
+from pymc_trees.posterior.importance.submodels import compute_variable_importance
+from support.fitted import N, frame
+from support.odd.answers import cached_frame, common, row
+from support.odd.table import LEAF, Odd, X, Y
+
+_importance = partial(compute_variable_importance, progressbar=False, cores=1)
+_permutation = partial(permutation_importance, progressbar=False, random_state=1)
+
+
+def _importance_row(said, **given):
+    return row(_importance, said, **given)
+
+
+COMPUTE_VARIABLE_IMPORTANCE = common(_importance) | {
+    "X lacks a column": _importance_row(r"site", X=frame().drop(columns="site")),
+    "X without rows": _importance_row(r"no rows", X=frame().iloc[:0]),
+    "method unknown": _importance_row(r"method='forward'.*'backward'", method="forward"),
+    "fixed without its method": _importance_row(r"fixed=1: goes with.*'backward_VI'", fixed=1),
+    "fixed missing": _importance_row(r"fixed=0: with.*1 to 2 columns", method="backward_VI"),
+    "fixed all": _importance_row(r"fixed=3: with.*1 to 2", method="backward_VI", fixed=3),
+    "fixed negative": _importance_row(r"fixed=-1", fixed=-1),
+    "samples zero": _importance_row(r"samples=0.*at least 1", samples=0),
+    "samples fraction": _importance_row(r"samples=2.5", samples=2.5),
+    "samples beyond": _importance_row(None, samples=10_000),
+    "cores zero": row(
+        partial(compute_variable_importance, progressbar=False), r"cores=0.*at least 1", cores=0
+    ),
+}
+
+PERMUTATION_IMPORTANCE = common(_permutation) | {
+    "X lacks a column": row(_permutation, r"site", X=frame().drop(columns="site")),
+    "X without rows": row(_permutation, r"no rows", X=frame().iloc[:0]),
+    "X one row": row(_permutation, None, X=frame().iloc[:1], n_repeats=2),
+    "y of other rows": row(_permutation, r"y has the shape \(3,\).*\(12,\)", y=np.zeros(3)),
+    "y a number": row(_permutation, r"y has the shape \(\).*\(12,\)", y=0.0),
+    "y missing": row(_permutation, r"y holds missing.*leave those rows out", y=[np.nan] * N),
+    "y text": row(_permutation, r"y must hold numbers only", y=["yes"] * N),
+    "metric unknown": row(_permutation, r"metric='log'.*'squared_error'", metric="log"),
+    "metric of means": row(_permutation, r"metric returned the shape", metric=lambda y, f: 0.0),
+    "n_repeats zero": row(_permutation, r"n_repeats=0.*at least 1", n_repeats=0),
+    "n_repeats fraction": row(_permutation, r"n_repeats=1.5", n_repeats=1.5),
+}
+
+
+def _declare(y):
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=2, leaf=LEAF)
+        pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
+    return model
+
+
+def _without_trees(y):
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 1.0, observed=y)
+    return model
+
+
+def _selection(said, declare=_declare, y=Y, **given):
+    few = {"n_permutations": 2, "n_replicates": 1, "cores": 1, "progressbar": False}
+    short = {"sample_kwargs": {"tune": 2, "draws": 3}, "random_seed": 1}
+
+    def call():
+        return select_variables(declare, y, **few | short | given)
+
+    return Odd(call, said, holds=lambda found: isinstance(found, xr.Dataset))
+
+
+SELECT_VARIABLES = {
+    "declare a model": _selection(r"declare=.*must be a function", declare=_declare(Y)),
+    "declare no model": _selection(r"returned a ndarray.*pymc.Model", declare=lambda y: y),
+    "declare no forest": _selection(r"no forest: declare one", declare=_without_trees),
+    "y a number": _selection(r"y has the shape \(\).*two rows", y=1.0),
+    "y one row": _selection(r"y has the shape \(1,\).*two rows", y=[1.0]),
+    "y a list": _selection(None, y=list(Y)),
+    "n_permutations one": _selection(r"n_permutations=1.*at least 2", n_permutations=1),
+    "n_replicates zero": _selection(r"n_replicates=0.*at least 1", n_replicates=0),
+    "alpha zero": _selection(r"alpha=0.*between 0 and 1", alpha=0),
+    "alpha NaN": _selection(r"alpha=nan.*between 0 and 1", alpha=np.nan),
+    "alpha text": _selection(r"alpha='5%'.*between 0 and 1", alpha="5%"),
+    "forest unknown": _selection(r"forest='f' is not one forest", forest="f"),
+    "cores zero": _selection(r"cores=0.*at least 1", cores=0),
+    "random_seed text": _selection(r"random_seed='a'", random_seed="a"),
+    "seed twice": _selection(r"\['random_seed'\]", sample_kwargs={"random_seed": 1}),
+}
+
+
+@cache
+def _submodels():
+    model, idata = cached_frame()
+    return _importance(idata, model)
+
+
+def _picture(function, said, found=_submodels, **given):
+    return Odd(lambda: function(found(), **{"backend": "none"} | given), said)
+
+
+def _of_submodels(function):
+    """What every picture of submodels refuses."""
+    return {
+        "None": _picture(function, r"found must be what", found=lambda: None),
+        "draws": _picture(function, r"found must be what", found=lambda: cached_frame()[1]),
+        "another Dataset": _picture(function, r"found must be what", found=xr.Dataset),
+        "submodel zero": _picture(function, r"submodels=\[0\].*\[1, 2, 3\]", submodels=[0]),
+        "submodel beyond": _picture(function, r"submodels=\[4\].*\[1, 2, 3\]", submodels=[4]),
+        "no submodels": _picture(function, r"submodels=\[\].*\[1, 2, 3\]", submodels=[]),
+        "one submodel": _picture(function, None, submodels=2),
+        "as it is": _picture(function, None),
+    }
+
+
+PLOT_SCATTER_SUBMODELS = _of_submodels(plot_scatter_submodels)
+PLOT_VARIABLE_IMPORTANCE = _of_submodels(plot_variable_importance) | {
+    "ci_prob": _picture(plot_variable_importance, r"ci_prob=2.*between 0 and 1", ci_prob=2),
+}
+
+VI_TO_KULPRIT = {
+    "None": Odd(lambda: vi_to_kulprit(None), r"found must be what"),
+    "draws": Odd(lambda: vi_to_kulprit(cached_frame()[1]), r"found must be what"),
+    "another Dataset": Odd(lambda: vi_to_kulprit(xr.Dataset()), r"found must be what"),
+    "as it is": Odd(lambda: vi_to_kulprit(_submodels()), holds=lambda lists: len(lists) == 4),
+}
