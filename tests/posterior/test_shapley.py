@@ -212,6 +212,8 @@ def test_a_curved_function_of_one_tree():
     f = f_of(model, idata, "f")(0, 2)
     values, _ = shapley_of(interventional(lambda A: np.exp(f(A)), X[4], X), 2)
     np.testing.assert_allclose(found["values"][0, 2, 4], values[0], rtol=0, atol=1e-12)
+    threads = pmt.shap_values(idata, model, func=np.exp, background=X, cores=4, progressbar=False)
+    xr.testing.assert_identical(threads, found)
 
 
 def test_probabilities_of_classes():

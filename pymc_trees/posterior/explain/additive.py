@@ -6,6 +6,7 @@ single tree, whose leaves then hold the transformed values.
 """
 
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 import pymc as pm
@@ -51,6 +52,7 @@ class AdditiveFunction:
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
         [whole] = clone_replace([model[name]], replaced, rebuild_strict=False)
+        self._lock = Lock()
         self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
         self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1
         if not self.single:
@@ -86,7 +88,9 @@ class AdditiveFunction:
 
     def _at(self, outputs: list[np.ndarray]) -> np.ndarray:
         """(rows, outputs) values at given outputs of the forests."""
-        values = np.moveaxis(self._whole(*outputs), self.function.axis, -1)
+        with self._lock:  # a compiled function of PyTensor serves one thread at a time
+            whole = self._whole(*outputs)
+        values = np.moveaxis(whole, self.function.axis, -1)
         return self.function.func(values).reshape(self.n_outputs, -1).T
 
     def _linear(self, func: Callable | None) -> tuple[np.ndarray, list[np.ndarray]]:
