@@ -187,7 +187,7 @@ def test_joint_posterior(name):
     declare, log_row = LAWS[name]
     problem = problem_of("gaps", name)
     (centre, spread), n_leaves, (mean, sd) = joint_law(problem, log_row)
-    logs, leaves, fits = chain(problem, declare, 12_000)
+    logs, leaves, fits = chain(problem, declare, 8_000)
     logs, fits = (logs - centre) / spread, (fits - mean) / sd
     wanted = {
         "mean": (logs, 0.0),
