@@ -135,3 +135,9 @@ def test_estimators_import_core_alone():
         if not name_of(other).startswith(allowed) and other != PACKAGE / "__init__.py"
     }
     assert found == set()
+
+
+def test_test_files_have_names_of_their_own():
+    """pytest takes two files of one name for one module, when both are collected."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
