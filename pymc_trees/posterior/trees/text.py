@@ -4,6 +4,7 @@ import pymc as pm
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.posterior.reading.forests import ForestDraws
+from pymc_trees.posterior.trees.leaves import leaf_words
 from pymc_trees.posterior.trees.nodes import TreeNode, chosen, nodes_of
 
 FORMATS = ("text", "dot")
@@ -36,7 +37,8 @@ def tree_text(
         Number of the tree; None for all of them.
     format : {"text", "dot"}, default "text"
         "text": a line a node, below a split first the side that satisfies it, indented, then the
-        other, with the number of training rows in brackets. "dot": source for Graphviz.
+        other, with the number of training rows in brackets. "dot": source for Graphviz, with their
+        share as well. Leaves with several values say which is which.
 
     Returns
     -------
@@ -63,34 +65,33 @@ def tree_text(
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     value, trees = chosen(draws, chain, draw, tree)
     several = [nodes_of(draws, value, one) for one in trees]
+    leaf = draws.variable.owner.op.leaf_type
     if format == "dot":
-        return _dot(several, trees, draws.name)
+        return _dot(several, trees, draws.name, leaf)
     if tree is not None:
-        return _lines(several[0])
-    return "\n".join(f"tree {k}\n{_lines(nodes)}" for k, nodes in zip(trees, several, strict=True))
+        return _lines(several[0], leaf)
+    parts = (f"tree {k}\n{_lines(nodes, leaf)}" for k, nodes in zip(trees, several, strict=True))
+    return "\n".join(parts)
 
 
-def words(node: TreeNode) -> str:
-    """What a node asks, or what it returns."""
-    return node.rule or ", ".join(f"{value:.4g}" for value in node.values)
-
-
-def _lines(nodes: list[TreeNode]) -> str:
+def _lines(nodes: list[TreeNode], leaf) -> str:
     lines = []
     for node in nodes:
-        leaf = "" if node.rule else "leaf "
-        lines.append(f"{INDENT * node.depth}{leaf}{words(node)} [{node.rows.size}]")
+        words = node.rule or f"leaf {', '.join(leaf_words(leaf, node.values))}"
+        lines.append(f"{INDENT * node.depth}{words} [{node.rows.size}]")
     return "\n".join(lines)
 
 
-def _dot(several: list[list[TreeNode]], trees: list[int], name: str) -> str:
+def _dot(several: list[list[TreeNode]], trees: list[int], name: str, leaf) -> str:
     """A cluster for each tree; yes to the left."""
     lines = [f"digraph {_quoted(name)} {{", '  node [shape=box, fontname="sans-serif"];']
     for tree, nodes in zip(trees, several, strict=True):
         lines += [f"  subgraph cluster_{tree} {{", f'    label="tree {tree}"; color="gray80";']
         for k, node in enumerate(nodes):
             style = "" if node.rule else ', style="rounded,filled", fillcolor="gray93"'
-            label = _quoted(f"{words(node)}\n{node.rows.size} rows")
+            words = [node.rule] if node.rule else leaf_words(leaf, node.values)
+            share = f"{node.rows.size} rows, {node.rows.size / nodes[0].rows.size:.0%}"
+            label = _quoted("\n".join([*words, share]))
             lines.append(f"    t{tree}_{k} [label={label}{style}];")
             for child, answer in zip(node.children, ("yes", "no"), strict=False):
                 lines.append(f'    t{tree}_{k} -> t{tree}_{child} [label="{answer}"];')
