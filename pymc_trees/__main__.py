@@ -101,13 +101,18 @@ def effect_of_hour(model, posterior, train):
     """Expected rentals by draw, kind of day and hour, averaged over the other features."""
     draws = posterior.sizes["draw"] * posterior.sizes["chain"]
     few = posterior.isel(draw=slice(None, None, max(1, draws // CURVES)))
-    hours = np.arange(24)
-    grid = np.tile(inputs(train), (2 * len(hours), 1, 1))
-    grid[:, :, 0] = np.tile(hours, 2)[:, None]
-    grid[:, :, 3] = np.repeat([1.0, 0.0], len(hours))[:, None]
-    out = predict(model, few[["mu_forest", "sigma"]], grid.reshape(-1, len(FEATURES)), ["mu"])
-    expected = out["mu"].to_numpy() ** 2 + few["sigma"].to_numpy()[..., None] ** 2
-    return expected.reshape(-1, 2, len(hours), len(train)).mean(axis=-1)
+    columns = FEATURES.index("workingday"), FEATURES.index("hour")
+    of_square = pmt.partial_dependence(
+        few,
+        model,
+        columns,
+        inputs(train),
+        grid={columns[0]: [1.0, 0.0], columns[1]: range(24)},
+        func=np.square,
+        progressbar=False,
+    )
+    expected = of_square["average"] + few["sigma"] ** 2  # the mean square of a normal root
+    return expected.to_numpy().reshape(-1, 2, 24)
 
 
 def draw_picture(effect, train, path):

@@ -1,10 +1,11 @@
 """How are results shown? From numbers to figures.
 
 As ArviZ-plots' `PlotCollection`, on any of its backends: `dependence` (partial dependence and
-accumulated effects) by `curves`, `convergence` (whether chains agree about f), `inclusion` (splits
-by column), `importance` (R2 of submodels), `tree` (a tree as a diagram) by `tree_layout` and
-`tree_drawing`. With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`,
-`soft_tree` (of DCC-Tree).
+accumulated effects) and `individual` (the former row by row) by `curves` and `pairs`, `shap`
+(Shapley values), `convergence` (whether chains agree about f), `inclusion` (splits by column),
+`importance` (R2 of submodels), `tree` (a tree as a diagram) by `tree_layout` and `tree_drawing`.
+With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`, `soft_tree` (of
+DCC-Tree).
 
 May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ, ArviZ-plots.
 """

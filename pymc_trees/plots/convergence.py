@@ -7,6 +7,7 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
 from pymc_trees.posterior.convergence import summary_of_function
+from pymc_trees.posterior.reading.given import draws_of
 
 R_HAT, ESS_A_CHAIN = 1.01, 100
 """What ArviZ and Vehtari et al. (2021) ask for: at most, and at least for each chain."""
@@ -20,6 +21,7 @@ def plot_convergence(
     var_name: str | None = None,
     func=None,
     backend: str | None = None,
+    progressbar: bool = True,
     **pc_kwargs,
 ):
     """Distribution over rows of R-hat and of effective sample sizes of f.
@@ -42,6 +44,8 @@ def plot_convergence(
         Applied to the values of f, elementwise.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
+    progressbar : bool, default True
+        Whether to show one.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -70,8 +74,10 @@ def plot_convergence(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_convergence(idata, model, backend="none")
     """
-    found = summary_of_function(idata, model, rows, var_name=var_name, func=func)
-    n_chains = idata["posterior"].sizes["chain"]
+    found = summary_of_function(
+        idata, model, rows, var_name=var_name, func=func, progressbar=progressbar
+    )
+    n_chains = draws_of(idata)["posterior"].sizes["chain"]
     if n_chains < 2:
         raise ValueError("idata has one chain, and no R-hat: sample two or more.")
     shown = {name: _distribution(found[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}

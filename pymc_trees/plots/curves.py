@@ -1,9 +1,10 @@
 """Curves of f along columns, one panel a column: bands of numbers, points of levels."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from arviz_base import rcParams
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.posterior.check.check_draws import SAMPLE
@@ -16,6 +17,8 @@ APART = 0.08
 POINT = "point"
 WIDTH, HEIGHT, MARGIN = 290, 280, 100
 """Dots of a panel, and of all margins."""
+ALONE, LEGEND = 1.6, 120
+"""How much wider a single panel is; dots beside for a legend."""
 
 
 class Curve(NamedTuple):
@@ -26,24 +29,31 @@ class Curve(NamedTuple):
     cells: np.ndarray
     """What the column holds in X, for the rug; levels by their number."""
     discrete: bool
+    individual: xr.DataArray | None = None
+    """(..., row, column) posterior means of single rows, drawn beneath."""
 
 
 def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwargs):
     """A `PlotCollection` of curves with their intervals."""
     prob = probability_of(ci_prob)
-    lines, bands, points, bars, shown = {}, {}, {}, {}, {}
+    lines, bands, points, bars, shown, threads = {}, {}, {}, {}, {}, {}
     for name, curve in curves.items():
         x, present = places(curve)
-        numbers = _numbers(curve.values, name, prob)
+        numbers = interval_of(curve.values, name, prob)
         shown[name] = numbers["mean"]
         as_line = present & (not curve.discrete)
+        if curve.individual is not None:
+            threads[name] = _threads(curve.individual, x, present, name)
         if as_line.any():
-            lines[name] = _xy(x, numbers, as_line, name)
-            bands[name] = _band(x, numbers, as_line, name)
+            lines[name] = xy(x, numbers, as_line, name)
+            bands[name] = along(x, numbers, as_line, name, "kwarg")
         if not as_line.all():
-            points[name] = _xy(x, numbers, ~as_line, name)
-            bars[name] = _bar(x, numbers, ~as_line, name)
+            points[name] = xy(x, numbers, ~as_line, name)
+            bars[name] = along(x, numbers, ~as_line, name, "plot_axis")
     collection = panels(xr.Dataset(shown), backend, pc_kwargs)
+    if threads:
+        thin = {"color": "gray", "alpha": 0.5, "width": 0.6}
+        collection.map(visuals.line_xy, "individual", data=xr.Dataset(threads), **thin)
     if lines:
         band = {"color": "C0", "alpha": 0.25}
         collection.map(visuals.fill_between_y, "band", data=xr.Dataset(bands), **band)
@@ -52,8 +62,8 @@ def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwa
         collection.map(visuals.ci_line_y, "interval", data=xr.Dataset(bars), color="C0")
         collection.map(visuals.scatter_xy, "mean", data=xr.Dataset(points), color="C0")
     if rug:
-        drawn = [part[1:] for one in (*bands.values(), *bars.values()) for part in [one.values]]
-        low, high = min(part.min() for part in drawn), max(part.max() for part in drawn)
+        drawn = [one.values[1:] for one in (*bands.values(), *bars.values(), *threads.values())]
+        low, high = min(map(np.nanmin, drawn)), max(map(np.nanmax, drawn))
         found = {name: _rug(curve, low - 0.06 * (high - low)) for name, curve in curves.items()}
         marks = {"marker": "|", "color": "gray", "alpha": 0.4}
         collection.map(visuals.scatter_xy, "rug", data=xr.Dataset(found), **marks)
@@ -62,13 +72,17 @@ def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwa
 
 
 def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
-    """A panel for each variable and whatever dimension is no point of a curve."""
-    outputs = [dim for dim in ds.dims if not str(dim).startswith(POINT)]
+    """A panel for each variable and whatever dimension is no point of a curve, or of a colour."""
+    coloured = pc_kwargs.get("aes", {}).get("color", [])
+    outputs = [dim for dim in ds.dims if not str(dim).startswith(POINT) and dim not in coloured]
     number = sum(int(np.prod([one.sizes.get(dim, 1) for dim in outputs])) for one in ds.values())
     wrap = pc_kwargs.get("col_wrap", 4)
     rows, cols = -(-number // wrap), min(number, wrap)
-    size = (WIDTH * cols, HEIGHT * rows + MARGIN)
-    figure = {"figsize": size, "figsize_units": "dots", "sharey": True}
+    wide = WIDTH * (ALONE if number == 1 else 1.0)
+    size = (wide * cols + LEGEND * bool(coloured), HEIGHT * rows + MARGIN)
+    figure: dict[str, Any] = {"figsize": size, "figsize_units": "dots", "sharey": True}
+    if (backend or rcParams["plot.backend"]) == "matplotlib":
+        figure["layout"] = "constrained"
     given = {"col_wrap": wrap, "cols": ["__variable__", *outputs], **pc_kwargs}
     given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
     return PlotCollection.wrap(ds, backend=backend, **given)
@@ -113,8 +127,8 @@ def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
                 backend.xlim((x.min() - room, x.max() + room), target)
 
 
-def _numbers(values, name, prob) -> dict[str, xr.DataArray]:
-    """Mean and interval, the values of the column along ``point``, last."""
+def interval_of(values, name, prob) -> dict[str, xr.DataArray]:
+    """Mean and ends of the interval, the values of the column along ``point``, last."""
     column = values.dims[-1]
     own = values.rename({column: f"{POINT}_{name}"}).drop_vars(f"{POINT}_{name}", errors="ignore")
     low, high = (own.quantile(q, SAMPLE) for q in (0.5 - prob / 2, 0.5 + prob / 2))
@@ -125,28 +139,32 @@ def _numbers(values, name, prob) -> dict[str, xr.DataArray]:
     }
 
 
-def _stacked(parts: dict, which, axis, name) -> xr.DataArray:
-    kept = xr.broadcast(*(one.isel({f"{POINT}_{name}": which}) for one in parts.values()))
+def xy(x, numbers, which, name) -> xr.DataArray:
+    """Points of the mean at some values of the column."""
+    return _stacked({"x": x, "y": numbers["mean"]}, which, name, "plot_axis")
+
+
+def along(x, numbers, which, name, axis) -> xr.DataArray:
+    """Ends of the interval at some values of the column."""
+    parts = {"x": x, "y_bottom": numbers["low"], "y_top": numbers["high"]}
+    return _stacked(parts, which, name, axis)
+
+
+def _stacked(parts: dict, which, name, axis) -> xr.DataArray:
+    point = f"{POINT}_{name}"
+    parts = parts | {"x": xr.DataArray(parts["x"], dims=[point])}
+    kept = xr.broadcast(*(one.isel({point: np.flatnonzero(which)}) for one in parts.values()))
     return xr.concat(kept, dim=axis).assign_coords({axis: list(parts)})
 
 
-def _along(x, name) -> xr.DataArray:
-    return xr.DataArray(x, dims=[f"{POINT}_{name}"])
-
-
-def _xy(x, numbers, which, name):
-    parts = {"x": _along(x, name), "y": numbers["mean"]}
-    return _stacked(parts, np.flatnonzero(which), "plot_axis", name)
-
-
-def _band(x, numbers, which, name):
-    parts = {"x": _along(x, name), "y_bottom": numbers["low"], "y_top": numbers["high"]}
-    return _stacked(parts, np.flatnonzero(which), "kwarg", name)
-
-
-def _bar(x, numbers, which, name):
-    parts = {"x": _along(x, name), "y_bottom": numbers["low"], "y_top": numbers["high"]}
-    return _stacked(parts, np.flatnonzero(which), "plot_axis", name)
+def _threads(values, x, present, name) -> xr.DataArray:
+    """A line for each row, one after the other, NaN between them."""
+    column, which = values.dims[-1], np.flatnonzero(present)
+    y = values.isel({column: which}).pad({column: (0, 1)}, constant_values=np.nan)
+    ends = xr.DataArray(np.append(x[which], np.nan), dims=[column])
+    parts = xr.broadcast(ends, y.drop_vars([column, "row"], errors="ignore"))
+    flat = [one.stack({f"{POINT}_{name}": ["row", column]}, create_index=False) for one in parts]
+    return xr.concat(flat, dim="plot_axis").assign_coords(plot_axis=["x", "y"])
 
 
 def _rug(curve: Curve, y: float) -> xr.DataArray:

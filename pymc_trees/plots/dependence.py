@@ -1,15 +1,17 @@
-"""`plot_pdp`: how f depends on each column, the others as they come."""
+"""`plot_pdp` and `plot_ale`: how f depends on each column, or on a pair."""
 
 import numpy as np
 import pymc as pm
 
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.plots.curves import FEW, Curve, draw_curves
+from pymc_trees.plots.pairs import draw_pair
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.dependence import partial_dependence
 from pymc_trees.posterior.reading.draw_by_draw import thinned
 from pymc_trees.posterior.reading.features import feature_of
 from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.given import draws_of
 
 
 def plot_pdp(
@@ -26,13 +28,18 @@ def plot_pdp(
     centred: bool = False,
     ci_prob: float | None = None,
     rug: bool = True,
+    group: str = "posterior",
     backend: str | None = None,
     random_state=None,
+    progressbar: bool = True,
     **pc_kwargs,
 ):
-    """Partial dependence of f on each column, with intervals.
+    """Partial dependence of f on each column, with intervals, or on a pair.
 
-    The numbers are those of `partial_dependence`.
+    The numbers are those of `partial_dependence`. Of a pair one column may be of levels or of few
+    values: a curve of the other is drawn for each. Two columns of numbers make a map of the
+    posterior mean, with the rows as dots: beyond these it says what the prior and the trees' steps
+    make of it.
 
     Parameters
     ----------
@@ -40,8 +47,9 @@ def plot_pdp(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    features : column or list of columns, optional
-        By name where X was a frame, else by number; a panel for each. Default: all.
+    features : column, list of columns, or tuple of two, optional
+        By name where X was a frame, else by number; a list has a panel for each, a tuple is a pair.
+        Default: all, a panel for each.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
     var_name : str, optional
@@ -55,15 +63,19 @@ def plot_pdp(
     subsample : int, optional
         Rows of X taken at random. Default: all of them.
     centred : bool, default False
-        Whether every draw starts at 0, at the first value of the grid.
+        Whether every draw starts at 0, at the first value of the grid; not of a pair.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     rug : bool, default True
         Whether to mark where the cells of the column are.
+    group : str, default "posterior"
+        Of the draws in ``idata``: "prior" shows what was believed before.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
+    progressbar : bool, default True
+        Whether to show one.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -87,16 +99,25 @@ def plot_pdp(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_pdp(idata, model, backend="none")
     """
-    idata, columns, rows = _asked(idata, model, features, X, var_name, draws)
+    pair = isinstance(features, tuple)
+    if pair and (len(features) != 2 or centred):
+        raise ValueError(
+            f"features={features!r}: a tuple is a pair of columns, without centred; give a list "
+            "for a panel of each."
+        )
+    idata, columns, rows = asked(idata, model, features, X, var_name, draws, group)
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
+    given |= {"random_state": random_state, "progressbar": progressbar}
+    if pair:
+        found = partial_dependence(idata, model, features, X, **given)["average"]
+        cells = rows[:, [one.column for one in columns]]
+        return draw_pair(found, cells, ci_prob, rug, backend, "partial dependence", **pc_kwargs)
     curves = {}
     for feature in columns:
-        found = partial_dependence(
-            idata, model, feature.name, X, **given, random_state=random_state
-        )["average"]
+        found = partial_dependence(idata, model, feature.name, X, **given)["average"]
         if centred:
             found = found - found.isel({found.dims[-1]: 0})
-        curves[str(found.dims[-1])] = _curve(found, feature, rows)
+        curves[str(found.dims[-1])] = curve_of(found, feature, rows)
     what = "partial dependence" + ", centred" * centred
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
 
@@ -114,6 +135,7 @@ def plot_ale(
     ci_prob: float | None = None,
     rug: bool = True,
     backend: str | None = None,
+    progressbar: bool = True,
     **pc_kwargs,
 ):
     """Accumulated local effects of each column on f, with intervals.
@@ -122,7 +144,8 @@ def plot_ale(
 
     Parameters
     ----------
-    idata, model, features, X, var_name, func, draws, ci_prob, rug, backend, **pc_kwargs
+    idata, model, features, X, var_name, func, draws, ci_prob, rug, backend, progressbar, \
+**pc_kwargs
         As for `plot_pdp`.
     intervals : int, default 20
         Into which a numeric column is cut by its quantiles, at the most.
@@ -147,17 +170,19 @@ def plot_ale(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_ale(idata, model, backend="none")
     """
-    idata, columns, rows = _asked(idata, model, features, X, var_name, draws)
+    idata, columns, rows = asked(idata, model, features, X, var_name, draws)
+    given = {"var_name": var_name, "func": func, "intervals": intervals}
+    given["progressbar"] = progressbar
     curves = {}
     for feature in columns:
-        given = {"var_name": var_name, "func": func, "intervals": intervals}
         found = accumulated_effects(idata, model, feature.name, X, **given)["effect"]
-        curves[str(found.dims[-1])] = _curve(found, feature, rows)
+        curves[str(found.dims[-1])] = curve_of(found, feature, rows)
     return draw_curves(curves, ci_prob, rug, backend, "accumulated effect", **pc_kwargs)
 
 
-def _asked(idata, model, features, X, var_name, draws):
+def asked(idata, model, features, X, var_name, draws, group="posterior"):
     """Draws to take, columns, and rows as the model holds them."""
+    idata = draws_of(idata, group)
     function = Function(idata, pm.modelcontext(model), var_name)
     n = function.n_columns
     if features is None:
@@ -167,11 +192,11 @@ def _asked(idata, model, features, X, var_name, draws):
     columns = [feature_of(one, function.schema, n) for one in features]
     if not columns:
         raise ValueError("features is empty: give at least one column, or None for all.")
-    n_chains, n_draws = function.draws[0].shape[:2]
-    return idata.isel(draw=thinned(n_chains, n_draws, draws)), columns, function.rows(X)
+    return idata.isel(draw=thinned(*function.shape, draws)), columns, function.rows(X)
 
 
-def _curve(found, feature, rows) -> Curve:
+def curve_of(found, feature, rows) -> Curve:
+    """What is drawn of one column."""
     cells = rows[:, feature.column]
     few = feature.levels is not None or found.sizes[found.dims[-1]] <= FEW
     return Curve(found, cells[cells != MISSING], few)

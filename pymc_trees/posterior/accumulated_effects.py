@@ -21,6 +21,7 @@ def accumulated_effects(
     var_name: str | None = None,
     func=None,
     intervals: int = POINTS,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Accumulated local effects of one column on f, draw by draw (Apley and Zhu 2020, eq. 15-16).
 
@@ -46,6 +47,8 @@ def accumulated_effects(
         Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
     intervals : int, default 20
         Into which a numeric column is cut by its quantiles, at the most.
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def accumulated_effects(
         return effect - (effect @ weight)[..., None]
 
     dims = {dimension_of(column): column.labels(points)}
-    return xr.Dataset({"effect": function.reduced(changed, accumulate, dims)})
+    return xr.Dataset({"effect": function.reduced(changed, accumulate, dims, progressbar)})
 
 
 def _points(column: Feature, x: np.ndarray, intervals: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""f at rows, and what changes when a column does: `predictions`, `comparisons`, `slopes`.
+"""f at rows, and what changes when a column does: `predictions`, `comparisons`.
 
 The questions, and their names, are those of Arel-Bundock, Greifer and Heiss (2024): quantities of
 each row, or means of these over all rows or groups of rows, draw by draw, so that a mean has the
@@ -23,7 +23,14 @@ COMPARISONS: dict[str, Callable] = {
 
 
 def predictions(
-    idata, model: pm.Model | None = None, data=None, *, by=None, var_name=None, func=None
+    idata,
+    model: pm.Model | None = None,
+    data=None,
+    *,
+    by=None,
+    var_name=None,
+    func=None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Values of f at rows, or their means, draw by draw.
 
@@ -42,6 +49,8 @@ def predictions(
         The function, where the model has several.
     func : callable, optional
         Applied to the values of f before any mean, elementwise: an inverse link, `numpy.exp`.
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -68,8 +77,8 @@ def predictions(
     """
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows = function.rows(data)
-    share, dims = _means(function, rows, by)
-    return xr.Dataset({"prediction": function.reduced(rows, share, dims)})
+    share, dims = means_over(function, rows, by)
+    return xr.Dataset({"prediction": function.reduced(rows, share, dims, progressbar)})
 
 
 def comparisons(
@@ -82,6 +91,7 @@ def comparisons(
     by=None,
     var_name=None,
     func=None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """What f becomes when a column changes, beside what it was, draw by draw.
 
@@ -90,7 +100,7 @@ def comparisons(
 
     Parameters
     ----------
-    idata, model, data, var_name, func
+    idata, model, data, var_name, func, progressbar
         As for `predictions`.
     variables : column, list of columns, or dict of column and values
         Columns by name where X was a frame, else by number; default the first. In a dict a sequence
@@ -135,106 +145,25 @@ def comparisons(
     compare = _comparison(comparison)
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows = function.rows(data)
-    share, dims = _means(function, rows, by)
+    share, dims = means_over(function, rows, by)
     found = {}
-    for which, values in _asked(variables):
+    for which, values in asked_columns(variables):
         feature = feature_of(which, function.schema, function.n_columns)
         cells, labels = _cells(feature, rows[:, feature.column], values)
         name = dimension_of(feature)
         contrast = np.array([f"{new} - {labels[0]}" for new in labels[1:]])
-        changed = np.concatenate([_with(rows, feature, column) for column in cells])
+        changed = np.concatenate([with_column(rows, feature, column) for column in cells])
 
         def contrasts(f):
             parts = f.reshape(*f.shape[:-1], -1, len(rows))
             return share(compare(parts[..., 1:, :], parts[..., :1, :]))
 
-        found[name] = function.reduced(changed, contrasts, {f"{name}_contrast": contrast} | dims)
+        named = {f"{name}_contrast": contrast} | dims
+        found[name] = function.reduced(changed, contrasts, named, progressbar)
     return xr.Dataset(found)
 
 
-def slopes(
-    idata,
-    model: pm.Model | None = None,
-    variables: Any = 0,
-    data=None,
-    *,
-    step: float | None = None,
-    by=None,
-    var_name=None,
-    func=None,
-) -> xr.Dataset:
-    """Mean slope of f in numeric columns over an interval about each row, draw by draw.
-
-    A sum of trees is a step function, whose derivative is 0 or does not exist. What is asked is
-
-        (f(x + step / 2) - f(x - step / 2)) / step
-
-    with a step wide enough to meet cuts; a smaller one is noisier in each row and no more exact.
-
-    Parameters
-    ----------
-    idata, model, data, by, var_name, func
-        As for `predictions`.
-    variables : column or list of columns
-        Numeric ones, by name or number; default the first.
-    step : float, optional
-        Length of the interval. Default: the standard deviation of the column over the rows.
-
-    Returns
-    -------
-    xarray.Dataset
-        A variable for each column, named by it (``x{number}`` for an array), with the dimensions
-        chain, draw, those of the outputs, and ``row``, none, or that of ``by``; NaN at rows where
-        the cell is missing, which means leave out.
-
-    Raises
-    ------
-    ValueError
-        A column of levels, or whatever does not exist, with what there is.
-
-    Examples
-    --------
-    >>> import numpy as np, pymc as pm, pymc_trees as pmt
-    >>> X = np.random.default_rng(0).random((30, 2))
-    >>> with pm.Model() as model:
-    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
-    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
-    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
-    ...                       compute_convergence_checks=False)
-    >>> dict(pmt.slopes(idata, model, 0, by=True)["x0"].sizes)
-    {'chain': 1, 'draw': 5}
-    """
-    function = Function(idata, pm.modelcontext(model), var_name, func)
-    rows, found = function.rows(data), {}
-    share, dims = _means(function, rows, by)
-    for which, _ in _asked(variables):
-        feature = feature_of(which, function.schema, function.n_columns)
-        if feature.levels is not None:
-            raise ValueError(
-                f"variables: the column {feature.name!r} has levels, and no slope; compare them by "
-                "comparisons()."
-            )
-        x = rows[:, feature.column]
-        present = x != MISSING
-        width = float(np.std(x[present])) if step is None else float(step)
-        if not (np.isfinite(width) and width > 0):
-            raise ValueError(
-                f"step={step}: the interval about {feature.name!r} has the length {width}; give a "
-                "positive one."
-            )
-        ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
-        changed = np.concatenate([_with(rows, feature, column) for column in ends])
-        unknown = np.where(present, 0.0, np.nan)
-
-        def slope(f, width=width, unknown=unknown):
-            low, high = np.split(f, 2, axis=-1)
-            return share((high - low) / width + unknown)
-
-        found[dimension_of(feature)] = function.reduced(changed, slope, dims)
-    return xr.Dataset(found)
-
-
-def _means(function: Function, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
+def means_over(function: Function, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
     """What makes the means over rows, the last axis, and the dimension they have instead."""
     if by is None or by is False:
         return (lambda values: values), {"row": np.arange(len(rows))}
@@ -261,7 +190,7 @@ def _comparison(given) -> Callable:
     return COMPARISONS[given]
 
 
-def _asked(variables) -> list[tuple[Any, Any]]:
+def asked_columns(variables) -> list[tuple[Any, Any]]:
     """Columns, and the values that are to be compared, None for the usual ones."""
     if isinstance(variables, Mapping):
         return list(variables.items())
@@ -289,7 +218,7 @@ def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], l
     return cells, ["(missing)" if value is None else value for value in values]
 
 
-def _with(rows, feature, column):
+def with_column(rows, feature, column):
     """The rows with other contents of a column."""
     changed = rows.copy()
     changed[:, feature.column] = column

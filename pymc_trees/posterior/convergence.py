@@ -8,6 +8,9 @@ import xarray as xr
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 
+BLOCK = 5_000_000
+"""Values of f, draws times rows, that are judged in one go."""
+
 
 def summary_of_function(
     idata,
@@ -17,6 +20,7 @@ def summary_of_function(
     var_name: str | None = None,
     func=None,
     ci_prob: float | None = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Mean, interval and convergence of f at rows.
 
@@ -37,6 +41,8 @@ def summary_of_function(
         Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
     ci_prob : float, optional
         Probability of the interval. Default: that of ArviZ (``rcParams["stats.ci_prob"]``).
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -71,7 +77,18 @@ def summary_of_function(
     prob = probability_of(ci_prob)
     function = Function(idata, pm.modelcontext(model), var_name, func)
     X = function.rows(rows)
-    f = function.reduced(X, lambda values: values, {"row": np.arange(len(X))})
+    # ArviZ makes several copies of what it judges: some rows at a time.
+    width = max(1, BLOCK // int(np.prod(function.shape + function.outputs)))
+    parts = []
+    for start in range(0, len(X), width):
+        some = X[start : start + width]
+        dims = {"row": np.arange(start, start + len(some))}
+        f = function.reduced(some, lambda values: values, dims, progressbar)
+        parts.append(_summary(f, prob))
+    return xr.concat(parts, dim="row").assign_attrs(function=function.name, ci_prob=prob)
+
+
+def _summary(f: xr.DataArray, prob: float) -> xr.Dataset:
     low, high = (f.quantile(q, SAMPLE, skipna=False) for q in (0.5 - prob / 2, 0.5 + prob / 2))
     several = f.sizes["chain"] > 1
     found = {
@@ -84,7 +101,7 @@ def summary_of_function(
         "ess_tail": az.ess(f, method="tail"),
         "mcse_mean": az.mcse(f, method="mean"),
     }
-    return xr.Dataset(found).assign_attrs(function=function.name, ci_prob=prob)
+    return xr.Dataset(found)
 
 
 def probability_of(ci_prob: float | None) -> float:

@@ -10,6 +10,7 @@ import xarray as xr
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of, grid_of
 from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.held_rows import HeldRows
 
 KINDS = ("average", "individual", "both")
 
@@ -25,7 +26,9 @@ def partial_dependence(
     grid=None,
     kind: str = "average",
     subsample: int | None = None,
+    group: str = "posterior",
     random_state=None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Partial dependence of f on one column or a pair, draw by draw (Friedman 2001, eq. 53).
 
@@ -55,8 +58,12 @@ def partial_dependence(
         What is returned.
     subsample : int, optional
         Rows of X taken at random. Default: all of them.
+    group : str, default "posterior"
+        Of the draws in ``idata``: "prior" shows what was believed before.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -92,7 +99,7 @@ def partial_dependence(
     {'chain': 1, 'draw': 5, 'x0': 3}
     """
     check_choice("kind", kind, KINDS)
-    function = Function(idata, pm.modelcontext(model), var_name, func)
+    function = Function(idata, pm.modelcontext(model), var_name, func, group)
     pair = features if isinstance(features, tuple) else (features,)
     if len(pair) not in (1, 2):
         raise ValueError(f"features={features!r}: give one column, or a tuple of two.")
@@ -103,17 +110,15 @@ def partial_dependence(
     chosen = rows_chosen(len(rows), subsample, random_state)
     grids = [grid_of(one, rows[:, one.column], _grid_for(one, grid)) for one in columns]
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
-    held = np.tile(rows[chosen], (len(points), 1))
-    for k, one in enumerate(columns):
-        held[:, one.column] = np.repeat(points[:, k], len(chosen))
+    held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
     dims = {
         dimension_of(one): one.labels(values) for one, values in zip(columns, grids, strict=True)
     }
-    return _curves(function, held, shape, chosen, dims, kind)
+    return _curves(function, held, shape, chosen, dims, kind, progressbar)
 
 
-def _curves(function, held, shape, chosen, dims, kind):
+def _curves(function, held, shape, chosen, dims, kind, progressbar):
     """Means over the rows for each value, the rows one by one, or both."""
 
     def each(values):
@@ -125,8 +130,8 @@ def _curves(function, held, shape, chosen, dims, kind):
         def mean(values):
             return each(values).mean(axis=values.ndim - 1)
 
-        return xr.Dataset({"average": function.reduced(held, mean, dims)})
-    individual = function.reduced(held, each, {"row": chosen} | dims)
+        return xr.Dataset({"average": function.reduced(held, mean, dims, progressbar)})
+    individual = function.reduced(held, each, {"row": chosen} | dims, progressbar)
     found = xr.Dataset({"individual": individual})
     if kind == "both":
         found["average"] = individual.mean("row")

@@ -334,3 +334,18 @@ def test_it_learns():
     X, y = make_classification(600, 6, n_informative=5, n_redundant=1, class_sep=2, random_state=0)
     forest = pmt.MondrianForestClassifier(30, scaling="first", random_state=0)
     assert cross_val_score(forest, X, y, cv=3).mean() > 0.9
+
+
+def test_sklearn_inspection_reads_the_forests():
+    """Partial dependence by brute force is the mean prediction; a column of noise matters least."""
+    from sklearn.inspection import partial_dependence, permutation_importance
+
+    X = np.random.default_rng(3).random((120, 2))
+    y = np.sin(4 * X[:, 0])
+    forest = pmt.MondrianForestRegressor(n_estimators=20, random_state=1).fit(X, y)
+    found = partial_dependence(forest, X, [0], grid_resolution=5)
+    for value, mean in zip(found["grid_values"][0], found["average"][0], strict=True):
+        held = np.column_stack([np.full(len(X), value), X[:, 1]])
+        np.testing.assert_allclose(mean, forest.predict(held).mean(), rtol=1e-12)
+    lost = permutation_importance(forest, X, y, n_repeats=3, random_state=1)["importances_mean"]
+    assert lost[0] > lost[1]

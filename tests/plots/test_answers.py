@@ -27,7 +27,30 @@ def backend_or_skip(backend):
     return backend
 
 
+PAIRS = {"curves": ("age", "site"), "points": ("site", "dose")}
+
+
+def _pair(features):
+    def draw(idata, model, **given):
+        return pmt.plot_pdp(idata, model, features, **given)
+
+    return draw
+
+
+def _map(idata, model, backend):
+    model, idata = _two_functions()
+    return pmt.plot_pdp(idata, model, (0, 1), var_name="f", backend=backend)
+
+
+def _shap(idata, model, backend):
+    return pmt.plot_shap(pmt.shap_values(idata, model, progressbar=False), backend=backend)
+
+
 PLOTS = {
+    "ice": pmt.plot_ice,
+    "shap": _shap,
+    "map": _map,
+    **{name: _pair(features) for name, features in PAIRS.items()},
     "pdp": pmt.plot_pdp,
     "ale": pmt.plot_ale,
     "convergence": pmt.plot_convergence,
@@ -73,6 +96,56 @@ def test_centred_curves_start_at_0():
     model, idata = _on_a_frame()
     drawn = pmt.plot_pdp(idata, model, "age", centred=True, rug=False, backend="matplotlib")
     assert axes_of(drawn, "age").lines[0].get_ydata()[0] == 0.0
+
+
+def test_individual_lines_are_means_of_rows():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_ice(idata, model, "dose", subsample=None, backend="matplotlib")
+    found = pmt.partial_dependence(idata, model, "dose", kind="individual")["individual"]
+    x, y = axes_of(drawn, "dose").lines[0].get_data()
+    wanted = found.mean(("chain", "draw")).to_numpy()
+    assert np.isnan(y.reshape(-1, 4)[:, 3]).all()
+    np.testing.assert_allclose(y.reshape(-1, 4)[:, :3], wanted, rtol=1e-12)
+    np.testing.assert_array_equal(x[:3], found["dose"])
+    points = np.concatenate([one.get_offsets() for one in axes_of(drawn, "dose").collections])
+    for k, value in enumerate(wanted.mean(axis=0)):
+        assert np.isclose(points, [k, value]).all(axis=1).any()
+
+
+def test_a_pair_has_a_curve_for_each_level():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_pdp(idata, model, ("site", "age"), backend="matplotlib")
+    found = pmt.partial_dependence(idata, model, ("site", "age"))["average"]
+    wanted = found.mean(("chain", "draw")).to_numpy()
+    lines = axes_of(drawn, "age").lines
+    for k in range(3):
+        np.testing.assert_allclose(lines[k].get_ydata(), wanted[k, :-1], rtol=1e-12)
+    with pytest.raises(ValueError, match="a tuple is a pair"):
+        pmt.plot_pdp(idata, model, ("site", "age", "dose"), backend="none")
+
+
+def test_a_map_holds_the_means():
+    model, idata = _two_functions()
+    drawn = pmt.plot_pdp(idata, model, (1, 0), var_name="g", backend="none")
+    found = pmt.partial_dependence(idata, model, (1, 0), var_name="g")["average"]
+    [filled] = [one for one in axes_of(drawn, "partial dependence") if "density" in one]
+    np.testing.assert_allclose(filled["density"], found.mean(("chain", "draw")), rtol=1e-12)
+    np.testing.assert_array_equal(filled["x"], found["x1"])
+
+
+def test_swarms_are_posterior_means_of_shapley_values():
+    model, idata = _on_a_frame()
+    found = pmt.shap_values(idata, model, progressbar=False)
+    drawn = pmt.plot_shap(found, top=2, backend="matplotlib")
+    ax = axes_of(drawn, "shap")
+    mean = found["values"].mean(("chain", "draw"))
+    order = np.argsort(-np.abs(mean).mean("row").to_numpy())[:2]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == found["feature"].to_numpy()[order].tolist()
+    points = np.concatenate([one.get_offsets() for one in ax.collections])
+    for k, j in enumerate(order):
+        here = points[np.abs(points[:, 1] + k) < 0.5, 0]
+        np.testing.assert_allclose(np.sort(here), np.sort(mean[:, j]), rtol=1e-12)
 
 
 def test_a_panel_for_each_output():

@@ -1,5 +1,6 @@
 """Partial dependence against predictions made one grid value at a time by PyMC itself."""
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,3 +112,23 @@ def test_what_is_wrong_is_said(fitted, options, message):
 def test_draws_of_another_model_are_refused(fitted, several):
     with pytest.raises(ValueError, match="lacks mu_forest"):
         pmt.partial_dependence(several[1], fitted[0], "age")
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_another_group_and_stacked_draws(fitted):
+    model, idata = fitted
+    whole = pmt.partial_dependence(idata, model, "dose")["average"]
+    both = idata.copy()
+    both["prior"] = both["posterior"].isel(draw=[2, 3]).copy()
+    prior = pmt.partial_dependence(both, model, "dose", group="prior")["average"]
+    np.testing.assert_array_equal(prior, whole.isel(draw=[2, 3]))
+    stacked = pmt.partial_dependence(az.extract(idata), model, "dose")["average"]
+    np.testing.assert_array_equal(stacked.transpose(*whole.dims), whole)
+    some = az.extract(idata, num_samples=3, random_seed=1, combined=True)
+    found = pmt.partial_dependence(some, model, "dose")["average"]
+    assert dict(found.sizes) == {"chain": 1, "draw": 3, "dose": 3}
+    for k in range(3):
+        one = whole.sel(chain=some["chain"][k], draw=some["draw"][k])
+        np.testing.assert_array_equal(found[0, k], one)
+    counts = pmt.get_variable_inclusion(az.extract(idata), model)["share"]
+    np.testing.assert_array_equal(counts.sizes["draw"], idata.posterior.sizes["draw"])

@@ -65,6 +65,8 @@ TABLE = {
     "summarise_trees": trees.SUMMARISE_TREES,
     "summary_of_function": trees.SUMMARY_OF_FUNCTION,
     "plot_pdp": pictures.PLOT_PDP,
+    "plot_ice": pictures.PLOT_ICE,
+    "plot_shap": pictures.PLOT_SHAP,
     "plot_ale": pictures.PLOT_ALE,
     "plot_convergence": pictures.PLOT_CONVERGENCE,
     "plot_tree": tree_pictures.PLOT_TREE,

@@ -16,6 +16,7 @@ from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.reading.given import draws_of
 
 
 class ForestDraws:
@@ -32,6 +33,7 @@ class ForestDraws:
     """
 
     def __init__(self, idata, model: pm.Model, forest: str | None = None):
+        idata = draws_of(idata)
         check_draws(idata, model)
         self.variable = _forest_of(model, forest)
         """Random variable of the forest."""

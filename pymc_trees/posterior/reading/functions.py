@@ -16,6 +16,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 from pytensor.tensor.random.op import RandomVariable
+from rich.progress import track
 
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.schema import Schema
@@ -23,6 +24,8 @@ from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.reading.given import draws_of
+from pymc_trees.posterior.reading.held_rows import HeldRows
 
 BLOCK = 100_000
 """Rows times outputs evaluated in one call, which bounds the memory beside the result."""
@@ -41,9 +44,19 @@ class Function:
         The function; may be left out when the model has one.
     func : callable, optional
         Of an array of values of the function, elementwise: an inverse link.
+    group : str, default "posterior"
+        Of the draws.
     """
 
-    def __init__(self, idata, model: pm.Model, var_name: str | None = None, func=None):
+    def __init__(
+        self,
+        idata,
+        model: pm.Model,
+        var_name: str | None = None,
+        func=None,
+        group: str = "posterior",
+    ):
+        idata = draws_of(idata, group)
         check_draws(idata, model)
         self.name = _name_of(model, var_name)
         found = evaluations([model[self.name]])
@@ -72,6 +85,11 @@ class Function:
                 self.coords[dim] = np.asarray(model.coords[dim])
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws."""
+        return self.draws[0].shape[:2]
+
+    @property
     def n_columns(self) -> int:
         """Columns of X."""
         return self.X.shape[1]
@@ -90,24 +108,34 @@ class Function:
             raise ValueError(f"{self.name} is asked at no rows: give X at least one.")
         return rows
 
-    def each_draw(self, X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    def each_draw(self, X: np.ndarray | HeldRows) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the values at the rows of X, the rows last."""
         width = max(1, BLOCK // max(1, int(np.prod(self.outputs))))
-        blocks = [np.ascontiguousarray(X[i : i + width]) for i in range(0, len(X), width)]
-        for chain, draw in np.ndindex(*self.draws[0].shape[:2]):
+        starts = range(0, len(X), width)
+        for chain, draw in np.ndindex(*self.shape):
             values = [np.ascontiguousarray(d[chain, draw].to_numpy()) for d in self.draws]
-            parts = [np.moveaxis(self._compiled(block, *values), self.axis, -1) for block in blocks]
+            parts = [
+                np.moveaxis(self._compiled(np.ascontiguousarray(rows), *values), self.axis, -1)
+                for rows in (X[i : i + width] for i in starts)
+            ]
             yield chain, draw, self.func(np.concatenate(parts, axis=-1))
 
-    def reduced(self, X: np.ndarray, reduce: Callable, dims: dict[str, Any]) -> xr.DataArray:
+    def reduced(
+        self,
+        X: np.ndarray | HeldRows,
+        reduce: Callable,
+        dims: dict[str, Any],
+        progressbar: bool = False,
+    ) -> xr.DataArray:
         """What ``reduce`` makes of the values at the rows of X, for each draw.
 
         It takes an array whose last axis is that of the rows, and returns the axes of the outputs
         and then those of ``dims``.
         """
-        shape = (*self.draws[0].shape[:2], *self.outputs, *(len(of) for of in dims.values()))
-        found = np.empty(shape)
-        for chain, draw, values in self.each_draw(X):
+        found = np.empty((*self.shape, *self.outputs, *(len(of) for of in dims.values())))
+        total, quiet = int(np.prod(self.shape)), not progressbar
+        each = track(self.each_draw(X), self.name, total, disable=quiet, transient=True)
+        for chain, draw, values in each:
             found[chain, draw] = reduce(values)
         named = (*SAMPLE, *self.dims, *dims)
         return xr.DataArray(found, coords=self.coords | dims, dims=named, name=self.name)

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -57,6 +58,10 @@ def _rows_of_X(function, *args):
     }
 
 
+def _sample(idata):
+    return az.extract(idata, num_samples=3, random_seed=1)
+
+
 PARTIAL_DEPENDENCE = {
     **common(pmt.partial_dependence),
     **_columns(pmt.partial_dependence, "features"),
@@ -73,6 +78,10 @@ PARTIAL_DEPENDENCE = {
     "grid missing": row(pmt.partial_dependence, None, grid=[None]),
     "subsample zero": row(pmt.partial_dependence, r"subsample=0", subsample=0),
     "subsample beyond": row(pmt.partial_dependence, None, subsample=99),
+    "group missing": row(pmt.partial_dependence, r"no group 'prior'", group="prior"),
+    "a Dataset": row(pmt.partial_dependence, None, change=lambda d: d["posterior"].to_dataset()),
+    "stacked": row(pmt.partial_dependence, None, change=az.extract),
+    "a sample": row(pmt.partial_dependence, None, change=_sample),
 }
 
 ACCUMULATED_EFFECTS = {

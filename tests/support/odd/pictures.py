@@ -46,6 +46,15 @@ PLOT_PDP = _of_columns(pmt.plot_pdp) | {
     "grid unknown": _drawn(pmt.plot_pdp, r"grid='even'", grid="even"),
     "one value": _drawn(pmt.plot_pdp, None, features="age", grid=[50.0]),
     "subsample zero": _drawn(pmt.plot_pdp, r"subsample=0", subsample=0),
+    "three": _drawn(pmt.plot_pdp, r"a tuple is a pair", features=("age", "site", "dose")),
+    "a pair, centred": _drawn(pmt.plot_pdp, r"without centred", features=(0, 1), centred=True),
+    "one column twice": _drawn(pmt.plot_pdp, r"two different columns", features=("age", 0)),
+    "a pair of one value each": _drawn(pmt.plot_pdp, None, features=("age", "dose"), grid=[1.0]),
+}
+PLOT_ICE = _of_columns(pmt.plot_ice) | {
+    "subsample zero": _drawn(pmt.plot_ice, r"subsample=0", subsample=0),
+    "subsample beyond": _drawn(pmt.plot_ice, None, subsample=10_000),
+    "group missing": _drawn(pmt.plot_ice, r"no group 'prior'.*'posterior'", group="prior"),
 }
 PLOT_ALE = _of_columns(pmt.plot_ale) | {
     "intervals zero": _drawn(pmt.plot_ale, r"intervals=0", intervals=0),
@@ -54,6 +63,26 @@ PLOT_CONVERGENCE = _of_functions(pmt.plot_convergence) | {
     "one chain": _drawn(
         pmt.plot_convergence, r"one chain.*two", change=lambda d: d.isel(chain=[0])
     ),
+}
+
+
+def _swarm(said, change=lambda found: found, **given):
+    def call():
+        model, idata = cached_frame()
+        found = pmt.shap_values(idata, model, progressbar=False)
+        return pmt.plot_shap(change(found), backend="none", **given)
+
+    return Odd(call, said)
+
+
+PLOT_SHAP = {
+    "None": Odd(lambda: pmt.plot_shap(None), r"explanation must be what shap_values"),
+    "draws": Odd(lambda: pmt.plot_shap(cached_frame()[1]), r"explanation must be"),
+    "interactions": _swarm(r"is of interactions", lambda found: found.expand_dims("other")),
+    "one row": _swarm(None, lambda found: found.isel(row=[0])),
+    "top zero": _swarm(r"top=0", top=0),
+    "top beyond": _swarm(None, top=99),
+    "ci_prob percent": _swarm(r"ci_prob=95", ci_prob=95),
 }
 PLOT_VARIABLE_INCLUSION = {
     "None": _drawn(pmt.plot_variable_inclusion, r"idata must be", change=lambda d: None),
