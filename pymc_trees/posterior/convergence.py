@@ -9,7 +9,7 @@ from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 
 BLOCK = 5_000_000
-"""Values of f, draws times rows, that are judged in one go."""
+"""Values of f, draws times rows, that are judged at a time."""
 
 
 def summary_of_function(
@@ -77,14 +77,11 @@ def summary_of_function(
     prob = probability_of(ci_prob)
     function = Function(idata, pm.modelcontext(model), var_name, func)
     X = function.rows(rows)
+    f = function.reduced(X, lambda values: values, {"row": np.arange(len(X))}, progressbar)
     # ArviZ makes several copies of what it judges: some rows at a time.
     width = max(1, BLOCK // int(np.prod(function.shape + function.outputs)))
-    parts = []
-    for start in range(0, len(X), width):
-        some = X[start : start + width]
-        dims = {"row": np.arange(start, start + len(some))}
-        f = function.reduced(some, lambda values: values, dims, progressbar)
-        parts.append(_summary(f, prob))
+    starts = range(0, len(X), width)
+    parts = [_summary(f.isel(row=slice(i, i + width)), prob) for i in starts]
     return xr.concat(parts, dim="row").assign_attrs(function=function.name, ci_prob=prob)
 
 
