@@ -1,8 +1,8 @@
 """Bayesian trees for PyMC: forests as random variables, samplers as step methods.
 
 Names are loaded when they are first used, so that ``import pymc_trees`` costs next to nothing;
-the first use of any of them but the estimators, which stand alone, registers the step methods with
-PyMC.
+the first use of any of them but the Mondrian estimators, which stand alone, registers the step
+methods with PyMC.
 """
 
 from importlib import import_module
@@ -19,8 +19,8 @@ _HOMES = {
     "DirichletLeaf": "distributions.leaves.dirichlet",
     "Forest": "distributions.forest",
     "GrowPrune": "step_methods.grow_prune",
-    "MondrianForestClassifier": "estimators.classifier",
-    "MondrianForestRegressor": "estimators.regressor",
+    "MondrianForestClassifier": "estimators.mondrian.classifier",
+    "MondrianForestRegressor": "estimators.mondrian.regressor",
     "MondrianPrior": "distributions.tree_priors.mondrian",
     "NoiseScale": "step_methods.noise_scale",
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
@@ -73,7 +73,7 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
-    if not _HOMES[name].startswith("estimators."):
+    if not _HOMES[name].startswith("estimators.mondrian."):
         import_module("pymc_trees.hooks")  # registers them
     value = getattr(import_module(f"pymc_trees.{_HOMES[name]}"), name)
     globals()[name] = value

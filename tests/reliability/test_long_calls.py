@@ -17,8 +17,8 @@ from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
-from pymc_trees.estimators import forest as estimators
-from pymc_trees.estimators import grown, threads
+from pymc_trees.estimators.mondrian import forest as estimators
+from pymc_trees.estimators.mondrian import grown, threads
 from pymc_trees.step_methods.parts import local_moves, tree_redraw
 
 

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.tree import ROOT, ROWS
-from pymc_trees.estimators import grown as module
+from pymc_trees.estimators.mondrian import grown as module
 
 KINDS = ["classes", "numbers"]
 

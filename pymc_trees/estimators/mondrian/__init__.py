@@ -8,11 +8,3 @@ rows), `forest` (what both estimators share: leaves, paths), `classes`, `classif
 
 May import: `core.mondrian`, scikit-learn and ArviZ; nothing else of the package.
 """
-
-from importlib.util import find_spec
-
-if find_spec("sklearn") is None:
-    raise ImportError(
-        "Mondrian forests are scikit-learn estimators and need it: pip install "
-        '"pymc_trees[estimators]", or scikit-learn>=1.6 itself.'
-    )

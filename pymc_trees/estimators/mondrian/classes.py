@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_trees.estimators.inputs import unmasked
+from pymc_trees.estimators.mondrian.inputs import unmasked
 
 
 def known_classes(classes):

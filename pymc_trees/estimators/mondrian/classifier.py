@@ -7,11 +7,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
-from pymc_trees.estimators.checks import positive_and_finite
-from pymc_trees.estimators.classes import check_same_classes, codes_of, known_classes
-from pymc_trees.estimators.draws import predictive_data
-from pymc_trees.estimators.forest import MondrianForest
-from pymc_trees.estimators.inputs import checked_rows, need_no_check, unmasked
+from pymc_trees.estimators.mondrian.checks import positive_and_finite
+from pymc_trees.estimators.mondrian.classes import check_same_classes, codes_of, known_classes
+from pymc_trees.estimators.mondrian.draws import predictive_data
+from pymc_trees.estimators.mondrian.forest import MondrianForest
+from pymc_trees.estimators.mondrian.inputs import checked_rows, need_no_check, unmasked
 
 
 class MondrianForestClassifier(ClassifierMixin, MondrianForest):

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
-from pymc_trees.estimators.checks import lifetime_of, same
-from pymc_trees.estimators.grown import Design, Grown
-from pymc_trees.estimators.inputs import checked_X, plain
-from pymc_trees.estimators.threads import LONG, jobs_for, run
+from pymc_trees.estimators.mondrian.checks import lifetime_of, same
+from pymc_trees.estimators.mondrian.grown import Design, Grown
+from pymc_trees.estimators.mondrian.inputs import checked_X, plain
+from pymc_trees.estimators.mondrian.threads import LONG, jobs_for, run
 
 
 class MondrianForest(BaseEstimator):

@@ -15,8 +15,8 @@ from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.sound import check_tree
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROOT, Rules, make_tree
-from pymc_trees.estimators.rows import Rows, Scaling
-from pymc_trees.estimators.threads import WORTH_A_THREAD, jobs_for, run, run_all
+from pymc_trees.estimators.mondrian.rows import Rows, Scaling
+from pymc_trees.estimators.mondrian.threads import WORTH_A_THREAD, jobs_for, run, run_all
 
 _FORMAT = 1
 """Of what is pickled."""

@@ -11,17 +11,22 @@ from pymc_trees.core.mondrian.predict.belief import send_messages
 from pymc_trees.core.mondrian.predict.components import collect
 from pymc_trees.core.mondrian.predict.mixture_distribution import by_row, draw, log_density
 from pymc_trees.core.mondrian.predict.mixture_distribution import quantiles as quantile_kernel
-from pymc_trees.estimators.checks import (
+from pymc_trees.estimators.mondrian.checks import (
     MOST_LABEL,
     finite,
     levels,
     positive_and_finite,
 )
-from pymc_trees.estimators.draws import predictive_data
-from pymc_trees.estimators.forest import MondrianForest
-from pymc_trees.estimators.grown import Grown
-from pymc_trees.estimators.hyperparameters import Prior, check_spread, heuristic, leave_one_out
-from pymc_trees.estimators.inputs import plain
+from pymc_trees.estimators.mondrian.draws import predictive_data
+from pymc_trees.estimators.mondrian.forest import MondrianForest
+from pymc_trees.estimators.mondrian.grown import Grown
+from pymc_trees.estimators.mondrian.hyperparameters import (
+    Prior,
+    check_spread,
+    heuristic,
+    leave_one_out,
+)
+from pymc_trees.estimators.mondrian.inputs import plain
 
 CHUNK = 128
 """Rows whose mixtures are held at a time: some 100 kB each for 100 deep trees."""

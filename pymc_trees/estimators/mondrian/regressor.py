@@ -6,9 +6,9 @@ from sklearn.base import RegressorMixin
 from pymc_trees.core.mondrian.moments import make_moments
 from pymc_trees.core.mondrian.predict.components import add_moments
 from pymc_trees.core.mondrian.tree import ROOT
-from pymc_trees.estimators.checks import MOST_LABEL
-from pymc_trees.estimators.inputs import checked_rows, need_no_check, numbers
-from pymc_trees.estimators.predictive import MixtureForest
+from pymc_trees.estimators.mondrian.checks import MOST_LABEL
+from pymc_trees.estimators.mondrian.inputs import checked_rows, need_no_check, numbers
+from pymc_trees.estimators.mondrian.predictive import MixtureForest
 
 
 def learnable(y):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_trees.estimators.checks import MOST
+from pymc_trees.estimators.mondrian.checks import MOST
 
 
 class Rows:
