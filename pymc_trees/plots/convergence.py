@@ -3,9 +3,10 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
-from arviz_plots import PlotCollection, visuals
+from arviz_plots import visuals
 
 from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
+from pymc_trees.plots.figure import wrapped
 from pymc_trees.posterior.convergence import summary_of_function
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -82,10 +83,9 @@ def plot_convergence(
         raise ValueError("idata has one chain, and no R-hat: sample two or more.")
     shown = {name: _distribution(found[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
     drawn = xr.Dataset(shown)
-    figure = {"figsize": (WIDTH * 3, HEIGHT + MARGIN), "figsize_units": "dots", "sharey": True}
     given = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
-    given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
-    collection = PlotCollection.wrap(drawn.isel(plot_axis=0, row=0), backend=backend, **given)
+    size = (WIDTH * 3, HEIGHT + MARGIN)
+    collection = wrapped(drawn.isel(plot_axis=0, row=0), size, backend, given, sharey=True)
     collection.map(visuals.line_xy, "distribution", data=drawn, color="C0")
     least = ESS_A_CHAIN * n_chains
     limits = {"r_hat": R_HAT, "ess_bulk": least, "ess_tail": least}

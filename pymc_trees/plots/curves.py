@@ -1,12 +1,12 @@
 """Curves of f along columns, one panel a column: bands of numbers, points of levels."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from arviz_base import rcParams
 from arviz_plots import PlotCollection, visuals
 
+from pymc_trees.plots.figure import targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
@@ -80,12 +80,8 @@ def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
     rows, cols = -(-number // wrap), min(number, wrap)
     wide = WIDTH * (ALONE if number == 1 else 1.0)
     size = (wide * cols + LEGEND * bool(coloured), HEIGHT * rows + MARGIN)
-    figure: dict[str, Any] = {"figsize": size, "figsize_units": "dots", "sharey": True}
-    if (backend or rcParams["plot.backend"]) == "matplotlib":
-        figure["layout"] = "constrained"
     given = {"col_wrap": wrap, "cols": ["__variable__", *outputs], **pc_kwargs}
-    given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
-    return PlotCollection.wrap(ds, backend=backend, **given)
+    return wrapped(ds, size, backend, given, sharey=True)
 
 
 def places(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
@@ -105,10 +101,11 @@ def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
     """Names of columns, ticks of levels and of missing cells, and what is drawn."""
     first = True
     for name, curve in curves.items():
-        targets = np.ravel(collection.viz["plot"].to_dataset()[name].to_numpy())
-        for target in targets:
+        for target, words in targets(collection, name):
             backend = visuals.backend_from_object(target)
             backend.xlabel(name, target)
+            if words:
+                backend.title(", ".join(words), target)
             if first:
                 backend.ylabel(label, target)
                 first = False

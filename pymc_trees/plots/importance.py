@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
-from arviz_base import rcParams
 from arviz_plots import PlotCollection, visuals
 
+from pymc_trees.plots.figure import targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.importance.submodels import check_submodels
@@ -91,7 +91,7 @@ def plot_variable_importance(
     collection.map(visuals.ci_line_y, "interval", data=bars, color="C0")
     collection.map(visuals.scatter_xy, "mean", data=_xy(x, mean), color="C0")
     rotation = 0 if max(map(len, labels)) <= LONGEST else 45
-    for k, (target, words) in enumerate(_targets(collection, outputs)):
+    for k, (target, words) in enumerate(targets(collection, "r2")):
         plot = visuals.backend_from_object(target)
         plot.xticks(x.to_numpy(), labels, target, rotation=rotation)
         plot.xlim((-0.5, len(labels) - 0.5), target)
@@ -169,7 +169,7 @@ def plot_scatter_submodels(
     collection.map(visuals.line_xy, "agreement", data=_xy(line, line), **dashed)
     spots = {"color": "C0", "alpha": 0.25, "width": 0, "size": 8}
     collection.map(visuals.scatter_xy, "points", data=xr.Dataset({"r2": points}), **spots)
-    for k, (target, words) in enumerate(_targets(collection, facets)):
+    for k, (target, words) in enumerate(targets(collection, "r2")):
         plot = visuals.backend_from_object(target)
         plot.title(", ".join([*words[:-1], labels[k % len(labels)]]), target)
         plot.xlim(tuple(ends), target)
@@ -214,17 +214,6 @@ def _panels(one, facets, number, size, backend, shared, pc_kwargs) -> PlotCollec
     """Panels of one size for each value of some dimensions."""
     wrap = pc_kwargs.get("col_wrap", WRAP)
     rows, cols = -(-number // wrap), min(number, wrap)
-    figure = {"figsize": (size[0] * cols, size[1] * rows), "figsize_units": "dots"} | shared
-    if (backend or rcParams["plot.backend"]) == "matplotlib":
-        figure["layout"] = "constrained"
     given = {"col_wrap": wrap, "cols": ["__variable__", *facets], **pc_kwargs}
-    given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
     ds = xr.Dataset({"r2": one.drop_vars("feature", errors="ignore")})
-    return PlotCollection.wrap(ds, backend=backend, **given)
-
-
-def _targets(collection, facets: list[str]):
-    """Each panel, and the values of its dimensions."""
-    plots = collection.viz["plot"].to_dataset()["r2"].transpose(*facets)
-    for at in np.ndindex(plots.shape):
-        yield plots[at].item(), [f"{dim} = {plots[at][dim].item()}" for dim in facets]
+    return wrapped(ds, (size[0] * cols, size[1] * rows), backend, given, **shared)

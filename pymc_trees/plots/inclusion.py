@@ -3,9 +3,10 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
-from arviz_plots import PlotCollection, visuals
+from arviz_plots import visuals
 
 from pymc_trees.arguments import check_number
+from pymc_trees.plots.figure import wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.inclusion import get_variable_inclusion
@@ -76,8 +77,7 @@ def plot_variable_inclusion(
     low, high = (share.quantile(q, SAMPLE) for q in (0.5 - prob / 2, 0.5 + prob / 2))
     one = xr.Dataset({"share": xr.DataArray(0.0)})
     size = (WIDTH, HEIGHT + ROW * order.size)
-    given = {"figure_kwargs": {"figsize": size, "figsize_units": "dots"}, **pc_kwargs}
-    collection = PlotCollection.wrap(one, cols=["__variable__"], backend=backend, **given)
+    collection = wrapped(one, size, backend, {"cols": ["__variable__"], **pc_kwargs})
     collection.map(visuals.vline, "alike", data=one + 1 / share.sizes["feature"], color="gray")
     for k in range(order.size):
         ends = xr.DataArray([float(low[k]), float(high[k])], dims=["end"])

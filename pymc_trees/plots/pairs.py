@@ -15,6 +15,7 @@ from pymc_trees.plots.curves import (
     places,
     xy,
 )
+from pymc_trees.plots.figure import targets
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
@@ -105,12 +106,12 @@ def _draw_map(found, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
         dots = dots * xr.ones_like(named.isel(point_x=0, point_y=0, drop=True))
         marks = {"color": "white", "alpha": 0.5, "size": 4, "width": 0}
         collection.map(visuals.scatter_xy, "rug", data=xr.Dataset({label: dots}), **marks)
-    words = f"{label}\n{low:.3g} (dark) to {high:.3g} (light)"
-    for target in np.ravel(collection.viz["plot"].to_dataset()[label].to_numpy()):
+    scale = f"{low:.3g} (dark) to {high:.3g} (light)"
+    for target, words in targets(collection, label):
         plot = visuals.backend_from_object(target)
         plot.xlabel(first, target)
         plot.ylabel(second, target)
-        plot.title(words, target)
+        plot.title("\n".join([", ".join([label, *words]), scale]), target)
     return collection
 
 

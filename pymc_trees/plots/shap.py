@@ -1,13 +1,11 @@
 """`plot_shap`: Shapley values of all rows, a swarm for each column."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
-from arviz_base import rcParams
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_number
+from pymc_trees.plots.figure import targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
@@ -105,7 +103,7 @@ def plot_shap(
             points = points.dropna("point", how="all")
             look = {"color": colour, "size": 14, "width": 0, "alpha": 0.8}
             collection.map(visuals.scatter_xy, f"rows_{k}", data=_named(points), **look)
-    for k, (target, words) in enumerate(_targets(collection, outputs)):
+    for k, (target, words) in enumerate(targets(collection, "shap")):
         plot = visuals.backend_from_object(target)
         plot.yticks(-np.arange(shown), names if k == 0 else [""] * shown, target)
         plot.ylim((0.6 - shown, 0.6), target)
@@ -167,17 +165,6 @@ def _named(values: xr.DataArray) -> xr.Dataset:
 
 def _panels(one, outputs, shown, backend, pc_kwargs) -> PlotCollection:
     """Panels side by side, one for each output."""
-    figure: dict[str, Any] = {"figsize": (WIDTH * one.size, STEP * shown + MARGIN)}
-    figure["figsize_units"] = "dots"
-    if (backend or rcParams["plot.backend"]) == "matplotlib":
-        figure["layout"] = "constrained"
+    size = (WIDTH * one.size, STEP * shown + MARGIN)
     given = {"col_wrap": max(one.size, 1), "cols": ["__variable__", *outputs], **pc_kwargs}
-    given["figure_kwargs"] = figure | pc_kwargs.get("figure_kwargs", {})
-    return PlotCollection.wrap(_named(one), backend=backend, **given)
-
-
-def _targets(collection, outputs):
-    """Each panel, and the values of its dimensions."""
-    plots = collection.viz["plot"].to_dataset()["shap"].transpose(*outputs)
-    for at in np.ndindex(plots.shape):
-        yield plots[at].item(), [f"{dim} = {plots[at][dim].item()}" for dim in outputs]
+    return wrapped(_named(one), size, backend, given)

@@ -10,6 +10,7 @@ from arviz_plots import PlotCollection, visuals
 from arviz_plots.plot_collection import backend_from_object
 
 from pymc_trees.arguments import check_choice
+from pymc_trees.plots.figure import wrapped
 from pymc_trees.plots.tree_layout import TEXT, Boxes
 
 MARGINS = {"matplotlib": (20, 50), "plotly": (170, 190), "bokeh": (60, 70), "none": (0, 0)}
@@ -45,11 +46,7 @@ def collection_of(boxes: Boxes, colours: list[str], ax, backend: str, pc_kwargs)
         return PlotCollection(data, xr.DataTree(xr.Dataset(viz)), backend=backend, **given)
     beside, above = MARGINS[backend]
     size = (max(boxes.size[0], SMALLEST) + beside, boxes.size[1] + above)
-    figure = {"figsize": size, "figsize_units": "dots"}
-    if backend == "matplotlib":
-        figure["layout"] = "constrained"
-    given["figure_kwargs"] = figure | given.get("figure_kwargs", {})
-    return PlotCollection.wrap(data, backend=backend, **given)
+    return wrapped(data, size, backend, given)
 
 
 def draw_tree(

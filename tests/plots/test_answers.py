@@ -37,13 +37,13 @@ def _pair(features):
     return draw
 
 
-def _map(idata, model, backend):
+def _map(idata, model, **given):
     model, idata = _two_functions()
-    return pmt.plot_pdp(idata, model, (0, 1), var_name="f", backend=backend)
+    return pmt.plot_pdp(idata, model, (0, 1), var_name="f", **given)
 
 
-def _shap(idata, model, backend):
-    return pmt.plot_shap(pmt.shap_values(idata, model, progressbar=False), backend=backend)
+def _shap(idata, model, **given):
+    return pmt.plot_shap(pmt.shap_values(idata, model, progressbar=False), **given)
 
 
 PLOTS = {
@@ -179,3 +179,20 @@ def test_inclusion_is_sorted():
     np.testing.assert_allclose(points[:, 0], share.to_numpy()[order])
     few = pmt.plot_variable_inclusion(idata, model, top=1, backend="matplotlib")
     assert len(axes_of(few, "share").get_yticklabels()) == 1
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_a_callers_size_is_in_inches(plot):
+    model, idata = _on_a_frame()
+    drawn = PLOTS[plot](idata, model, backend="matplotlib", figure_kwargs={"figsize": (10, 6)})
+    np.testing.assert_array_equal(drawn.viz["figure"].item().get_size_inches(), (10, 6))
+
+
+def test_panels_of_outputs_say_which():
+    model, idata = _two_functions()
+    drawn = pmt.plot_pdp(idata, model, 0, var_name="f", backend="matplotlib")
+    titles = [ax.get_title() for ax in drawn.viz["figure"].item().axes]
+    assert titles == ["kind = low", "kind = high"]
+    drawn = pmt.plot_pdp(idata, model, (0, 1), var_name="f", backend="matplotlib")
+    titles = [ax.get_title().split("\n")[0] for ax in drawn.viz["figure"].item().axes]
+    assert titles == [f"partial dependence, kind = {name}" for name in ("low", "high")]

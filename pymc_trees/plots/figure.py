@@ -1,0 +1,29 @@
+"""Size and layout of a figure, ours unless the caller gives another, and its panels."""
+
+from typing import Any
+
+import numpy as np
+from arviz_base import rcParams
+from arviz_plots import PlotCollection
+
+
+def wrapped(ds, size: tuple[float, float], backend, given: dict[str, Any], **figure):
+    """`PlotCollection.wrap` for a figure of `size` dots, where `given` says nothing else.
+
+    A caller's ``figsize`` is in inches, as everywhere in ArviZ-plots, unless
+    ``figsize_units`` comes with it.
+    """
+    asked = given.get("figure_kwargs", {})
+    if "figsize" not in asked:
+        figure |= {"figsize": size, "figsize_units": "dots"}
+    if (backend or rcParams["plot.backend"]) == "matplotlib":
+        figure["layout"] = "constrained"
+    return PlotCollection.wrap(ds, backend=backend, **given | {"figure_kwargs": figure | asked})
+
+
+def targets(collection, name: str):
+    """Each panel of a variable, and which output it shows, in words."""
+    plots = collection.viz["plot"].to_dataset()[name]
+    for at in np.ndindex(plots.shape):
+        words = [f"{dim} = {plots[at][dim].item()}" for dim in plots.dims if dim in plots.coords]
+        yield plots[at].item(), words
