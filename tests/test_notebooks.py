@@ -16,6 +16,11 @@ PRINTS = {
     "05_dart": "weight of the five columns that matter",
     "07_two_soft_trees": "log evidence of the two trees",
     "06_categories_and_missing_cells": "equal, draw by draw: True",
+    "08_coal_and_bikes": "years whose 90% interval holds the true rate",
+    "09_hawks_softmax": "held-out birds named rightly",
+    "10_heteroscedasticity": "rows whose 90% interval holds the true standard deviation",
+    "11_quantiles": "rows where curves cross",
+    "12_model_checks": "elpd by five folds",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }
