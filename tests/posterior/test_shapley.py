@@ -264,7 +264,8 @@ def test_soft_trees_are_refused():
 
 
 def test_an_explanation_for_the_package_shap():
-    shap = pytest.importorskip("shap")
+    import shap
+
     model, idata = _on_a_frame()
     found = pmt.shap_values(idata, model, **QUIET)
     mean = pmt.to_shap(found)
