@@ -12,6 +12,7 @@ import xarray as xr
 from support.fitted import draws_of, frame, on_a_frame, predicted_of, two_functions
 
 import pymc_trees as pmt
+from benchmarks.shapley import by_shap
 from pymc_trees.core.value.walk import sent_left
 from pymc_trees.posterior.explain import shapley as shapley_values
 from pymc_trees.posterior.reading.forests import ForestDraws
@@ -261,6 +262,26 @@ def test_soft_trees_are_refused():
     idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
     with pytest.raises(ValueError, match=r"soft trees.*partial_dependence"):
         pmt.shap_values(idata, model, **QUIET)
+
+
+# The package sums over a background in single precision.
+@pytest.mark.parametrize(("background", "tolerance"), [(None, 1e-12), (5, 1e-6)])
+def test_the_package_shap_agrees(background, tolerance):
+    X = np.random.default_rng(1).random((20, 3))
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=6, leaf=pmt.NormalLeaf(0.0, 1.0))
+        pm.Normal("y", mu, 0.1, observed=np.sin(9 * X[:, 0]) + X[:, 1], shape=mu.shape)
+        idata = draws_of()
+    given = None if background is None else X[:background]
+    found = pmt.shap_values(idata, model, background=given, **QUIET)["values"]
+    forest = ForestDraws(idata, model)
+    split = 0
+    for chain, draw, value in forest.each_draw():
+        theirs, _ = by_shap(value, forest.layout, X, given)
+        split += np.abs(theirs).max() > 0
+        ours = found.isel(chain=chain, draw=draw)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
+    assert split > 4  # draws in which anything is split
 
 
 def test_an_explanation_for_the_package_shap():
