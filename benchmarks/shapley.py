@@ -86,10 +86,8 @@ def main():
     forest = ForestDraws(idata, model)
     values = [value for _, _, value in forest.each_draw()][:COMPARED]
     few = idata.isel(draw=slice(COMPARED))
-    print(
-        "| definition | pymc_trees, s a draw | shap, s a draw | largest difference | 100 draws, s |"
-    )
-    print("|---|---|---|---|---|")
+    print("| definition | pymc_trees, ms a draw | shap, ms a draw | largest difference |")
+    print("|---|---|---|---|")
     for words, background in (("path-dependent", None), ("interventional", X[:BACKGROUND])):
         given = {"background": background} | PLAIN
         pmt.shap_values(few, model, **given)  # compiled
