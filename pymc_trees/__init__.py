@@ -11,6 +11,8 @@ from pymc_trees._version import __version__
 
 _HOMES = {
     "BART": "distributions.bart",
+    "BARTClassifier": "estimators.bart.classifier",
+    "BARTRegressor": "estimators.bart.regressor",
     "CGM": "step_methods.cgm",
     "Hybrid": "step_methods.hybrid",
     "DCCTree": "step_methods.dcc_tree",

@@ -1,6 +1,6 @@
 """How are trees used from scikit-learn?
 
-`mondrian` (forests that learn row by row, beside PyMC).
+`bart` (BART with PyMC inside), `mondrian` (forests that learn row by row, beside PyMC).
 
 May import: what its folders may; scikit-learn.
 """

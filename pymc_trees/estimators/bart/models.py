@@ -1,0 +1,120 @@
+"""The PyMC models that the estimators build, and nothing that PyMC users could not write."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.bart import BART
+from pymc_trees.distributions.data.variables import TrainingInputs, register_data
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+
+NOISES = ("forest", "constant", "student")
+LINKS = ("probit", "logit")
+SPREAD = 1.0
+"""Prior sd of the log of the noise, at a row."""
+BELOW = 1.2816
+"""Normal quantile of .9: that the noise is below what a linear fit leaves has this probability."""
+
+
+def regression(
+    inputs: TrainingInputs,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    noise: str,
+    scale_trees: int,
+    k: float,
+    settings: dict[str, Any],
+) -> pm.Model:
+    """Normal or StudentT rows about a forest, the log of whose scale may be another."""
+    left = residual_sd(inputs, y)
+    low, high = float(y.min()), float(y.max())
+    spread = (high - low) or 1.0  # one value: any scale
+    m = settings["m"]
+    leaf = NormalLeaf((high + low) / (2 * m), spread / (2 * k * np.sqrt(m)))
+    by_weight = 1.0 if weights is None else 1.0 / np.sqrt(weights)
+    with pm.Model() as model:
+        data = register_data("X", *inputs)
+        f = BART("f", data, leaf=leaf, **settings)
+        if noise == "forest":
+            centre = np.log(left) - BELOW * SPREAD
+            of_scale = NormalLeaf(centre / scale_trees, SPREAD / np.sqrt(scale_trees))
+            log_sigma = BART("log_sigma", data, leaf=of_scale, m=scale_trees)
+            sigma = pm.math.exp(log_sigma)
+        else:
+            sigma = pm.HalfNormal("sigma", left)
+        shared = {"sigma": sigma * by_weight, "observed": y, "shape": f.shape}
+        if noise == "student":
+            pm.StudentT("y", nu=pm.Gamma("nu", 2, 0.1), mu=f, **shared)
+        else:
+            pm.Normal("y", f, **shared)
+    return model
+
+
+def classification(
+    inputs: TrainingInputs,
+    codes: np.ndarray,
+    n_classes: int,
+    weights: np.ndarray | None,
+    link: str,
+    k: float,
+    settings: dict[str, Any],
+) -> pm.Model:
+    """Bernoulli or Categorical rows; of more than two classes each has a forest."""
+    leaf = NormalLeaf(0.0, 3.0 / (k * np.sqrt(settings["m"])))
+    with pm.Model() as model:
+        data = register_data("X", *inputs)
+        if n_classes > 2:
+            f = BART("f", data, leaf=leaf, shape=(n_classes, len(codes)), **settings)
+            p = pm.math.softmax(f, axis=0).T
+            if weights is None:
+                pm.Categorical("y", p=p, observed=codes)
+                return model
+            own = (p * np.eye(n_classes)[codes]).sum(axis=-1)
+        else:
+            f = BART("f", data, leaf=leaf, **settings)
+            if weights is None:
+                one = {"logit_p": f} if link == "logit" else {"p": pm.math.invprobit(f)}
+                pm.Bernoulli("y", **one, observed=codes, shape=f.shape)
+                return model
+            own = (pm.math.invlogit if link == "logit" else pm.math.invprobit)((2 * codes - 1) * f)
+        pm.CustomDist("y", own, weights, logp=_weighted, observed=codes)
+    return model
+
+
+def _weighted(value, own, weights):
+    """Log-likelihood of a row, ``own`` the probability of its class, times its weight."""
+    return weights * pt.log(own)
+
+
+def residual_sd(inputs: TrainingInputs, y: np.ndarray) -> float:
+    """Standard deviation of what a linear fit on all columns leaves (Chipman 2010, section 2.2.4).
+
+    Levels have a column each, missing cells the mean. That of y where there are too few rows.
+    """
+    columns = _linear(inputs)
+    freedom = len(y) - columns.shape[1]
+    left = np.std(y)
+    if freedom > 0:
+        residuals = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+        left = np.sqrt(residuals @ residuals / freedom)
+    floor = 1e-6 * (np.std(y) or 1.0)
+    return float(max(left, floor))
+
+
+def _linear(inputs: TrainingInputs) -> np.ndarray:
+    """(n, 1 + columns) regressors."""
+    values, schema = inputs
+    found = [np.ones(len(values))]
+    known = schema.levels if schema is not None else (None,) * values.shape[1]
+    for j, levels in enumerate(known):
+        cells = values[:, j]
+        present = cells != MISSING
+        if levels is not None:
+            found += [(cells == code).astype(float) for code in range(1, len(levels))]
+        elif present.any():
+            mean = cells[present].mean()
+            found.append(np.where(present, cells - mean, 0.0))
+    return np.column_stack(found)

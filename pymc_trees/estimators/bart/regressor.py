@@ -1,0 +1,245 @@
+"""`BARTRegressor`."""
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length
+
+from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.estimators.bart.base import BARTEstimator
+from pymc_trees.estimators.bart.inputs import checked_X, checked_y, positive, taken, weights_of
+from pymc_trees.estimators.bart.mixture import Mixture
+from pymc_trees.estimators.bart.models import NOISES, regression
+
+
+class BARTRegressor(RegressorMixin, BARTEstimator):
+    """Bayesian additive regression trees with noise that follows the inputs.
+
+    `fit` builds an ordinary PyMC model, kept as ``model_``, and samples it with `pymc.sample`; the
+    draws are ``idata_``. By default the log of the noise is a forest too, so that intervals are
+    wide where the data scatter and narrow where they do not:
+
+        y_i ~ Normal(f(x_i), exp(log_sigma(x_i)) / sqrt(w_i)),
+        f ~ BART(m trees),  log_sigma ~ BART(scale_trees trees).
+
+    Parameters
+    ----------
+    m : int, default 200
+        Trees of f (Chipman 2010).
+    noise : {"forest", "constant", "student"}, default "forest"
+        "forest": as above. "constant": Normal with one ``sigma``. "student": StudentT with one
+        ``sigma`` and ``nu`` degrees of freedom, for outliers.
+    scale_trees : int, default 50
+        Trees of log_sigma.
+    k : float, default 2
+        The range of y spans 2 k prior standard deviations of f (Chipman 2010, section 2.2.3): a
+        larger k makes f flatter.
+    alpha, beta : float, default 0.95 and 2
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``.
+    split_prior : array or dict of column name and weight, optional
+        Weights of the columns, as for `BART`.
+    split_rules : optional
+        How columns are split, as for `Data`.
+    n_cuts : int, optional
+        Cuts on a grid of at most so many quantiles per column. Default: anywhere.
+    draws, tune, chains : int, default 1000, 1000, 4
+        Of each chain, as for `pymc.sample`.
+    cores : int, optional
+        Processes. Default: one for each chain, as far as there are cores.
+    random_state : int, RandomState, Generator or None
+        Seed. A fit with the same number is the same.
+    progressbar : bool, default False
+        Whether `pymc.sample` reports.
+
+    Attributes
+    ----------
+    model_ : pymc.Model
+        With ``f``, ``y`` and the parameters of the noise.
+    idata_ : xarray.DataTree
+        Result of `pymc.sample`.
+    n_features_in_ : int
+        Features.
+    feature_names_in_ : (p,) array
+        Their names, where X had some.
+
+    Raises
+    ------
+    ValueError
+        For settings out of range, y that is no number, and inputs that `Data` refuses.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When R-hat of f at training rows is above 1.05, with the remedy.
+
+    Notes
+    -----
+    X may be an array or a pandas or polars frame; text, categories and missing cells are taken as
+    they are, as in `Data`. The prior of the noise has its upper decile at what a linear fit leaves,
+    row by row for "forest" with an sd of 1 of its log; constant ones are half-normal with that
+    scale.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
+    Applied Statistics 4(1).
+    Pratola, Chipman, George and McCulloch (2020). Heteroscedastic BART via multiplicative
+    regression trees. Journal of Computational and Graphical Statistics 29(2).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc_trees as pmt
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((60, 2))
+    >>> y = 4 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=60)
+    >>> regressor = pmt.BARTRegressor(m=20, draws=50, tune=50, chains=1, random_state=1)
+    >>> mean, sd = regressor.fit(X, y).predict(X[:3], return_std=True)
+    >>> mean.shape, regressor.predict(X[:3], quantiles=[0.05, 0.95])[1].shape
+    ((3,), (3, 2))
+    """
+
+    def __init__(
+        self,
+        m=200,
+        *,
+        noise="forest",
+        scale_trees=50,
+        k=2.0,
+        alpha=0.95,
+        beta=2.0,
+        split_prior=None,
+        split_rules=None,
+        n_cuts=None,
+        draws=1000,
+        tune=1000,
+        chains=4,
+        cores=None,
+        random_state=None,
+        progressbar=False,
+    ):
+        self.m = m
+        self.noise = noise
+        self.scale_trees = scale_trees
+        self.k = k
+        self.alpha = alpha
+        self.beta = beta
+        self.split_prior = split_prior
+        self.split_rules = split_rules
+        self.n_cuts = n_cuts
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.cores = cores
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def fit(self, X, y, sample_weight=None):
+        """Build the model and sample it.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Inputs; NaN, None and NA are missing cells.
+        y : (n,) array
+            Numbers.
+        sample_weight : (n,) array, optional
+            The noise of a row is divided by the root of its weight; rows of weight 0 are left out.
+
+        Returns
+        -------
+        BARTRegressor
+            Itself.
+        """
+        X = checked_X(self, X, reset=True)
+        y = checked_y(y)
+        check_consistent_length(X, y)
+        weights = weights_of(sample_weight, len(y))
+        if weights is not None and not weights.all():
+            X, y, weights = taken(X, weights > 0), y[weights > 0], weights[weights > 0]
+        return self._sample(X, y, weights)
+
+    def predict(self, X, return_std=False, quantiles=None):
+        """Posterior predictive mean at rows, and more of the predictive law on request.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows.
+        return_std : bool, default False
+            Whether to return the standard deviation of a new y too: noise and what is not known of
+            f together.
+        quantiles : sequence of float, optional
+            Probabilities of quantiles of a new y to return too.
+
+        Returns
+        -------
+        mean : (n,) array
+            In the units of y.
+        std : (n,) array
+            With ``return_std``.
+        quantiles : (n, Q) array
+            With ``quantiles``; exact for the mixture over draws.
+        """
+        asked: list[Callable[[Mixture], np.ndarray]] = [Mixture.mean]
+        asked += [Mixture.std] * bool(return_std)
+        if quantiles is not None:
+            asked.append(lambda law: law.ppf(quantiles))
+        parts = [[ask(law) for ask in asked] for law in self._laws(X)]
+        found = [np.concatenate(one) for one in zip(*parts, strict=True)]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def predict_dist(self, X) -> Mixture:
+        """Posterior predictive law at rows: a mixture over all draws.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows.
+
+        Returns
+        -------
+        Mixture
+            With ``mean()``, ``std()``, ``logpdf(y)``, ``cdf(y)``, ``ppf(q)`` and ``rvs(size)``,
+            each for all rows. It holds draws times n numbers twice.
+        """
+        laws = list(self._laws(X))
+        loc = np.concatenate([law.loc for law in laws], axis=1)
+        return Mixture(loc, np.concatenate([law.scale for law in laws], axis=1), laws[0].df)
+
+    def sample_y(self, X, n_samples=1, random_state=None):
+        """Values of y drawn from the posterior predictive law.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows.
+        n_samples : int, default 1
+            Of each row.
+        random_state : int, Generator or None
+            Seed.
+
+        Returns
+        -------
+        (n, n_samples) array
+            In the units of y.
+        """
+        size = check_number("n_samples", n_samples, 1)
+        rng = np.random.default_rng(random_state)
+        return np.concatenate([law.rvs(size, rng) for law in self._laws(X)])
+
+    def _laws(self, X):
+        """The predictive law of some rows at a time."""
+        by_row = self.noise == "forest"
+        df = None
+        for found in self._at(X, "f", *(["log_sigma"] if by_row else [])):
+            scale = np.exp(found[1]) if by_row else self._parameter("sigma")
+            if self.noise == "student":
+                df = self._parameter("nu")
+            yield Mixture(found[0], scale, df)
+
+    def _declare(self, inputs, y, weights):
+        check_choice("noise", self.noise, NOISES)
+        trees = check_number("scale_trees", self.scale_trees, 1)
+        given = (self.noise, trees, positive("k", self.k))
+        return regression(inputs, y, weights, *given, self._tree_settings())
