@@ -1,0 +1,1 @@
+"""Public tables: regression with fixed splits, causal effects, times to an event."""
