@@ -378,3 +378,14 @@ def test_checks_of_scikit_learn(estimator):
     )
     failed = {one["check_name"] for one in found if one["status"] == "xfail"}
     assert failed == set(FAILS)
+
+
+def test_the_step_methods_are_there_without_the_public_names():
+    code = (
+        "from pymc_trees.estimators.bart.classifier import BARTClassifier as B; import numpy as np;"
+        "X = np.arange(20.0)[:, None]; y = X[:, 0] > 9;"
+        "found = B(m=5, draws=20, tune=20, chains=1, cores=1, random_state=1).fit(X, y);"
+        "print(found.predict_proba(X)[-1, 1] > 0.7)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "True"

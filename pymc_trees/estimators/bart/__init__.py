@@ -6,3 +6,5 @@ built), `storage` (files), `base` (what both estimators share: fitting, draws, w
 
 May import: everything but `plots`, `mondrian`; scikit-learn.
 """
+
+import pymc_trees.hooks  # noqa: F401, models that are built here need the step methods

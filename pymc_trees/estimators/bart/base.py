@@ -8,6 +8,7 @@ from typing import Any
 import arviz as az
 import numpy as np
 import pymc as pm
+import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -36,19 +37,25 @@ class BARTEstimator(BaseEstimator):
     """
 
     idata_: Any
-    _training: tuple[TrainingInputs, np.ndarray, np.ndarray | None]
+    _training: tuple[TrainingInputs, dict[str, np.ndarray]]
+    """Encoded inputs, and what is known of each row."""
 
-    def _declare(self, inputs: TrainingInputs, y, weights) -> pm.Model:
+    def _declare(self, inputs: TrainingInputs, rows: dict[str, np.ndarray]) -> pm.Model:
         raise NotImplementedError
+
+    def _watched(self) -> xr.DataArray:
+        """Draws, at the rows last, on which chains should agree."""
+        return self.idata_["posterior"]["f"]
 
     def _tree_settings(self) -> dict[str, Any]:
         """For `BART`."""
         names = ("alpha", "beta", "split_prior", "n_cuts")
         return {"m": check_number("m", self.m, 1)} | {name: getattr(self, name) for name in names}
 
-    def _sample(self, X, y, weights):
+    def _sample(self, X, **rows):
         """Build the model, sample it, and keep both."""
-        self._training = (TrainingInputs(*encode_training(X, "X", self.split_rules)), y, weights)
+        inputs = TrainingInputs(*encode_training(X, "X", self.split_rules))
+        self._training = (inputs, {name: row for name, row in rows.items() if row is not None})
         model = self._declare(*self._training)
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
@@ -71,9 +78,8 @@ class BARTEstimator(BaseEstimator):
         return self
 
     def _check_convergence(self) -> None:
-        """Warn where chains do not agree about f."""
-        posterior = self.idata_["posterior"]
-        f = posterior["f"]
+        """Warn where chains do not agree about what they are asked for."""
+        f = self._watched()
         if f.sizes["chain"] < 2 or f.sizes["draw"] < 4:
             return
         rows = str(f.dims[-1])
@@ -81,10 +87,10 @@ class BARTEstimator(BaseEstimator):
         worst = float(az.rhat(f.isel({rows: some}).to_dataset(name="f"))["f"].max())
         if worst > R_HAT:
             warnings.warn(
-                f"R-hat of f is up to {worst:.2f} at the training rows, above {R_HAT}: the chains "
-                f"do not agree yet. Raise tune={self.tune} and draws={self.draws}; predictions "
-                "average over chains and are often good before. pymc_trees.plot_convergence("
-                "estimator.idata_, estimator.model_) shows all rows.",
+                f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
+                f"chains do not agree yet. Raise tune={self.tune} and draws={self.draws}; "
+                "predictions average over chains and are often good before. "
+                "pymc_trees.plot_convergence(estimator.idata_, estimator.model_) shows all rows.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

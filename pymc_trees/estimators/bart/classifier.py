@@ -135,7 +135,7 @@ progressbar
                 f"y has one class, {encoder.classes_[0]!r}: a classifier needs at least two."
             )
         self.classes_ = encoder.classes_
-        return self._sample(X, encoder.transform(y), weights)
+        return self._sample(X, y=encoder.transform(y), weights=weights)
 
     def predict_proba(self, X):
         """Posterior mean of the probabilities of the classes.
@@ -192,7 +192,7 @@ progressbar
                 p = ndtr(f) if self.link == "probit" else expit(f)
                 yield np.stack([1.0 - p, p], axis=-1)
 
-    def _declare(self, inputs, y, weights):
+    def _declare(self, inputs, rows):
         link = check_choice("link", self.link, LINKS)
-        given = (weights, link, positive("k", self.k))
-        return classification(inputs, y, len(self.classes_), *given, self._tree_settings())
+        given = (rows.get("weights"), link, positive("k", self.k))
+        return classification(inputs, rows["y"], len(self.classes_), *given, self._tree_settings())

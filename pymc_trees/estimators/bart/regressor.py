@@ -157,7 +157,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         weights = weights_of(sample_weight, len(y))
         if weights is not None and not weights.all():
             X, y, weights = taken(X, weights > 0), y[weights > 0], weights[weights > 0]
-        return self._sample(X, y, weights)
+        return self._sample(X, y=y, weights=weights)
 
     def predict(self, X, return_std=False, quantiles=None):
         """Posterior predictive mean at rows, and more of the predictive law on request.
@@ -238,8 +238,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
                 df = self._parameter("nu")
             yield Mixture(found[0], scale, df)
 
-    def _declare(self, inputs, y, weights):
+    def _declare(self, inputs, rows):
         check_choice("noise", self.noise, NOISES)
         trees = check_number("scale_trees", self.scale_trees, 1)
         given = (self.noise, trees, positive("k", self.k))
-        return regression(inputs, y, weights, *given, self._tree_settings())
+        return regression(inputs, rows["y"], rows.get("weights"), *given, self._tree_settings())

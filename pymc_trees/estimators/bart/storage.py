@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,10 +21,9 @@ TRAINING = "training"
 
 def write(estimator, path) -> None:
     """The settings, the training rows and the draws of a fitted estimator, whole or not at all."""
-    inputs, y, weights = estimator._training
-    rows = {"X": (("row", "column"), inputs.values), "y": ("row", y)}
-    if weights is not None:
-        rows["weights"] = ("row", weights)
+    inputs, known = estimator._training
+    rows: dict[str, Any] = {name: ("row", row) for name, row in known.items()}
+    rows["X"] = (("row", "column"), inputs.values)
     about = {
         "class": type(estimator).__name__,
         "settings": _plain(estimator.get_params(deep=False)),
@@ -53,9 +53,8 @@ def read(cls, path):
         raise ValueError(f"{path} holds a {about['class']}: read it by {about['class']}.load.")
     estimator = cls(**about["settings"])
     rows = tree[TRAINING].to_dataset()
-    weights = rows["weights"].to_numpy() if "weights" in rows else None
-    inputs = TrainingInputs(rows["X"].to_numpy(), _schema(about["columns"]))
-    training = (inputs, rows["y"].to_numpy(), weights)
+    known = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
+    training = (TrainingInputs(rows["X"].to_numpy(), _schema(about["columns"])), known)
     for name, value in about["fitted"].items():
         setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
     if "feature_names_in_" in about["fitted"]:

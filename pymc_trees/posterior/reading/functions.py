@@ -174,9 +174,15 @@ def _name_of(model: pm.Model, var_name: str | None) -> str:
 
 
 def _is_function(variable: Variable) -> bool:
-    """Whether a Deterministic depends on trees and on nothing else that is random."""
+    """Whether a Deterministic depends on trees and on nothing else that is random.
+
+    What the prior of the trees depends on, split weights say, does not matter once they are known.
+    """
+    trees = [one.tree for one in evaluations([variable])]
     random = [
-        v for v in ancestors([variable]) if v.owner and isinstance(v.owner.op, RandomVariable)
+        v
+        for v in ancestors([variable], blockers=trees)
+        if v.owner and isinstance(v.owner.op, RandomVariable)
     ]
     return bool(random) and all(is_tree_variable(v) for v in random)
 
