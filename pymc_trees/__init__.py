@@ -32,6 +32,7 @@ _HOMES = {
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "accumulated_effects": "posterior.accumulated_effects",
+    "causal": "causal",
     "check_draws": "posterior.check.check_draws",
     "comparisons": "posterior.comparisons",
     "compute_variable_importance": "posterior.importance.submodels",
@@ -44,6 +45,7 @@ _HOMES = {
     "plot_ale": "plots.dependence",
     "plot_convergence": "plots.convergence",
     "plot_ice": "plots.individual",
+    "plot_overlap": "plots.common_support",
     "plot_pdp": "plots.dependence",
     "plot_shap": "plots.shap",
     "plot_predictive_densities": "plots.predictive_densities",
@@ -69,6 +71,9 @@ _HOMES = {
     "to_shap": "posterior.explain.hand_over",
 }
 
+_PACKAGES = {"causal"}
+"""Names that are packages, with names of their own."""
+
 __all__ = ["__version__", *_HOMES]
 
 
@@ -77,7 +82,8 @@ def __getattr__(name):
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
     if not _HOMES[name].startswith("estimators.mondrian."):
         import_module("pymc_trees.hooks")  # registers them
-    value = getattr(import_module(f"pymc_trees.{_HOMES[name]}"), name)
+    home = import_module(f"pymc_trees.{_HOMES[name]}")
+    value = home if name in _PACKAGES else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -39,7 +39,9 @@ def _prepare_and_finish(original, *args, **kwargs):
     model = pm.modelcontext(arguments(original, args, kwargs).get("model"))
     if not tree_variables(model):
         return original(*args, **kwargs)
-    with deferred_interrupts():
+    # PyMC asks steps whether they suit a variable without a word of the model: it must be on the
+    # stack.
+    with model, deferred_interrupts():
         return original(*args, **kwargs)
 
 

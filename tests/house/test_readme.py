@@ -3,10 +3,8 @@
 import re
 from pathlib import Path
 
-import pymc as pm
 import pytest
-
-import pymc_trees as pmt
+from support.few_draws import sample_few
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -17,15 +15,7 @@ README = (ROOT / "README.md").read_text()
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide:RuntimeWarning")
 @pytest.mark.versions
 def test_blocks_run_from_top_to_bottom(monkeypatch):
-    # Three draws: an estimator looks at R-hat from four on.
-    few = {"draws": 3, "tune": 5, "chains": 2, "cores": 1, "progressbar": False, "random_seed": 1}
-    assert callable(pmt.BART)  # the first name puts on the wrappers, one of them on pm.sample
-    sample = pm.sample
-
-    def short(**asked):  # by the estimators too, which name their numbers of draws
-        return sample(**{**asked, **few})
-
-    monkeypatch.setattr(pm, "sample", short)  # nothing else is changed
+    sample_few(monkeypatch, 3)  # an estimator looks at R-hat from four on
     blocks = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     names: dict = {}
     for block in blocks:

@@ -1,12 +1,12 @@
 """The page of pictures: its code runs, and it shows every picture there is."""
 
-import functools
 import re
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import pymc as pm
+import pytest
+from support.few_draws import sample_few
 
 import pymc_trees as pmt
 
@@ -15,11 +15,10 @@ sys.path.insert(0, str(DOCS))
 from draw_pictures import PAGE, blocks  # noqa: E402
 
 
+# Eight draws do not converge.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_its_code_runs(monkeypatch):
-    short = functools.partial(
-        pm.sample, draws=8, tune=8, chains=2, cores=1, progressbar=False, random_seed=1
-    )
-    monkeypatch.setattr(pm, "sample", lambda **given: short())
+    sample_few(monkeypatch, 8)
     names: dict = {}
     for code, picture in blocks():
         exec(compile(code, PAGE.name, "exec"), names)

@@ -7,6 +7,7 @@ import pytest
 from support.odd import (
     answers,
     bart,
+    bart_estimators,
     data,
     estimators,
     explain,
@@ -67,6 +68,7 @@ TABLE = {
     "plot_pdp": pictures.PLOT_PDP,
     "plot_ice": pictures.PLOT_ICE,
     "plot_shap": pictures.PLOT_SHAP,
+    "plot_overlap": pictures.PLOT_OVERLAP,
     "plot_ale": pictures.PLOT_ALE,
     "plot_convergence": pictures.PLOT_CONVERGENCE,
     "plot_tree": tree_pictures.PLOT_TREE,
@@ -77,6 +79,8 @@ TABLE = {
     "permutation_importance": importance.PERMUTATION_IMPORTANCE,
     "select_variables": importance.SELECT_VARIABLES,
     "vi_to_kulprit": importance.VI_TO_KULPRIT,
+    "BARTRegressor": bart_estimators.REGRESSOR,
+    "BARTClassifier": bart_estimators.CLASSIFIER,
     "MondrianForestRegressor": estimators.REGRESSOR,
     "MondrianForestClassifier": estimators.CLASSIFIER,
 }

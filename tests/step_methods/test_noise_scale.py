@@ -236,6 +236,12 @@ def test_assigned_by_itself_and_seen_in_the_statistics(caplog):
     assert evaluations.min() >= 3 and evaluations.mean() < 15
 
 
+def test_assigned_outside_the_context_too(caplog):
+    caplog.set_level("INFO")
+    sample(3, 3, model=bart_model(n=20, m=2, sigma=None))
+    assert "NoiseScale: [sigma]" in caplog.text and "NUTS" not in caplog.text
+
+
 def test_one_step_for_several_variables():
     with pm.Model() as model:
         pm.Normal("y", forest(), pm.HalfNormal("s"), observed=Y)

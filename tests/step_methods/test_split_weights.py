@@ -4,6 +4,8 @@ Correlated draws: the error of a mean is its sd over the root of the effective s
 ArviZ estimates; the bounds are 5 such errors, where a right program fails about once in a million.
 """
 
+from contextlib import nullcontext
+
 import arviz_stats as azs
 import numpy as np
 import pymc as pm
@@ -128,15 +130,17 @@ def test_the_concentration_of_weights_that_underflow():
     np.testing.assert_allclose(found[1] - found[0], exact[1] - exact[0], rtol=1e-9)
 
 
-def test_assigned_by_itself(caplog):
+@pytest.mark.parametrize("within", [True, False])
+def test_assigned_by_itself(caplog, within):
     X, y = step_data(25)
     caplog.set_level("INFO")
-    with pm.Model():
+    with pm.Model() as model:
         theta = pm.Gamma("theta", 2, 2)
         weights = pm.Dirichlet("weights", np.ones(2) * theta / 2)
         mu = pmt.BART("mu", X, y, m=3, split_prior=weights, max_nodes=147)
         pm.Normal("y", mu, 0.5, observed=y)
-        pm.sample(5, tune=5, chains=1, cores=1, random_seed=1, **FAST)
+    with model if within else nullcontext():
+        pm.sample(5, tune=5, chains=1, cores=1, random_seed=1, model=model, **FAST)
     assert "SplitWeights: [weights]" in caplog.text
     assert "NUTS: [theta]" in caplog.text
 

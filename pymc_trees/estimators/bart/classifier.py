@@ -131,9 +131,8 @@ progressbar
             X, y, weights = taken(X, weights > 0), y[weights > 0], weights[weights > 0]
         encoder = LabelEncoder().fit(y)
         if len(encoder.classes_) < 2:
-            raise ValueError(
-                f"y has one class, {encoder.classes_[0]!r}: a classifier needs at least two."
-            )
+            [only] = encoder.classes_.tolist()
+            raise ValueError(f"y has one class, {only!r}: a classifier needs at least two.")
         self.classes_ = encoder.classes_
         return self._sample(X, y=encoder.transform(y), weights=weights)
 

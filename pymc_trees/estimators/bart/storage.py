@@ -13,7 +13,7 @@ from pymc_trees.distributions.data.variables import TrainingInputs
 ABOUT = "pymc_trees_estimator"
 """Attribute of the file: what was fitted, and the training columns."""
 PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
-FITTED = {"classes_", "n_features_in_", "feature_names_in_"}
+FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
 """Attributes that `fit` learns beside the draws."""
 TRAINING = "training"
 """Group of the rows that were fitted."""

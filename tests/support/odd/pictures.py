@@ -92,3 +92,16 @@ PLOT_VARIABLE_INCLUSION = {
     "top beyond": _drawn(pmt.plot_variable_inclusion, None, top=9),
     "ci_prob text": _drawn(pmt.plot_variable_inclusion, r"ci_prob='95%'", ci_prob="95%"),
 }
+
+
+def _overlap(said, found=None, **given):
+    found = pmt.causal.overlap([0.1, 0.4, 0.6, 0.5], [0, 0, 1, 1]) if found is None else found
+    return Odd(lambda: pmt.plot_overlap(found, **{"backend": "none"} | given), said)
+
+
+PLOT_OVERLAP = {
+    "no bins": _overlap(r"bins=0", bins=0),
+    "one bin": _overlap(None, bins=1),
+    "propensities": _overlap(r"overlap: .*causal\.overlap", found=[0.1, 0.9]),
+    "another dataset": _overlap(r"overlap: .*causal\.overlap", found=xr.Dataset({"a": 1})),
+}

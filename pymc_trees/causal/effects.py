@@ -1,0 +1,144 @@
+"""What is asked of a fitted causal forest: the effects of the treatment, draw by draw."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_trees.causal.models import Rows
+from pymc_trees.causal.treatment import check_treatment
+from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.estimators.bart.base import BARTEstimator
+from pymc_trees.estimators.bart.inputs import checked_X
+from pymc_trees.posterior.check.check_draws import SAMPLE
+
+
+class Effects(BARTEstimator):
+    """Effects at the rows that were fitted, their means, and effects at other rows."""
+
+    forests: str
+
+    @property
+    def propensity_(self) -> np.ndarray:
+        """(n,) probabilities of treatment, or expected doses."""
+        return self._rows.propensity
+
+    def unit_effects(self, contrast=(0.0, 1.0)) -> xr.DataArray:
+        """Effect on the expected outcome of each row that was fitted.
+
+        Parameters
+        ----------
+        contrast : pair of float, default (0, 1)
+            Treatments that are compared, the second less the first.
+
+        Returns
+        -------
+        xarray.DataArray
+            In the units of y, with the dimensions chain, draw and row.
+        """
+        if self.forests == "two":
+            return self._scaled(self.idata_["posterior"]["tau"], contrast)
+        inputs, rows = self._training[0].values, self._rows
+        return self._differences(inputs, rows.propensity, contrast)
+
+    def sate(self, contrast=(0.0, 1.0)) -> xr.DataArray:
+        """Average effect in the sample: the mean of `unit_effects` over all rows.
+
+        Parameters
+        ----------
+        contrast : pair of float, default (0, 1)
+            As for `unit_effects`.
+
+        Returns
+        -------
+        xarray.DataArray
+            With the dimensions chain and draw.
+        """
+        return self.unit_effects(contrast).mean("row").rename("sate")
+
+    def satt(self) -> xr.DataArray:
+        """Average effect on the treated of the sample: the mean over rows with z = 1.
+
+        Returns
+        -------
+        xarray.DataArray
+            With the dimensions chain and draw.
+        """
+        treatment = self._rows.treatment
+        if not treatment.binary:
+            raise ValueError("z is continuous: nobody is the treated. sate() averages all rows.")
+        which = np.flatnonzero(treatment.arm)
+        return self.unit_effects().isel(row=which).mean("row").rename("satt")
+
+    def cate(self, X, contrast=(0.0, 1.0), *, propensity=None) -> xr.DataArray:
+        """Effect on the expected outcome at other rows.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows.
+        contrast : pair of float, default (0, 1)
+            As for `unit_effects`.
+        propensity : (n,) array, optional
+            Of these rows, for one forest. Default: by ``propensity_model_``. Two forests need none.
+
+        Returns
+        -------
+        xarray.DataArray
+            With the dimensions chain, draw and row.
+        """
+        X = checked_X(self, X, reset=False)
+        if self.forests == "two":
+            function = self._function("tau")
+            rows = function.rows(X)
+            tau = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))})
+            return self._scaled(tau, contrast)
+        if propensity is None:
+            if not hasattr(self, "propensity_model_"):
+                raise ValueError("propensity was given to fit: give that of these rows too.")
+            model = self.propensity_model_
+            binary = self._rows.treatment.binary
+            propensity = model.predict_proba(X)[:, 1] if binary else model.predict(X)
+        encoded = inputs_at(X, self._training[0].schema)
+        return self._differences(encoded, np.asarray(propensity, dtype=float), contrast)
+
+    def _scaled(self, tau: xr.DataArray, contrast) -> xr.DataArray:
+        """Effects from draws of tau, whose last dimension is that of the rows."""
+        first, second = self._contrast(contrast)
+        found = tau.transpose(*SAMPLE, ...)
+        own = str(found.dims[-1])
+        found = found.drop_vars(own, errors="ignore").rename({own: "row"})
+        found = found.assign_coords(row=np.arange(found.sizes["row"]))
+        if self._rows.treatment.binary:
+            b = self.idata_["posterior"]["b"]
+            arm = str(next(dim for dim in b.dims if dim not in SAMPLE))
+            found = found * (b.isel({arm: 1}, drop=True) - b.isel({arm: 0}, drop=True))
+        return ((second - first) * found).rename("effect")
+
+    def _differences(self, encoded, propensity, contrast) -> xr.DataArray:
+        function = self._function("f")
+        coords = {"row": np.arange(len(encoded))}
+        low, high = (
+            function.reduced(
+                np.column_stack([encoded, propensity, np.full(len(encoded), z)]),
+                lambda f: f,
+                coords,
+            )
+            for z in self._contrast(contrast)
+        )
+        return (high - low).rename("effect")
+
+    def _contrast(self, contrast) -> tuple[float, float]:
+        try:
+            first, second = (float(z) for z in contrast)
+        except (TypeError, ValueError):
+            raise ValueError(f"contrast={contrast!r}: give two treatments to compare.") from None
+        if self._rows.treatment.binary and not {first, second} <= {0.0, 1.0}:
+            raise ValueError(f"contrast={contrast!r}: z is binary, so give 0 and 1.")
+        return first, second
+
+    @property
+    def _rows(self) -> Rows:
+        """What was fitted, as the models take it."""
+        known = self._training[1]
+        treatment = check_treatment(known["z"])
+        groups = getattr(self, "groups_", None)
+        return Rows(known["y"], treatment, known["propensity"], known.get("group"), groups)

@@ -1,0 +1,207 @@
+"""`BayesianCausalForest`."""
+
+from typing import Any
+
+import xarray as xr
+
+from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.causal.common_support import warn_of_one_arm
+from pymc_trees.causal.effects import Effects
+from pymc_trees.causal.models import one_forest, two_forests
+from pymc_trees.causal.propensities import fitted_propensity
+from pymc_trees.causal.treatment import check_group, check_propensity, check_treatment
+from pymc_trees.estimators.bart.inputs import checked_X, checked_y
+
+FORESTS = ("two", "one")
+
+
+class BayesianCausalForest(Effects):
+    """Effects of a treatment, row by row, with their uncertainty.
+
+    By default a Bayesian causal forest (Hahn, Murray and Carvalho 2020): what would happen anyway
+    and what the treatment adds have a forest and a prior each,
+
+        y_i ~ Normal(mu(x_i, p_i) + b_{z_i} tau(x_i), sigma),
+
+    with p_i the propensity, the probability of treatment, without which effects are biased where
+    those were treated who would have done well, or badly, anyway. `fit` builds an ordinary PyMC
+    model, ``model_``, and samples it; the draws are ``idata_``.
+
+    Parameters
+    ----------
+    m : int, default 200
+        Trees of the prognostic forest mu, or of the one forest.
+    m_effect : int, default 50
+        Trees of the effect tau.
+    forests : {"two", "one"}, default "two"
+        "one": y_i ~ Normal(f(x_i, p_i, z_i), sigma), and effects are differences of f (Hill 2011).
+    alpha, beta : float, default 0.95 and 2
+        A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``.
+    alpha_effect, beta_effect : float, default 0.25 and 3
+        The same of tau: smaller trees, as effects vary less than outcomes (Hahn 2020, section 5.2).
+    split_rules : optional
+        How columns are split, as for `pymc_trees.Data`.
+    draws, tune, chains : int, default 1000, 1000, 4
+        Of each chain, as for `pymc.sample`.
+    cores : int, optional
+        Processes. Default: one for each chain, as far as there are cores.
+    random_state : int, RandomState, Generator or None
+        Seed.
+    progressbar : bool, default False
+        Whether `pymc.sample` reports.
+
+    Attributes
+    ----------
+    model_ : pymc.Model
+        With ``prognosis``, ``tau`` and ``b``, or ``f``; ``sigma``; ``intercept`` of groups.
+    idata_ : xarray.DataTree
+        Result of `pymc.sample`.
+    propensity_ : (n,) array
+        As given or estimated.
+    propensity_model_ : BARTClassifier or BARTRegressor
+        Where it was estimated.
+    groups_ : (G,) array
+        Names of the groups, where there were some.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : (p,) array
+        Their names, where X had some.
+
+    Raises
+    ------
+    ValueError
+        For settings out of range and a treatment without variation.
+
+    Warns
+    -----
+    UserWarning
+        Of groups in which everybody or nobody was treated.
+    ConvergenceWarning
+        When R-hat of the effects at training rows is above 1.05, with the remedy.
+
+    Notes
+    -----
+    Nothing here makes an observational study an experiment: effects are causal when treatment is as
+    good as random given X, and both treatments occur at every x that is asked about. `overlap`
+    looks at the second.
+
+    Of a continuous treatment the effect is linear in the dose with two forests, tau(x) for each
+    unit, the propensity is the expected dose, and doses are centred.
+
+    References
+    ----------
+    Hahn, Murray and Carvalho (2020). Bayesian regression tree models for causal inference:
+    regularization, confounding, and heterogeneous effects. Bayesian Analysis 15(3).
+    Hill (2011). Bayesian nonparametric modeling for causal inference. Journal of Computational and
+    Graphical Statistics 20(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_trees import causal
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((80, 2))
+    >>> z = (rng.random(80) < 0.3 + 0.4 * X[:, 0]).astype(int)
+    >>> y = 3 * X[:, 0] + 2 * z + rng.normal(0, 0.3, 80)
+    >>> forest = causal.BayesianCausalForest(
+    ...     m=20, m_effect=5, draws=50, tune=50, chains=1, random_state=1
+    ... )
+    >>> effect = forest.fit(X, y, z).satt()
+    >>> effect.dims, bool(abs(effect.mean() - 2) < 0.6)
+    (('chain', 'draw'), True)
+    """
+
+    def __init__(
+        self,
+        m=200,
+        m_effect=50,
+        *,
+        forests="two",
+        alpha=0.95,
+        beta=2.0,
+        alpha_effect=0.25,
+        beta_effect=3.0,
+        split_rules=None,
+        draws=1000,
+        tune=1000,
+        chains=4,
+        cores=None,
+        random_state=None,
+        progressbar=False,
+    ):
+        self.m = m
+        self.m_effect = m_effect
+        self.forests = forests
+        self.alpha = alpha
+        self.beta = beta
+        self.alpha_effect = alpha_effect
+        self.beta_effect = beta_effect
+        self.split_rules = split_rules
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.cores = cores
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def fit(self, X, y, z, *, propensity=None, group=None):
+        """Estimate the propensity where it is not given, build the model and sample it.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Covariates that were there before the treatment; text and missing cells as they are.
+        y : (n,) array
+            Outcome.
+        z : (n,) array
+            Treatment: 0 and 1, or doses.
+        propensity : (n,) array, optional
+            Probability of treatment, or expected dose. Default: estimated from X by
+            `causal.propensity`, with the draws, chains and seed of this forest.
+        group : (n,) array, optional
+            Names of groups, such as schools, that have intercepts of their own, normal about 0.
+
+        Returns
+        -------
+        BayesianCausalForest
+            Itself.
+        """
+        check_choice("forests", self.forests, FORESTS)
+        X = checked_X(self, X, reset=True)
+        y = checked_y(y)
+        n = X.shape[0]
+        if len(y) != n:
+            raise ValueError(f"y has {len(y)} numbers, but X has {n} rows: give one for each.")
+        treatment = check_treatment(z, n)
+        codes = None
+        if group is None:
+            self.__dict__.pop("groups_", None)  # of a former fit
+        else:
+            self.groups_, codes = check_group(group, n)
+            warn_of_one_arm(treatment, self.groups_, codes)
+        if propensity is None:
+            names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")
+            settings = {name: getattr(self, name) for name in (*names, "progressbar")}
+            self.propensity_model_, propensity = fitted_propensity(X, treatment, **settings)
+        propensity = check_propensity(propensity, treatment)
+        return self._sample(X, y=y, z=treatment.z, propensity=propensity, group=codes)
+
+    def _watched(self) -> xr.DataArray:
+        return self.unit_effects()
+
+    def _declare(self, inputs, rows):
+        known = self._rows
+        settings = {"m": check_number("m", self.m, 1), "alpha": self.alpha, "beta": self.beta}
+        if self.forests == "one":
+            return one_forest(inputs, known, settings)
+        effect = {
+            "m": check_number("m_effect", self.m_effect, 1),
+            "alpha": self.alpha_effect,
+            "beta": self.beta_effect,
+        }
+        return two_forests(inputs, known, settings, effect)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,112 @@
+"""The PyMC models of causal forests, and nothing that PyMC users could not write."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+
+from pymc_trees.causal.treatment import Treatment
+from pymc_trees.distributions.bart import BART
+from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
+from pymc_trees.distributions.data.variables import TrainingInputs, register_data
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.estimators.bart.models import residual_sd
+
+HALF_NORMAL = 0.6745
+"""Median of the absolute value of a standard normal variable."""
+PROPENSITY, TREATMENT = "propensity", "treatment"
+"""Names of the columns that are put behind those of X."""
+
+
+class Rows(NamedTuple):
+    """What is known of the n rows beside X."""
+
+    y: np.ndarray
+    treatment: Treatment
+    propensity: np.ndarray
+    group: np.ndarray | None
+    """(n,) codes."""
+    groups: np.ndarray | None
+    """Names of the codes."""
+
+
+def with_columns(inputs: TrainingInputs, **columns: np.ndarray) -> TrainingInputs:
+    """Inputs with numbers behind them."""
+    values, schema = inputs
+    joined = np.column_stack([values, *columns.values()])
+    if schema is None:
+        return TrainingInputs(joined, None)
+    names = None if schema.names is None else (*schema.names, *columns)
+    extra = len(columns)
+    rules, levels = (*schema.rules, *[CONTINUOUS] * extra), (*schema.levels, *[None] * extra)
+    return TrainingInputs(joined, Schema(names, rules, levels, schema.complete))
+
+
+def two_forests(
+    inputs: TrainingInputs,
+    rows: Rows,
+    prognostic: dict[str, Any],
+    effect: dict[str, Any],
+) -> pm.Model:
+    """A prognostic forest and one of the effect (Hahn, Murray and Carvalho 2020, section 5).
+
+    y = mu(x, propensity) + b_z tau(x) + noise for a binary treatment, with b_0, b_1 ~ N(0, 1/2), so
+    that the effect (b_1 - b_0) tau(x) is coded alike from both sides and its scale is half-normal
+    with median sd(y); tau(x) z for doses. mu = mean(y) + scale_mu times a forest of prior sd 1,
+    scale_mu half-Cauchy with median 2 sd(y).
+    """
+    y, treatment = rows.y, rows.treatment
+    spread = np.std(y) or 1.0
+    m, m_effect = prognostic["m"], effect["m"]
+    per_unit = 1.0 if treatment.binary else 1.0 / np.std(treatment.z)
+    with pm.Model() as model:
+        covariates = register_data("X", *inputs)
+        joined = with_columns(inputs, **{PROPENSITY: rows.propensity})
+        level = BART(
+            "prognosis",
+            register_data("X_prognosis", *joined),
+            leaf=NormalLeaf(0.0, 1.0 / np.sqrt(m)),
+            **prognostic,
+        )
+        # A start near the data: from 0 the forest would have nothing to say.
+        scale = pm.HalfCauchy("scale_prognosis", 2.0 * spread, initval=spread)
+        sd = per_unit * spread / HALF_NORMAL / np.sqrt(m_effect)
+        tau = BART("tau", covariates, leaf=NormalLeaf(0.0, sd), **effect)
+        if treatment.binary:
+            # Apart at the start, as the two are interchangeable with the sign of tau.
+            b = pm.Normal("b", 0.0, np.sqrt(0.5), shape=2, initval=np.array([-0.5, 0.5]))
+            share = b[treatment.arm] * tau
+        else:
+            share = (treatment.z - treatment.z.mean()) * tau
+        mean = y.mean() + scale * level + share + _intercepts(rows, spread)
+        _observe(inputs, rows, mean)
+    return model
+
+
+def one_forest(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> pm.Model:
+    """One forest of covariates, propensity and treatment (Hill 2011; Hahn 2020, section 4)."""
+    y = rows.y
+    low, high = float(y.min()), float(y.max())
+    m, spread = settings["m"], np.std(y) or 1.0
+    leaf = NormalLeaf((high + low) / (2 * m), ((high - low) or 1.0) / (4 * np.sqrt(m)))
+    added = {PROPENSITY: rows.propensity, TREATMENT: rows.treatment.z}
+    with pm.Model() as model:
+        f = BART("f", register_data("X", *with_columns(inputs, **added)), leaf=leaf, **settings)
+        _observe(inputs, rows, f + _intercepts(rows, spread))
+    return model
+
+
+def _intercepts(rows: Rows, spread: float):
+    """Of the groups, normal about 0; nothing without groups."""
+    if rows.group is None:
+        return 0.0
+    model = pm.modelcontext(None)
+    model.add_coord("group", rows.groups)
+    sd = pm.HalfNormal("sd_group", spread)
+    return pm.Normal("intercept", 0.0, sd, dims="group")[rows.group]
+
+
+def _observe(inputs: TrainingInputs, rows: Rows, mean) -> None:
+    joined = with_columns(inputs, **{TREATMENT: rows.treatment.z})
+    sigma = pm.HalfNormal("sigma", residual_sd(joined, rows.y))
+    pm.Normal("y", mean, sigma, observed=rows.y)

@@ -1,0 +1,80 @@
+"""What is let in as treatment, propensity and groups."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_trees.distributions.data.numbers import real_array
+
+
+class Treatment(NamedTuple):
+    """Of n rows."""
+
+    z: np.ndarray
+    """(n,) float64: 0 and 1, or doses."""
+    binary: bool
+    """Whether it holds 0 and 1 only."""
+
+    @property
+    def arm(self) -> np.ndarray:
+        """(n,) 0 and 1 as whole numbers."""
+        return self.z.astype(np.int64)
+
+
+def numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
+    """(n,) finite numbers, or an error that names them."""
+    try:
+        found = real_array(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers only: {error}.") from error
+    if found.ndim != 1 or (n is not None and found.size != n):
+        wanted = "one number a row" if n is None else f"{n} numbers, one a row of X"
+        raise ValueError(f"{name} has shape {found.shape}: give {wanted}.")
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} holds missing or infinite values: leave those rows out.")
+    return found.astype(np.float64)
+
+
+def check_treatment(z: Any, n: int | None = None) -> Treatment:
+    """A treatment that varies."""
+    found = numbers("z", z, n)
+    values = np.unique(found)
+    if values.size < 2:
+        raise ValueError(
+            f"z is {values[0]:g} in every row: without rows of another treatment nothing can be "
+            "said of its effect."
+            if values.size
+            else "z is empty: give the treatment of each row."
+        )
+    binary = bool(np.isin(values, (0.0, 1.0)).all())
+    if values.size == 2 and not binary:
+        raise ValueError(
+            f"z holds {values[0]:g} and {values[1]:g}: give 0 for rows without and 1 for rows with "
+            "the treatment."
+        )
+    return Treatment(found, binary)
+
+
+def check_propensity(values: Any, treatment: Treatment) -> np.ndarray:
+    """(n,) probabilities of treatment, or expected doses."""
+    found = numbers("propensity", values, treatment.z.size)
+    if treatment.binary and ((found < 0) | (found > 1)).any():
+        raise ValueError(
+            "propensity must hold probabilities of treatment, between 0 and 1; it holds "
+            f"{found[(found < 0) | (found > 1)][0]:g}."
+        )
+    return found
+
+
+def check_group(group: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted names of the groups, and (n,) codes."""
+    names = np.asarray(group)
+    if names.shape != (n,):
+        raise ValueError(f"group has shape {names.shape}: give {n} names, one a row of X.")
+    try:
+        found, codes = np.unique(names, return_inverse=True)
+    except TypeError as error:
+        raise TypeError("group: give numbers or text, without missing ones.") from error
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError("group holds missing values: leave those rows out.")
+    return found, codes.astype(np.int64)
