@@ -4,7 +4,7 @@ Each fit is a line of ``--out``, and what is there is not run again; ``--report`
 """
 
 import argparse
-import json
+import itertools
 import logging
 import time
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchmarks.peers.data import read_table
 from benchmarks.tables.laws import scores
+from benchmarks.tables.lines import kept_lines
 from benchmarks.tables.methods import METHODS
 
 SETS = (
@@ -26,6 +27,7 @@ SETS = (
     "wine_quality_red",
     "yacht",
 )
+KEYS = ("set", "split", "method")
 SHOWN = ("nll", "crps", "rmse", "cover50", "cover90", "cover95", "seconds")
 
 
@@ -48,7 +50,7 @@ def one(name: str, split: int, method: str) -> dict:
     found = scores(law, (y_new - centre) / spread)
     found |= {"nll": found["nll"] + float(np.log(spread))}
     found |= {key: spread * found[key] for key in ("crps", "rmse")}
-    return {"set": name, "split": split, "method": method, "seconds": seconds} | found
+    return {"seconds": seconds} | found
 
 
 def report(results: pd.DataFrame) -> None:
@@ -78,23 +80,8 @@ def main():
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    lines = arguments.out.read_text().splitlines() if arguments.out.exists() else []
-    found = [json.loads(line) for line in lines]
-    if not arguments.report:
-        there = {(one["set"], one["split"], one["method"]) for one in found}
-        for name in arguments.sets:
-            for split in range(arguments.splits):
-                for method in arguments.methods:
-                    if (name, split, method) in there:
-                        continue
-                    try:
-                        found.append(one(name, split, method))
-                    except ImportError as error:
-                        print(f"{method} is left out: {error}")
-                        continue
-                    with arguments.out.open("a") as file:
-                        file.write(json.dumps(found[-1]) + "\n")
-    report(pd.DataFrame(found))
+    jobs = itertools.product(arguments.sets, range(arguments.splits), arguments.methods)
+    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
 
 
 if __name__ == "__main__":
