@@ -25,6 +25,7 @@ KEYS = ("setting", "method")
 METHODS = {
     "two forests": {},
     "one forest": {"forests": "one"},
+    "a forest for each arm": {"forests": "arms"},
 }
 SOURCE = "vdorie/aciccomp"
 

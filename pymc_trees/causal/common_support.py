@@ -51,7 +51,7 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     treatment = check_treatment(z)
     if not treatment.binary:
         raise ValueError("z is continuous: overlap is that of the arms of a binary treatment.")
-    p = check_propensity(propensity, treatment)
+    p = check_propensity(propensity, treatment, treatment.z.size)
     treated = treatment.arm == 1
     outside = np.empty(p.size, dtype=bool)
     for arm in (treated, ~treated):

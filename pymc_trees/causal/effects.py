@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pymc_trees.causal.models import Rows
-from pymc_trees.causal.treatment import check_treatment
+from pymc_trees.causal.models import ARMS, Rows
+from pymc_trees.causal.treatment import check_propensity, check_treatment
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.estimators.bart.base import BARTEstimator
 from pymc_trees.estimators.bart.inputs import checked_X
@@ -78,7 +78,7 @@ class Effects(BARTEstimator):
         contrast : pair of float, default (0, 1)
             As for `unit_effects`.
         propensity : (n,) array, optional
-            Of these rows, for one forest. Default: by ``propensity_model_``. Two forests need none.
+            Of these rows. Default: by ``propensity_model_``. Two forests need none.
 
         Returns
         -------
@@ -87,18 +87,19 @@ class Effects(BARTEstimator):
         """
         X = checked_X(self, X, reset=False)
         if self.forests == "two":
-            function = self._function("tau")
-            rows = function.rows(X)
-            tau = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))})
-            return self._scaled(tau, contrast)
-        if propensity is None:
-            if not hasattr(self, "propensity_model_"):
-                raise ValueError("propensity was given to fit: give that of these rows too.")
-            model = self.propensity_model_
-            binary = self._rows.treatment.binary
-            propensity = model.predict_proba(X)[:, 1] if binary else model.predict(X)
+            return self._scaled(self._f_at("tau", self._function("tau").rows(X)), contrast)
         encoded = inputs_at(X, self._training[0].schema)
-        return self._differences(encoded, np.asarray(propensity, dtype=float), contrast)
+        return self._differences(encoded, self._propensity_at(X, propensity), contrast)
+
+    def _propensity_at(self, X, given) -> np.ndarray:
+        """Propensity of other rows, as given or by the model of the rows that were fitted."""
+        treatment = self._rows.treatment
+        if given is not None:
+            return check_propensity(given, treatment, X.shape[0])
+        if not hasattr(self, "propensity_model_"):
+            raise ValueError("propensity was given to fit: give that of these rows too.")
+        model = self.propensity_model_
+        return model.predict_proba(X)[:, 1] if treatment.binary else model.predict(X)
 
     def _scaled(self, tau: xr.DataArray, contrast) -> xr.DataArray:
         """Effects from draws of tau, whose last dimension is that of the rows."""
@@ -114,17 +115,20 @@ class Effects(BARTEstimator):
         return ((second - first) * found).rename("effect")
 
     def _differences(self, encoded, propensity, contrast) -> xr.DataArray:
-        function = self._function("f")
-        coords = {"row": np.arange(len(encoded))}
-        low, high = (
-            function.reduced(
-                np.column_stack([encoded, propensity, np.full(len(encoded), z)]),
-                lambda f: f,
-                coords,
-            )
-            for z in self._contrast(contrast)
-        )
-        return (high - low).rename("effect")
+        """Effects as differences of what is expected under two treatments."""
+        first, second = self._contrast(contrast)
+        joined = np.column_stack([encoded, propensity])
+        expected = self._expected_by_arm if self.forests == "arms" else self._expected
+        return (expected(joined, second) - expected(joined, first)).rename("effect")
+
+    def _expected(self, joined, z) -> xr.DataArray:
+        return self._f_at("f", np.column_stack([joined, np.full(len(joined), z)]))
+
+    def _expected_by_arm(self, joined, z) -> xr.DataArray:
+        return self._f_at(f"f_{ARMS[int(z)]}", joined)
+
+    def _f_at(self, name, rows) -> xr.DataArray:
+        return self._function(name).reduced(rows, lambda f: f, {"row": np.arange(len(rows))})
 
     def _contrast(self, contrast) -> tuple[float, float]:
         try:

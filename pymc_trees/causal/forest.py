@@ -7,12 +7,12 @@ import xarray as xr
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.causal.common_support import warn_of_one_arm
 from pymc_trees.causal.effects import Effects
-from pymc_trees.causal.models import one_forest, two_forests
+from pymc_trees.causal.models import forest_of_each_arm, one_forest, two_forests
 from pymc_trees.causal.propensities import fitted_propensity
 from pymc_trees.causal.treatment import check_group, check_propensity, check_treatment
 from pymc_trees.estimators.bart.inputs import checked_X, checked_y
 
-FORESTS = ("two", "one")
+FORESTS = ("two", "one", "arms")
 
 
 class BayesianCausalForest(Effects):
@@ -30,11 +30,13 @@ class BayesianCausalForest(Effects):
     Parameters
     ----------
     m : int, default 200
-        Trees of the prognostic forest mu, or of the one forest.
+        Trees of the prognostic forest mu, of the one forest, or of that of each arm.
     m_effect : int, default 50
         Trees of the effect tau.
-    forests : {"two", "one"}, default "two"
+    forests : {"two", "one", "arms"}, default "two"
         "one": y_i ~ Normal(f(x_i, p_i, z_i), sigma), and effects are differences of f (Hill 2011).
+        "arms": a forest, and a noise, of the rows of each arm, y_i ~ Normal(f_{z_i}(x_i, p_i),
+        sigma_{z_i}), for effects that vary as much as the outcomes do.
     alpha, beta : float, default 0.95 and 2
         A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``.
     alpha_effect, beta_effect : float, default 0.25 and 3
@@ -53,7 +55,8 @@ class BayesianCausalForest(Effects):
     Attributes
     ----------
     model_ : pymc.Model
-        With ``prognosis``, ``tau`` and ``b``, or ``f``; ``sigma``; ``intercept`` of groups.
+        With ``prognosis``, ``tau`` and ``b``, or ``f``, or ``f_control`` and ``f_treated``; the
+        noise, ``sigma`` or one of each arm; ``intercept`` of groups.
     idata_ : xarray.DataTree
         Result of `pymc.sample`.
     propensity_ : (n,) array
@@ -179,11 +182,14 @@ class BayesianCausalForest(Effects):
         else:
             self.groups_, codes = check_group(group, n)
             warn_of_one_arm(treatment, self.groups_, codes)
+        if self.forests == "arms" and not treatment.binary:
+            raise ValueError('forests="arms" needs a z of 0 and 1: of doses take "two" or "one".')
+        self.__dict__.pop("propensity_model_", None)
         if propensity is None:
             names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")
             settings = {name: getattr(self, name) for name in (*names, "progressbar")}
             self.propensity_model_, propensity = fitted_propensity(X, treatment, **settings)
-        propensity = check_propensity(propensity, treatment)
+        propensity = check_propensity(propensity, treatment, n)
         return self._sample(X, y=y, z=treatment.z, propensity=propensity, group=codes)
 
     def _watched(self) -> xr.DataArray:
@@ -194,6 +200,8 @@ class BayesianCausalForest(Effects):
         settings = {"m": check_number("m", self.m, 1), "alpha": self.alpha, "beta": self.beta}
         if self.forests == "one":
             return one_forest(inputs, known, settings)
+        if self.forests == "arms":
+            return forest_of_each_arm(inputs, known, settings)
         effect = {
             "m": check_number("m_effect", self.m_effect, 1),
             "alpha": self.alpha_effect,

@@ -10,12 +10,14 @@ from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.variables import TrainingInputs, register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.estimators.bart.models import residual_sd
+from pymc_trees.estimators.bart.models import residual_sd, usual_leaf
 
 HALF_NORMAL = 0.6745
 """Median of the absolute value of a standard normal variable."""
 PROPENSITY, TREATMENT = "propensity", "treatment"
 """Names of the columns that are put behind those of X."""
+ARMS = ("control", "treated")
+"""Of a binary treatment, 0 and 1."""
 
 
 class Rows(NamedTuple):
@@ -85,14 +87,26 @@ def two_forests(
 
 def one_forest(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> pm.Model:
     """One forest of covariates, propensity and treatment (Hill 2011; Hahn 2020, section 4)."""
-    y = rows.y
-    low, high = float(y.min()), float(y.max())
-    m, spread = settings["m"], np.std(y) or 1.0
-    leaf = NormalLeaf((high + low) / (2 * m), ((high - low) or 1.0) / (4 * np.sqrt(m)))
     added = {PROPENSITY: rows.propensity, TREATMENT: rows.treatment.z}
     with pm.Model() as model:
-        f = BART("f", register_data("X", *with_columns(inputs, **added)), leaf=leaf, **settings)
-        _observe(inputs, rows, f + _intercepts(rows, spread))
+        data = register_data("X", *with_columns(inputs, **added))
+        f = BART("f", data, leaf=usual_leaf(rows.y, settings["m"], k=2.0), **settings)
+        _observe(inputs, rows, f + _intercepts(rows, np.std(rows.y) or 1.0))
+    return model
+
+
+def forest_of_each_arm(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> pm.Model:
+    """A forest, and a noise, of the rows of each arm: covariates and propensity are its columns."""
+    joined = with_columns(inputs, **{PROPENSITY: rows.propensity})
+    with pm.Model() as model:
+        intercepts = np.zeros(rows.y.size) + _intercepts(rows, np.std(rows.y) or 1.0)
+        for code, arm in enumerate(ARMS):
+            which = np.flatnonzero(rows.treatment.arm == code)
+            own, y = TrainingInputs(joined.values[which], joined.schema), rows.y[which]
+            leaf = usual_leaf(y, settings["m"], k=2.0)
+            f = BART(f"f_{arm}", register_data(f"X_{arm}", *own), leaf=leaf, **settings)
+            sigma = pm.HalfNormal(f"sigma_{arm}", residual_sd(own, y))
+            pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y)
     return model
 
 

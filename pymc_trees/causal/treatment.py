@@ -55,9 +55,9 @@ def check_treatment(z: Any, n: int | None = None) -> Treatment:
     return Treatment(found, binary)
 
 
-def check_propensity(values: Any, treatment: Treatment) -> np.ndarray:
+def check_propensity(values: Any, treatment: Treatment, n: int) -> np.ndarray:
     """(n,) probabilities of treatment, or expected doses."""
-    found = numbers("propensity", values, treatment.z.size)
+    found = numbers("propensity", values, n)
     if treatment.binary and ((found < 0) | (found > 1)).any():
         raise ValueError(
             "propensity must hold probabilities of treatment, between 0 and 1; it holds "

@@ -64,6 +64,18 @@ def by_hand(forests, z, group):
             else:
                 share = (DOSE - DOSE.mean()) * tau
             mean = Y.mean() + scale * prognosis + share
+        elif forests == "arms":
+            joined = np.column_stack([X, P])
+            intercept = pm.Normal("intercept", 0, pm.HalfNormal("sd_group", sd), dims="group")
+            for arm, own in (("control", Z == 0), ("treated", Z == 1)):
+                rows = np.flatnonzero(own)
+                f = pmt.BART(f"f_{arm}", joined[rows], Y[rows], m=6)
+                noise = pm.HalfNormal(
+                    f"sigma_{arm}", residual_sd(training_inputs(joined[rows]), Y[rows])
+                )
+                mean = f + intercept[codes][rows]
+                pm.Normal(f"y_{arm}", mean, noise, observed=Y[rows])
+            return model
         else:
             leaf = pmt.NormalLeaf(centre / 6, (Y.max() - Y.min()) / (4 * np.sqrt(6)))
             inputs = pmt.Data("X", np.column_stack([X, P, treatment]))
@@ -81,6 +93,7 @@ CASES = [
     ("two", "dose", True),
     ("one", "binary", True),
     ("one", "dose", False),
+    ("arms", "binary", True),
 ]
 
 
@@ -135,14 +148,40 @@ def test_effects_of_one_forest_are_differences_of_predictions(z, contrast):
     np.testing.assert_allclose(found.unit_effects(contrast), wanted, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("forests", ["two", "one"])
+def test_effects_of_a_forest_for_each_arm_are_differences_of_the_two():
+    found = forest("arms", "binary", True)
+    posterior = found.idata_.posterior
+    effects = found.unit_effects()
+    model = by_hand("arms", "binary", True)
+    joined = np.column_stack([X, P])
+    for arm, sign in ((0, 1), (1, -1)):
+        seen, other = ("f_control", "f_treated") if arm == 0 else ("f_treated", "f_control")
+        rows = np.flatnonzero(Z == arm)
+        at_own = pmt.predictions(found.idata_, model, joined[rows], var_name=other)["prediction"]
+        wanted = sign * (at_own.to_numpy() - posterior[seen].to_numpy())
+        np.testing.assert_allclose(effects.to_numpy()[..., rows], wanted, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.unit_effects((1, 0)), -effects, rtol=1e-12)
+    np.testing.assert_array_equal(found.unit_effects((1, 1)), 0 * effects)
+
+
+@pytest.mark.parametrize("forests", ["two", "one", "arms"])
 def test_effects_elsewhere(forests):
-    found = forest(forests, "binary", forests == "one")
+    found = forest(forests, "binary", forests != "two")
     own = found.cate(X[:5], propensity=P[:5])
     np.testing.assert_allclose(own, found.unit_effects()[..., :5], rtol=0, atol=1e-10)
-    if forests == "one":
+    if forests != "two":
         with pytest.raises(ValueError, match="propensity was given to fit"):
             found.cate(X[:5])
+        with pytest.raises(ValueError, match=r"propensity has shape \(4,\)"):
+            found.cate(X[:5], propensity=P[:4])
+
+
+def test_a_second_fit_forgets_the_first():
+    found = causal.BayesianCausalForest(forests="one", **SMALL).fit(X, Y, Z, group=SCHOOL)
+    assert hasattr(found, "propensity_model_") and hasattr(found, "groups_")
+    found.fit(X, Y, Z, propensity=P)
+    assert not hasattr(found, "propensity_model_") and not hasattr(found, "groups_")
+    assert "intercept" not in found.idata_.posterior
 
 
 def test_an_estimated_propensity_is_that_of_the_classifier():
@@ -247,6 +286,7 @@ def test_groups_of_one_arm_are_named():
         ({"group": SCHOOL[:5]}, "group has shape"),
         ({"settings": {"forests": "three"}}, "forests='three'"),
         ({"settings": {"m_effect": 0}}, "m_effect=0"),
+        ({"settings": {"forests": "arms"}, "z": DOSE}, "needs a z of 0 and 1"),
     ],
 )
 def test_inputs_out_of_range_are_named(given, words):

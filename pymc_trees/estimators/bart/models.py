@@ -30,10 +30,7 @@ def regression(
 ) -> pm.Model:
     """Normal or StudentT rows about a forest, the log of whose scale may be another."""
     left = residual_sd(inputs, y)
-    low, high = float(y.min()), float(y.max())
-    spread = (high - low) or 1.0  # one value: any scale
-    m = settings["m"]
-    leaf = NormalLeaf((high + low) / (2 * m), spread / (2 * k * np.sqrt(m)))
+    leaf = usual_leaf(y, settings["m"], k)
     by_weight = 1.0 if weights is None else 1.0 / np.sqrt(weights)
     with pm.Model() as model:
         data = register_data("X", *inputs)
@@ -82,6 +79,13 @@ def classification(
             own = (pm.math.invlogit if link == "logit" else pm.math.invprobit)((2 * codes - 1) * f)
         pm.CustomDist("y", own, weights, logp=_weighted, observed=codes)
     return model
+
+
+def usual_leaf(y: np.ndarray, m: int, k: float) -> NormalLeaf:
+    """Leaf under which the range of y spans 2 k sd of f (Chipman 2010, section 2.2.3)."""
+    low, high = float(y.min()), float(y.max())
+    spread = (high - low) or 1.0  # one value: any scale
+    return NormalLeaf((high + low) / (2 * m), spread / (2 * k * np.sqrt(m)))
 
 
 def _weighted(value, own, weights):
