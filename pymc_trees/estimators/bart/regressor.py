@@ -46,7 +46,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     draws, tune, chains : int, default 1000, 1000, 4
         Of each chain, as for `pymc.sample`.
     cores : int, optional
-        Processes. Default: one for each chain, as far as there are cores.
+        Processes. Default: that of `pymc.sample`, half as many as there are processors.
     random_state : int, RandomState, Generator or None
         Seed. A fit with the same number is the same.
     progressbar : bool, default False
