@@ -65,13 +65,14 @@ _HOMES = {
     "slopes": "posterior.slopes",
     "summarise_trees": "posterior.trees.topologies",
     "summary_of_function": "posterior.convergence",
+    "survival": "survival",
     "tree_text": "posterior.trees.text",
     "vi_to_kulprit": "posterior.importance.hand_over",
     "sobol_indices": "posterior.explain.variance",
     "to_shap": "posterior.explain.hand_over",
 }
 
-_PACKAGES = {"causal"}
+_PACKAGES = {"causal", "survival"}
 """Names that are packages, with names of their own."""
 
 __all__ = ["__version__", *_HOMES]

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from pymc.distributions.censored import CensoredRV
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees.core.leaves.latent.interval import Interval
 from pymc_trees.targets.conjugate.normal import logs_of
@@ -25,7 +26,7 @@ class CensoredNormal(LatentLikelihood):
     path = Interval
     positive = slice(2, 3)
     sd = 2
-    base: ClassVar[type] = NormalRV
+    base: ClassVar[type[RandomVariable]] = NormalRV
 
     def read(self, term):
         """Mean; sigma and the limits."""
