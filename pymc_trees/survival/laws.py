@@ -16,7 +16,7 @@ from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import BernoulliRV
 
-from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.distributions.data.encoding import encode_new
 from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.evaluations import evaluations
@@ -100,12 +100,7 @@ class GridLaw(TimeLaw):
         """(n, p) matrix."""
         if X is None:
             raise ValueError("X=None: give subjects, as the model has rows of the long form.")
-        found = inputs_at(X, self.columns.schema)
-        if found.shape[1] != self.columns.n_columns:
-            raise ValueError(
-                f"X has {found.shape[1]} columns, but the model was declared with "
-                f"{self.columns.n_columns} of each subject: give it the same."
-            )
+        found = encode_new(X, self.columns.schema, "X", self.columns.n_columns)
         if len(found) == 0:
             raise ValueError(f"{self.expression.name} is asked at no rows: give X at least one.")
         return found
