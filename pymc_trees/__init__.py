@@ -51,6 +51,7 @@ _HOMES = {
     "plot_predictive_densities": "plots.predictive_densities",
     "plot_scatter_submodels": "plots.importance",
     "plot_soft_tree": "plots.soft_tree",
+    "plot_survival": "plots.survival_curves",
     "plot_topologies": "plots.soft_topologies",
     "plot_tree": "plots.tree",
     "plot_variable_importance": "plots.importance",
