@@ -29,9 +29,9 @@ def survival_function(
 ) -> xr.Dataset:
     """Probability of having no event up to each time, draw by draw.
 
-    What the times follow is read from the model, by whomever it was written: a Bernoulli of a
-    forest on rows of `long_form`, or a law of times that PyMC has a distribution function of, in
-    `pymc.Censored` or not, whose parameters are functions of forests.
+    What the times follow is read from the model, whoever wrote it: a Bernoulli of a forest on rows
+    of `long_form`, or a law of times that PyMC has a distribution function of, in `pymc.Censored`
+    or not, whose parameters are functions of forests.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def survival_function(
         Subjects, without a column for the time. Default: those of the model, where its rows are not
         those of the long form.
     times : increasing array, optional
-        Default: the grid of the long form, or 50 times up to the largest that was observed.
+        In the units of the observed variable. Default: the grid of the long form, or 50 times up to
+        the largest that was observed.
     by : bool or column, optional
         True for the mean over all rows, a column for means over the rows with each of its values.
         Default: each row by itself.
@@ -62,7 +63,7 @@ def survival_function(
     Raises
     ------
     ValueError
-        Times behind the last of the grid; a model that says nothing of times, with the reason.
+        Times beyond the grid; a model that says nothing of times, with the reason.
 
     References
     ----------
@@ -122,8 +123,8 @@ def restricted_mean(survival: xr.Dataset, horizon: float) -> xr.DataArray:
     Parameters
     ----------
     survival : xarray.Dataset
-        From `survival_function`; steps are taken as such, other curves as straight between their
-        times.
+        From `survival_function`; steps, at all times of the grid, are taken as such, other curves as
+        straight between their times.
     horizon : float
         Up to the last time of the curves.
 

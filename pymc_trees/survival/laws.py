@@ -75,7 +75,6 @@ class GridLaw(TimeLaw):
     def __init__(self, idata, model: pm.Model, rv: Variable, times, group: str, added: int = 1):
         [p] = rv.owner.op.dist_params(rv.owner)
         self.expression = Expression(idata, model, p, rv.name, group)
-        self.added = added
         self.grid = np.unique(declared(self.expression.trees[0]).X[:, 0])
         schema = self.expression.schema
         if schema is not None:
@@ -161,7 +160,7 @@ class FreeLaw(TimeLaw):
         return self.expression.rows(X)
 
     def survival(self, chain, draw, rows):
-        """(T, n) one less the distribution function."""
+        """(T, n) values of 1 - F."""
         return np.exp(self.expression.at(chain, draw)(rows))
 
 

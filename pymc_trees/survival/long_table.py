@@ -45,7 +45,7 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
         1 for an event, 0 for a censored time.
     times : int, None or increasing array, default 50
         The grid: at most so many quantiles of the times of events; None for all distinct times in
-        the data, as in Sparapani (2016); or the times themselves. Events behind the last of these
+        the data, as in Sparapani (2016); or the times themselves. Events beyond the last of these
         are not used: the subjects are seen to survive until then.
     entry : (n,) array, optional
         From when on a subject was watched (left truncation). Default: 0.
@@ -67,10 +67,10 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
     Notes
     -----
     An event between two times of the grid counts at the later one. A time that is censored between
-    them counts up to the earlier one, to which the subject is known to have survived. There are
-    sum_i #{j: entry_i < g_j <= t_i} rows, at most n K; nothing larger is made on the way. Of
-    recurrent events a time of the grid has one or none: those that a coarse grid puts together
-    count once.
+    them counts up to the earlier one, to which the subject is known to have survived; one before
+    the first has no row. There are sum_i #{j: entry_i < g_j <= t_i} rows and one more for each
+    event between two times, at most n K; nothing larger is made on the way. Of recurrent events a
+    time of the grid has one or none: those that a coarse grid puts together count once.
 
     References
     ----------
