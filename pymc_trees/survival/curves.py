@@ -123,8 +123,8 @@ def restricted_mean(survival: xr.Dataset, horizon: float) -> xr.DataArray:
     Parameters
     ----------
     survival : xarray.Dataset
-        From `survival_function`; steps, at all times of the grid, are taken as such, other curves as
-        straight between their times.
+        From `survival_function`. Steps, at all times of the grid, are taken as such, other curves
+        as straight between their times.
     horizon : float
         Up to the last time of the curves.
 
