@@ -51,6 +51,7 @@ _HOMES = {
     "plot_predictive_densities": "plots.predictive_densities",
     "plot_scatter_submodels": "plots.importance",
     "plot_soft_tree": "plots.soft_tree",
+    "plot_survival": "plots.survival_curves",
     "plot_topologies": "plots.soft_topologies",
     "plot_tree": "plots.tree",
     "plot_variable_importance": "plots.importance",
@@ -65,13 +66,14 @@ _HOMES = {
     "slopes": "posterior.slopes",
     "summarise_trees": "posterior.trees.topologies",
     "summary_of_function": "posterior.convergence",
+    "survival": "survival",
     "tree_text": "posterior.trees.text",
     "vi_to_kulprit": "posterior.importance.hand_over",
     "sobol_indices": "posterior.explain.variance",
     "to_shap": "posterior.explain.hand_over",
 }
 
-_PACKAGES = {"causal"}
+_PACKAGES = {"causal", "survival"}
 """Names that are packages, with names of their own."""
 
 __all__ = ["__version__", *_HOMES]

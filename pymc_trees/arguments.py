@@ -10,6 +10,13 @@ def check_number(name: str, value, least: int, more: str = "") -> int:
     return int(value)
 
 
+def check_positive(name: str, value) -> float:
+    """A positive, finite number."""
+    if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
+        raise ValueError(f"{name}={value!r}: must be a positive number.")
+    return float(value)
+
+
 def check_share(name: str, value) -> float:
     """A number from 0 to 1."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)

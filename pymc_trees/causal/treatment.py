@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_trees.distributions.data.numbers import real_array
+from pymc_trees.distributions.data.numbers import row_numbers
 
 
 class Treatment(NamedTuple):
@@ -21,23 +21,9 @@ class Treatment(NamedTuple):
         return self.z.astype(np.int64)
 
 
-def numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
-    """(n,) finite numbers, or an error that names them."""
-    try:
-        found = real_array(values)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers only: {error}.") from error
-    if found.ndim != 1 or (n is not None and found.size != n):
-        wanted = "one number a row" if n is None else f"{n} numbers, one a row of X"
-        raise ValueError(f"{name} has shape {found.shape}: give {wanted}.")
-    if not np.isfinite(found).all():
-        raise ValueError(f"{name} holds missing or infinite values: leave those rows out.")
-    return found.astype(np.float64)
-
-
 def check_treatment(z: Any, n: int | None = None) -> Treatment:
     """A treatment that varies."""
-    found = numbers("z", z, n)
+    found = row_numbers("z", z, n)
     values = np.unique(found)
     if values.size < 2:
         raise ValueError(
@@ -57,7 +43,7 @@ def check_treatment(z: Any, n: int | None = None) -> Treatment:
 
 def check_propensity(values: Any, treatment: Treatment, n: int) -> np.ndarray:
     """(n,) probabilities of treatment, or expected doses."""
-    found = numbers("propensity", values, n)
+    found = row_numbers("propensity", values, n)
     if treatment.binary and ((found < 0) | (found > 1)).any():
         raise ValueError(
             "propensity must hold probabilities of treatment, between 0 and 1; it holds "

@@ -43,16 +43,18 @@ def rows_worth(n: int) -> int:
     return int(min(n // 2, np.ceil(3 * n**0.75)))
 
 
-def default_room(m: int, n: int, mean: float) -> int:
+def default_room(m: int, n: int, mean: float, n_worth: int | None = None) -> int:
     """Room for a forest whose trees have ``mean`` nodes under the prior.
 
     The larger of `rows_worth` and three times the prior mean and 200 nodes more, or room for any
-    forest when that is less: a tree over n rows has at most ``2n - 1`` nodes.
+    forest when that is less: a tree over n rows has at most ``2n - 1`` nodes. Rows that say no more
+    than fewer would, ``n_worth``, count as these.
     """
-    return int(min(m * (2 * n - 1), max(rows_worth(n), np.ceil(3 * m * mean) + 200)))
+    worth = rows_worth(n if n_worth is None else n_worth)
+    return int(min(m * (2 * n - 1), max(worth, np.ceil(3 * m * mean) + 200)))
 
 
-def default_max_nodes(m: int, n: int, alpha, beta) -> int:
+def default_max_nodes(m: int, n: int, alpha, beta, n_worth: int | None = None) -> int:
     """`default_room` under the prior of ``alpha`` and ``beta``.
 
     An unknown ``alpha`` or ``beta`` counts with the largest prior mean of 200 draws of its prior.
@@ -65,7 +67,7 @@ def default_max_nodes(m: int, n: int, alpha, beta) -> int:
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
     mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
-    return default_room(m, n, mean)
+    return default_room(m, n, mean, n_worth)
 
 
 def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:

@@ -4,7 +4,8 @@ As ArviZ-plots' `PlotCollection`, on any of its backends and of a size that fits
 `dependence` (partial dependence and accumulated effects) and `individual` (the former row by row)
 by `curves` and `pairs`, `shap` (Shapley values), `convergence` (whether chains agree about f),
 `inclusion` (splits by column), `importance` (R2 of submodels), `common_support` (propensities of
-the treated and the others), `tree` (a tree as a diagram) by `tree_layout` and `tree_drawing`.
+the treated and the others), `survival_curves` (with what was seen beside them), `tree` (a tree as a
+diagram) by `tree_layout` and `tree_drawing`.
 With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`, `soft_tree` (of
 DCC-Tree).
 

@@ -163,13 +163,16 @@ def comparisons(
     return xr.Dataset(found)
 
 
-def means_over(function: Function, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
-    """What makes the means over rows, the last axis, and the dimension they have instead."""
+def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
+    """What makes the means over rows, the last axis, and the dimension they have instead.
+
+    ``columns`` knows schema and number of the columns of X, as a `Function` does.
+    """
     if by is None or by is False:
         return (lambda values: values), {"row": np.arange(len(rows))}
     if by is True:
         return (lambda values: np.nanmean(values, axis=-1)), {}
-    feature = feature_of(by, function.schema, function.n_columns)
+    feature = feature_of(by, columns.schema, columns.n_columns)
     codes, group = np.unique(rows[:, feature.column], return_inverse=True)
     members = [np.flatnonzero(group == k) for k in range(codes.size)]
 

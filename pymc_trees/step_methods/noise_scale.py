@@ -25,14 +25,15 @@ class NoiseScaleState(StepMethodState):
 
 
 class NoiseScale(BlockedStep):
-    """Slice sampling of the sd, or the precision, of one observed Normal around forests.
+    """Slice sampling of the sd, or precision, of one observed Normal or LogNormal around forests.
 
     Given the forests, the sd depends on the rows by their residual sum of squares alone. This step
     adds it up once and draws the variable from its conditional, whatever its prior, at a fraction
     of the cost of NUTS, which evaluates all rows at each leapfrog step. ``pm.sample()`` assigns it
-    by itself to a variable of one number that enters one observed `pymc.Normal`, whose mean sees
-    forests, and nothing else: as its ``sigma`` or ``tau``, as a function of them such as the root
-    of a variance, or as an sd times data of the rows. Its prior may depend on other variables.
+    by itself to a variable of one number that enters one observed `pymc.Normal` or
+    `pymc.LogNormal`, whose mean sees forests, and nothing else: as its ``sigma`` or ``tau``, as a
+    function of them such as the root of a variance, or as an sd times data of the rows. Its prior
+    may depend on other variables.
 
     Parameters
     ----------
@@ -146,7 +147,8 @@ class _Scale:
     def __init__(self, model, rv, noise: Noise, compile_kwargs):
         value = model.rvs_to_values[rv]
         self.name, self.rv_name, self.observed_name = value.name, rv.name, noise.observed.name
-        residual = model.rvs_to_values[noise.observed] - noise.mean
+        observed = model.rvs_to_values[noise.observed]
+        residual = (pt.log(observed) if noise.of_logs else observed) - noise.mean
         for factor in noise.factors:
             residual = residual / pt.switch((factor > 0) & ~pt.isinf(factor), factor, np.nan)
         root = pt.sqrt(pt.sum(residual**2))

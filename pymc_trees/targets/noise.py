@@ -7,7 +7,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import tree_variables
@@ -16,7 +16,10 @@ from pymc_trees.targets.graph import dependent_on, read_graph
 
 
 class Noise(NamedTuple):
-    """``observed ~ Normal(mean, scale * factors)``, which a variable enters by its scale alone."""
+    """``observed ~ Normal(mean, scale * factors)``, which a variable enters by its scale alone.
+
+    Or a LogNormal: then it is the logarithm of what was observed that is normal.
+    """
 
     observed: Variable
     """The observed variable."""
@@ -25,6 +28,7 @@ class Noise(NamedTuple):
     """One number for all rows, a function of the variable and of data."""
     factors: list[Variable]
     """Data that the scale is multiplied by: numbers of each row or of all."""
+    of_logs: bool
 
 
 def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
@@ -33,8 +37,8 @@ def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
     Returns
     -------
     Noise or None
-        None unless the variable enters one observed Normal, whose mean sees a forest but not the
-        variable, and whose sd is a function of the variable times data.
+        None unless the variable enters one observed Normal or LogNormal, whose mean sees a forest
+        but not the variable, and whose sd is a function of the variable times data.
     """
     if not _is_number(model, rv):
         return None
@@ -52,16 +56,18 @@ def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
     if graph.potentials or len(graph.terms) != 1:
         return None
     [observed] = graph.terms
-    if observed not in model.observed_RVs or not isinstance(observed.owner.op, NormalRV):
+    law = observed.owner.op
+    if observed not in model.observed_RVs or not isinstance(law, NormalRV | LogNormalRV):
         return None
     if model.rvs_to_transforms.get(observed) is not None:
         return None
-    mean, sd = observed.owner.op.dist_params(observed.owner)
+    mean, sd = law.dist_params(observed.owner)
     in_mean = seen_by([mean])
     if rv in in_mean or not any(v in trees for v in in_mean) or seen_by([sd]) != [rv]:
         return None
     found = _product(sd, rv)
-    return None if found is None else Noise(observed, mean, *found)
+    of_logs = isinstance(law, LogNormalRV)
+    return None if found is None else Noise(observed, mean, *found, of_logs)
 
 
 def _is_number(model, rv):

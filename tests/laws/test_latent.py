@@ -37,6 +37,8 @@ CASES = [
     ("quantile", "two_columns", "change_swap"),
     ("censored", "gaps", "three_a_visit"),
     ("censored", "deep", "three_a_visit"),
+    ("log_times", "gaps", "three_a_visit"),
+    ("log_times", "two_columns", "cgm"),
     ("mixture", "gaps", "three_a_visit"),
     ("mixture", "two_columns", "cgm"),
 ]
@@ -45,6 +47,7 @@ QUICK = [
     ("ordered", "gaps", "three_a_visit"),
     ("quantile", "gaps", "three_a_visit"),
     ("censored", "gaps", "three_a_visit"),
+    ("log_times", "gaps", "three_a_visit"),
     ("mixture", "gaps", "three_a_visit"),
 ]
 

@@ -69,6 +69,7 @@ TABLE = {
     "plot_ice": pictures.PLOT_ICE,
     "plot_shap": pictures.PLOT_SHAP,
     "plot_overlap": pictures.PLOT_OVERLAP,
+    "plot_survival": pictures.PLOT_SURVIVAL,
     "plot_ale": pictures.PLOT_ALE,
     "plot_convergence": pictures.PLOT_CONVERGENCE,
     "plot_tree": tree_pictures.PLOT_TREE,

@@ -56,6 +56,10 @@ def with_regression():
     pm.Normal("y", pm.math.exp(forest()) + pt.dot(X, b), pm.Uniform("s", 0, 9), observed=Y)
 
 
+def with_logs():
+    pm.LogNormal("y", forest(), pm.HalfNormal("s"), observed=np.exp(Y))
+
+
 def with_two_columns():
     f = pmt.BART("mu", X, shape=(2, 20), m=2, leaf=pmt.NormalLeaf(0.0, 1.0), max_nodes=160)
     pm.Normal("y", f, pm.HalfNormal("s"), observed=np.stack([Y, -Y]))
@@ -75,6 +79,7 @@ TAKEN = {
     "prior that depends on another": with_prior_above,
     "other variables in the mean": with_regression,
     "two columns of observations": with_two_columns,
+    "logs": with_logs,
 }
 
 
@@ -165,7 +170,7 @@ LEFT = {
     "another variable": with_child,
     "Laplace": lambda: pm.Laplace("y", forest(), pm.HalfNormal("s"), observed=Y),
     "StudentT": lambda: with_another_law(pm.StudentT, nu=4),
-    "LogNormal": lambda: pm.LogNormal("y", forest(), pm.HalfNormal("s"), observed=np.exp(Y)),
+    "SkewNormal": lambda: with_another_law(pm.SkewNormal, alpha=1.0),
     "Censored": lambda: pm.Censored(
         "y", pm.Normal.dist(forest(), pm.HalfNormal("s")), -9, 9, observed=Y
     ),
@@ -206,7 +211,14 @@ def test_left_to_pymc(name):
 
 def test_a_chain_of_its_draws_has_the_models_density():
     """Its log-density is that of the model but for what does not see the variable."""
-    for declare in (with_two_forests, with_tau, with_log, with_prior_above, TAKEN["of rows"]):
+    for declare in (
+        with_two_forests,
+        with_tau,
+        with_log,
+        with_logs,
+        with_prior_above,
+        TAKEN["of rows"],
+    ):
         with pm.Model() as model:
             declare()
         step = pmt.NoiseScale(model=model)

@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 import pytest
 from pymc.distributions.transforms import ordered
 from pytensor.graph.traversal import explicit_graph_inputs
+from scipy import stats
 
 import pymc_trees as pmt
 from pymc_trees.core.samplers.outcome import log_likelihood_of
@@ -22,6 +23,7 @@ B = np.array([0, 1, 1, 0, 1, 0])
 CLASSES = np.array([0, 1, 2, 0, 1, 2])
 Y = RNG.normal(size=N)
 YS = RNG.normal(size=(3, N))
+TIMES = np.exp(Y)
 LEAF = pmt.NormalLeaf(0.0, 0.5)
 
 
@@ -67,6 +69,16 @@ KNOWN = {
     "censored": lambda f: censored(pm.Normal.dist(f, pm.HalfNormal("s", 1))),
     "censored twice": lambda f: censored(
         pm.Normal.dist(f, np.linspace(1, 2, N)), -0.5, np.full(N, 0.3)
+    ),
+    "censored times": lambda f: pm.Censored(
+        "y",
+        pm.LogNormal.dist(2 * f + 1, pm.HalfNormal("s", 1)),
+        lower=None,
+        upper=pm.Data("limit", np.where(B, TIMES, np.inf)),
+        observed=TIMES,
+    ),
+    "times censored twice": lambda f: pm.Censored(
+        "y", pm.LogNormal.dist(f, 0.7), 0.5, 0.75, observed=np.clip(TIMES, 0.5, 0.75)
     ),
     "normal mixture": lambda f: pm.NormalMixture(
         "y", w=[0.9, 0.1], mu=f[:, None], sigma=pm.HalfNormal("s", 1, shape=2), observed=Y
@@ -195,6 +207,21 @@ def test_an_entry_of_a_stack_sees_its_own_forest_alone():
     assert read_target(model, model["f_1_forest"]).kind == "rowwise"
 
 
+def test_the_likelihood_of_times_is_that_of_their_logs_per_unit_of_time():
+    """Scale and leaf model together, where rows were observed and where they were censored."""
+    model = model_of(KNOWN["times censored twice"])
+    target = read_target(model, model["f_forest"])
+    settings, seen = target.at(model.initial_point())
+    fit = np.zeros((N, 1))
+    leaf, _ = target.leaf_data(settings, seen, fit, np.random.default_rng(1))
+    law, y = stats.norm(0.0, 0.7), np.log(np.clip(TIMES, 0.5, 0.75))
+    below, above = y == np.log(0.5), y == np.log(0.75)
+    assert 0 < below.sum() < N - above.sum() < N
+    wanted = np.select([below, above], [law.logcdf(y), law.logsf(y)], law.logpdf(y) - y)
+    found = log_likelihood_of(leaf, None) + target.log_scale(seen)
+    np.testing.assert_allclose(found, wanted.sum(), rtol=1e-12)
+
+
 def test_one_precision_of_all_rows_stays_one():
     model = model_of(KNOWN["probit"])
     target = read_target(model, model["f_forest"])
@@ -223,6 +250,16 @@ def test_one_precision_of_all_rows_stays_one():
         ),
         (
             lambda f: pm.Censored("y", pm.Normal.dist(f, 1.0), None, 0.0, observed=np.ones(N)),
+            "beyond its limits",
+        ),
+        (
+            lambda f: pm.Censored("y", pm.LogNormal.dist(f, 1.0), None, 2.0, observed=np.zeros(N)),
+            "pm.LogNormal must be positive",
+        ),
+        (
+            lambda f: pm.Censored(
+                "y", pm.LogNormal.dist(f, 1.0), None, 1.0, observed=np.full(N, 2.0)
+            ),
             "beyond its limits",
         ),
         (

@@ -7,6 +7,7 @@ from support.small_models import step_data
 
 import pymc_trees as pmt
 from pymc_trees.targets.affine import Slope
+from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.conjugate.dirichlet import DirichletLikelihood
 from pymc_trees.targets.conjugate.normal_gamma import NormalGammaLikelihood
 from pymc_trees.targets.conjugate.target import ConjugateTarget
@@ -167,3 +168,27 @@ def test_classes(likelihood, k):
     model, target = target_of(likelihood, pmt.DirichletLeaf(1.0, k), pmt.DecisionTree)
     assert isinstance(target.likelihood, DirichletLikelihood)
     target.leaf_data(*target.at(model.initial_point()), np.zeros((20, k)))
+
+
+@pytest.mark.parametrize("mean", [lambda mu: mu, lambda mu: ROWS * mu - 1.0])
+def test_a_log_normal_is_the_normal_of_the_logs(mean):
+    """Draws of all variables are the same, and likelihoods differ by the density of the logs."""
+    found = []
+    for law, observed in ((pm.Normal, Y), (pm.LogNormal, np.exp(Y))):
+        with pm.Model() as model:
+            mu = pmt.BART("mu", X, Y, m=3)
+            law("y", mean(mu), pm.HalfNormal("s"), observed=observed)
+            assert isinstance(read_target(model, model["mu_forest"]), ConjugateTarget)
+            options = {"progressbar": False, "compute_convergence_checks": False, "random_seed": 4}
+            found.append(pm.sample(10, tune=10, chains=1, **options))
+    normal, ours = found
+    for name in ("mu", "s"):
+        np.testing.assert_allclose(ours.posterior[name], normal.posterior[name], rtol=1e-7)
+    likelihood = ours.sample_stats["log_likelihood"] + Y.sum()
+    np.testing.assert_allclose(likelihood, normal.sample_stats["log_likelihood"], rtol=1e-7)
+
+
+def test_times_of_a_log_normal_are_positive():
+    _, target = target_of(lambda mu: pm.LogNormal("y", mu, 1.0, observed=Y - Y.min()))
+    with pytest.raises(ValueError, match="LogNormal must be positive, but the least is 0.0"):
+        target.at({"mu_forest": None})

@@ -31,7 +31,7 @@ REFUSED = {
         "is not pm.Normal",
     ),
     "Laplace": (lambda mu: pm.Laplace("y", mu, 1.0, observed=Y), "Laplace"),
-    "LogNormal": (lambda mu: pm.LogNormal("y", mu, 1.0, observed=np.exp(Y)), "is not pm.Normal"),
+    "SkewNormal": (lambda mu: pm.SkewNormal("y", mu, 1.0, observed=Y), "is not pm.Normal"),
     "MvNormal": (lambda mu: pm.MvNormal("y", mu, np.eye(20), observed=Y), "is not pm.Normal"),
     "Potential": (lambda mu: pm.Potential("pot", -(mu**2).sum()), "Potentials.*'pot'"),
     "Potential beside": (lambda mu: (normal(mu), pm.Potential("pot", mu.sum())), "Potentials"),

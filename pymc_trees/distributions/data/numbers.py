@@ -58,3 +58,17 @@ def real_array(value: Any) -> np.ndarray:
     if masked is not None:
         values[masked] = np.nan
     return values
+
+
+def row_numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
+    """(n,) finite numbers, or an error that names them."""
+    try:
+        found = real_array(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers only: {error}.") from error
+    if found.ndim != 1 or (n is not None and found.size != n):
+        wanted = "one number a row" if n is None else f"{n} numbers, one a row of X"
+        raise ValueError(f"{name} has shape {found.shape}: give {wanted}.")
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} holds missing or infinite values: leave those rows out.")
+    return found.astype(np.float64)

@@ -7,9 +7,9 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from pymc_trees.arguments import check_choice
+from pymc_trees.arguments import check_choice, check_positive
 from pymc_trees.estimators.bart.base import BARTEstimator
-from pymc_trees.estimators.bart.inputs import checked_X, positive, taken, weights_of
+from pymc_trees.estimators.bart.inputs import checked_X, taken, weights_of
 from pymc_trees.estimators.bart.models import LINKS, classification
 
 
@@ -193,5 +193,5 @@ progressbar
 
     def _declare(self, inputs, rows):
         link = check_choice("link", self.link, LINKS)
-        given = (rows.get("weights"), link, positive("k", self.k))
+        given = (rows.get("weights"), link, check_positive("k", self.k))
         return classification(inputs, rows["y"], len(self.classes_), *given, self._tree_settings())

@@ -48,10 +48,3 @@ def checked_y(y: Any) -> np.ndarray:
     """(n,) finite numbers."""
     y = column_or_1d(y, warn=True)
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-
-
-def positive(name: str, value: Any) -> float:
-    """A positive number."""
-    if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: must be a positive number.")
-    return float(value)

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.estimators.bart.base import BARTEstimator
-from pymc_trees.estimators.bart.inputs import checked_X, checked_y, positive, taken, weights_of
+from pymc_trees.estimators.bart.inputs import checked_X, checked_y, taken, weights_of
 from pymc_trees.estimators.bart.mixture import Mixture
 from pymc_trees.estimators.bart.models import NOISES, regression
 
@@ -241,5 +241,5 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     def _declare(self, inputs, rows):
         check_choice("noise", self.noise, NOISES)
         trees = check_number("scale_trees", self.scale_trees, 1)
-        given = (self.noise, trees, positive("k", self.k))
+        given = (self.noise, trees, check_positive("k", self.k))
         return regression(inputs, rows["y"], rows.get("weights"), *given, self._tree_settings())

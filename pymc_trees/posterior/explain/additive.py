@@ -40,7 +40,7 @@ class AdditiveFunction:
     def __init__(self, idata, model: pm.Model, var_name: str | None = None, func=None):
         self.function = Function(idata, model, var_name, func)
         name = self.function.name
-        found = evaluations([model[name]])
+        found = evaluations([self.function.variable])
         if not all(is_forest(one.tree) for one in found):
             raise NotAdditiveError(
                 f"{name} is a function of soft trees, whose Shapley values have no closed form: "
@@ -51,7 +51,7 @@ class AdditiveFunction:
             raise NotAdditiveError(f"{name} has leaves that return other values at other rows.")
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
-        [whole] = clone_replace([model[name]], replaced, rebuild_strict=False)
+        [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
         self._lock = Lock()
         self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
         self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1

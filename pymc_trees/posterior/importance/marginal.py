@@ -35,7 +35,7 @@ class MarginalFunction:
     def __init__(self, idata, model: pm.Model, var_name: str | None = None):
         self.function = Function(idata, model, var_name)
         name = self.function.name
-        found = evaluations([model[name]])
+        found = evaluations([self.function.variable])
         if not all(is_forest(one.tree) for one in found):
             raise ValueError(
                 f"{name} is a function of soft trees, where every row is in every leaf: no column "
@@ -44,7 +44,7 @@ class MarginalFunction:
         self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
-        [whole] = clone_replace([model[name]], replaced, rebuild_strict=False)
+        [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
         by_row = any(one.layout.own_outputs is not None for one in self.forests)
         if by_row or set(ancestors([whole])) & {one.X for one in found}:
             raise ValueError(

@@ -1,8 +1,9 @@
 """What do draws hold? Functions of rows, trees, and columns by name.
 
-`given` (draws as users have them), `functions` (f at any rows, draw by draw), `held_rows` (rows
-with columns held), `forests` (the encoded trees of one forest), `features` (columns by name, and
-grids of their values), `draw_by_draw` (work in threads, with a progress bar).
+`given` (draws as users have them), `expressions` (of trees and other variables, at any rows, draw
+by draw), `functions` (f: those of trees alone, by name), `held_rows` (rows with columns held),
+`forests` (the encoded trees of one forest), `features` (columns by name, and grids of their
+values), `draw_by_draw` (work in threads, with a progress bar).
 
 May import: `core`, `distributions`, `check`; xarray, PyMC.
 """

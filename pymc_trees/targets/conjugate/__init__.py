@@ -4,7 +4,7 @@
 leaf               likelihood
 ================== ==========================================================================
 `NormalLeaf`       one Normal whose mean is f, or a multiple of f plus other terms, row by row;
-                   its sd any expression that does not see f
+                   its sd any expression that does not see f; a LogNormal of such a mu
 `NormalGammaLeaf`  one Normal with ``mu`` and ``tau`` the two outputs of the tree
 `DirichletLeaf`    one Categorical with ``p`` the output of the tree, or for two classes one
                    Bernoulli with ``p`` its second column

@@ -1,11 +1,11 @@
-"""One normal observation a row, whose mean is affine in the function of the forest."""
+"""One normal observation a row, or its exponential, of a mean affine in the forest's function."""
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.targets.affine import NotAffineError, Slope, slope_of
@@ -17,18 +17,23 @@ FAR = 1e5
 
 @register_likelihood("normal")
 class NormalLikelihood(ConjugateLikelihood):
-    """``y = a f + b + sd noise``: a, b and sd numbers or one of each row, none of which sees f."""
+    """``y = a f + b + sd noise``: a, b and sd numbers or one of each row, none of which sees f.
+
+    Of a LogNormal y is the logarithm of what was observed.
+    """
 
     treated = (
-        "a NormalLeaf forest in the mean of one pm.Normal: f, times and plus other terms, "
-        "row by row, with any sd that does not see f"
+        "a NormalLeaf forest in the mean of one pm.Normal, or mu of one pm.LogNormal: f, times and "
+        "plus other terms, row by row, with any sd that does not see f"
     )
     n_stats = 2
+    of_logs = False
 
     def read(self, term):
         """Observed values, sd, mean, and the factor a unless it is 1."""
         name = term.rv.name
-        if not isinstance(term.rv.owner.op, NormalRV):
+        self.of_logs = isinstance(term.rv.owner.op, LogNormalRV)
+        if not isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
             raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
         (mean, sd), outputs = term.opened()
         if any(v is outputs for v in ancestors([sd])):
@@ -49,8 +54,10 @@ class NormalLikelihood(ConjugateLikelihood):
         return [term.value, sd, *affine], outputs
 
     def check(self, numbers):
-        """Observed values, b, sd, and a or None."""
+        """y, b, sd, and a or None."""
         observed, sd, offset, *factor = numbers
+        if self.of_logs:
+            observed = logs_of(observed)
         slope = factor[0] if factor else None
         if not all(np.isfinite(v).all() for v in (offset, slope) if v is not None):
             raise ValueError("The mean of the observed variable is not finite at this point.")
@@ -90,14 +97,27 @@ class NormalLikelihood(ConjugateLikelihood):
         """Log density of the observed values less that of the target.
 
         For y = a f + b + noise, y/a is denser than y by |a|; a row with a = 0 is no target at all.
+        The logarithm of y is denser than y by y.
         """
+        logs = float(np.sum(seen[0])) if self.of_logs else 0.0
         if seen[3] is None:
-            return 0.0
+            return -logs
         observed, offset, sd, slope = np.broadcast_arrays(*seen)
         moves = slope != 0
         z = (observed[~moves] - offset[~moves]) / sd[~moves]
         still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
-        return float(still - np.sum(np.log(np.abs(slope[moves]))))
+        return float(still - np.sum(np.log(np.abs(slope[moves])))) - logs
+
+
+def logs_of(observed) -> np.ndarray:
+    """Logarithms of what was observed of a LogNormal, or an error."""
+    observed = np.asarray(observed, dtype=np.float64)
+    if not (observed > 0).all():
+        raise ValueError(
+            f"The observed values of pm.LogNormal must be positive, but the least is "
+            f"{np.min(observed)}."
+        )
+    return np.log(observed)
 
 
 def read_affine(mean: Variable, outputs: Variable) -> list[Variable]:

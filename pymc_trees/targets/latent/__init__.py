@@ -6,7 +6,7 @@ file       likelihood of row i, eta_i affine in f_i                             
 `logit`    Bernoulli, or Binomial of few trials, with p = invlogit(eta)            `PolyaGamma`
 `softmax`  Categorical of which eta is one class                                   `PolyaGamma`
 `probit`   Bernoulli with p = invprobit(eta); OrderedProbit                        `Interval`
-`censored` Censored Normal of mean eta                                             `Interval`
+`censored` Censored Normal of mean eta; Censored LogNormal of mu = eta             `Interval`
 `student`  StudentT of location eta                                                `ScaleMixture`
 `laplace`  Laplace, AsymmetricLaplace of location eta                              `SkewedLaplace`
 `mixture`  Mixture of Normals of means eta + something else                        `NormalMixture`

@@ -60,6 +60,10 @@ class LatentLikelihood(ABC):
             For observed values that the likelihood cannot give.
         """
 
+    def log_scale(self, numbers: np.ndarray) -> float:
+        """Log-likelihood of the rows less what the path says of the rows' numbers, (n, columns)."""
+        return 0.0
+
 
 LATENTS: list[type[LatentLikelihood]] = []
 """Likelihoods, tried in this order."""

@@ -113,8 +113,8 @@ class LatentTarget:
         return np.ones(slope.size)
 
     def log_scale(self, seen: tuple) -> float:
-        """Log-likelihood left out by the leaf model: nothing."""
-        return 0.0
+        """Log-likelihood of the model less what the leaf model takes for it."""
+        return self.likelihood.log_scale(seen[0])
 
 
 def _each(numbers, n):

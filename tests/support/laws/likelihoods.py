@@ -162,6 +162,20 @@ def log_censored(i, f, n):
     return law.logcdf(y) if y == -1.0 else law.logsf(y) if y == 0.8 else law.logpdf(y)
 
 
+def log_times_censored(mu, n):
+    """Times censored from both sides, with slopes and offsets of each row."""
+    law = pm.LogNormal.dist(SLOPES[:n] * mu + OFFSETS[:n], np.linspace(0.5, 1.2, n))
+    pm.Censored("y", law, lower=0.3, upper=3.0, observed=np.maximum(SPANS, 0.3)[:n])
+
+
+def log_log_times_censored(i, f, n):
+    law = stats.norm(SLOPES[i] * f + OFFSETS[i], np.linspace(0.5, 1.2, n)[i])
+    y = np.log(max(SPANS[i], 0.3))
+    if y == np.log(3.0):
+        return law.logsf(y)
+    return law.logcdf(y) if y == np.log(0.3) else law.logpdf(y) - y
+
+
 def mixture(mu, n):
     laws = [pm.Normal.dist(mu + shift, sd) for shift, sd in zip(SHIFTS, SDS, strict=True)]
     pm.Mixture("y", w=WEIGHTS, comp_dists=laws, observed=OUTLIERS[:n])
@@ -229,9 +243,10 @@ LIKELIHOODS = {
     "ordered": (ordered, log_ordered),
     "quantile": (quantile, log_quantile),
     "censored": (censored, log_censored),
+    "log_times": (log_times_censored, log_log_times_censored),
     "mixture": (mixture, log_mixture),
 }
-BY_ROWS = ("grouped", "censored")
+BY_ROWS = ("grouped", "censored", "log_times")
 """Those that take the number of rows."""
 SD = {"student": 2.0, "rowwise": 1.5, "flat": 1.5, "times": 0.7}
 

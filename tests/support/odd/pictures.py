@@ -3,6 +3,7 @@
 from functools import partial
 
 import matplotlib as mpl
+import numpy as np
 import xarray as xr
 
 import pymc_trees as pmt
@@ -104,4 +105,35 @@ PLOT_OVERLAP = {
     "one bin": _overlap(None, bins=1),
     "propensities": _overlap(r"overlap: .*causal\.overlap", found=[0.1, 0.9]),
     "another dataset": _overlap(r"overlap: .*causal\.overlap", found=xr.Dataset({"a": 1})),
+}
+
+
+def _curves(**dims):
+    shape = [len(of) for of in dims.values()]
+    values = xr.DataArray(np.full((1, 2, *shape, 2), 0.5), dims=["chain", "draw", *dims, "time"])
+    found = values.assign_coords(time=[1.0, 2.0], **dims)
+    return xr.Dataset({"survival": found}, attrs={"stepwise": 1})
+
+
+def _survival(said, curves=None, *given, **more):
+    curves = _curves() if curves is None else curves
+    return Odd(lambda: pmt.plot_survival(curves, *given, **{"backend": "none"} | more), said)
+
+
+_ARMS = _curves(arm=["a", "b"])
+_EVENTS = _curves().rename(survival="expected")
+PLOT_SURVIVAL = {
+    "an array": _survival(r"curves: give the Dataset", _curves()["survival"]),
+    "another dataset": _survival(r"curves: give the Dataset", xr.Dataset({"a": 1})),
+    "means": _survival(r"curves: give the Dataset", _curves().mean("draw")),
+    "too many": _survival(r"'row': 11.*at most 10.*by=", _curves(row=range(11))),
+    "ten": _survival(None, _curves(row=range(10))),
+    "ci_prob percent": _survival(r"ci_prob=95", ci_prob=95),
+    "time without event": _survival(r"time and event have shapes", None, [1.0, 2.0]),
+    "of other lengths": _survival(r"time and event have shapes", None, [1.0, 2.0], [1]),
+    "no events": _survival(None, None, [1.0, 2.0], [0, 0]),
+    "groups unknown": _survival(r"group must name.*'a'", _ARMS, [1, 2], [1, 1], group=["a", "c"]),
+    "group too short": _survival(r"group must name", _ARMS, [1, 2], [1, 1], group=["a"]),
+    "group of one curve": _survival(r"group must name", None, [1, 2], [1, 1], group=["a", "b"]),
+    "events expected": _survival(r"time: of expected numbers", _EVENTS, [1.0], [1]),
 }

@@ -1,0 +1,168 @@
+"""Expressions of forests, and of variables beside them, at any rows, draw by draw.
+
+Every number in this folder that is about f comes from here: an expression of the model, with other
+rows in place of the model's, compiled once and called for each draw. The draws are checked first
+(`check_draws`).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor import matrix
+from rich.progress import track
+
+from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.forest_inputs import Evaluation
+from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.reading.given import draws_of
+from pymc_trees.posterior.reading.held_rows import HeldRows
+
+BLOCK = 100_000
+"""Rows times outputs evaluated in one call, which bounds the memory beside the result."""
+
+
+class Expression:
+    """An expression of trees and of other variables, at the rows of X, under the draws of a model.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of `pymc.sample`, or the same read from a file.
+    model : pymc.Model
+        The model.
+    variable : Variable
+        The expression; one of its axes is that of the rows.
+    name : str
+        For results and messages.
+    group : str, default "posterior"
+        Of the draws.
+    """
+
+    def __init__(
+        self, idata, model: pm.Model, variable: Variable, name: str, group: str = "posterior"
+    ):
+        idata = draws_of(idata, group)
+        check_draws(idata, model)
+        self.name, self.variable = name, variable
+        found = evaluations([variable], blockers=model.basic_RVs)
+        self.trees = [one.tree for one in found]
+        self.X, self.schema = _inputs_of(found, self.name)
+        """(n, p) rows that the model has now, levels as codes."""
+        posterior = idata["posterior"]
+        others = [rv for rv in random_below(model, variable) if rv not in self.trees]
+        lost = [rv.name for rv in others if rv.name not in posterior]
+        if lost:
+            raise ValueError(
+                f"idata lacks {lost}, which {name} depends on: keep them among var_names of "
+                "pm.sample."
+            )
+        drawn = [*self.trees, *others]
+        self.draws = [posterior[v.name].transpose(*SAMPLE, ...) for v in drawn]
+        self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
+        at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
+        inputs = {one.X: at for one in found}
+        replaced = [*inputs.items(), *zip(drawn, values, strict=True)]
+        [outputs] = clone_replace([variable], replaced, rebuild_strict=False)
+        self._compiled = pm.compile([at, *values], outputs, on_unused_input="ignore")
+        self.axis, self.outputs = self._shape()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws."""
+        return self.draws[0].shape[:2]
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes beside that of the rows, as PyMC has them."""
+        axes = range(len(self.outputs) + 1)
+        return tuple(f"{self.name}_dim_{k}" for k in axes if k != self.axis)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return self.X.shape[1]
+
+    def rows(self, X: Any) -> np.ndarray:
+        """(n, p) matrix of other rows, or of the model's own when None."""
+        rows = self.X if X is None else inputs_at(X, self.schema)
+        if len(rows) == 0:
+            raise ValueError(f"{self.name} is asked at no rows: give X at least one.")
+        return rows
+
+    def at(self, chain: int, draw: int) -> Callable[[np.ndarray | HeldRows], np.ndarray]:
+        """The expression as a function of rows, in a draw; their axis is the last of the values."""
+        values = [np.array(d[chain, draw].to_numpy(), order="C") for d in self.draws]
+        width = max(1, BLOCK // max(1, int(np.prod(self.outputs))))
+
+        def values_at(X):
+            parts = [
+                np.moveaxis(self._compiled(np.ascontiguousarray(rows), *values), self.axis, -1)
+                for rows in (X[i : i + width] for i in range(0, len(X), width))
+            ]
+            return np.concatenate(parts, axis=-1)
+
+        return values_at
+
+    def each_draw(self, X: np.ndarray | HeldRows) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Chain, draw, and the values at the rows of X, the rows last."""
+        for chain, draw in np.ndindex(*self.shape):
+            yield chain, draw, self.at(chain, draw)(X)
+
+    def reduced(
+        self,
+        X: np.ndarray | HeldRows,
+        reduce: Callable,
+        dims: dict[str, Any],
+        progressbar: bool = False,
+    ) -> xr.DataArray:
+        """What ``reduce`` makes of the values at the rows of X, for each draw.
+
+        It takes an array whose last axis is that of the rows, and returns the axes of the outputs
+        and then those of ``dims``.
+        """
+        found = np.empty((*self.shape, *self.outputs, *(len(of) for of in dims.values())))
+        total, quiet = int(np.prod(self.shape)), not progressbar
+        each = track(self.each_draw(X), self.name, total, disable=quiet, transient=True)
+        for chain, draw, values in each:
+            found[chain, draw] = reduce(values)
+        named = (*SAMPLE, *self.dims, *dims)
+        return xr.DataArray(found, coords=self.coords | dims, dims=named, name=self.name)
+
+    def _shape(self) -> tuple[int, tuple[int, ...]]:
+        """Axis of the rows among those of the expression, and lengths of the others."""
+        values = [np.array(d[0, 0].to_numpy(), order="C") for d in self.draws]
+        try:
+            two, three = (self._compiled(self.X[[0] * n], *values).shape for n in (2, 3))
+        except ValueError as error:
+            raise ValueError(
+                f"{self.name} depends on more than the columns of X row by row: nothing is known "
+                "of that at other rows. Make it a column of X."
+            ) from error
+        [axis] = [k for k, (a, b) in enumerate(zip(two, three, strict=True)) if a != b]
+        return axis, two[:axis] + two[axis + 1 :]
+
+
+def random_below(model: pm.Model, variable: Variable) -> list[Variable]:
+    """Random variables of a model that an expression depends on directly, trees among them."""
+    seen = set(ancestors([variable], blockers=model.basic_RVs))
+    return [rv for rv in model.basic_RVs if rv in seen]
+
+
+def _inputs_of(found: list[Evaluation], name: str) -> tuple[np.ndarray, Schema | None]:
+    """The present X of all evaluations, and what is known of its columns."""
+    several = {one.X: getattr(one.tree.tag, "pymc_trees_columns", None) for one in found}
+    X, *others = (np.asarray(one.eval(), dtype=np.float64) for one in several)
+    schema, *schemas = several.values()
+    if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
+        raise ValueError(
+            f"{name} evaluates forests at several X that differ: ask each of its functions."
+        )
+    return X, schema

@@ -1,0 +1,283 @@
+"""PyMC models of hazards on the long form, and nothing that PyMC users could not write.
+
+The functions at the long rows are not registered as Deterministics: recorded, each draw would have
+as many numbers as there are rows. The forests say all.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from scipy.special import logit, ndtri
+
+from pymc_trees.arguments import check_choice, check_number, check_positive
+from pymc_trees.distributions.bart import BART
+from pymc_trees.distributions.capacity import default_max_nodes
+from pymc_trees.distributions.data.variables import (
+    TrainingInputs,
+    register_data,
+    training_inputs,
+)
+from pymc_trees.distributions.forest import Forest
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.distributions.ops.evaluation import evaluate
+from pymc_trees.survival.long_rows import LongRows
+from pymc_trees.survival.long_table import long_inputs, read_rows
+from pymc_trees.survival.outcomes import check_cause
+
+
+class Link(NamedTuple):
+    """Between f and a probability."""
+
+    parameter: Callable[[Variable], dict[str, Variable]]
+    """Of `pymc.Bernoulli`, given f."""
+    quantile: Callable[[float], float]
+    """f that has a probability."""
+
+
+LINKS = {
+    "probit": Link(lambda f: {"p": pm.math.invprobit(f)}, ndtri),
+    "logit": Link(lambda f: {"logit_p": f}, logit),
+    "cloglog": Link(lambda f: {"p": -pt.expm1(-pt.exp(f))}, lambda p: np.log(-np.log1p(-p))),
+}
+
+
+def discrete_time(
+    X: Any,
+    time: Any,
+    event: Any,
+    *,
+    times=50,
+    entry=None,
+    link: str = "probit",
+    m: int = 50,
+    k: float = 2.0,
+    split_rules=None,
+    **settings,
+) -> pm.Model:
+    """Model of hazards at the times of a grid (Sparapani et al. 2016).
+
+    At each time of the grid a subject at risk has its event with the probability ``link(f(t, x))``,
+    f a forest: no hazard is proportional to another, and effects may change with time.
+
+    Parameters
+    ----------
+    X : (n, p) array or frame
+        Covariates; text, categories and missing cells as they are.
+    time, event, times, entry
+        As for `long_form`.
+    link : {"probit", "logit", "cloglog"}, default "probit"
+        With "cloglog" f is the log of the cumulative hazard between times of the grid.
+    m : int, default 50
+        Trees.
+    k : float, default 2
+        (-3, 3) about the average hazard, on the scale of f, spans 2 k prior sds (Chipman 2010).
+    split_rules : optional
+        Of the columns of X, as for `pymc_trees.Data`.
+    **settings
+        For `pymc_trees.Forest`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
+
+    Returns
+    -------
+    pymc.Model
+        With the data ``X``, the forest ``f_forest`` and the observed ``event``.
+
+    Raises
+    ------
+    ValueError
+        What `long_form` and `Forest` refuse; a link that does not exist.
+
+    References
+    ----------
+    Sparapani, Logan, McCulloch and Laud (2016). Nonparametric survival analysis using Bayesian
+    Additive Regression Trees (BART). Statistics in Medicine 35(16).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm
+    >>> from pymc_trees import survival
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((60, 2))
+    >>> model = survival.discrete_time(X, rng.exponential(1 + X[:, 0]), np.ones(60), times=5, m=10)
+    >>> idata = pm.sample(5, tune=5, chains=1, model=model, random_seed=1, progressbar=False,
+    ...                   compute_convergence_checks=False)
+    >>> S = survival.survival_function(idata, model, [[0.1, 0.5]], progressbar=False)["survival"]
+    >>> dict(S.sizes), bool((S.diff("time") <= 0).all())
+    ({'chain': 1, 'draw': 5, 'row': 1, 'time': 5}, True)
+    """
+    inputs = training_inputs(X, split_rules)
+    rows, _ = read_rows(len(inputs.values), time, event, times, entry)
+    with pm.Model() as model:
+        _observe_events("f", "X", inputs, rows, link, m, k, settings)
+    return model
+
+
+def recurrent_events(
+    X: Any,
+    time: Any,
+    event: Any,
+    subject: Any,
+    *,
+    times=50,
+    link: str = "probit",
+    m: int = 50,
+    k: float = 2.0,
+    split_rules=None,
+    **settings,
+) -> pm.Model:
+    """Model of events that can happen again (Sparapani et al. 2020).
+
+    At each time of the grid a subject under follow-up has an event with the probability
+    ``link(f(t, v, N, x))``: v is the time since its last event and N the number of events so far.
+
+    Parameters
+    ----------
+    X : (n, p) array or frame
+        Covariates of n subjects.
+    time, event, subject : (records,) arrays
+        As for `long_form`: a record for each event, and one with event 0 for the end of follow-up.
+    times, link, m, k, split_rules, **settings
+        As for `discrete_time`.
+
+    Returns
+    -------
+    pymc.Model
+        As `discrete_time`; `expected_events` asks it.
+
+    Raises
+    ------
+    ValueError
+        As `discrete_time`.
+
+    References
+    ----------
+    Sparapani, Rein, Tarima, Jackson and Meurer (2020). Non-parametric recurrent events analysis
+    with BART and an application to the hospital admissions of patients with diabetes.
+    Biostatistics 21(1).
+
+    Examples
+    --------
+    >>> from pymc_trees import survival
+    >>> time, event = [1.0, 2.0, 3.0, 1.5, 3.0, 3.0], [1, 1, 0, 1, 0, 0]
+    >>> subject = [0, 0, 0, 1, 1, 2]
+    >>> model = survival.recurrent_events([[0.1], [0.2], [0.9]], time, event, subject, m=5)
+    >>> model["X"].get_value()[:3].tolist()  # time, since the last event, events so far, covariate
+    [[1.0, 1.0, 0.0, 0.1], [1.5, 0.5, 1.0, 0.1], [2.0, 1.0, 1.0, 0.1]]
+    """
+    inputs = training_inputs(X, split_rules)
+    rows, _ = read_rows(len(inputs.values), time, event, times, None, subject)
+    with pm.Model() as model:
+        _observe_events("f", "X", inputs, rows, link, m, k, settings)
+    return model
+
+
+def competing_risks(
+    X: Any,
+    time: Any,
+    cause: Any,
+    *,
+    times=50,
+    entry=None,
+    link: str = "probit",
+    m: int = 50,
+    k: float = 2.0,
+    split_rules=None,
+    **settings,
+) -> pm.Model:
+    """Model of events of several kinds, the first of which ends the story (Sparapani et al. 2020).
+
+    Whether there is an event at a time of the grid is modelled as in `discrete_time`. Of which kind
+    it is has a forest on the rows of events alone: ``link(g(t, x))`` is the probability of the
+    second of two causes; of more than two each has a forest, and a softmax.
+
+    Parameters
+    ----------
+    X : (n, p) array or frame
+        Covariates.
+    time : (n,) array
+        Of the event, or of the last look at a subject without one.
+    cause : (n,) array of numbers or text
+        What happened; 0 or missing for a censored time.
+    times, entry, link, m, k, split_rules, **settings
+        As for `discrete_time`; for all forests.
+
+    Returns
+    -------
+    pymc.Model
+        With the forest ``f_event_forest``, the function ``f_cause`` on the rows of events, one or
+        one for each cause, the observed ``event`` and ``cause``, and the coords ``causes``.
+
+    Raises
+    ------
+    ValueError
+        As `discrete_time`; fewer than two causes.
+
+    References
+    ----------
+    Sparapani, Logan, McCulloch and Laud (2020). Nonparametric competing risks analysis using
+    Bayesian Additive Regression Trees. Statistical Methods in Medical Research 29(1).
+
+    Examples
+    --------
+    >>> from pymc_trees import survival
+    >>> X, time = [[0.1], [0.5], [0.7], [0.9]], [1.0, 2.0, 3.0, 2.5]
+    >>> model = survival.competing_risks(X, time, ["relapse", "death", None, "relapse"], m=5)
+    >>> [str(name) for name in model.coords["causes"]]
+    ['death', 'relapse']
+    >>> model["X_cause"].get_value().tolist()
+    [[1.0, 0.1], [2.0, 0.5], [2.5, 0.9]]
+    """
+    inputs = training_inputs(X, split_rules)
+    n = len(inputs.values)
+    names, codes = check_cause(cause, n)
+    rows, _ = read_rows(n, time, codes >= 0, times, entry)
+    with pm.Model(coords={"causes": names}) as model:
+        long = _observe_events("f_event", "X_event", inputs, rows, link, m, k, settings)
+        happened = rows.y == 1
+        events = TrainingInputs(long.values[happened], long.schema)
+        _observe_causes(events, codes[rows.subject[happened]], names.size, link, m, k, settings)
+    return model
+
+
+def _observe_events(name, data, inputs, rows: LongRows, link, m, k, settings) -> TrainingInputs:
+    """Register the long rows, a forest on them, and y; the rows come back."""
+    link = LINKS[check_choice("link", link, LINKS)]
+    leaf = NormalLeaf(link.quantile(_share(rows.y)) / check_number("m", m, 1), _leaf_sd(m, k))
+    long = long_inputs(inputs, rows)
+    X = register_data(data, *long)
+    given: dict[str, Any] = {"cache_fit": False} | settings
+    if not given.keys() & {"max_nodes", "tree_prior"}:
+        # However many rows they make, there is as much to learn as there are subjects and events.
+        n = max(len(inputs.values), int(rows.y.sum()))
+        alpha, beta = given.get("alpha", 0.95), given.get("beta", 2.0)
+        given["max_nodes"] = default_max_nodes(m, rows.y.size, alpha, beta, n)
+    forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **given)
+    f = evaluate(forest, X)
+    pm.Bernoulli("event", **link.parameter(f), observed=rows.y, shape=f.shape)
+    return long
+
+
+def _observe_causes(events: TrainingInputs, codes, n_causes: int, link, m, k, settings) -> None:
+    """Register the rows of events, a forest or one for each cause, and the causes."""
+    X, sd = register_data("X_cause", *events), _leaf_sd(m, k)
+    if n_causes == 2:
+        leaf = NormalLeaf(LINKS[link].quantile(_share(codes)) / m, sd)
+        f = BART("f_cause", X, m=m, leaf=leaf, **settings)
+        pm.Bernoulli("cause", **LINKS[link].parameter(f), observed=codes, shape=f.shape)
+        return
+    shares = (np.bincount(codes, minlength=n_causes) + 0.5) / codes.size
+    leaf = NormalLeaf(np.log(shares) / m, sd)
+    f = BART("f_cause", X, m=m, leaf=leaf, shape=(n_causes, codes.size), **settings)
+    pm.Categorical("cause", logit_p=f.T, observed=codes)
+
+
+def _share(y: np.ndarray) -> float:
+    """Of ones, neither 0 nor 1."""
+    return (y.sum() + 0.5) / (y.size + 1.0)
+
+
+def _leaf_sd(m: int, k: float) -> float:
+    return 3.0 / (check_positive("k", k) * np.sqrt(m))

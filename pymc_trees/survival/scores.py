@@ -1,0 +1,153 @@
+"""How well survival curves foretell: concordance and Brier scores, by scikit-survival."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.survival.curves import check_curves, restricted_mean
+from pymc_trees.survival.outcomes import Outcome, check_outcome
+
+
+def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=None) -> float:
+    """Share of the pairs of rows in which the one foretold to have its event sooner had it sooner.
+
+    The order is that of the mean time without an event up to the last time of the curves
+    (`restricted_mean`), of posterior mean curves.
+
+    Parameters
+    ----------
+    survival : xarray.Dataset
+        From `survival_function`, row by row.
+    time, event : (n,) arrays
+        What happened to the rows.
+    train : pair of arrays, optional
+        ``(time, event)`` of the rows that were fitted: pairs are weighed by them against what
+        censoring takes away (Uno 2011). Default: the pairs whose order is known (Harrell).
+    tau : float, optional
+        With ``train``, events later than this are left out.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 1/2 says nothing.
+
+    Raises
+    ------
+    ImportError
+        Without scikit-survival.
+    ValueError
+        Another number of rows.
+
+    References
+    ----------
+    Harrell, Califf, Pryor, Lee and Rosati (1982). Evaluating the yield of medical tests. JAMA 247.
+    Uno, Cai, Pencina, D'Agostino and Wei (2011). On the C-statistics for evaluating overall
+    adequacy of risk prediction procedures with censored survival data. Statistics in Medicine 30.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_trees import survival
+    >>> draws = xr.DataArray([[[[0.9, 0.8], [0.5, 0.1], [0.7, 0.6]]]],
+    ...     {"time": [1.0, 2.0]}, ["chain", "draw", "row", "time"])
+    >>> curves = xr.Dataset({"survival": draws}, attrs={"stepwise": 1})
+    >>> survival.concordance(curves, [3.0, 1.0, 2.0], [1, 1, 1])
+    1.0
+    """
+    metrics = _metrics()
+    curve, outcome = _asked(survival, time, event)
+    mean = xr.Dataset({"survival": curve.mean(SAMPLE).expand_dims(SAMPLE)}, attrs=survival.attrs)
+    risk = -restricted_mean(mean, float(curve["time"][-1])).to_numpy().ravel()
+    if train is None:
+        return float(metrics.concordance_index_censored(outcome.event, outcome.time, risk)[0])
+    known = _structured(check_outcome(*train))
+    return float(metrics.concordance_index_ipcw(known, _structured(outcome), risk, tau=tau)[0])
+
+
+def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> xr.Dataset:
+    """Mean squared difference between survival foretold and survival seen, at each time.
+
+    Of posterior mean curves. Rows that were censored are made up for by those that were not, by the
+    inverse of the probability of staying under observation (Graf 1999).
+
+    Parameters
+    ----------
+    survival : xarray.Dataset
+        From `survival_function`, row by row. Times beyond the follow-up of the rows are left out.
+    time, event : (n,) arrays
+        What happened to the rows.
+    train : pair of arrays, optional
+        ``(time, event)`` of the rows that were fitted, from which censoring is estimated. Default:
+        the rows themselves.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``brier`` by time, and ``integrated``, its mean over time. A curve of 1/2 throughout has
+        1/4.
+
+    Raises
+    ------
+    ImportError
+        Without scikit-survival.
+    ValueError
+        Another number of rows; fewer than two times within the follow-up.
+
+    References
+    ----------
+    Graf, Schmoor, Sauerbrei and Schumacher (1999). Assessment and comparison of prognostic
+    classification schemes for survival data. Statistics in Medicine 18.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_trees import survival
+    >>> draws = xr.DataArray([[[[0.9, 0.8], [0.5, 0.1], [0.7, 0.6]]]],
+    ...     {"time": [1.0, 2.0]}, ["chain", "draw", "row", "time"])
+    >>> curves = xr.Dataset({"survival": draws}, attrs={"stepwise": 1})
+    >>> found = survival.brier_score(curves, [3.0, 1.0, 2.0], [1, 1, 1])
+    >>> found["brier"].values.round(4).tolist()
+    [0.1167, 0.1367]
+    """
+    metrics = _metrics()
+    curve, outcome = _asked(survival, time, event)
+    known = outcome if train is None else check_outcome(*train)
+    at = curve["time"].to_numpy()
+    inside = (at >= outcome.time.min()) & (at < outcome.time.max())
+    if inside.sum() < 2:
+        raise ValueError(
+            "survival has fewer than two times within the follow-up of the rows, from "
+            f"{outcome.time.min():g} to before {outcome.time.max():g}."
+        )
+    at = at[inside]
+    estimate = curve.mean(SAMPLE).isel(time=np.flatnonzero(inside)).to_numpy()
+    rows = _structured(known), _structured(outcome)
+    _, scores = metrics.brier_score(*rows, estimate, at)
+    integrated = np.trapezoid(scores, at) / (at[-1] - at[0])
+    return xr.Dataset({"brier": ("time", scores), "integrated": integrated}, {"time": at})
+
+
+def _asked(survival, time, event) -> tuple[xr.DataArray, Outcome]:
+    curve = check_curves(survival)
+    if curve.dims != (*SAMPLE, "row", "time"):
+        raise ValueError(f"survival has the dimensions {curve.dims}: ask for it row by row.")
+    return curve, check_outcome(time, event, curve.sizes["row"])
+
+
+def _structured(outcome: Outcome) -> np.ndarray:
+    """As scikit-survival takes times and events."""
+    found = np.empty(outcome.time.size, dtype=[("event", bool), ("time", float)])
+    found["event"], found["time"] = outcome.event, outcome.time
+    return found
+
+
+def _metrics():
+    try:
+        from sksurv import metrics
+    except ImportError as error:
+        raise ImportError(
+            'Scores are scikit-survival\'s: pip install "pymc_trees[survival]".'
+        ) from error
+    return metrics

@@ -1,0 +1,147 @@
+"""Cumulative incidences: one together with survival, and sums over times made by hand."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from scipy.special import ndtr, softmax
+from support.fitted import predicted_of
+
+import pymc_trees as pmt
+from pymc_trees import survival
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+N = 40
+RNG = np.random.default_rng(5)
+X, NEW = RNG.random((N, 2)), RNG.random((7, 2))
+TIME = RNG.exponential(1.0, N) + 0.1
+EVENT = RNG.random(N) < 0.8
+GRID = np.array([0.3, 0.6, 1.1, 2.0])
+CAUSES = {
+    2: np.where(EVENT, RNG.choice(["death", "relapse"], N), None),
+    3: np.where(EVENT, RNG.integers(1, 4, N), 0),
+}
+NAMES = {2: ["death", "relapse"], 3: [1, 2, 3]}
+QUIET = {"progressbar": False}
+
+
+def draws_of(model):
+    options = {"tune": 10, "draws": 5, "chains": 2, "cores": 1, "progressbar": False}
+    options |= {"compute_convergence_checks": False, "random_seed": 2}
+    return pm.sample(model=model, **options)
+
+
+@cache
+def fitted(k):
+    model = survival.competing_risks(X, TIME, CAUSES[k], times=GRID, m=6)
+    return model, draws_of(model)
+
+
+def at_the_grid(model, idata, forest):
+    """(chain, draw, row, time) outputs of a forest."""
+    found = [
+        predicted_of(model, idata, forest, np.column_stack([np.full(len(NEW), g), NEW]))
+        for g in GRID
+    ]
+    return np.stack(found, axis=-1)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_incidences_are_sums_over_the_times_so_far(k):
+    model, idata = fitted(k)
+    found = survival.cumulative_incidence(idata, model, NEW, **QUIET)
+    assert found["incidence"].dims == ("chain", "draw", "cause", "row", "time")
+    assert list(found["cause"].to_numpy()) == NAMES[k]
+    hazard = ndtr(at_the_grid(model, idata, "f_event_forest"))
+    if k == 2:
+        second = ndtr(at_the_grid(model, idata, "f_cause_forest"))
+        share = np.stack([1 - second, second], axis=2)
+    else:
+        f = [at_the_grid(model, idata, f"f_cause_{cause}_forest") for cause in range(3)]
+        share = softmax(np.stack(f, axis=2), axis=2)
+    alive, total = np.ones(hazard.shape[:-1]), np.zeros((2, 5, k, 7))
+    for j in range(GRID.size):
+        total = total + (alive * hazard[..., j])[:, :, None] * share[..., j]
+        alive = alive * (1 - hazard[..., j])
+        np.testing.assert_allclose(found["incidence"][..., j], total, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found["survival"][..., j], alive, rtol=0, atol=1e-6)
+    assert np.ptp(total, axis=2).max() > 0.05
+
+
+@pytest.mark.parametrize("by", [None, True, 1])
+@pytest.mark.parametrize("k", [2, 3])
+def test_incidences_and_survival_are_one_together(k, by):
+    model, idata = fitted(k)
+    times = [0.1, 0.3, 0.5, 2.0]
+    found = survival.cumulative_incidence(idata, model, NEW, times, by=by, **QUIET)
+    total = found["incidence"].sum("cause") + found["survival"]
+    np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)
+    assert (found["incidence"].sel(time=0.1) == 0).all()
+    alone = survival.survival_function(idata, model, NEW, times, by=by, var_name="event", **QUIET)
+    np.testing.assert_allclose(found["survival"], alone["survival"], rtol=1e-12)
+
+
+def test_several_variables_are_named():
+    model, idata = fitted(2)
+    with pytest.raises(ValueError, match=r"var_name=None .*\['event', 'cause'\]"):
+        survival.survival_function(idata, model, NEW, **QUIET)
+
+
+def test_a_model_written_by_hand_with_other_names():
+    long = survival.long_form(X, TIME, EVENT, times=GRID)
+    now = long.y == 1
+    relapse = (CAUSES[2][long.row[now]] == "relapse").astype(int)
+    leaf = pmt.NormalLeaf(0.0, 0.3)
+    with pm.Model() as model:
+        f = pmt.BART("f", long.X, m=4, leaf=leaf)
+        g = pmt.BART("g", long.X[now], m=4, leaf=leaf)
+        pm.Bernoulli("any", logit_p=f, observed=long.y)
+        pm.Bernoulli("relapse", logit_p=g, observed=relapse)
+    idata = draws_of(model)
+    given = {"event": "any", "cause": "relapse"} | QUIET
+    found = survival.cumulative_incidence(idata, model, NEW, **given)
+    assert list(found["cause"].to_numpy()) == [0, 1]
+    total = found["incidence"].sum("cause") + found["survival"]
+    np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)
+
+
+def test_frames():
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    frame["site"] = RNG.choice(["a", "b"], N)
+    frame.loc[::6, "age"] = np.nan
+    model = survival.competing_risks(frame, TIME, pd.Series(CAUSES[2]), times=GRID, m=4)
+    idata = draws_of(model)
+    rows = survival.cumulative_incidence(idata, model, frame, **QUIET)
+    by = survival.cumulative_incidence(idata, model, frame, by="site", **QUIET)
+    assert by["incidence"].dims == ("chain", "draw", "cause", "site", "time")
+    members = rows["incidence"].isel(row=np.flatnonzero(frame["site"] == "b")).mean("row")
+    np.testing.assert_allclose(by["incidence"].sel(site="b"), members, rtol=1e-12)
+
+
+def other_columns():
+    long = survival.long_form(X, TIME, EVENT, times=GRID)
+    leaf = pmt.NormalLeaf(0.0, 0.3)
+    with pm.Model() as model:
+        f = pmt.BART("f", long.X, m=2, leaf=leaf)
+        g = pmt.BART("g", X, m=2, leaf=leaf)
+        pm.Bernoulli("event", logit_p=f, observed=long.y)
+        pm.Bernoulli("cause", logit_p=g, observed=EVENT)
+        pm.Poisson("number", pm.math.exp(g), observed=EVENT)
+    return model, pm.sample_prior_predictive(2, model=model, random_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"event": "any"}, r"var_name='any' is no observed.*\['event', 'cause', 'number'\]"),
+        ({"event": "number"}, "number is no Bernoulli: hazards are read from one"),
+        ({"cause": "number"}, "number is neither Bernoulli nor Categorical"),
+        ({}, "event and cause have forests on other columns"),
+    ],
+)
+def test_variables_that_are_not_those_of_competing_risks(given, words):
+    model, idata = other_columns()
+    with pytest.raises(ValueError, match=words):
+        survival.cumulative_incidence(idata, model, NEW, group="prior", **given, **QUIET)
