@@ -21,6 +21,9 @@ PRINTS = {
     "10_heteroscedasticity": "rows whose 90% interval holds the true standard deviation",
     "11_quantiles": "rows where curves cross",
     "12_model_checks": "elpd by five folds",
+    "13_causal": "patients whose 90% interval holds the true effect",
+    "14_survival": "true incidences inside their 90% intervals",
+    "15_tables_and_boosting": "held-out rows inside 90% intervals",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

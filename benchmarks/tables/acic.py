@@ -28,7 +28,7 @@ METHODS = {
     "one forest": {"forests": "one"},
     "a forest for each arm": {"forests": "arms"},
 }
-SAMPLE = {"draws": 300, "tune": 300, "chains": 4, "cores": 2}
+SAMPLE = {"draws": 300, "tune": 300, "chains": 2, "cores": 2}
 SOURCE = "vdorie/aciccomp"
 
 

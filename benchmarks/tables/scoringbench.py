@@ -51,12 +51,17 @@ class BARTWrapper:
 
     def predict_distribution(self, X) -> DistributionPrediction:
         law = self.regressor.predict_dist(X)
-        edges = np.maximum.accumulate(law.ppf(LEVELS), axis=1)
-        inner = np.diff(LEVELS)
-        inner[[0, -1]] += LEVELS[0], 1 - LEVELS[-1]
-        return DistributionPrediction(
-            probas=np.broadcast_to(inner, (len(edges), inner.size)).copy(),
-            bin_edges=edges,
-            bin_midpoints=(edges[:, 1:] + edges[:, :-1]) / 2,
-            mean=law.mean(),
-        )
+        return of_quantiles(LEVELS, law.ppf(LEVELS), law.mean())
+
+
+def of_quantiles(levels, quantiles, mean) -> DistributionPrediction:
+    """Bins between quantiles that rise from left to right."""
+    edges = np.maximum.accumulate(quantiles, axis=1)
+    inner = np.diff(levels)
+    inner[[0, -1]] += levels[0], 1 - levels[-1]
+    return DistributionPrediction(
+        probas=np.broadcast_to(inner, (len(edges), inner.size)).copy(),
+        bin_edges=edges,
+        bin_midpoints=(edges[:, 1:] + edges[:, :-1]) / 2,
+        mean=mean,
+    )

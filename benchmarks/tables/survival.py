@@ -7,7 +7,7 @@ scikit-survival have its defaults, but for the number of trees.
 """
 
 import argparse
-import json
+import itertools
 import logging
 import time as clock
 import warnings
@@ -21,11 +21,13 @@ from scipy import stats
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
+from benchmarks.tables.lines import kept_lines
 from pymc_trees import survival
 
 ROWS, HELD = 400, 500
 SHARES = np.linspace(0.05, 0.9, 18)
 """Of the times that were seen in training: quantiles at which curves are compared."""
+KEYS = ("process", "replicate", "method")
 SHOWN = ("brier", "concordance", "error", "seconds")
 
 
@@ -128,9 +130,6 @@ def one(name: str, replicate: int, method: str) -> dict:
     truth = process.law(new[inside]).sf(at[:, None]).T
     mean = found["survival"].mean(("chain", "draw")).to_numpy()
     return {
-        "process": name,
-        "replicate": replicate,
-        "method": method,
         "censored": 1 - float(event.mean()),
         "brier": float(survival.brier_score(found, *held, train=train)["integrated"]),
         "concordance": survival.concordance(found, *held),
@@ -163,19 +162,8 @@ def main():
     arguments = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
-    lines = arguments.out.read_text().splitlines() if arguments.out.exists() else []
-    found = [json.loads(line) for line in lines]
-    if not arguments.report:
-        there = {(one["process"], one["replicate"], one["method"]) for one in found}
-        for replicate in range(arguments.replicates):
-            for name in arguments.processes:
-                for method in arguments.methods:
-                    if (name, replicate, method) in there:
-                        continue
-                    found.append(one(name, replicate, method))
-                    with arguments.out.open("a") as file:
-                        file.write(json.dumps(found[-1]) + "\n")
-    report(pd.DataFrame(found))
+    jobs = itertools.product(arguments.processes, range(arguments.replicates), arguments.methods)
+    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
 
 
 if __name__ == "__main__":
