@@ -28,6 +28,10 @@ class NotRowwiseError(Exception):
     """An expression is not known to treat the rows apart; the text says which Op stopped it."""
 
 
+class MixedRowsError(NotRowwiseError):
+    """An Op between the two certainly takes several rows together."""
+
+
 @dataclass
 class Aligned:
     """An expression over some units, made from one over all of them."""
