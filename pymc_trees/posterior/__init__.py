@@ -7,5 +7,5 @@ columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits count
 `importance` (what is lost without a column), `trees` (in words, and which are probable),
 `convergence` (whether chains agree about f).
 
-May import: `core`, `distributions`; xarray, ArviZ, PyMC.
+May import: `core`, `distributions`, `targets`; xarray, ArviZ, PyMC.
 """

@@ -52,7 +52,7 @@ def _one_by_one(op: Elemwise | Blockwise, reader, var):
     node = var.owner
     axis, index = _common(reader, node.inputs)
     if isinstance(op, Blockwise) and axis >= op.batch_ndim(node):
-        raise MixedRowsError(f"{op} over the rows")
+        raise NotRowwiseError(f"{op} over the rows")
     return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)
 
 
@@ -118,11 +118,20 @@ def _slices(op: Subtensor, reader, var):
     found = reader.read(array)
     indices = list(indices_from_subtensor(numbers, op.idx_list))
     indices += [slice(None)] * (found.var.ndim - len(indices))
-    if indices[found.axis] != slice(None):
+    if not _is_whole(reader, indices[found.axis]):
         raise MixedRowsError(f"{op} of the rows")
+    indices[found.axis] = slice(None)
     before = indices[: found.axis]
     axis = found.axis - sum(not isinstance(i, slice) for i in before)
     return Aligned(found.var[tuple(_plain(reader, i) for i in indices)], axis, found.index)
+
+
+def _is_whole(reader, index):
+    """Whether an index takes all rows in their order."""
+    if not isinstance(index, slice) or index.stop is not None:
+        return False
+    start, step = (None if i is None else _plain(reader, i) for i in (index.start, index.step))
+    return start in (None, 0) and step in (None, 1)
 
 
 def _plain(reader, index):
