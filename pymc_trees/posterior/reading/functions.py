@@ -7,6 +7,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_trees.arguments import check_elementwise
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
@@ -45,7 +46,7 @@ class Function(Expression):
         group: str = "posterior",
     ):
         super().__init__(idata, model, *_function_of(model, var_name), group)
-        self.func: Callable = func or _as_it_is
+        self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
         for dim in self.dims:
             if dim in model.coords and model.coords[dim] is not None:
