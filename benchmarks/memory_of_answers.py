@@ -1,7 +1,8 @@
 """Memory that questions take: ``python -m benchmarks.memory_of_answers``.
 
-4,000 draws of 200 trees on 10,000 rows, which are a few draws again and again. What is printed is
-the growth of the process: with the answer, without the draws.
+4,000 draws of 200 trees on 10,000 rows, which are a few draws again and again; and, for what has
+answers by row and column, draws of one tree on as many rows, ten columns or 57. What is printed is
+the growth of the process, with the answer, without the draws; and the size of the answer.
 """
 
 import logging
@@ -59,6 +60,17 @@ def many_draws():
     return model, xr.DataTree.from_dict({"posterior": again}), case.X
 
 
+def one_tree(columns: int, draws: int):
+    """A model of one tree, and few prior draws again and again."""
+    X = np.random.default_rng(0).random((ROWS, columns))
+    with pm.Model() as model:
+        pmt.DecisionTree("f", X, leaf=pmt.NormalLeaf(0.0, 1.0))
+        prior = pm.sample_prior_predictive(4, random_seed=1, var_names=["f_forest"])
+    again = prior["prior"].to_dataset().isel(draw=np.resize(np.arange(4), draws))
+    again = again.assign_coords(draw=np.arange(draws))
+    return xr.DataTree.from_dict({"posterior": again}), model
+
+
 def main():
     logging.getLogger("pymc").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
@@ -77,11 +89,35 @@ def main():
         "sobol_indices": lambda: pmt.sobol_indices(idata, model, **quiet),
         "get_interaction_inclusion": lambda: pmt.get_interaction_inclusion(idata, model),
     }
-    print("| question | MB |\n|---|---|")
+    wide, long = one_tree(57, 4), one_tree(10, 1200)
+    curves = "partial_dependence, 1,200 draws, "
+    questions |= {
+        "accumulated_effects of a pair": lambda: pmt.accumulated_effects(
+            idata, model, (0, 1), **quiet
+        ),
+        "interaction_strength, 57 columns, one thread": lambda: pmt.interaction_strength(
+            *wide, cores=1, **quiet
+        ),
+        "interaction_strength, 57 columns, two threads": lambda: pmt.interaction_strength(
+            *wide, cores=2, **quiet
+        ),
+        "compute_variable_importance, 1,000 draws, ten columns": lambda: (
+            pmt.compute_variable_importance(*long, samples=1000, **quiet)
+        ),
+        curves + "rows one by one": lambda: pmt.partial_dependence(
+            *long, 0, kind="individual", **quiet
+        ),
+        curves + "both": lambda: pmt.partial_dependence(*long, 0, kind="both", **quiet),
+    }
+    pmt.interaction_strength(*wide, [0, 1], **quiet)  # compiled
+    pmt.compute_variable_importance(*long, samples=2, **quiet)
+    print("| question | MB | of it the answer |\n|---|---|---|")
     for name, ask in questions.items():
         with Growth() as growth:
-            ask()
-        print(f"| {name} | {growth.most / 1e6:.0f} |", flush=True)
+            found = ask()
+        answer = found.nbytes / 1e6
+        print(f"| {name} | {growth.most / 1e6:.0f} | {answer:.0f} |", flush=True)
+        del found
 
 
 if __name__ == "__main__":
