@@ -146,3 +146,23 @@ def test_what_mixes_rows_is_not_offered():
     assert str(error.value).endswith(f"choose from {offered}.")
     with pytest.raises(ValueError, match="offset beside depends on more than the columns of X"):
         pmt.predictions(idata, model, var_name="offset beside", **QUIET)
+
+
+def test_rows_set_anew_change_nothing_about_it():
+    model, idata = derived()
+    wanted = pmt.predictions(idata, model, NEW, var_name="softmax", **QUIET)["prediction"]
+    for rows in (NEW, NEW[:1]):
+        with model:
+            pm.set_data({"X": rows})
+        try:
+            found = pmt.predictions(idata, model, var_name="softmax", **QUIET)["prediction"]
+            np.testing.assert_allclose(found, wanted[..., : len(rows)], rtol=1e-14)
+            for name, said in (
+                ("demeaned", "other rows"),
+                ("offset beside", "(more than|other rows)"),
+            ):
+                with pytest.raises(ValueError, match=f"{name} depends on {said}"):
+                    pmt.predictions(idata, model, var_name=name, **QUIET)
+        finally:
+            with model:
+                pm.set_data({"X": X})

@@ -53,9 +53,9 @@ def check_rows_apart(
     OtherRowsError
         When an entry depends on other rows, or on numbers that the model's rows have beside X.
     """
-    rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))
-    follower = _Follower(rows, dependent_on([whole], rows), rows, name=name, others=others)
     try:
+        rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))
+        follower = _Follower(rows, dependent_on([whole], rows), rows, name=name, others=others)
         if whole not in follower.seeing:
             raise NotRowwiseError("nothing but a shape")
         if rows.type.shape[0] == 1:
@@ -65,7 +65,7 @@ def check_rows_apart(
     except (MixedRowsError, OtherRowsError) as error:
         raise _refusal(name, error) from error
     except (NotRowwiseError, IndexError, TypeError, ValueError) as error:
-        if not _stay_apart(*_of_one_matrix(variable, found, None), others()):
+        if not _stay_apart(variable, found, others()):
             raise _refusal(name, error) from error
 
 
@@ -119,33 +119,38 @@ def _of_one_matrix(variable, found, n) -> tuple[Variable, Variable]:
     return rows, whole
 
 
-def _stay_apart(rows, whole, others) -> bool:
+def _stay_apart(variable, found, others) -> bool:
     """Whether no entry changed where another row did, in a few numbers."""
-    free = [(v.type(), value) for v, value in others.items()]
-    given = dict(zip(others, (v for v, _ in free), strict=True))
-    [whole] = clone_replace([whole], given, rebuild_strict=False)
-    compiled = pm.compile([rows, *(v for v, _ in free)], whole, on_unused_input="ignore")
-    values = [value for _, value in free]
+    free, values = {v: v.type() for v in others}, list(others.values())
     rng = np.random.default_rng(0)
-    width = rows.type.shape[1]
     try:
+        rows, whole = _of_one_matrix(variable, found, None)
+        [whole] = clone_replace([whole], free, rebuild_strict=False)
+        compiled = pm.compile([rows, *free.values()], whole, on_unused_input="ignore")
+        width = rows.type.shape[1]
         for at in (rng.normal(size=(PROBED, width)), rng.random((PROBED, width))):
             here, longer = compiled(at, *values), compiled(at[[*range(PROBED), 0]], *values)
             grown = [k for k in range(here.ndim) if here.shape[k] != longer.shape[k]]
             if len(grown) != 1 or here.shape[grown[0]] != PROBED:
                 return False
             here = np.moveaxis(here, grown[0], 0)
-            for row in range(PROBED):
-                for change in (at[(row + 1) % PROBED], 1e3 * at[row], -at[row]):
-                    other = at.copy()
-                    other[row] = change
-                    there = np.moveaxis(compiled(other, *values), grown[0], 0)
-                    kept = np.arange(PROBED) != row
-                    if not np.array_equal(here[kept], there[kept], equal_nan=True):
-                        return False
+            for row, other in _with_one_changed(at):
+                there = np.moveaxis(compiled(other, *values), grown[0], 0)
+                kept = np.arange(PROBED) != row
+                if not np.array_equal(here[kept], there[kept], equal_nan=True):
+                    return False
     except (IndexError, TypeError, ValueError):
         return False
     return True
+
+
+def _with_one_changed(at):
+    """Number of a row, and the rows with others in its place."""
+    for row in range(PROBED):
+        for change in (at[(row + 1) % PROBED], 1e3 * at[row], -at[row]):
+            other = at.copy()
+            other[row] = change
+            yield row, other
 
 
 def _rows_now(X: Variable) -> int:
