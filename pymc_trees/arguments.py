@@ -1,5 +1,7 @@
 """Checks of arguments that several callers share: the value, or an error that names it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 
@@ -30,6 +32,23 @@ def check_choice(name: str, value, choices) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
     return value
+
+
+def check_elementwise(name: str, function) -> Callable:
+    """A function of arrays of one shape, which raises an error unless it returns that shape."""
+    if not callable(function):
+        raise ValueError(f"{name}={function!r}: must be a function of arrays, such as numpy.exp.")
+
+    def checked(*arrays):
+        found = np.asarray(function(*arrays))
+        if found.shape != arrays[0].shape:
+            raise ValueError(
+                f"{name} returned the shape {found.shape} for values of the shape "
+                f"{arrays[0].shape}: must return one number for each, elementwise."
+            )
+        return found
+
+    return checked
 
 
 def check_seed(random_seed) -> np.random.Generator:

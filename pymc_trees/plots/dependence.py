@@ -9,7 +9,7 @@ from pymc_trees.plots.pairs import draw_pair
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.dependence import partial_dependence
 from pymc_trees.posterior.reading.draw_by_draw import thinned
-from pymc_trees.posterior.reading.features import feature_of
+from pymc_trees.posterior.reading.features import all_features, feature_of
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -170,6 +170,11 @@ def plot_ale(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_ale(idata, model, backend="none")
     """
+    if isinstance(features, tuple):
+        raise ValueError(
+            f"features={features!r}: a tuple is a pair of columns, of which accumulated_effects "
+            "gives the numbers; give a list for a panel of each."
+        )
     idata, columns, rows = asked(idata, model, features, X, var_name, draws)
     given = {"var_name": var_name, "func": func, "intervals": intervals}
     given["progressbar"] = progressbar
@@ -186,7 +191,7 @@ def asked(idata, model, features, X, var_name, draws, group="posterior"):
     function = Function(idata, pm.modelcontext(model), var_name)
     n = function.n_columns
     if features is None:
-        features = range(n)
+        features = all_features(function.schema, n)
     elif isinstance(features, str | int | np.integer):
         features = [features]
     columns = [feature_of(one, function.schema, n) for one in features]

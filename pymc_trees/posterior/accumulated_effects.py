@@ -1,4 +1,4 @@
-"""How f changes along one column, where the column is: `accumulated_effects`."""
+"""How f changes along one column, or two, where the rows are: `accumulated_effects`."""
 
 from typing import Any
 
@@ -8,7 +8,16 @@ import xarray as xr
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.posterior.reading.features import POINTS, Feature, dimension_of, feature_of
+from pymc_trees.posterior.dependence import columns_asked, rows_chosen
+from pymc_trees.posterior.local_steps import (
+    MeanChange,
+    added_curve,
+    added_surface,
+    between,
+    points_of,
+    steps_of,
+)
+from pymc_trees.posterior.reading.features import POINTS, dimension_of, grids_by_column
 from pymc_trees.posterior.reading.functions import Function
 
 
@@ -21,14 +30,23 @@ def accumulated_effects(
     var_name: str | None = None,
     func=None,
     intervals: int = POINTS,
+    grid=None,
+    subsample: int | None = None,
+    group: str = "posterior",
+    random_state=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Accumulated local effects of one column on f, draw by draw (Apley and Zhu 2020, eq. 15-16).
+    """Accumulated local effects of a column or a pair on f, draw by draw (Apley and Zhu 2020).
 
     Between two neighbouring values of the column, f is changed at the rows that lie there and at no
     others; the mean changes are added up. Where columns go together this asks for no rows far from
-    those there are, as `partial_dependence` does. Levels are taken in the order of the training
-    frame, and a step between two of them is the mean over the rows of both.
+    those there are, as `partial_dependence` does. Levels are taken in their order: that of an
+    ordered category, else sorted, or that of ``grid``; a step between two of them is the mean over
+    the rows of both.
+
+    Of a pair it is the interaction: what the second differences of f between the corners of a cell,
+    at the rows that lie in the cell, add up to, less what either column does by itself. It is 0
+    where f is a sum of functions of either column.
 
     Parameters
     ----------
@@ -36,7 +54,7 @@ def accumulated_effects(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    feature : column
+    feature : column or tuple of two
         By name where X was a frame, else by number; default the first.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now. Rows whose cell is missing are left
@@ -46,21 +64,41 @@ def accumulated_effects(
     func : callable, optional
         Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
     intervals : int, default 20
-        Into which a numeric column is cut by its quantiles, at the most.
+        Into which a numeric column is cut, at the most, where ``grid`` gives neither ends nor their
+        number.
+    grid : str, int, sequence, or dict of column and one of these, optional
+        Ends of the intervals: a sequence gives them, or levels in the order wanted, and rows
+        elsewhere are left out; "quantile" (the default) or "linear" make them of the cells, an int
+        as many quantiles. Few distinct values are all taken, and all levels that occur.
+    subsample : int, optional
+        Rows of X taken at random. Default: all of them.
+    group : str, default "posterior"
+        Of the draws in ``idata``: "prior" shows what was believed before.
+    random_state : numpy.random.Generator or seed, optional
+        For the subsample.
     progressbar : bool, default True
         Whether to show one.
 
     Returns
     -------
     xarray.Dataset
-        ``effect`` with the dimensions chain, draw, those of the outputs, and one named by the
-        column (``x{number}`` for an array), whose coordinate holds the ends of the intervals, or
-        the levels. Its mean over the rows is 0.
+        ``effect`` with the dimensions chain, draw, those of the outputs, and one for each column,
+        named by it (``x{number}`` for an array), whose coordinate holds the ends of the intervals,
+        or the levels. Straight between the ends, its mean over the rows is 0.
 
     Raises
     ------
     ValueError
         A column or function that does not exist, or a column without two values.
+
+    Notes
+    -----
+    Apley and Zhu's estimates take the value at the upper end of its interval for each row, where
+    they centre a curve (eq. 16) and where they take single columns off a pair. Here a curve is
+    straight between the ends, and the surface of a pair on lines between the corners of a cell.
+    The curve of one column differs from theirs by a constant; the effect of either column on the
+    surface of a pair, as of any function, is 0. An interval or a cell without rows changes as the
+    nearest one with rows does.
 
     References
     ----------
@@ -80,57 +118,33 @@ def accumulated_effects(
     {'chain': 1, 'draw': 5, 'x0': 5}
     """
     intervals = check_number("intervals", intervals, 1)
-    function = Function(idata, pm.modelcontext(model), var_name, func)
-    column = feature_of(feature, function.schema, function.n_columns)
+    function = Function(idata, pm.modelcontext(model), var_name, func, group)
+    columns = columns_asked("feature", feature, function)
+    grids = grids_by_column(columns, grid, function.schema, function.n_columns)
     rows = function.rows(X)
-    rows = rows[rows[:, column.column] != MISSING]
-    x = rows[:, column.column]
-    points = _points(column, x, intervals)
-    # Who is changed, from where, and to which step that counts.
-    who, step, weight = _of_levels(x, points) if column.levels else _of_numbers(x, points)
-    changed = np.concatenate([rows[who], rows[who]])
-    changed[:, column.column] = np.concatenate([points[step], points[step + 1]])
-    mean = (step[:, None] == np.arange(points.size - 1)).astype(np.float64)
-    mean /= mean.sum(axis=0)
+    rows = rows[rows_chosen(len(rows), subsample, random_state)]
+    rows = rows[(rows[:, [one.column for one in columns]] != MISSING).all(axis=1)]
+    points = [
+        points_of(one, rows[:, one.column], own, intervals)
+        for one, own in zip(columns, grids, strict=True)
+    ]
+    both = list(zip(columns, points, strict=True))
+    rows = rows[np.all([between(one, rows[:, one.column], ends) for one, ends in both], axis=0)]
+    if len(rows) == 0:
+        raise ValueError(f"grid={grid!r}: no row of X lies between these values.")
+    along = [steps_of(one, rows[:, one.column], ends) for one, ends in both]
+    mean = MeanChange(along)
+    corners = list(np.ndindex(*(2,) * len(columns)))
+    changed = np.tile(rows[mean.row], (len(corners), 1))
+    for (one, ends), steps, upper in zip(both, mean.steps, np.transpose(corners), strict=True):
+        changed[:, one.column] = ends[steps + upper[:, None]].ravel()
+    # the highest corner counts as it is, and its neighbours the other way round
+    signs = [(-1) ** (len(columns) - sum(corner)) for corner in corners]
+    add_up = added_curve(*along) if len(along) == 1 else added_surface(*along)
 
     def accumulate(values):
-        before, after = np.split(values, 2, axis=-1)
-        effect = np.zeros((*values.shape[:-1], points.size))
-        effect[..., 1:] = np.cumsum((after - before) @ mean, axis=-1)
-        return effect - (effect @ weight)[..., None]
+        parts = np.split(values, len(corners), axis=-1)
+        return add_up(mean(sum(sign * f for sign, f in zip(signs, parts, strict=True))))
 
-    dims = {dimension_of(column): column.labels(points)}
+    dims = {dimension_of(one): one.labels(ends) for one, ends in both}
     return xr.Dataset({"effect": function.reduced(changed, accumulate, dims, progressbar)})
-
-
-def _points(column: Feature, x: np.ndarray, intervals: int) -> np.ndarray:
-    """Ends of the intervals, each but the first the value of a row; or the levels that occur."""
-    points = np.unique(x)
-    if column.levels is None and points.size > intervals + 1:
-        shares = np.linspace(0.0, 1.0, intervals + 1)
-        points = np.unique(np.quantile(x, shares, method="inverted_cdf"))
-    if points.size < 2:
-        raise ValueError(
-            f"The column {column.name!r} has {points.size} values in these rows: its effect needs "
-            "two."
-        )
-    return points
-
-
-def _of_numbers(x, points):
-    """Each row in its interval; the shares of rows by which the ends are averaged."""
-    step = np.maximum(np.searchsorted(points, x, side="left") - 1, 0)
-    share = np.bincount(step, minlength=points.size - 1) / x.size
-    weight = np.zeros(points.size)
-    weight[:-1] += 0.5 * share
-    weight[1:] += 0.5 * share
-    return np.arange(x.size), step, weight
-
-
-def _of_levels(x, points):
-    """Each row at the steps up to its level and from it; the shares of rows of each level."""
-    level = np.searchsorted(points, x)
-    up, down = np.flatnonzero(level < points.size - 1), np.flatnonzero(level > 0)
-    who = np.concatenate([up, down])
-    step = np.concatenate([level[up], level[down] - 1])
-    return who, step, np.bincount(level, minlength=points.size) / x.size

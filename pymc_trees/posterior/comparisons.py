@@ -12,8 +12,15 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
+from pymc_trees.arguments import check_elementwise
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of
+from pymc_trees.posterior.reading.features import (
+    MISSING_LABEL,
+    Feature,
+    dimension_of,
+    feature_of,
+    is_missing,
+)
 from pymc_trees.posterior.reading.functions import Function
 
 COMPARISONS: dict[str, Callable] = {
@@ -104,11 +111,12 @@ def comparisons(
         As for `predictions`.
     variables : column, list of columns, or dict of column and values
         Columns by name where X was a frame, else by number; default the first. In a dict a sequence
-        of at least two values compares each with the first, and a number compares a numeric
-        column's own value with that plus the number. Without a dict numbers go up by 1, and levels
-        are compared with their first. None stands for a missing cell.
+        of at least two values compares each with the first; None, NaN or NA among them stands for
+        a missing cell. A number compares a numeric column's own value with that plus the number.
+        Without a dict columns of 0 and 1, bools among them, are compared at 1 and 0, other numbers
+        go up by 1, and levels are compared with their first.
     comparison : {"difference", "ratio"} or callable, default "difference"
-        Of the values of f after and before, elementwise arrays.
+        Of the values of f after and before, arrays of one shape, elementwise.
     by : bool or column, optional
         Means of the comparisons over all rows, or groups of them, as for `predictions`.
 
@@ -117,7 +125,8 @@ def comparisons(
     xarray.Dataset
         A variable for each column, named by it (``x{number}`` for an array), with the dimensions
         chain, draw, those of the outputs, ``{column}_contrast`` and ``row``, none, or that of
-        ``by``. Contrasts are named "new - old", in words.
+        ``by``. Contrasts are named "new - old", in words. Where a number goes up, rows without one
+        have no comparison: they are NaN, and means leave them out.
 
     Raises
     ------
@@ -149,14 +158,18 @@ def comparisons(
     found = {}
     for which, values in asked_columns(variables):
         feature = feature_of(which, function.schema, function.n_columns)
-        cells, labels = _cells(feature, rows[:, feature.column], values)
+        x, of_model = rows[:, feature.column], function.X[:, feature.column]
+        if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
+            values = (0, 1)
+        cells, labels, defined = _cells(feature, x, values)
         name = dimension_of(feature)
         contrast = np.array([f"{new} - {labels[0]}" for new in labels[1:]])
         changed = np.concatenate([with_column(rows, feature, column) for column in cells])
 
-        def contrasts(f):
+        def contrasts(f, defined=defined):
             parts = f.reshape(*f.shape[:-1], -1, len(rows))
-            return share(compare(parts[..., 1:, :], parts[..., :1, :]))
+            new = parts[..., 1:, :]
+            return share(compare(new, np.broadcast_to(parts[..., :1, :], new.shape)), defined)
 
         named = {f"{name}_contrast": contrast} | dims
         found[name] = function.reduced(changed, contrasts, named, progressbar)
@@ -166,25 +179,39 @@ def comparisons(
 def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
     """What makes the means over rows, the last axis, and the dimension they have instead.
 
-    ``columns`` knows schema and number of the columns of X, as a `Function` does.
+    It takes values and, optionally, at which rows they are defined: elsewhere they are NaN, and
+    left out of means. ``columns`` knows schema and number of the columns of X, as a `Function`.
     """
     if by is None or by is False:
-        return (lambda values: values), {"row": np.arange(len(rows))}
+        return _where_defined, {"row": np.arange(len(rows))}
     if by is True:
-        return (lambda values: np.nanmean(values, axis=-1)), {}
+        every = np.arange(len(rows))
+        return (lambda values, defined=None: _mean(values, every, defined)), {}
     feature = feature_of(by, columns.schema, columns.n_columns)
     codes, group = np.unique(rows[:, feature.column], return_inverse=True)
     members = [np.flatnonzero(group == k) for k in range(codes.size)]
 
-    def mean(values):
-        return np.stack([np.nanmean(values[..., who], axis=-1) for who in members], axis=-1)
+    def means(values, defined=None):
+        return np.stack([_mean(values, who, defined) for who in members], axis=-1)
 
-    return mean, {dimension_of(feature): feature.labels(codes)}
+    return means, {dimension_of(feature): feature.labels(codes)}
+
+
+def _where_defined(values, defined=None):
+    return values if defined is None else np.where(defined, values, np.nan)
+
+
+def _mean(values, who, defined):
+    """Mean over some rows, of those where values are defined; NaN where they nowhere are."""
+    who = who if defined is None else who[defined[who]]
+    if who.size == 0:
+        return np.full(values.shape[:-1], np.nan)
+    return values[..., who].mean(axis=-1)
 
 
 def _comparison(given) -> Callable:
     if callable(given):
-        return given
+        return check_elementwise("comparison", given)
     if not isinstance(given, str) or given not in COMPARISONS:
         raise ValueError(
             f"comparison={given!r}: choose from {list(COMPARISONS)}, or give a function of the "
@@ -200,25 +227,36 @@ def asked_columns(variables) -> list[tuple[Any, Any]]:
     return [(one, None) for one in (variables if isinstance(variables, list) else [variables])]
 
 
-def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], list]:
-    """Contents of the column before and after, and words for each."""
+def _is_binary(x: np.ndarray) -> bool:
+    """Whether the cells that are not missing are 0 or 1."""
+    return bool(np.isin(x[x != MISSING], (0.0, 1.0)).all())
+
+
+def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], list, np.ndarray]:
+    """Contents of the column before and after, words for each, and at which rows there are any."""
     if values is None:
         values = 1 if feature.levels is None else feature.levels
     if isinstance(values, str) or not np.ndim(np.asarray(values, dtype=object)):
-        if feature.levels is not None or isinstance(values, str | bool):
+        if feature.levels is not None or isinstance(values, str | bool | np.bool_):
             raise ValueError(
                 f"variables: {values!r} for the column {feature.name!r}: give a sequence of at "
                 "least two values."
             )
-        step = feature.code(values)
-        return [x, np.where(x == MISSING, MISSING, x + step)], ["x", f"(x + {values})"]
+        if is_missing(values):
+            raise ValueError(
+                f"variables: {values!r} for the column {feature.name!r} is no step: give a finite "
+                "number, or a sequence of at least two values."
+            )
+        step, present = feature.code(values), x != MISSING
+        return [x, np.where(present, x + step, MISSING)], ["x", f"(x + {values})"], present
     if len(values) < 2:
         raise ValueError(
             f"variables: the column {feature.name!r} is compared at {list(values)}: give at least "
             "two values."
         )
     cells = [np.full(x.size, feature.code(value)) for value in values]
-    return cells, ["(missing)" if value is None else value for value in values]
+    words = [MISSING_LABEL if is_missing(value) else value for value in values]
+    return cells, words, np.full(x.size, True)
 
 
 def with_column(rows, feature, column):

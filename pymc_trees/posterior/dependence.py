@@ -1,6 +1,5 @@
 """How f depends on one column or two, the others as they come: `partial_dependence`."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +7,19 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of, grid_of
+from pymc_trees.posterior.reading.draw_by_draw import check_answer
+from pymc_trees.posterior.reading.features import (
+    Feature,
+    dimension_of,
+    feature_of,
+    grid_of,
+    grids_by_column,
+)
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.held_rows import HeldRows
 
 KINDS = ("average", "individual", "both")
+REMEDY = "subsample=, a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
 
 
 def partial_dependence(
@@ -76,7 +83,8 @@ def partial_dependence(
     Raises
     ------
     ValueError
-        A column, level, function or option that does not exist, with what there is.
+        A column, level, function or option that does not exist, with what there is; curves of
+        single rows of more than 2 GB.
 
     References
     ----------
@@ -100,15 +108,13 @@ def partial_dependence(
     """
     check_choice("kind", kind, KINDS)
     function = Function(idata, pm.modelcontext(model), var_name, func, group)
-    pair = features if isinstance(features, tuple) else (features,)
-    if len(pair) not in (1, 2):
-        raise ValueError(f"features={features!r}: give one column, or a tuple of two.")
-    columns = [feature_of(which, function.schema, function.n_columns) for which in pair]
-    if len({one.column for one in columns}) < len(columns):
-        raise ValueError(f"features={features!r}: give two different columns.")
+    columns = columns_asked("features", features, function)
     rows = function.rows(X)
     chosen = rows_chosen(len(rows), subsample, random_state)
-    grids = [grid_of(one, rows[:, one.column], _grid_for(one, grid)) for one in columns]
+    given = grids_by_column(columns, grid, function.schema, function.n_columns)
+    grids = [
+        grid_of(one, rows[:, one.column], own) for one, own in zip(columns, given, strict=True)
+    ]
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
     held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
@@ -131,11 +137,24 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
             return each(values).mean(axis=values.ndim - 1)
 
         return xr.Dataset({"average": function.reduced(held, mean, dims, progressbar)})
+    size = int(np.prod(function.shape + function.outputs)) * len(held)
+    check_answer("kind='individual'", size, REMEDY)
     individual = function.reduced(held, each, {"row": chosen} | dims, progressbar)
     found = xr.Dataset({"individual": individual})
     if kind == "both":
-        found["average"] = individual.mean("row")
+        found["average"] = individual.reduce(np.mean, "row")
     return found
+
+
+def columns_asked(name: str, given: Any, function: Function) -> list[Feature]:
+    """One column, or the two of a tuple."""
+    pair = given if isinstance(given, tuple) else (given,)
+    if len(pair) not in (1, 2):
+        raise ValueError(f"{name}={given!r}: give one column, or a tuple of two.")
+    columns = [feature_of(which, function.schema, function.n_columns) for which in pair]
+    if len({one.column for one in columns}) < len(columns):
+        raise ValueError(f"{name}={given!r}: give two different columns.")
+    return columns
 
 
 def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
@@ -144,10 +163,3 @@ def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
         return np.arange(n)
     subsample = min(check_number("subsample", subsample, 1), n)
     return np.sort(np.random.default_rng(random_state).choice(n, subsample, replace=False))
-
-
-def _grid_for(feature: Feature, grid):
-    """What was given for one column."""
-    if not isinstance(grid, Mapping):
-        return grid
-    return grid.get(feature.name, grid.get(feature.column))

@@ -85,11 +85,10 @@ def slopes(
             )
         ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
         changed = np.concatenate([with_column(rows, feature, column) for column in ends])
-        unknown = np.where(present, 0.0, np.nan)
 
-        def slope(f, width=width, unknown=unknown):
+        def slope(f, width=width, present=present):
             low, high = np.split(f, 2, axis=-1)
-            return share((high - low) / width + unknown)
+            return share((high - low) / width, present)
 
         found[dimension_of(feature)] = function.reduced(changed, slope, dims, progressbar)
     return xr.Dataset(found)

@@ -21,6 +21,7 @@ MAKERS = {"warn", "warning", "refusal"}
 # Exception -> why no user meets it.
 INTERNAL = {
     "NotRowwiseError": "caught by read_target, which goes on to the likelihood as a whole",
+    "MixedRowsError": "the same; or its words end in a refusal",
     "LeafNotProposedError": "caught by read_target, which raises the refusal of the first target",
     "NotLatentError": "caught by read_target, which goes on to the rows as they are",
     "NotASliceError": "caught where the model is read, which goes on with all outputs",

@@ -1,8 +1,10 @@
 """Predictions, comparisons and slopes against predictions made one table at a time by PyMC."""
 
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytest
-from support.fitted import N, frame, on_a_frame, predicted, predicted_of, two_functions
+from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_of, two_functions
 
 import pymc_trees as pmt
 
@@ -50,6 +52,7 @@ def test_levels_and_numbers_are_compared(fitted):
     np.testing.assert_allclose(found["site"][:, :, 1], at(site=None) - at(site="b"), atol=1e-12)
     np.testing.assert_allclose(found["dose"][:, :, 0], at(dose=2.0) - at(dose=0.0), atol=1e-12)
     older = at(age=frame().age + 5) - at()
+    older[..., 3] = np.nan  # a missing cell goes nowhere
     np.testing.assert_allclose(found["age"][:, :, 0], older, atol=1e-12)
 
 
@@ -95,6 +98,70 @@ def test_outputs_keep_their_dimension(several):
         parts.append(np.stack([predicted_of(model, idata, f"f_{k}_forest", X) for k in (0, 1)], 2))
     np.testing.assert_allclose(found[:, :, :, 0], parts[1] - parts[0], atol=1e-12)
     assert pmt.predictions(idata, model, var_name="f")["prediction"].sizes["row"] == N
+
+
+def test_columns_of_zero_and_one_are_compared_at_both():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"flag": rng.random(N) < 0.5, "treated": np.resize([0, 1], N), "k": range(N)})
+    X["treated"] = X.treated.astype(float)
+    X.loc[2, "treated"] = np.nan
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=4, leaf=pmt.NormalLeaf(0.0, 1.0))
+        pm.Normal("y", mu, 0.5, observed=X.flag.to_numpy() * 1.0, shape=mu.shape)
+        idata = draws_of()
+    found = pmt.comparisons(idata, model, ["flag", "treated", "k"])
+    given = pmt.comparisons(idata, model, {"flag": (False, True), "treated": (0, 1), "k": 1})
+    for name in ("flag", "treated", "k"):
+        np.testing.assert_array_equal(found[name], given[name])
+    assert found["treated_contrast"].item() == "1 - 0"
+    assert found["k_contrast"].item() == "(x + 1) - x"
+    other = X.assign(flag=np.arange(N))  # no longer 0 and 1
+    assert pmt.comparisons(idata, model, "flag", other)["flag_contrast"].item() == "(x + 1) - x"
+
+
+def test_rows_without_a_number_have_no_step(fitted):
+    model, idata = fitted
+    rows = pmt.comparisons(idata, model, {"age": 5})["age"]
+    np.testing.assert_array_equal(np.isnan(rows).sum("row"), 1)
+    mean = pmt.comparisons(idata, model, {"age": 5}, by=True)["age"]
+    np.testing.assert_allclose(mean, rows.mean("row", skipna=True), rtol=0, atol=1e-12)
+    missing = frame().iloc[[3]]
+    assert np.isnan(pmt.comparisons(idata, model, {"age": 5}, missing, by=True)["age"]).all()
+    assert np.isnan(pmt.slopes(idata, model, "age", missing, step=1.0, by="site")["age"]).all()
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "(missing)"])
+def test_words_for_a_missing_cell(fitted, missing):
+    model, idata = fitted
+    found = pmt.comparisons(idata, model, {"site": ["a", missing], "age": (50, missing)})
+    assert found["site_contrast"].item() == "(missing) - a"
+    assert found["age_contrast"].item() == "(missing) - 50"
+    want = [predicted(model, idata, frame().assign(age=age)) for age in (np.nan, 50.0)]
+    np.testing.assert_allclose(found["age"][:, :, 0], want[0] - want[1], atol=1e-12)
+
+
+def test_what_func_does_not_know_is_not_left_out(fitted):
+    model, idata = fitted
+    f = pmt.predictions(idata, model)["prediction"]
+    with np.errstate(invalid="ignore"):
+        mean = pmt.predictions(idata, model, func=np.log, by=True)["prediction"]
+    np.testing.assert_array_equal(np.isnan(mean), (f < 0).any("row"))
+    assert np.isnan(mean).any()
+
+
+def test_functions_keep_the_shape(fitted):
+    model, idata = fitted
+    with pytest.raises(ValueError, match=r"func returned the shape \(\) for values.*elementwise"):
+        pmt.predictions(idata, model, func=lambda v: v.mean())
+    for wrong in (lambda new, old: new.mean() / old.mean(), lambda new, old: None):
+        with pytest.raises(ValueError, match=r"comparison returned the shape \(\).*elementwise"):
+            pmt.comparisons(idata, model, comparison=wrong)
+    with pytest.raises(ValueError, match="func='exp': must be a function"):
+        pmt.predictions(idata, model, func="exp")
+    asked = {"variables": {"dose": (0, 1, 2)}}
+    before = pmt.comparisons(idata, model, comparison=lambda new, old: old, **asked)["dose"]
+    want = predicted(model, idata, frame().assign(dose=0.0))
+    np.testing.assert_allclose(before, np.stack([want, want], axis=2), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 import arviz as az
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
-from support.fitted import N, frame, on_a_frame, predicted, predicted_of, two_functions
+from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_of, two_functions
 
 import pymc_trees as pmt
+from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.posterior.reading.features import feature_of
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +135,23 @@ def test_another_group_and_stacked_draws(fitted):
         np.testing.assert_array_equal(found[0, k], one)
     counts = pmt.get_variable_inclusion(az.extract(idata), model)["share"]
     np.testing.assert_array_equal(counts.sizes["draw"], idata.posterior.sizes["draw"])
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_whole_numbers_as_names_are_given_as_text():
+    X = pd.DataFrame(np.random.default_rng(1).random((N, 3)), columns=[1, 2, 3])
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0))
+        pm.Normal("y", mu, 1.0, observed=X[1].to_numpy(), shape=mu.shape)
+        idata = draws_of()
+    for number, said in ((1, "'1' or '2'"), (2, "'2' or '3'"), (3, "no number of one.*'3'")):
+        with pytest.raises(ValueError, match=f"{number} is the name of a column.*{said}"):
+            pmt.partial_dependence(idata, model, number)
+    held = X.rename(columns=str).assign(**{"1": 0.5})
+    want = predicted(model, idata, held).mean(-1)
+    for name in ("1", 0):  # the first column, by its name and by its number
+        found = pmt.partial_dependence(idata, model, name, grid=[0.5])["average"]
+        np.testing.assert_allclose(found.sel({"1": 0.5}), want, rtol=1e-12)
+    assert len(pmt.plot_pdp(idata, model, backend="none").viz["plot"].to_dataset()) == 3
+    agreed = [feature_of(k, Schema(("0", "1"), (), (None, None)), 2).name for k in (0, 1)]
+    assert agreed == ["0", "1"]

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from support.fitted import draws_of, predicted_of
 
@@ -70,3 +71,98 @@ def test_what_is_unknown_at_other_rows_is_refused():
     draws = idata.posterior.to_dataset().drop_vars("scale")
     with pytest.raises(ValueError, match=r"idata lacks \['scale'\], which scaled depends on"):
         Expression(draws, model, model["scaled"], "scaled")
+
+
+ALIKE = {
+    "link": lambda f, g: pm.math.invlogit(f),
+    "first of two outputs": lambda f, g: g[:, 0],
+    "contrast of outputs": lambda f, g: g[:, 0] - g[:, 1],
+    "softmax": lambda f, g: pm.math.softmax(g, axis=1),
+    "transposed": lambda f, g: g.T - g.T.mean(axis=0),
+    "cumulated outputs": lambda f, g: g.cumsum(axis=1),
+    "stack": lambda f, g: pt.stack([f, g[:, 0], pt.zeros_like(f)], axis=0),
+    "weights of outputs": lambda f, g: (g * np.array([1.0, 2.0])).sum(axis=1),
+    "product of matrices": lambda f, g: g @ np.array([1.0, 2.0]),
+    "sorted outputs": lambda f, g: pt.sort(g, axis=1),
+    "reshaped": lambda f, g: f.reshape((-1, 1)),
+    "with a column of X": lambda f, g: f * pm.modelcontext(None)["X"][:, 1],
+    "several": lambda f, g: pm.math.switch(f > 0, f, pm.math.exp(g[:, 1])) + 3.0,
+    "whole slice": lambda f, g: f[0:],
+}
+MIXED = {
+    "demeaned": lambda f, g: f - f.mean(),
+    "from the first": lambda f, g: f - f[0],
+    "cumulated": lambda f, g: f.cumsum(),
+    "total": lambda f, g: f.sum(),
+    "part": lambda f, g: f[:5],
+    "taken": lambda f, g: f[np.arange(14)[::-1]],
+    "softmax of rows": lambda f, g: pm.math.softmax(f),
+    "products of rows": lambda f, g: f[:, None] * f[None, :],
+    "sorted rows": lambda f, g: pt.sort(f),
+    "sorted before": lambda f, g: pt.sort(f - f.mean()),
+    "kinked": lambda f, g: f - pm.math.minimum(f.max(), 1e9),
+    "mean of X": lambda f, g: f * pm.modelcontext(None)["X"].mean(),
+}
+
+
+@cache
+def derived():
+    """Functions of a forest with one output and of one with two, some of which mix the rows."""
+    with pm.Model() as model:
+        data = pm.Data("X", X)
+        offset = pm.Data("offset", np.arange(14.0))
+        f = pmt.BART("f", data, m=3, leaf=LEAF)
+        g = pmt.BART("g", data, m=3, leaf=LEAF, shape=(2, 14)).T
+        for name, make in (ALIKE | MIXED).items():
+            pm.Deterministic(name, make(f, g))
+        pm.Deterministic("offset beside", f + offset)
+        pm.Normal("y", f + g.sum(axis=1), 1.0, observed=np.sin(6 * X[:, 0]))
+        return model, draws_of()
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_functions_of_single_rows(name):
+    model, idata = derived()
+    together = pmt.predictions(idata, model, NEW, var_name=name, **QUIET)["prediction"]
+    for row in range(2):
+        alone = pmt.predictions(idata, model, NEW[[row]], var_name=name, **QUIET)["prediction"]
+        np.testing.assert_allclose(alone[..., 0], together[..., row], rtol=1e-14)
+    assert together.var() > 0
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("ask", [pmt.predictions, pmt.shap_values, pmt.compute_variable_importance])
+def test_functions_that_mix_rows_are_refused(name, ask):
+    model, idata = derived()
+    with pytest.raises(ValueError, match=f"row i of {name} depends on other rows.*of trees"):
+        ask(idata, model, var_name=name, **QUIET)
+
+
+def test_what_mixes_rows_is_not_offered():
+    model, idata = derived()
+    with pytest.raises(ValueError, match="choose from") as error:
+        pmt.predictions(idata, model, var_name="unknown", **QUIET)
+    offered = ["f", "g", *ALIKE]
+    assert str(error.value).endswith(f"choose from {offered}.")
+    with pytest.raises(ValueError, match="offset beside depends on more than the columns of X"):
+        pmt.predictions(idata, model, var_name="offset beside", **QUIET)
+
+
+def test_rows_set_anew_change_nothing_about_it():
+    model, idata = derived()
+    wanted = pmt.predictions(idata, model, NEW, var_name="softmax", **QUIET)["prediction"]
+    for rows in (NEW, NEW[:1]):
+        with model:
+            pm.set_data({"X": rows})
+        try:
+            found = pmt.predictions(idata, model, var_name="softmax", **QUIET)["prediction"]
+            np.testing.assert_allclose(found, wanted[..., : len(rows)], rtol=1e-14)
+            for name, said in (
+                ("demeaned", "other rows"),
+                ("offset beside", "(more than|other rows)"),
+            ):
+                with pytest.raises(ValueError, match=f"{name} depends on {said}"):
+                    pmt.predictions(idata, model, var_name=name, **QUIET)
+        finally:
+            with model:
+                pm.set_data({"X": X})

@@ -214,8 +214,8 @@ def test_what_is_wrong_is_said(options, message):
 
 def test_more_numbers_than_there_should_be(monkeypatch):
     model, idata = _on_a_frame()
-    monkeypatch.setattr("pymc_trees.posterior.importance.submodels.LARGEST", 8 * 3 * 8 * N - 1)
-    with pytest.raises(ValueError, match=r"of 3 submodels at 12 rows are 288 numbers.*by samples"):
+    monkeypatch.setattr("pymc_trees.posterior.reading.draw_by_draw.LARGEST", 8 * 3 * 8 * N - 1)
+    with pytest.raises(ValueError, match=r"of 3 submodels at 12 rows: .*288 numbers.*by samples="):
         importance(idata, model, **ALL)
 
 

@@ -55,6 +55,27 @@ def test_indices_are_those_of_the_enumeration():
     assert seen > 0  # a draw with an interaction
 
 
+def test_a_constant_far_away_costs_no_digits():
+    """Leaves about 1e8, known to 1e-8: so are shares, and strengths by their roots."""
+    X = np.random.default_rng(2).integers(0, 4, (20, 3)) / 3
+    with pm.Model() as model:
+        f = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(1e8, 3.0))
+        pm.Normal("y", f, 1.0, observed=3e8 + 6 * X[:, 0] * X[:, 1])
+        idata = draws_of()
+    found = pmt.sobol_indices(idata, model, **QUIET)
+    strengths = pmt.interaction_strength(idata, model, **QUIET)
+    seen = 0
+    for at in ({"chain": 0, "draw": 3}, {"chain": 1, "draw": 3}):
+        far = f_of(model, idata, **at)
+        exact = shares_by_enumeration(lambda X, far=far: far(X) - 3e8, X)
+        for name, wanted in zip(("first_order", "total"), exact, strict=False):
+            np.testing.assert_allclose(found[name].isel(at), wanted, rtol=0, atol=1e-6)
+        pairwise, _, _ = strengths_by_definition(lambda X, far=far: far(X) - 3e8, X)
+        np.testing.assert_allclose(strengths["pairwise"].isel(at), pairwise, rtol=0, atol=1e-6)
+        seen += exact[2] > 0.1
+    assert seen > 0
+
+
 def test_indices_of_two_outputs_of_several_forests():
     model, idata = _two_functions()
     X = np.random.default_rng(6).integers(0, 4, (9, 2)) / 3
@@ -127,5 +148,5 @@ def test_strengths_are_those_of_the_definition():
 def test_too_many_pairs_are_refused():
     model, idata = _on_a_frame()
     X = np.zeros((10**7, 3))
-    with pytest.raises(ValueError, match=r"3 columns at 10000000 rows.*subsample"):
+    with pytest.raises(ValueError, match=r"3 columns at 10000000 rows take.*GB.*subsample"):
         pmt.interaction_strength(idata, model, X=X, **QUIET)

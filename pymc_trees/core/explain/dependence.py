@@ -9,7 +9,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.explain.agreement import agree, distinct, holds
-from pymc_trees.core.explain.paths import paths_of, sides_of
+from pymc_trees.core.explain.paths import centred, paths_of, sides_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 
@@ -36,12 +36,13 @@ def add_dependence(value, X, X_train, outputs, sizes, place, single, but_one, pa
     for tree in range(sizes.m):
         paths = paths_of(links, tree)
         sides = sides_of(value, X, links, rules, paths.splits)
+        own_outputs = centred(outputs, paths.leaves)
         for leaf in range(paths.leaves.size):
             n_columns = agree(paths, leaf, sides, sets)
             known, kind, counts = distinct(sets, n_columns)
             first = paths.first_column[leaf]
             asked = place[paths.columns[first : first + n_columns]]
-            output = outputs[paths.leaves[leaf]]
+            output = own_outputs[leaf]
             _add_leaf(known, kind, counts / sets.size, asked, output, single, but_one, pairs)
 
 

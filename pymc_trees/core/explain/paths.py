@@ -102,6 +102,20 @@ def sides_of(value, X, links, rules, splits):
     return left
 
 
+@njit(cache=True)
+def centred(outputs, leaves):
+    """(L, K) what the leaves of a tree return, less their mean: f but for a constant.
+
+    What does not depend on a constant would be rounded where f is far from 0.
+    """
+    found = np.empty((leaves.size, outputs.shape[1]))
+    for k in range(outputs.shape[1]):
+        for leaf in range(leaves.size):
+            found[leaf, k] = outputs[leaves[leaf], k]
+        found[:, k] -= found[:, k].mean()
+    return found
+
+
 @njit(cache=True, nogil=True)
 def add_values(value, X, X_train, outputs, sizes, values):
     """Add what the trees return at the rows of X, (n, K)."""

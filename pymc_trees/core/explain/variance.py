@@ -8,7 +8,8 @@ values and sums over all pairs of leaves that share column j,
     V_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_li q_l'i,
     T_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_i(l and l'),
 
-the variance of E[f | x_j], and the mean variance of f given all other columns.
+the variance of E[f | x_j], and the mean variance of f given all other columns. None of them changes
+when a constant is taken from all leaves of a tree, which has the numbers keep their digits.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.explain.agreement import size_of
-from pymc_trees.core.explain.paths import paths_of, sides_of
+from pymc_trees.core.explain.paths import centred, paths_of, sides_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 WORD = 64
@@ -33,7 +34,7 @@ class Leaves(NamedTuple):
     through: np.ndarray
     """(S, words) uint64: a bit for each row whose cell of the column leads to the leaf."""
     outputs: np.ndarray
-    """(L, K) float64: what the leaf returns."""
+    """(L, K) float64: what the leaf returns, less the mean over its tree's leaves."""
 
 
 @njit(cache=True, nogil=True)
@@ -53,6 +54,7 @@ def leaves_of(value, X, X_train, outputs, sizes):
     for tree in range(sizes.m):
         paths = paths_of(links, tree)
         sides = sides_of(value, X, links, rules, paths.splits)
+        own_outputs = centred(outputs, paths.leaves)
         for own in range(paths.leaves.size):
             start, stop = paths.first_column[own], paths.first_column[own + 1]
             given = paths.columns[start:stop]
@@ -61,7 +63,7 @@ def leaves_of(value, X, X_train, outputs, sizes):
             for place in range(given.size):
                 columns[first[leaf] + place] = given[order[place]]
                 _let_through(paths, own, order[place], sides, through[first[leaf] + place])
-            returned[leaf] = outputs[paths.leaves[own]]
+            returned[leaf] = own_outputs[own]
             leaf += 1
     return Leaves(first, columns, through, returned)
 

@@ -1,22 +1,26 @@
 """A function of a model as a sum over leaves of trees: what each leaf adds to each output.
 
 Closed forms over the columns on a leaf's path hold for sums of leaves. A Deterministic that is a
-linear function of its forests' outputs, row by row, is such a sum, and so is anything at all of one
-single tree, whose leaves then hold the transformed values.
+linear function of its forests' outputs, row by row, is such a sum: whether it is one, its Ops say
+(`linear`). So is anything at all of one single tree, whose leaves then hold the transformed values.
 """
 
-from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.posterior.explain.linear import is_linear
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
+
+FAR = 2.0**40
+"""Where slopes are read off, so that a constant however large rounds nothing."""
 
 
 class NotAdditiveError(ValueError):
@@ -34,7 +38,7 @@ class AdditiveFunction:
     Raises
     ------
     NotAdditiveError
-        When it is no sum of trees: a curved function of a sum.
+        When it is no sum of trees: a curved function of a sum, or func of one.
     """
 
     def __init__(self, idata, model: pm.Model, var_name: str | None = None, func=None):
@@ -43,8 +47,8 @@ class AdditiveFunction:
         found = evaluations([self.function.variable])
         if not all(is_forest(one.tree) for one in found):
             raise NotAdditiveError(
-                f"{name} is a function of soft trees, whose Shapley values have no closed form: "
-                "use partial_dependence or comparisons."
+                f"{name} is a function of soft trees, where every row is in every leaf: there is "
+                "no closed form. Use partial_dependence or comparisons."
             )
         self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
         if any(one.layout.own_outputs is not None for one in self.forests):
@@ -52,11 +56,21 @@ class AdditiveFunction:
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
+        self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1
+        if set(ancestors([whole])) & {one.X for one in found}:
+            raise NotAdditiveError(
+                f"{name} reads columns of X beside the splits of its trees: choose a function of "
+                "trees alone by var_name."
+            )
+        if not self.single and (func or not is_linear(whole, inputs)):
+            raise NotAdditiveError(
+                f"{f'func({name})' if func else name} is no sum of trees, of which each leaf adds "
+                "its part: leave func out, or choose the function inside of it by var_name."
+            )
         self._lock = Lock()
         self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
-        self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1
         if not self.single:
-            self._constant, self._slopes = self._linear(func)
+            self._constant, self._slopes = self._lines()
 
     @property
     def n_outputs(self) -> int:
@@ -93,20 +107,25 @@ class AdditiveFunction:
         values = np.moveaxis(whole, self.function.axis, -1)
         return self.function.func(values).reshape(self.n_outputs, -1).T
 
-    def _linear(self, func: Callable | None) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Constant and slopes, (V, outputs) for each forest, or an error."""
+    def _lines(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Constant and slopes, (V, outputs) for each forest, of a linear function."""
         sizes = [one.layout.n_outputs for one in self.forests]
         total = sum(sizes)
-        others = np.random.default_rng(0).normal(size=(5, total))
-        rows = np.concatenate([np.zeros((1, total)), np.eye(total), others])
+        rows = np.concatenate([np.zeros((1, total)), FAR * np.eye(total)])
         found = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1))
-        constant, slopes = found[0], found[1 : 1 + total] - found[0]
-        expected = constant + others @ slopes
-        size = 1.0 + np.abs(expected).max() + np.abs(slopes).max()
-        if not np.allclose(found[1 + total :], expected, rtol=0, atol=1e-9 * size):
-            what = f"func({self.function.name})" if func else self.function.name
+        slopes = (found[1:] - found[0]) / FAR
+        return found[0], np.split(slopes, np.cumsum(sizes)[:-1], axis=0)
+
+    def check_sum(self, chain: int, draw: int, X: np.ndarray, total: np.ndarray) -> None:
+        """Raise an error unless (n, outputs) sums over the leaves are f at the rows of X."""
+        size = np.abs(self.constant()).max(initial=0.0)
+        size += sum(np.abs(leaves).max() for _, _, leaves in self.draws_at(chain, draw))
+        with self._lock:
+            f = self.function.func(self.function.at(chain, draw)(X))
+        wrong = np.abs(f.reshape(self.n_outputs, -1).T - total).max()
+        if not wrong <= 1e-9 * size:  # NaN too
             raise NotAdditiveError(
-                f"{what} is no sum of trees, whose Shapley values add up tree by tree: leave func "
-                "out, or choose the function inside of it by var_name."
+                f"{self.function.name}: the leaves do not add up to f, in chain {chain}, draw "
+                f"{draw}, by {wrong:.2g}. Does func return a finite number for each value, "
+                "whatever the others are?"
             )
-        return constant, np.split(slopes, np.cumsum(sizes)[:-1], axis=0)

@@ -11,11 +11,13 @@ from pymc_trees.core.explain.paths import add_values
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
 from pymc_trees.posterior.explain.additive import AdditiveFunction
-from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
+from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
 from pymc_trees.posterior.reading.features import feature_of
 
-LARGEST = 2**28
-"""Bytes for the pairs of columns at all rows in one draw."""
+LARGEST = 2**29
+"""Bytes for the pairs of columns at all rows, in all the draws that are looked at at once."""
+SINGLE = 12
+"""Numbers for each column at each row beside the pairs."""
 
 
 def interaction_strength(
@@ -55,7 +57,8 @@ def interaction_strength(
     draws : int, optional
         Draws to take, evenly spaced. Default: all.
     cores : int, optional
-        Threads. Default: one for each core.
+        Threads. Default: one for each core; fewer where the pairs of columns in several draws at
+        once would take more than half a gigabyte.
     var_name : str, optional
         The function, where the model has several.
     func : callable, optional
@@ -102,16 +105,18 @@ def interaction_strength(
     X = function.rows(X)
     X = X[rows_chosen(len(X), subsample, random_state)]
     n, q, n_outputs = len(X), len(columns), additive.n_outputs
-    if 8 * n * q * q * n_outputs > LARGEST:
+    size = 8 * n * n_outputs * q * (q + SINGLE)
+    if size > LARGEST:
         raise ValueError(
-            f"{q} columns at {n} rows are {q * q * n} numbers a draw: choose fewer by features, or "
-            "fewer rows by subsample."
+            f"{q} columns at {n} rows take {size / 1e9:.1f} GB a draw: choose fewer by features, "
+            "or fewer rows by subsample."
         )
     place = np.full(X.shape[1], -1)
     place[columns] = np.arange(q)
     n_chains, n_draws = additive.forests[0].shape
     at = thinned(n_chains, n_draws, draws)
     shape = (n_chains, at.size)
+    check_answer("H statistics", 2 * n_chains * at.size * n_outputs * q * q, "features= or draws=")
     pairwise = np.empty((*shape, n_outputs, q, q))
     unexplained, overall = np.empty_like(pairwise), np.empty((*shape, n_outputs, q))
 
@@ -122,10 +127,11 @@ def interaction_strength(
             given = (value, X, forest.X_train, outputs, forest.sizes, place)
             add_dependence(*given, single, but_one, pairs)
             add_values(*given[:-1], f)
+        additive.check_sum(chain, at[at_place], X, f + additive.constant())
         found = _strengths(single, but_one, pairs, f)
         pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = found
 
-    for_each_draw(one, shape, "H statistics", cores, progressbar)
+    for_each_draw(one, shape, "H statistics", cores, progressbar, LARGEST // size)
     coords = function.coords | {"draw": function.coords["draw"][at]}
     lead, own = (*SAMPLE, *function.dims), (*shape, *function.outputs)
     variables = {
@@ -148,20 +154,26 @@ def _asked(function, features) -> tuple[list[int], np.ndarray]:
 
 
 def _strengths(single, but_one, pairs, f):
-    """H of pairs, root mean squares behind it, and H of single columns; outputs first."""
-    single, but_one, f = (one - one.mean(axis=0) for one in (single, but_one, f))
-    excess = pairs - pairs.mean(axis=0)
-    excess += np.swapaxes(excess, 1, 2)
-    both = excess + single[:, :, None] + single[:, None]
-    unexplained = (excess**2).mean(axis=0)
-    rest = ((but_one - single) ** 2).mean(axis=0)
-    size = 1e-28 * (f**2).mean(axis=0)
-    pairwise = _share(unexplained, (both**2).mean(axis=0), size)
-    overall = _share(rest, (f**2).mean(axis=0), size)
-    every = np.arange(single.shape[1])
-    pairwise[every, every] = unexplained[every, every] = np.nan
-    found = (pairwise, np.sqrt(unexplained), overall)
-    return tuple(np.moveaxis(one, -1, 0) for one in found)
+    """H of pairs, root mean squares behind it, and H of single columns; outputs first.
+
+    What is given is written over, and pairs are looked at column by column: all of them at once
+    would be several arrays of their size.
+    """
+    for one in (single, but_one, f):
+        one -= one.mean(axis=0)
+    q, n_outputs = single.shape[1:]
+    unexplained, spread = np.full((2, q, q, n_outputs), np.nan)
+    for j in range(q - 1):
+        excess = pairs[:, j, j + 1 :]
+        excess -= excess.mean(axis=0)
+        unexplained[j, j + 1 :] = unexplained[j + 1 :, j] = (excess**2).mean(axis=0)
+        excess += single[:, j + 1 :] + single[:, j, None]
+        spread[j, j + 1 :] = spread[j + 1 :, j] = (excess**2).mean(axis=0)
+    but_one -= single
+    variance = (f**2).mean(axis=0)
+    pairwise = _share(unexplained, spread, 1e-28 * variance)
+    overall = _share((but_one**2).mean(axis=0), variance, 1e-28 * variance)
+    return tuple(np.moveaxis(one, -1, 0) for one in (pairwise, np.sqrt(unexplained), overall))
 
 
 def _share(part, whole, size):

@@ -78,7 +78,8 @@ def shap_values(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees, or arguments that are not what they should be.
+        A function that is not a sum of trees, values that do not add up to f, or arguments that are
+        not what they should be.
 
     Notes
     -----
@@ -220,6 +221,8 @@ class _Explained:
                 self.pairs[chain, place],
                 self.base[chain, place],
             )
+        total = self.base[chain, place] + self.values[chain, place].sum(axis=1)
+        self.additive.check_sum(chain, self.at[place], self.X, total)
 
     def dataset(self, values, more) -> xr.Dataset:
         """Values with their dimensions and coordinates."""

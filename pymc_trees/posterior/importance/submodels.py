@@ -8,11 +8,9 @@ from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.importance.marginal import MarginalFunction
 from pymc_trees.posterior.inclusion import get_variable_inclusion
-from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
+from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
 
 METHODS = ("VI", "backward", "backward_VI")
-LARGEST = 2**30
-"""Bytes that the predictions of all submodels may take."""
 
 
 def compute_variable_importance(
@@ -72,7 +70,7 @@ def compute_variable_importance(
     ------
     ValueError
         A function of soft trees, or one that reads columns beside its splits; a method that does
-        not exist, or options that do not go with it.
+        not exist, or options that do not go with it; predictions of more than 2 GB.
 
     Notes
     -----
@@ -159,23 +157,21 @@ class _Submodels:
 
     def dataset(self, order: np.ndarray) -> xr.Dataset:
         """What is returned, for the columns in this order."""
-        size, n = int(np.prod(self.shape + self.outputs)) * self.p, len(self.X)
-        if 8 * size * n > LARGEST:
-            raise ValueError(
-                f"The predictions of {self.p} submodels at {n} rows are {size * n} numbers: give "
-                "fewer rows by X, or fewer draws by samples."
-            )
+        n = len(self.X)
+        size = int(np.prod(self.shape + self.outputs)) * self.p * n
+        what = f"predictions of {self.p} submodels at {n} rows"
+        check_answer(what, size, "samples=, or fewer rows of X")
         known = np.zeros((self.p, self.p), dtype=bool)
         known[:, order] = np.tri(self.p, dtype=bool)
         found = np.empty((*self.shape, self.p, *self.outputs, n))
+        r2 = np.empty(found.shape[:-1])
 
         def one(chain, place):
-            found[chain, place] = self.function.at(chain, self.draws[place], self.X, known)
+            values = self.function.at(chain, self.draws[place], self.X, known)
+            found[chain, place], r2[chain, place] = values, squared_correlation(values, values[-1])
 
         for_each_draw(one, self.shape, "Submodels", *self._run)
-        full = found[:, :, -1]
-        r2 = squared_correlation(found, full[:, :, None])
-        return self._named(order, found, full, r2)
+        return self._named(order, found, found[:, :, -1], r2)
 
     def _named(self, order, found, full, r2) -> xr.Dataset:
         function = self.function.function
@@ -200,8 +196,9 @@ def _reference(full: np.ndarray) -> np.ndarray:
     draws = full.reshape(-1, *full.shape[2:])
     if len(draws) == 1:
         return np.full(full.shape[:-1], np.nan)
-    other = np.roll(draws, -(len(draws) // 2), axis=0)
-    return squared_correlation(draws, other).reshape(full.shape[:-1])
+    half = len(draws) // 2
+    found = [squared_correlation(one, draws[k - len(draws) + half]) for k, one in enumerate(draws)]
+    return np.reshape(found, full.shape[:-1])
 
 
 def _backward(submodels: _Submodels, order: np.ndarray, fixed: int) -> np.ndarray:

@@ -1,9 +1,10 @@
 """What do draws hold? Functions of rows, trees, and columns by name.
 
 `given` (draws as users have them), `expressions` (of trees and other variables, at any rows, draw
-by draw), `functions` (f: those of trees alone, by name), `held_rows` (rows with columns held),
-`forests` (the encoded trees of one forest), `features` (columns by name, and grids of their
-values), `draw_by_draw` (work in threads, with a progress bar).
+by draw), `rows_apart` (whether an expression is a function of single rows), `functions` (f: those
+of trees alone, by name), `held_rows` (rows with columns held), `forests` (the encoded trees of one
+forest), `features` (columns by name, and grids of their values), `draw_by_draw` (work in threads,
+with a progress bar).
 
-May import: `core`, `distributions`, `check`; xarray, PyMC.
+May import: `core`, `distributions`, `targets`, `check`; xarray, PyMC.
 """

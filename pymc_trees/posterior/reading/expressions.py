@@ -24,6 +24,7 @@ from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
 from pymc_trees.posterior.reading.given import draws_of
 from pymc_trees.posterior.reading.held_rows import HeldRows
+from pymc_trees.posterior.reading.rows_apart import check_rows_apart
 
 BLOCK = 100_000
 """Rows times outputs evaluated in one call, which bounds the memory beside the result."""
@@ -44,6 +45,13 @@ class Expression:
         For results and messages.
     group : str, default "posterior"
         Of the draws.
+
+    Raises
+    ------
+    ValueError
+        When draws are lacking, or entry i of the expression depends on more than row i of X, which
+        is read from the graph; where an Op in it is none that `targets.rowwise` knows, one row
+        after another is changed and the entries of the others have to stay.
     """
 
     def __init__(
@@ -66,13 +74,16 @@ class Expression:
             )
         drawn = [*self.trees, *others]
         self.draws = [posterior[v.name].transpose(*SAMPLE, ...) for v in drawn]
+        first = [np.array(d[0, 0].to_numpy(), order="C") for d in self.draws]
+        values_of_others = dict(zip(others, first[len(self.trees) :], strict=True))
+        check_rows_apart(variable, found, name, lambda: values_of_others)
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
         at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
         inputs = {one.X: at for one in found}
         replaced = [*inputs.items(), *zip(drawn, values, strict=True)]
         [outputs] = clone_replace([variable], replaced, rebuild_strict=False)
         self._compiled = pm.compile([at, *values], outputs, on_unused_input="ignore")
-        self.axis, self.outputs = self._shape()
+        self.axis, self.outputs = self._shape(first)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,16 +147,9 @@ class Expression:
         named = (*SAMPLE, *self.dims, *dims)
         return xr.DataArray(found, coords=self.coords | dims, dims=named, name=self.name)
 
-    def _shape(self) -> tuple[int, tuple[int, ...]]:
+    def _shape(self, values) -> tuple[int, tuple[int, ...]]:
         """Axis of the rows among those of the expression, and lengths of the others."""
-        values = [np.array(d[0, 0].to_numpy(), order="C") for d in self.draws]
-        try:
-            two, three = (self._compiled(self.X[[0] * n], *values).shape for n in (2, 3))
-        except ValueError as error:
-            raise ValueError(
-                f"{self.name} depends on more than the columns of X row by row: nothing is known "
-                "of that at other rows. Make it a column of X."
-            ) from error
+        two, three = (self._compiled(self.X[[0] * n], *values).shape for n in (2, 3))
         [axis] = [k for k, (a, b) in enumerate(zip(two, three, strict=True)) if a != b]
         return axis, two[:axis] + two[axis + 1 :]
 

@@ -1,9 +1,10 @@
 """Columns of X as users name them, and values that stand for each."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import MISSING
@@ -26,7 +27,7 @@ class Feature(NamedTuple):
 
     def code(self, value: Any) -> float:
         """A value as X holds it, or an error."""
-        if value is None or value == MISSING_LABEL or value != value:
+        if is_missing(value):
             return MISSING
         if self.levels is None:
             try:
@@ -54,27 +55,74 @@ class Feature(NamedTuple):
         return np.array(names)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing cell: None, NaN, NA of pandas, or "(missing)"."""
+    if isinstance(value, str):
+        return value == MISSING_LABEL
+    return np.ndim(value) == 0 and bool(pd.isna(value))
+
+
 def dimension_of(feature: Feature) -> str:
     """Name of a column in results."""
     return feature.name if isinstance(feature.name, str) else f"x{feature.name}"
 
 
 def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
-    """Column by its name, or by its number."""
-    column: int
+    """Column by its name, or by its number; one that is known already is returned."""
+    if isinstance(which, Feature):
+        return which
     names = schema.names if schema is not None else None
     if names is not None and which in names:
         column = names.index(which)
     elif isinstance(which, int | np.integer) and not isinstance(which, bool):
-        column = int(which)
-        if not 0 <= column < n_columns:
-            raise ValueError(f"{which} is no column of X, which has {n_columns}.")
+        column = _numbered(int(which), names, n_columns)
     else:
         known = list(names) if names is not None else f"numbers from 0 to {n_columns - 1}"
         raise ValueError(f"{which!r} is no column of X: choose from {known}.")
-    levels = schema.levels[column] if schema is not None else None
-    name = names[column] if names is not None else column
-    return Feature(column, name, levels)
+    return _feature_at(column, schema)
+
+
+def all_features(schema: Schema | None, n_columns: int) -> list[Feature]:
+    """The columns of X, in their order."""
+    return [_feature_at(column, schema) for column in range(n_columns)]
+
+
+def _feature_at(column: int, schema: Schema | None) -> Feature:
+    if schema is None:
+        return Feature(column, column, None)
+    name = column if schema.names is None else schema.names[column]
+    return Feature(column, name, schema.levels[column])
+
+
+def _numbered(number: int, names: tuple[str, ...] | None, n_columns: int) -> int:
+    """The number of a column, unless it is the name of another."""
+    inside = 0 <= number < n_columns
+    if names is not None and str(number) in names:
+        if inside and names[number] == str(number):
+            return number
+        place = f"the number of the column {names[number]!r}" if inside else "no number of one"
+        raise ValueError(
+            f"{number} is the name of a column of X, and {place}: give the name as text, "
+            f"{str(number)!r}" + (f" or {names[number]!r}." if inside else ".")
+        )
+    if not inside:
+        raise ValueError(f"{number} is no column of X, which has {n_columns}.")
+    return number
+
+
+def grids_by_column(features: list[Feature], grid: Any, schema: Schema | None, n: int) -> list:
+    """What was given for each of some columns: the same for all, or a dict taken apart.
+
+    Keys are names or numbers of columns among them, of n; anything else is an error.
+    """
+    if not isinstance(grid, Mapping):
+        return [grid] * len(features)
+    by_column = {feature_of(key, schema, n).column: value for key, value in grid.items()}
+    asked = {one.column for one in features}
+    if other := [key for key in grid if feature_of(key, schema, n).column not in asked]:
+        names = [one.name for one in features]
+        raise ValueError(f"grid has {other}, which features does not: give values of {names}.")
+    return [by_column.get(one.column) for one in features]
 
 
 def grid_of(feature: Feature, cells: np.ndarray, grid: Any = None) -> np.ndarray:
@@ -91,6 +139,8 @@ def grid_of(feature: Feature, cells: np.ndarray, grid: Any = None) -> np.ndarray
         most 20 of them from the cells, an int as many quantiles; few distinct values are all taken.
         Levels are all taken, and a missing cell where there is one.
     """
+    if isinstance(grid, bool | np.bool_):
+        raise ValueError(f"grid={grid}: give values, their number, or one of {list(GRIDS)}.")
     if grid is not None and not isinstance(grid, str | int | np.integer):
         values = np.array([feature.code(value) for value in np.ravel(np.asarray(grid, object))])
         if values.size == 0:

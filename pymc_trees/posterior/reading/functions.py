@@ -7,12 +7,14 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_trees.arguments import check_elementwise
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.reading.expressions import Expression, random_below
 from pymc_trees.posterior.reading.held_rows import HeldRows
+from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
 
 
 class Function(Expression):
@@ -44,7 +46,7 @@ class Function(Expression):
         group: str = "posterior",
     ):
         super().__init__(idata, model, *_function_of(model, var_name), group)
-        self.func: Callable = func or _as_it_is
+        self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
         for dim in self.dims:
             if dim in model.coords and model.coords[dim] is not None:
@@ -76,7 +78,10 @@ def _as_it_is(values):
 
 def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
     """A function of trees and its name, or an error that lists those there are."""
-    known = {one.name: one for one in model.deterministics if _is_function(model, one)}
+    of_trees = {one.name: one for one in model.deterministics if _is_of_trees(model, one)}
+    if var_name is not None and var_name in of_trees:
+        return of_trees[var_name], var_name  # whether of single rows, `Expression` says
+    known = {name: one for name, one in of_trees.items() if _is_of_single_rows(one)}
     declared = [
         name
         for name, one in known.items()
@@ -97,10 +102,19 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
     return known[var_name], var_name
 
 
-def _is_function(model: pm.Model, variable: Variable) -> bool:
+def _is_of_trees(model: pm.Model, variable: Variable) -> bool:
     """Whether a Deterministic depends on trees and on nothing else that is random."""
     random = random_below(model, variable)
     return bool(random) and all(is_tree_variable(v) for v in random)
+
+
+def _is_of_single_rows(variable: Variable) -> bool:
+    """Whether entry i of a function of trees depends on row i of X alone."""
+    try:
+        check_rows_apart(variable, evaluations([variable]), variable.name)
+    except OtherRowsError:
+        return False
+    return True
 
 
 def _without_name(model: pm.Model, named: list[Variable]) -> dict[str, Variable]:

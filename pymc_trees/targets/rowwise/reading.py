@@ -28,6 +28,10 @@ class NotRowwiseError(Exception):
     """An expression is not known to treat the rows apart; the text says which Op stopped it."""
 
 
+class MixedRowsError(NotRowwiseError):
+    """An Op between the two certainly takes several rows together."""
+
+
 @dataclass
 class Aligned:
     """An expression over some units, made from one over all of them."""
@@ -134,6 +138,8 @@ class Reader:
 
     def known_now(self, var: Variable) -> np.ndarray | None:
         """Numbers of an expression of constants and shapes alone, else None."""
+        if isinstance(var, Constant):
+            return np.asarray(var.data)
         roots = graph_inputs([var])  # shared variables too: model data may be set anew
         if var in self.seeing or not all(
             v is self.outputs or isinstance(v, Constant) for v in roots
@@ -141,8 +147,6 @@ class Reader:
             return None
         if not isinstance(var.type, pt.TensorType):
             var = pt.as_tensor(var)
-        if isinstance(var, Constant):
-            return np.asarray(var.data)
         zero = np.zeros(self.outputs.type.shape)
         return var.eval({self.outputs: zero}, on_unused_input="ignore", mode="FAST_COMPILE")
 

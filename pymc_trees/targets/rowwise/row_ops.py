@@ -16,7 +16,13 @@ from pytensor.tensor.shape import Reshape, Shape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
 from pymc_trees.targets.graph import dependent_on
-from pymc_trees.targets.rowwise.reading import Aligned, NotRowwiseError, Reader, read_op
+from pymc_trees.targets.rowwise.reading import (
+    Aligned,
+    MixedRowsError,
+    NotRowwiseError,
+    Reader,
+    read_op,
+)
 
 
 def _common(reader: Reader, variables: list[Variable]) -> tuple[int, Variable | None]:
@@ -25,7 +31,7 @@ def _common(reader: Reader, variables: list[Variable]) -> tuple[int, Variable | 
     first = read[0]
     for other in read[1:]:
         if other.axis != first.axis or other.index is not first.index:
-            raise NotRowwiseError("rows on different axes, or taken by different indices")
+            raise MixedRowsError("rows on different axes, or taken by different indices")
     return first.axis, first.index
 
 
@@ -62,7 +68,7 @@ def _dimshuffle(op: DimShuffle, reader, var):
 def _reduce(op: CAReduce, reader, var):
     found = reader.read(var.owner.inputs[0])
     if op.axis is None or found.axis in op.axis:
-        raise NotRowwiseError(f"{op} over the rows")
+        raise MixedRowsError(f"{op} over the rows")
     axis = found.axis - sum(k < found.axis for k in op.axis)
     return Aligned(op(found.var), axis, found.index)
 
@@ -71,7 +77,7 @@ def _reduce(op: CAReduce, reader, var):
 def _cumulate(op: CumOp, reader, var):
     found = reader.read(var.owner.inputs[0])
     if op.axis is None or op.axis % found.var.ndim == found.axis:
-        raise NotRowwiseError(f"{op} over the rows")
+        raise MixedRowsError(f"{op} over the rows")
     return Aligned(op(found.var), found.axis, found.index)
 
 
@@ -98,7 +104,7 @@ def _join(op: Join, reader, var):
     node = var.owner
     axis, index = _common(reader, node.inputs)
     if op.axis == axis:
-        raise NotRowwiseError(f"{op} along the rows")
+        raise MixedRowsError(f"{op} along the rows")
     # a Join does not broadcast: every part needs its entry for each row
     parts = _inputs(reader, node.inputs, axis, index, full=True)
     return Aligned(_again(op, parts, node, var), axis, index)
@@ -112,11 +118,20 @@ def _slices(op: Subtensor, reader, var):
     found = reader.read(array)
     indices = list(indices_from_subtensor(numbers, op.idx_list))
     indices += [slice(None)] * (found.var.ndim - len(indices))
-    if indices[found.axis] != slice(None):
-        raise NotRowwiseError(f"{op} of the rows")
+    if not _is_whole(reader, indices[found.axis]):
+        raise MixedRowsError(f"{op} of the rows")
+    indices[found.axis] = slice(None)
     before = indices[: found.axis]
     axis = found.axis - sum(not isinstance(i, slice) for i in before)
     return Aligned(found.var[tuple(_plain(reader, i) for i in indices)], axis, found.index)
+
+
+def _is_whole(reader, index):
+    """Whether an index takes all rows in their order."""
+    if not isinstance(index, slice) or index.stop is not None:
+        return False
+    start, step = (None if i is None else _plain(reader, i) for i in (index.start, index.step))
+    return start in (None, 0) and step in (None, 1)
 
 
 def _plain(reader, index):

@@ -76,6 +76,16 @@ PARTIAL_DEPENDENCE = {
     "grid of text": row(pmt.partial_dependence, r"'old' is no value.*'age'", grid=["old"]),
     "grid level": row(pmt.partial_dependence, r"'z' is no level.*'site'", "site", grid=["z"]),
     "grid missing": row(pmt.partial_dependence, None, grid=[None]),
+    "grid a bool": row(pmt.partial_dependence, r"grid=True: give values", grid=True),
+    "grid of no column": row(pmt.partial_dependence, r"'agee' is no column", grid={"agee": [1]}),
+    "grid of a bool": row(pmt.partial_dependence, r"True is no column", grid={True: [1]}),
+    "grid elsewhere": row(
+        pmt.partial_dependence, r"grid has \['dose'\], which features.*'age'", grid={"dose": [1]}
+    ),
+    "func that reduces": row(
+        pmt.partial_dependence, r"func returned the shape \(\).*elementwise", func=np.mean
+    ),
+    "func text": row(pmt.partial_dependence, r"func='exp': must be a function", func="exp"),
     "subsample zero": row(pmt.partial_dependence, r"subsample=0", subsample=0),
     "subsample beyond": row(pmt.partial_dependence, None, subsample=99),
     "group missing": row(pmt.partial_dependence, r"no group 'prior'", group="prior"),
@@ -88,7 +98,22 @@ ACCUMULATED_EFFECTS = {
     **common(pmt.accumulated_effects),
     **_columns(pmt.accumulated_effects, "feature"),
     **_rows_of_X(pmt.accumulated_effects),
-    "a pair": row(pmt.accumulated_effects, r"is no column", (0, 1)),
+    "a pair": row(pmt.accumulated_effects, None, (0, 1)),
+    "one column twice": row(pmt.accumulated_effects, r"feature=.*two different", ("age", 0)),
+    "three columns": row(pmt.accumulated_effects, r"feature=.*tuple of two", (0, 1, 2)),
+    "grid of one": row(pmt.accumulated_effects, r"'age' has 1 values", grid=[1.0]),
+    "grid of one quantile": row(pmt.accumulated_effects, r"'age' has 1 values", grid=1),
+    "grid missing": row(pmt.accumulated_effects, r"'age'.*missing cell.*order", grid=[1, None]),
+    "grid a level twice": row(
+        pmt.accumulated_effects, r"'site'.*twice", "site", grid=["a", "b", "a"]
+    ),
+    "grid a bool": row(pmt.accumulated_effects, r"grid=True: give values", grid=True),
+    "grid elsewhere": row(
+        pmt.accumulated_effects, r"grid has \['dose'\].*'age'", grid={"dose": [1, 2]}
+    ),
+    "grid beyond": row(pmt.accumulated_effects, r"no row of X lies", grid=[1e6, 2e6]),
+    "subsample zero": row(pmt.accumulated_effects, r"subsample=0", subsample=0),
+    "group missing": row(pmt.accumulated_effects, r"no group 'prior'", group="prior"),
     "intervals zero": row(pmt.accumulated_effects, r"intervals=0", intervals=0),
     "intervals fraction": row(pmt.accumulated_effects, r"intervals=2.5", intervals=2.5),
 }
@@ -96,6 +121,7 @@ ACCUMULATED_EFFECTS = {
 PREDICTIONS = {
     **common(pmt.predictions),
     "a frame lacks a column": row(pmt.predictions, r"site", frame().drop(columns="site")),
+    "func of no shape": row(pmt.predictions, r"func returned.*elementwise", func=lambda v: None),
     "an array of two columns": row(pmt.predictions, r"3", np.zeros((2, 2))),
     "no rows": row(pmt.predictions, r"no rows", pd.DataFrame(frame().iloc[:0])),
 }
@@ -110,6 +136,13 @@ COMPARISONS = {
     "a step of levels": row(pmt.comparisons, r"'site'.*at least two", variables={"site": 1}),
     "level unknown": row(pmt.comparisons, r"'z' is no level", variables={"site": ("a", "z")}),
     "comparison": row(pmt.comparisons, r"comparison='log'.*'ratio'", comparison="log"),
+    "comparison that reduces": row(
+        pmt.comparisons, r"comparison returned.*elementwise", comparison=lambda a, b: a.mean()
+    ),
+    "a step NaN": row(pmt.comparisons, r"nan for.*'age' is no step", variables={"age": np.nan}),
+    "a step NA": row(pmt.comparisons, r"NA> for.*'age' is no step", variables={"age": pd.NA}),
+    "a step a bool": row(pmt.comparisons, r"'age'.*at least two", variables={"age": True}),
+    "missing beside a level": row(pmt.comparisons, None, variables={"site": ["a", pd.NA]}),
 }
 
 SLOPES = {

@@ -59,6 +59,7 @@ PLOT_ICE = _of_columns(pmt.plot_ice) | {
 }
 PLOT_ALE = _of_columns(pmt.plot_ale) | {
     "intervals zero": _drawn(pmt.plot_ale, r"intervals=0", intervals=0),
+    "a pair": _drawn(pmt.plot_ale, r"pair of columns.*accumulated_effects.*list", features=(0, 1)),
 }
 PLOT_CONVERGENCE = _of_functions(pmt.plot_convergence) | {
     "one chain": _drawn(

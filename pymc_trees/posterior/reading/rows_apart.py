@@ -1,0 +1,180 @@
+"""Whether entry i of an expression is a function of row i of X: read from the graph.
+
+The Ops between trees and expression are followed as those of a likelihood are (`targets.rowwise`).
+Where one of them is none that is known there, numbers decide: one row of what the trees return is
+changed, and the entries of the others have to stay as they are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.raise_op import CheckAndRaise
+
+import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `Reader.read`)
+from pymc_trees.distributions.forest_inputs import Evaluation
+from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.rowwise.reading import MixedRowsError, NotRowwiseError, Reader
+
+PROBED = 5
+"""Rows of a probe."""
+
+
+class OtherRowsError(ValueError):
+    """An expression whose entries are not functions of single rows of X."""
+
+
+def check_rows_apart(
+    variable: Variable,
+    found: list[Evaluation],
+    name: str,
+    others: Callable[[], dict[Variable, np.ndarray]] = dict,
+) -> None:
+    """Raise an error unless each entry of an expression is a function of its own row of X.
+
+    Parameters
+    ----------
+    variable : Variable
+        The expression.
+    found : list of Evaluation
+        The trees that it evaluates.
+    name : str
+        Of the expression, for the error.
+    others : callable, optional
+        Returns values of the other random variables below it.
+
+    Raises
+    ------
+    OtherRowsError
+        When an entry depends on other rows, or on numbers that the model's rows have beside X.
+    """
+    try:
+        rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))
+        follower = _Follower(rows, dependent_on([whole], rows), rows, name=name, others=others)
+        if whole not in follower.seeing:
+            raise NotRowwiseError("nothing but a shape")
+        if rows.type.shape[0] == 1:
+            raise NotRowwiseError("a single row")  # broadcasting would look like alignment
+        if follower.read(whole).index is not None:
+            raise MixedRowsError("rows taken by an index")
+    except (MixedRowsError, OtherRowsError) as error:
+        raise _refusal(name, error) from error
+    except (NotRowwiseError, IndexError, TypeError, ValueError) as error:
+        if not _stay_apart(variable, found, others()):
+            raise _refusal(name, error) from error
+
+
+@dataclass
+class _Follower(Reader):
+    """Follows the rows, and refuses numbers that each of them has beside X."""
+
+    name: str = ""
+    others: Callable[[], dict[Variable, np.ndarray]] = dict
+    """Values of other random variables."""
+
+    def read(self, var):
+        if var.owner and isinstance(var.owner.op, CheckAndRaise):
+            checked, *_ = list(var.owner.inputs)  # a failed check refuses all rows
+            return self.read(checked)
+        return super().read(var)
+
+    def take(self, var, axis, index, full=False):
+        each = 0 <= axis < var.ndim and not var.type.broadcastable[axis]
+        if each and not self._follows_length(var, axis):
+            raise _own_numbers(self.name)
+        return super().take(var, axis, index, full)
+
+    def _follows_length(self, var, axis):
+        """Whether it holds the same for each row, however many there are: zeros_like(f), say."""
+        free = pt.tensor("rows", dtype="float64", shape=(None, self.outputs.type.shape[1]))
+        known = {v: pt.constant(value) for v, value in self.others().items()}
+        [var] = clone_replace([var], {self.outputs: free} | known, rebuild_strict=False)
+        for n in (2, 3):
+            zero = np.zeros((n, free.type.shape[1]))
+            try:
+                found = var.eval({free: zero}, on_unused_input="ignore", mode="FAST_COMPILE")
+            except ValueError:  # numbers of the model's rows beside these
+                return False
+            if found.shape[axis] != n or np.any(found != found.take([0], axis)):
+                return False
+        return True
+
+
+def _of_one_matrix(variable, found, n) -> tuple[Variable, Variable]:
+    """A matrix of what all trees return at n rows, and of X; the expression as its function."""
+    p = found[0].X.type.shape[1] or np.shape(_now(found[0].X))[1]
+    sizes = [*(one.outputs.type.shape[1] for one in found), p]
+    rows = pt.tensor("rows", dtype="float64", shape=(n, sum(sizes)))
+    ends = np.cumsum([0, *sizes])
+    parts = [rows[:, a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    replaced = {one.outputs: part for one, part in zip(found, parts, strict=False)}
+    # where X is read beside the trees; those are cut off first
+    [whole] = clone_replace([variable], replaced, rebuild_strict=False)
+    [whole] = clone_replace([whole], {one.X: parts[-1] for one in found}, rebuild_strict=False)
+    return rows, whole
+
+
+def _stay_apart(variable, found, others) -> bool:
+    """Whether no entry changed where another row did, in a few numbers."""
+    free, values = {v: v.type() for v in others}, list(others.values())
+    rng = np.random.default_rng(0)
+    try:
+        rows, whole = _of_one_matrix(variable, found, None)
+        [whole] = clone_replace([whole], free, rebuild_strict=False)
+        compiled = pm.compile([rows, *free.values()], whole, on_unused_input="ignore")
+        width = rows.type.shape[1]
+        for at in (rng.normal(size=(PROBED, width)), rng.random((PROBED, width))):
+            here, longer = compiled(at, *values), compiled(at[[*range(PROBED), 0]], *values)
+            grown = [k for k in range(here.ndim) if here.shape[k] != longer.shape[k]]
+            if len(grown) != 1 or here.shape[grown[0]] != PROBED:
+                return False
+            here = np.moveaxis(here, grown[0], 0)
+            for row, other in _with_one_changed(at):
+                there = np.moveaxis(compiled(other, *values), grown[0], 0)
+                kept = np.arange(PROBED) != row
+                if not np.array_equal(here[kept], there[kept], equal_nan=True):
+                    return False
+    except (IndexError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _with_one_changed(at):
+    """Number of a row, and the rows with others in its place."""
+    for row in range(PROBED):
+        for change in (at[(row + 1) % PROBED], 1e3 * at[row], -at[row]):
+            other = at.copy()
+            other[row] = change
+            yield row, other
+
+
+def _rows_now(X: Variable) -> int:
+    return X.type.shape[0] or len(_now(X))
+
+
+def _now(X: Variable) -> np.ndarray:
+    """Numbers that the model's X has."""
+    if isinstance(X, Constant):
+        return X.data
+    return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
+
+
+def _refusal(name: str, error: Exception) -> OtherRowsError:
+    if isinstance(error, OtherRowsError):
+        return error
+    return OtherRowsError(
+        f"row i of {name} depends on other rows than row i of X ({error}), so that it says nothing "
+        "of a row by itself: ask the function of trees that it is made of."
+    )
+
+
+def _own_numbers(name: str) -> OtherRowsError:
+    return OtherRowsError(
+        f"{name} depends on more than the columns of X row by row: nothing is known of that at "
+        "other rows. Make it a column of X."
+    )
