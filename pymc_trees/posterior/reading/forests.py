@@ -5,12 +5,14 @@ values.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import sizes
+from pymc_trees.core.value.text import distinct_cells
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
@@ -66,6 +68,11 @@ class ForestDraws:
     def levels(self) -> list[tuple | None] | None:
         """By their code, of each column; None for numbers."""
         return None if self.schema is None else list(self.schema.levels)
+
+    @cached_property
+    def cells(self) -> list[np.ndarray]:
+        """What each training column holds, sorted, without missing cells."""
+        return distinct_cells(self.X_train)
 
     def each_draw(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the encoded value."""

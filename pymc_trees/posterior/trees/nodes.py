@@ -30,7 +30,7 @@ def nodes_of(draws: ForestDraws, value: np.ndarray, tree: int) -> list[TreeNode]
     """Nodes of one tree of an encoded forest, in preorder."""
     layout, X, names = draws.layout, draws.X_train, draws.names
     row, nodes = tree_starts(value, layout)[tree], list[TreeNode]()
-    levels = draws.levels if layout.mixed else None
+    levels, cells = draws.levels, draws.cells
 
     def below(rows, depth):
         nonlocal row
@@ -42,10 +42,7 @@ def nodes_of(draws: ForestDraws, value: np.ndarray, tree: int) -> list[TreeNode]
             return place
         cut = value[here, 1]
         way, column = divmod(code, len(names))
-        if layout.mixed:
-            rule = rule_text(code, cut, names, levels)
-        else:
-            rule = f"{names[column]} <= {cut:.4g}"
+        rule = rule_text(code, cut, names, levels, cells)
         nodes.append(TreeNode(depth, names[column], rule, np.empty(0), (), rows))
         left = sent_left(X[rows, column], way, cut)
         children = below(rows[left], depth + 1), below(rows[~left], depth + 1)
