@@ -27,8 +27,8 @@ def plot_variable_inclusion(
 ):
     """Share of splits on each column, with intervals, the largest first.
 
-    The numbers are those of `get_variable_inclusion`. The line is the share that every column would
-    have if all were alike.
+    The numbers are those of `get_variable_inclusion`. The line is the share that every column
+    would have if all were alike, those not shown among them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def plot_variable_inclusion(
     share = get_variable_inclusion(idata, model, forest=forest)["share"]
     prob = probability_of(ci_prob)
     top = None if top is None else check_number("top", top, 1)
-    mean = share.mean(SAMPLE)
+    mean, alike = share.mean(SAMPLE), 1 / share.sizes["feature"]
     order = np.argsort(-mean.to_numpy(), kind="stable")[:top]
     mean, share = mean.isel(feature=order), share.isel(feature=order)
     y = -np.arange(order.size, dtype=float)
@@ -78,7 +78,7 @@ def plot_variable_inclusion(
     one = xr.Dataset({"share": xr.DataArray(0.0)})
     size = (WIDTH, HEIGHT + ROW * order.size)
     collection = wrapped(one, size, backend, {"cols": ["__variable__"], **pc_kwargs})
-    collection.map(visuals.vline, "alike", data=one + 1 / share.sizes["feature"], color="gray")
+    collection.map(visuals.vline, "alike", data=one + alike, color="gray")
     for k in range(order.size):
         ends = xr.DataArray([float(low[k]), float(high[k])], dims=["end"])
         kept = {"data": xr.Dataset({"share": ends}), "y": y[k], "color": "C0"}

@@ -1,6 +1,6 @@
 """How f depends on one column or two, the others as they come: `partial_dependence`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def partial_dependence(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column or tuple of two
-        By name where X was a frame, else by number; default the first.
+        By name where X was a frame, else by number or as "x0"; default the first.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
     var_name : str, optional
@@ -69,9 +69,9 @@ def partial_dependence(
     -------
     xarray.Dataset
         ``average`` with the dimensions chain, draw, those of the outputs, and one for each column,
-        named by it (``x{number}`` for an array); ``individual`` with ``row`` before these, the
-        numbers of the rows. Coordinates hold the values, levels by name, a missing cell as NaN or
-        "(missing)".
+        named by it (``x{number}`` for an array; ``row_`` and the like where a column has a name of
+        ours); ``individual`` with ``row`` before these, the numbers of the rows. Coordinates hold
+        the values, levels by name; a missing cell is NaN among numbers, else "(missing)".
 
     Raises
     ------
@@ -108,7 +108,8 @@ def partial_dependence(
         raise ValueError(f"features={features!r}: give two different columns.")
     rows = function.rows(X)
     chosen = rows_chosen(len(rows), subsample, random_state)
-    grids = [grid_of(one, rows[:, one.column], _grid_for(one, grid)) for one in columns]
+    asked = grids_by_column(grid, function)
+    grids = [grid_of(one, rows[:, one.column], asked(one)) for one in columns]
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
     held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
@@ -146,8 +147,10 @@ def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
     return np.sort(np.random.default_rng(random_state).choice(n, subsample, replace=False))
 
 
-def _grid_for(feature: Feature, grid):
-    """What was given for one column."""
+def grids_by_column(grid, function: Function) -> Callable[[Feature], Any]:
+    """What was given for a column: the same for all, or its own in a dict; None for the usual."""
     if not isinstance(grid, Mapping):
-        return grid
-    return grid.get(feature.name, grid.get(feature.column))
+        return lambda one: grid
+    schema, n = function.schema, function.n_columns
+    given = {feature_of(which, schema, n).column: values for which, values in grid.items()}
+    return lambda one: given.get(one.column)

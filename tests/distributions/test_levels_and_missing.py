@@ -270,6 +270,7 @@ def test_text_of_rules():
     for code, cut, text in shown:
         assert rule_text(code, cut, names, levels) == text
     assert rule_text(4, 5.0, names) == "city in {0, 2}"
+    assert rule_text(2, 5.0, ["grade"], [(1.0, 2.0, 2.5)]) == "grade in {1, 2.5}"
     assert rule_text(0, 1.123, ["size"], [("small", "middle", "large")]) == "size <= middle"
 
 

@@ -1,6 +1,6 @@
 """Numbers in words, with as many digits as tell them apart."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -38,6 +38,13 @@ def number_labels(values: Iterable[float]) -> list[str]:
         if len(set(texts)) == several:
             break
     return texts
+
+
+def level_words(levels: Sequence) -> list[str]:
+    """Levels as they are written: numbers as short as they can be."""
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
+        return number_labels(levels)
+    return [str(one) for one in levels]
 
 
 def _shown(number: float, digits: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pymc_trees.core.columns.mixed import EVERY, LEFT, MISSING, MOST_LEVELS, SET
-from pymc_trees.core.value.digits import cut_text
+from pymc_trees.core.value.digits import cut_text, level_words
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 
 INDENT = "    "
@@ -112,21 +112,22 @@ def rule_text(
     """
     way, column = divmod(code, len(names))
     name, missing_left = names[column], bool(way & LEFT)
-    known = None if levels is None else levels[column]
+    own = None if levels is None else levels[column]
+    known = None if own is None else level_words(own)
     if way < SET:
         if abs(cut) == EVERY:
             return f"{name} is {'missing' if missing_left else 'present'}"
         if known is None:
             last = cut_text(cut, None if cells is None else cells[column])
         else:
-            last = str(known[min(int(cut), len(known) - 1)])
+            last = known[min(int(cut), len(known) - 1)]
         return f"{name} <= {last}" + " or missing" * missing_left
     inside = [k for k in range(MOST_LEVELS) if int(cut) >> k & 1]
     if missing_left and not inside:
         return f"{name} is missing"
     if known is not None and len(inside) == len(known) and not missing_left:
         return f"{name} is present"
-    shown = ", ".join(str(k if known is None else known[k]) for k in inside)
+    shown = ", ".join(str(k) if known is None else known[k] for k in inside)
     return f"{name} in {{{shown}}}" + " or missing" * missing_left
 
 
