@@ -5,6 +5,7 @@ import pymc as pm
 
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.plots.curves import FEW, Curve, draw_curves, stands_at
+from pymc_trees.plots.figure import picture
 from pymc_trees.plots.pairs import draw_pair
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.dependence import partial_dependence
@@ -14,6 +15,7 @@ from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.given import draws_of
 
 
+@picture
 def plot_pdp(
     idata,
     model: pm.Model | None = None,
@@ -48,7 +50,8 @@ def plot_pdp(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, list of columns, or tuple of two, optional
-        By name where X was a frame, else by number; a list has a panel for each, a tuple is a pair.
+        By name where X was a frame, else by number or as "x0"; a list or array has a panel for
+        each, a tuple is a pair.
         Default: all, a panel for each.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
@@ -125,6 +128,7 @@ def plot_pdp(
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
 
 
+@picture
 def plot_ale(
     idata,
     model: pm.Model | None = None,
@@ -197,6 +201,8 @@ def asked(idata, model, features, X, var_name, draws, group="posterior"):
         features = range(n)
     elif isinstance(features, str | int | np.integer):
         features = [features]
+    elif isinstance(features, np.ndarray):
+        features = np.ravel(features).tolist()
     columns = [feature_of(one, function.schema, n) for one in features]
     if not columns:
         raise ValueError("features is empty: give at least one column, or None for all.")

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.plots.figure import picture, targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.importance.submodels import check_submodels
@@ -23,6 +23,7 @@ LONGEST = 8
 """Letters of a name that stands level under the axis."""
 
 
+@picture
 def plot_variable_importance(
     found: xr.Dataset,
     submodels: Sequence[int] | None = None,
@@ -103,6 +104,7 @@ def plot_variable_importance(
     return collection
 
 
+@picture
 def plot_scatter_submodels(
     found: xr.Dataset,
     func: Callable | None = None,

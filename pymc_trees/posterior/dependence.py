@@ -1,20 +1,22 @@
 """How f depends on one column or two, the others as they come: `partial_dependence`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.posterior.reading.features import Feature, dimension_of, feature_of, grid_of
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.held_rows import HeldRows
+from pymc_trees.posterior.reading.renamed import renamed
 
 KINDS = ("average", "individual", "both")
 
 
+@renamed
 def partial_dependence(
     idata,
     model: pm.Model | None = None,
@@ -42,7 +44,7 @@ def partial_dependence(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    features : column or tuple of two
+    features : column, or tuple or array of two
         By name where X was a frame, else by number or as "x0"; default the first.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
@@ -100,6 +102,8 @@ def partial_dependence(
     """
     check_choice("kind", kind, KINDS)
     function = Function(idata, pm.modelcontext(model), var_name, func, group)
+    if isinstance(features, np.ndarray):
+        features = tuple(np.ravel(features).tolist())
     pair = features if isinstance(features, tuple) else (features,)
     if len(pair) not in (1, 2):
         raise ValueError(f"features={features!r}: give one column, or a tuple of two.")
@@ -108,8 +112,7 @@ def partial_dependence(
         raise ValueError(f"features={features!r}: give two different columns.")
     rows = function.rows(X)
     chosen = rows_chosen(len(rows), subsample, random_state)
-    asked = grids_by_column(grid, function)
-    grids = [grid_of(one, rows[:, one.column], asked(one)) for one in columns]
+    grids = [grid_of(one, rows[:, one.column], _grid_for(one, grid)) for one in columns]
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
     held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
@@ -144,13 +147,11 @@ def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
     if subsample is None:
         return np.arange(n)
     subsample = min(check_number("subsample", subsample, 1), n)
-    return np.sort(np.random.default_rng(random_state).choice(n, subsample, replace=False))
+    return np.sort(check_seed(random_state, "random_state").choice(n, subsample, replace=False))
 
 
-def grids_by_column(grid, function: Function) -> Callable[[Feature], Any]:
-    """What was given for a column: the same for all, or its own in a dict; None for the usual."""
+def _grid_for(feature: Feature, grid):
+    """What was given for one column."""
     if not isinstance(grid, Mapping):
-        return lambda one: grid
-    schema, n = function.schema, function.n_columns
-    given = {feature_of(which, schema, n).column: values for which, values in grid.items()}
-    return lambda one: given.get(one.column)
+        return grid
+    return grid.get(feature.name, grid.get(feature.column))

@@ -139,13 +139,9 @@ def test_another_group_and_stacked_draws(fitted):
 def test_columns_of_an_array_go_by_the_names_that_results_have(several):
     model, idata = several
     given = {"var_name": "g", "progressbar": False}
-    by_name = pmt.partial_dependence(idata, model, "x1", grid={"x1": [0.5]}, **given)
-    xr.testing.assert_equal(
-        by_name, pmt.partial_dependence(idata, model, 1, grid={1: [0.5]}, **given)
-    )
+    by_name = pmt.partial_dependence(idata, model, "x1", **given)
+    xr.testing.assert_equal(by_name, pmt.partial_dependence(idata, model, 1, **given))
     found = pmt.interaction_strength(idata, model, ["x1", "x0"], **given)
     assert found["feature"].to_numpy().tolist() == ["x1", "x0"]
     with pytest.raises(ValueError, match="'x2' is no column.*numbers from 0 to 1"):
         pmt.plot_ale(idata, model, "x2", var_name="g", backend="none")
-    with pytest.raises(ValueError, match="'x2' is no column"):
-        pmt.partial_dependence(idata, model, "x1", grid={"x2": [0.5]}, **given)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 from support.fitted import draws_of, predicted_of
 
 import pymc_trees as pmt
@@ -70,3 +71,15 @@ def test_what_is_unknown_at_other_rows_is_refused():
     draws = idata.posterior.to_dataset().drop_vars("scale")
     with pytest.raises(ValueError, match=r"idata lacks \['scale'\], which scaled depends on"):
         Expression(draws, model, model["scaled"], "scaled")
+
+
+def test_of_leaves_with_a_precision_the_mean_is_meant():
+    X = np.linspace(0, 1, 12).reshape(-1, 1)
+    with pm.Model() as model:
+        pmt.DecisionTree("f", X, leaf=pmt.NormalGammaLeaf())
+        prior = pm.sample_prior_predictive(3, random_seed=1)
+    idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+    found = pmt.predictions(idata, model, progressbar=False)["prediction"]
+    np.testing.assert_allclose(found, idata["posterior"]["f"], rtol=1e-12)
+    found = pmt.predictions(idata, model, var_name="f_tau", progressbar=False)["prediction"]
+    np.testing.assert_allclose(found, idata["posterior"]["f_tau"], rtol=1e-12)

@@ -3,7 +3,7 @@
 `given` (draws as users have them), `expressions` (of trees and other variables, at any rows, draw
 by draw), `functions` (f: those of trees alone, by name), `held_rows` (rows with columns held),
 `forests` (the encoded trees of one forest), `features` (columns by name, and grids of their
-values), `draw_by_draw` (work in threads, with a progress bar).
+values), `draw_by_draw` (work in threads, with a progress bar), `renamed` (keywords of pymc-bart).
 
 May import: `core`, `distributions`, `check`; xarray, PyMC.
 """
