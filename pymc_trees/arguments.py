@@ -51,12 +51,12 @@ def check_elementwise(name: str, function) -> Callable:
     return checked
 
 
-def check_seed(random_seed) -> np.random.Generator:
+def check_seed(random_seed, name: str = "random_seed") -> np.random.Generator:
     """Generator of a seed."""
     try:
         return np.random.default_rng(random_seed)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"random_seed={random_seed!r}: must be None, a whole number of at least 0, a sequence "
+            f"{name}={random_seed!r}: must be None, a whole number of at least 0, a sequence "
             "of such, or a numpy.random.Generator."
         ) from error

@@ -1,8 +1,8 @@
 """ScoringBench on the sets that are here: ``python -m benchmarks.tables.scoringbench_folds``.
 
-Its protocol: five shuffled folds of at most 3,000 rows under its seed, and its main scores, computed
-from the histograms that its wrappers return. Each fit is a line of ``--out``; ``--report`` prints
-the table.
+Its protocol: five shuffled folds of at most 3,000 rows under its seed, and its main scores,
+computed from the histograms that its wrappers return. Each fit is a line of ``--out``; ``--report``
+prints the table.
 """
 
 import argparse

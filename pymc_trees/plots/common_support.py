@@ -5,12 +5,13 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_number
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.plots.figure import picture, targets, wrapped
 
 WIDTH, HEIGHT = 560, 340
 """Of the figure, in dots."""
 
 
+@picture
 def plot_overlap(
     overlap: xr.Dataset, *, bins: int = 20, backend: str | None = None, **pc_kwargs
 ) -> PlotCollection:

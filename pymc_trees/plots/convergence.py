@@ -6,7 +6,7 @@ import xarray as xr
 from arviz_plots import visuals
 
 from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
-from pymc_trees.plots.figure import wrapped
+from pymc_trees.plots.figure import picture, wrapped
 from pymc_trees.posterior.convergence import summary_of_function
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -14,6 +14,7 @@ R_HAT, ESS_A_CHAIN = 1.01, 100
 """What ArviZ and Vehtari et al. (2021) ask for: at most, and at least for each chain."""
 
 
+@picture
 def plot_convergence(
     idata,
     model: pm.Model | None = None,

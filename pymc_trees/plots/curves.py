@@ -6,14 +6,18 @@ import numpy as np
 import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
+from pymc_trees.core.value.digits import number_labels
 from pymc_trees.plots.figure import targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature
 
 FEW = 6
 """Values of a column up to which they are drawn as points."""
 APART = 0.08
-"""Of the range of a column: how far beyond it a missing cell stands."""
+"""Of the range of a column: how far beyond it a missing cell stands; beyond points one step."""
+CROWDED = 0.1
+"""Of the range of an axis: ticks of numbers nearer than this would be written over each other."""
 POINT = "point"
 WIDTH, HEIGHT, MARGIN = 290, 280, 100
 """Dots of a panel, and of all margins."""
@@ -27,10 +31,12 @@ class Curve(NamedTuple):
     values: xr.DataArray
     """(chain, draw, ..., column); the coordinate holds numbers, NaN for missing, or levels."""
     cells: np.ndarray
-    """What the column holds in X, for the rug; levels by their number."""
+    """Where the cells of X stand on the axis, for the rug."""
     discrete: bool
+    """Whether points are drawn, not a line."""
     individual: xr.DataArray | None = None
     """(..., row, column) posterior means of single rows, drawn beneath."""
+    apart: float = APART
 
 
 def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwargs):
@@ -87,14 +93,46 @@ def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
 def places(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
     """Where values stand on the axis, and which of them are no missing cells of numbers."""
     labels = curve.values[curve.values.dims[-1]].to_numpy()
-    if labels.dtype.kind in "US" or labels.dtype == object:
+    if are_words(labels):
         return np.arange(labels.size, dtype=float), np.ones(labels.size, dtype=bool)
-    present = ~np.isnan(labels)
     x = labels.astype(float)
+    present = ~np.isnan(x)
     if not present.all():
-        spread = np.ptp(x[present]) if present.any() else 1.0
-        x[~present] = (x[present].max() if present.any() else 0.0) + APART * (spread or 1.0)
+        known = x[present] if present.any() else np.zeros(1)
+        step = 1 / max(known.size - 1, 1) if curve.discrete else curve.apart
+        x[~present] = known.max() + step * (np.ptp(known) or 1.0)
     return x, present
+
+
+def are_words(labels: np.ndarray) -> bool:
+    """Whether values of a column are levels by name, and no numbers."""
+    return labels.dtype.kind in "USOb"
+
+
+def words_of(labels: np.ndarray) -> list[str]:
+    """What values of a column are called in a picture."""
+    if not are_words(labels):
+        return number_labels(labels)
+    return ["missing" if one == MISSING_LABEL else str(one) for one in labels]
+
+
+def _with_room(x, words, present) -> tuple[list[float], list[str]]:
+    """Ticks from the left, without those of numbers that come too near to the one before."""
+    order, least = np.argsort(x), CROWDED * np.ptp(x)
+    kept = [order[0]]
+    for k in order[1:]:
+        if x[k] - x[kept[-1]] >= least or not present[k]:
+            kept.append(k)
+    return [x[k] for k in kept], [words[k] for k in kept]
+
+
+def stands_at(feature: Feature, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Where cells of a column stand on an axis of these values; NaN for those that do not."""
+    own = feature.labels(cells)
+    if not are_words(labels):
+        return own.astype(float)
+    place = {str(label): k for k, label in enumerate(labels)} | {MISSING_LABEL: np.nan}
+    return np.array([place.get(str(label), np.nan) for label in own], dtype=float)
 
 
 def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
@@ -111,17 +149,16 @@ def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
                 first = False
             labels = curve.values[curve.values.dims[-1]].to_numpy()
             x, present = places(curve)
-            if labels.dtype.kind in "US" or labels.dtype == object:
-                backend.xticks(x, [str(one) for one in labels], target)
+            if are_words(labels):
+                backend.xticks(x, words_of(labels), target)
                 backend.xlim((-0.5, x.size - 0.5), target)
-            elif not present.all():
-                kept = np.quantile(x[present], [0.0, 0.5], method="nearest")
-                words = [f"{one:.3g}" for one in kept]
-                backend.xticks([*kept, *x[~present]], [*words, "missing"], target)
-            if curve.discrete and present.all() and labels.dtype.kind not in "USO":
-                backend.xticks(x, [f"{one:.4g}" for one in x], target)
+            elif curve.discrete:
+                backend.xticks(*_with_room(x, number_labels(labels), present), target)
                 room = 0.25 * np.ptp(x) / max(x.size - 1, 1) or 0.5
                 backend.xlim((x.min() - room, x.max() + room), target)
+            elif not present.all():
+                kept = np.quantile(x[present], [0.0, 0.5], method="nearest")
+                backend.xticks([*kept, *x[~present]], number_labels([*kept, np.nan]), target)
 
 
 def interval_of(values, name, prob) -> dict[str, xr.DataArray]:
@@ -167,7 +204,7 @@ def _threads(values, x, present, name) -> xr.DataArray:
 def _rug(curve: Curve, y: float) -> xr.DataArray:
     """Cells of the column, at one height."""
     column = curve.values.dims[-1]
-    x = xr.DataArray(curve.cells.astype(float), dims=[f"{POINT}_{column}_row"])
+    x = xr.DataArray(curve.cells, dims=[f"{POINT}_{column}_row"])
     parts = [x, xr.full_like(x, y)]
     marks = xr.concat(parts, dim="plot_axis").assign_coords(plot_axis=["x", "y"])
     outputs = curve.values.dims[len(SAMPLE) : -1]

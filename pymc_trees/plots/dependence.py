@@ -4,7 +4,8 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.plots.curves import FEW, Curve, draw_curves
+from pymc_trees.plots.curves import FEW, Curve, draw_curves, stands_at
+from pymc_trees.plots.figure import picture
 from pymc_trees.plots.pairs import draw_pair
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.dependence import partial_dependence
@@ -14,6 +15,7 @@ from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.given import draws_of
 
 
+@picture
 def plot_pdp(
     idata,
     model: pm.Model | None = None,
@@ -48,7 +50,8 @@ def plot_pdp(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, list of columns, or tuple of two, optional
-        By name where X was a frame, else by number; a list has a panel for each, a tuple is a pair.
+        By name where X was a frame, else by number or as "x0"; a list or array has a panel for
+        each, a tuple is a pair.
         Default: all, a panel for each.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
@@ -110,8 +113,11 @@ def plot_pdp(
     given |= {"random_state": random_state, "progressbar": progressbar}
     if pair:
         found = partial_dependence(idata, model, features, X, **given)["average"]
-        cells = rows[:, [one.column for one in columns]]
-        return draw_pair(found, cells, ci_prob, rug, backend, "partial dependence", **pc_kwargs)
+        axes = zip(columns, found.dims[-2:], strict=True)
+        stand = [_on_axis(found[dim].to_numpy(), one, rows) for one, dim in axes]
+        cells, few = np.stack([at for at, _ in stand], axis=1), [few for _, few in stand]
+        what = "partial dependence"
+        return draw_pair(found, cells, few, ci_prob, rug, backend, what, **pc_kwargs)
     curves = {}
     for feature in columns:
         found = partial_dependence(idata, model, feature.name, X, **given)["average"]
@@ -122,6 +128,7 @@ def plot_pdp(
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
 
 
+@picture
 def plot_ale(
     idata,
     model: pm.Model | None = None,
@@ -144,9 +151,11 @@ def plot_ale(
 
     Parameters
     ----------
-    idata, model, features, X, var_name, func, draws, ci_prob, rug, backend, progressbar, \
-**pc_kwargs
+    idata, model, X, var_name, func, draws, ci_prob, rug, backend, progressbar, **pc_kwargs
         As for `plot_pdp`.
+    features : column or list of columns, optional
+        By name where X was a frame, else by number. Default: all but constant ones, which have no
+        effect, a panel for each.
     intervals : int, default 20
         Into which a numeric column is cut by its quantiles, at the most.
 
@@ -178,6 +187,9 @@ def plot_ale(
     idata, columns, rows = asked(idata, model, features, X, var_name, draws)
     given = {"var_name": var_name, "func": func, "intervals": intervals}
     given["progressbar"] = progressbar
+    if features is None:
+        vary = [one for one in columns if _varies(rows[:, one.column])]
+        columns = vary or columns  # the error of a constant column says what is wrong
     curves = {}
     for feature in columns:
         found = accumulated_effects(idata, model, feature.name, X, **given)["effect"]
@@ -194,14 +206,25 @@ def asked(idata, model, features, X, var_name, draws, group="posterior"):
         features = all_features(function.schema, n)
     elif isinstance(features, str | int | np.integer):
         features = [features]
+    elif isinstance(features, np.ndarray):
+        features = np.ravel(features).tolist()
     columns = [feature_of(one, function.schema, n) for one in features]
     if not columns:
         raise ValueError("features is empty: give at least one column, or None for all.")
     return idata.isel(draw=thinned(*function.shape, draws)), columns, function.rows(X)
 
 
+def _varies(cells) -> bool:
+    return np.unique(cells[cells != MISSING]).size > 1
+
+
 def curve_of(found, feature, rows) -> Curve:
     """What is drawn of one column."""
-    cells = rows[:, feature.column]
-    few = feature.levels is not None or found.sizes[found.dims[-1]] <= FEW
-    return Curve(found, cells[cells != MISSING], few)
+    cells, few = _on_axis(found[found.dims[-1]].to_numpy(), feature, rows)
+    return Curve(found, cells[~np.isnan(cells)], few)
+
+
+def _on_axis(labels, feature, rows) -> tuple[np.ndarray, bool]:
+    """Where rows stand on the axis of a column, and whether its values are few."""
+    cells = stands_at(feature, rows[:, feature.column], labels)
+    return cells, feature.levels is not None or labels.size <= FEW

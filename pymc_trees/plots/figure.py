@@ -1,10 +1,30 @@
-"""Size and layout of a figure, ours unless the caller gives another, and its panels."""
+"""What every picture shares: its keywords and backend, its size and layout, and its panels."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from arviz_base import rcParams
 from arviz_plots import PlotCollection
+
+from pymc_trees.arguments import check_choice
+from pymc_trees.posterior.reading.renamed import renamed
+
+BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
+
+
+def picture[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """A function that draws, which refuses other backends, and keywords of pymc-bart."""
+    named = renamed(function)
+
+    @wraps(function)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs.get("backend") is not None:
+            check_choice("backend", kwargs["backend"], BACKENDS)
+        return named(*args, **kwargs)
+
+    return drawn
 
 
 def wrapped(ds, size: tuple[float, float], backend, given: dict[str, Any], **figure):

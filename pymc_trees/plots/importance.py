@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.arguments import check_elementwise
+from pymc_trees.plots.figure import picture, targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.importance.submodels import check_submodels
@@ -23,6 +24,7 @@ LONGEST = 8
 """Letters of a name that stands level under the axis."""
 
 
+@picture
 def plot_variable_importance(
     found: xr.Dataset,
     submodels: Sequence[int] | None = None,
@@ -103,6 +105,7 @@ def plot_variable_importance(
     return collection
 
 
+@picture
 def plot_scatter_submodels(
     found: xr.Dataset,
     func: Callable | None = None,
@@ -155,7 +158,7 @@ def plot_scatter_submodels(
     every = np.linspace(0, points.sizes["point"] - 1, min(MOST, points.sizes["point"]))
     points = points.isel(point=every.round().astype(int))
     if func is not None:
-        points = points.copy(data=func(points.to_numpy()))
+        points = points.copy(data=check_elementwise("func", func)(points.to_numpy()))
     ends = np.array([points.min(), points.max()], dtype=float)
     ends += np.array([-0.04, 0.04]) * (np.ptp(ends) or 1.0)
     outputs = [str(dim) for dim in chosen["reference"].dims[2:]]

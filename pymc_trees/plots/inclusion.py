@@ -6,7 +6,7 @@ import xarray as xr
 from arviz_plots import visuals
 
 from pymc_trees.arguments import check_number
-from pymc_trees.plots.figure import wrapped
+from pymc_trees.plots.figure import picture, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.inclusion import get_variable_inclusion
@@ -15,6 +15,7 @@ WIDTH, HEIGHT, ROW = 600, 250, 25
 """Dots: of the figure, of what is beside the columns, and of each of these."""
 
 
+@picture
 def plot_variable_inclusion(
     idata,
     model: pm.Model | None = None,
@@ -23,12 +24,13 @@ def plot_variable_inclusion(
     top: int | None = None,
     ci_prob: float | None = None,
     backend: str | None = None,
+    progressbar: bool = True,
     **pc_kwargs,
 ):
     """Share of splits on each column, with intervals, the largest first.
 
-    The numbers are those of `get_variable_inclusion`. The line is the share that every column would
-    have if all were alike.
+    The numbers are those of `get_variable_inclusion`. The line is the share that every column
+    would have if all were alike, those not shown among them.
 
     Parameters
     ----------
@@ -37,13 +39,16 @@ def plot_variable_inclusion(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest, or of a function, where the model has several forests. Of a function whose
+        outputs have a forest each, the splits of all of them are counted.
     top : int, optional
         Columns shown. Default: all.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
+    progressbar : bool, default True
+        Whether to show one.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -67,10 +72,10 @@ def plot_variable_inclusion(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_variable_inclusion(idata, model, backend="none")
     """
-    share = get_variable_inclusion(idata, model, forest=forest)["share"]
+    share = get_variable_inclusion(idata, model, forest=forest, progressbar=progressbar)["share"]
     prob = probability_of(ci_prob)
     top = None if top is None else check_number("top", top, 1)
-    mean = share.mean(SAMPLE)
+    mean, alike = share.mean(SAMPLE), 1 / share.sizes["feature"]
     order = np.argsort(-mean.to_numpy(), kind="stable")[:top]
     mean, share = mean.isel(feature=order), share.isel(feature=order)
     y = -np.arange(order.size, dtype=float)
@@ -78,7 +83,7 @@ def plot_variable_inclusion(
     one = xr.Dataset({"share": xr.DataArray(0.0)})
     size = (WIDTH, HEIGHT + ROW * order.size)
     collection = wrapped(one, size, backend, {"cols": ["__variable__"], **pc_kwargs})
-    collection.map(visuals.vline, "alike", data=one + 1 / share.sizes["feature"], color="gray")
+    collection.map(visuals.vline, "alike", data=one + alike, color="gray")
     for k in range(order.size):
         ends = xr.DataArray([float(low[k]), float(high[k])], dims=["end"])
         kept = {"data": xr.Dataset({"share": ends}), "y": y[k], "color": "C0"}

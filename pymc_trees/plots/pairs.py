@@ -5,7 +5,7 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.plots.curves import (
-    FEW,
+    APART,
     POINT,
     Curve,
     along,
@@ -13,6 +13,7 @@ from pymc_trees.plots.curves import (
     name_axes,
     panels,
     places,
+    words_of,
     xy,
 )
 from pymc_trees.plots.figure import targets
@@ -22,14 +23,19 @@ from pymc_trees.posterior.convergence import probability_of
 BANDS = 12
 """Colours of a map."""
 COLOURS = "viridis"
-DODGE = 0.12
-"""Between points of one level, in steps of the axis."""
+DODGE, ROOM = 0.12, 0.5
+"""Steps of the axis: between points of one level, and at most between the first and the last."""
+SPOT = 0.025
+"""Of the range of a line: between points of missing cells beside it."""
 
 
-def draw_pair(found: xr.DataArray, cells: np.ndarray, ci_prob, rug, backend, label, **pc_kwargs):
-    """A `PlotCollection` of (chain, draw, ..., first, second) values; cells are (n, 2)."""
+def draw_pair(found, cells, few, ci_prob, rug, backend, label, **pc_kwargs):
+    """A `PlotCollection` of (chain, draw, ..., first, second) values.
+
+    ``cells`` is (n, 2), where rows stand; ``few`` says of each column whether a curve is drawn for
+    each of its values.
+    """
     first, second = found.dims[-2:]
-    few = [_is_few(found[dim]) for dim in (first, second)]
     if not any(few):
         return _draw_map(found, cells, rug, backend, label, pc_kwargs)
     if few[0] and not few[1]:
@@ -39,15 +45,13 @@ def draw_pair(found: xr.DataArray, cells: np.ndarray, ci_prob, rug, backend, lab
     )
 
 
-def _is_few(labels: xr.DataArray) -> bool:
-    return labels.dtype.kind not in "fiub" or labels.size <= FEW
-
-
 def _draw_curves(found, first, second, as_points, ci_prob, backend, label, pc_kwargs):
     """Along the first column, a colour for each value of the second."""
-    words = [str(one) if isinstance(one, str) else f"{one:.4g}" for one in found[second].values]
-    words = ["missing" if one == "nan" else one for one in words]
-    curve = Curve(found.transpose(..., second, first), np.empty(0), as_points)
+    words = words_of(found[second].to_numpy())
+    wide = SPOT * (len(words) - 1)
+    beside = max(APART, wide / 2 + SPOT)  # points of missing cells are clear of the line
+    values = found.transpose(..., second, first)
+    curve = Curve(values, np.empty(0), as_points, apart=beside)
     x, present = places(curve)
     numbers = {
         key: one.assign_coords({second: words})
@@ -64,7 +68,11 @@ def _draw_curves(found, first, second, as_points, ci_prob, backend, label, pc_kw
         )
     if not line.all():
         shift = xr.DataArray(np.arange(len(words)) - 0.5 * (len(words) - 1), {second: words})
-        step = DODGE * (np.diff(np.unique(x)).min() if x.size > 1 else 1.0)
+        if line.any():
+            step = SPOT * (np.ptp(x[line]) or 1.0)
+        else:
+            least = np.diff(np.unique(x)).min() if x.size > 1 else 1.0
+            step = min(DODGE, ROOM / len(words)) * least
         dots = xy(x, numbers, ~line, first)
         ends = along(x, numbers, ~line, first, "plot_axis")
         for one in (dots, ends):

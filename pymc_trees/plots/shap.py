@@ -5,7 +5,7 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_number
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.plots.figure import picture, targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
@@ -18,6 +18,7 @@ BINS, SPREAD = 60, 0.38
 """Parts of the axis in which points make room for one another, and how far they may go."""
 
 
+@picture
 def plot_shap(
     explanation: xr.Dataset,
     *,

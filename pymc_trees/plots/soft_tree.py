@@ -2,12 +2,12 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pymc as pm
 
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import node_depths, node_table
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.check.check_draws import check_draws
+from pymc_trees.posterior.check.check_model import model_of
 
 MENTIONED = 0.05
 """Inputs of a smaller weight are left out of a split's text."""
@@ -53,7 +53,7 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     >>> len(ax.texts) > 0
     True
     """
-    model = pm.modelcontext(model)
+    model = model_of(model)
     trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
     if not trees:
         raise ValueError("The model has no SoftDecisionTree.")

@@ -6,7 +6,7 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 from scipy import stats
 
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.plots.figure import picture, targets, wrapped
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
@@ -23,6 +23,7 @@ WIDTH, HEIGHT, MARGIN, LEGEND = 400, 300, 80, 120
 """Dots of a panel, of all margins, and beside for a legend."""
 
 
+@picture
 def plot_survival(
     curves: xr.Dataset,
     time=None,

@@ -5,8 +5,7 @@ import textwrap
 import numpy as np
 import pymc as pm
 
-from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.plots.figure import picture
 from pymc_trees.plots.tree_drawing import backend_of, collection_of, draw_tree, size_of_text
 from pymc_trees.plots.tree_layout import boxes_of
 from pymc_trees.posterior.reading.forests import ForestDraws
@@ -20,6 +19,7 @@ LOW, MIDDLE, HIGH = "#8ec3e6", "#f5f5f5", "#f5b885"
 CLASSES = ("#8ec3e6", "#f5b885", "#9bd6a3", "#d7a8dc", "#f3e08a", "#c9b7a0", "#a4e0db", "#f2a3a0")
 
 
+@picture
 def plot_tree(
     idata,
     model: pm.Model | None = None,
@@ -82,10 +82,8 @@ def plot_tree(
     >>> draws = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
     >>> drawn = pmt.plot_tree(draws, model, draw=0, backend="none")
     """
-    model = pm.modelcontext(model)
     backend = backend_of(ax, backend)
-    _refuse_soft_trees(model, forest)
-    draws = ForestDraws(idata, model, forest)
+    draws = ForestDraws(idata, pm.modelcontext(model), forest)
     if tree is None:
         raise ValueError(f"tree=None: give one number below {draws.layout.m}, or ask tree_text.")
     value, [number] = chosen(draws, chain, draw, tree)
@@ -101,13 +99,6 @@ def plot_tree(
     size = size_of_text(collection, boxes, ax)
     draw_tree(collection, boxes, children, texts, title, size)
     return collection
-
-
-def _refuse_soft_trees(model: pm.Model, forest: str | None) -> None:
-    soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
-    meant = any(forest in (name, name.removesuffix("_forest")) for name in soft)
-    if meant or (soft and not any(is_forest(rv) for rv in model.free_RVs)):
-        raise ValueError(f"The trees of {soft} are soft: draw them by plot_soft_tree.")
 
 
 def _words(node: TreeNode, leaf, n: int) -> str:

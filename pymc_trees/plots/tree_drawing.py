@@ -9,7 +9,6 @@ from arviz_base import rcParams
 from arviz_plots import PlotCollection, visuals
 from arviz_plots.plot_collection import backend_from_object
 
-from pymc_trees.arguments import check_choice
 from pymc_trees.plots.figure import wrapped
 from pymc_trees.plots.tree_layout import TEXT, Boxes
 
@@ -24,8 +23,6 @@ ASIDE = 0.3 * TEXT
 
 def backend_of(ax, backend: str | None) -> str:
     """Name of the backend, or an error."""
-    if backend is not None:
-        check_choice("backend", backend, MARGINS)
     if ax is None:
         return backend or rcParams["plot.backend"]
     if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):

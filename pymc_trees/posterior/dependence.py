@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.posterior.reading.draw_by_draw import check_answer
 from pymc_trees.posterior.reading.features import (
     Feature,
@@ -17,11 +17,13 @@ from pymc_trees.posterior.reading.features import (
 )
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.held_rows import HeldRows
+from pymc_trees.posterior.reading.renamed import renamed
 
 KINDS = ("average", "individual", "both")
 REMEDY = "subsample=, a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
 
 
+@renamed
 def partial_dependence(
     idata,
     model: pm.Model | None = None,
@@ -49,8 +51,8 @@ def partial_dependence(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    features : column or tuple of two
-        By name where X was a frame, else by number; default the first.
+    features : column, or tuple or array of two
+        By name where X was a frame, else by number or as "x0"; default the first.
     X : (n, p) array or frame, optional
         Rows to average over. Default: those the model has now.
     var_name : str, optional
@@ -76,9 +78,9 @@ def partial_dependence(
     -------
     xarray.Dataset
         ``average`` with the dimensions chain, draw, those of the outputs, and one for each column,
-        named by it (``x{number}`` for an array); ``individual`` with ``row`` before these, the
-        numbers of the rows. Coordinates hold the values, levels by name, a missing cell as NaN or
-        "(missing)".
+        named by it (``x{number}`` for an array; ``row_`` and the like where a column has a name of
+        ours); ``individual`` with ``row`` before these, the numbers of the rows. Coordinates hold
+        the values, levels by name; a missing cell is NaN among numbers, else "(missing)".
 
     Raises
     ------
@@ -148,6 +150,8 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
 
 def columns_asked(name: str, given: Any, function: Function) -> list[Feature]:
     """One column, or the two of a tuple."""
+    if isinstance(given, np.ndarray):
+        given = tuple(np.ravel(given).tolist())
     pair = given if isinstance(given, tuple) else (given,)
     if len(pair) not in (1, 2):
         raise ValueError(f"{name}={given!r}: give one column, or a tuple of two.")
@@ -162,4 +166,4 @@ def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
     if subsample is None:
         return np.arange(n)
     subsample = min(check_number("subsample", subsample, 1), n)
-    return np.sort(np.random.default_rng(random_state).choice(n, subsample, replace=False))
+    return np.sort(check_seed(random_state, "random_state").choice(n, subsample, replace=False))

@@ -6,11 +6,18 @@ import xarray as xr
 
 from pymc_trees.core.explain.choices import count_choices
 from pymc_trees.posterior.check.check_draws import SAMPLE
-from pymc_trees.posterior.reading.forests import ForestDraws
+from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.reading.forests import ForestDraws, forests_of
+from pymc_trees.posterior.reading.renamed import renamed
 
 
+@renamed
 def get_variable_inclusion(
-    idata, model: pm.Model | None = None, *, forest: str | None = None
+    idata,
+    model: pm.Model | None = None,
+    *,
+    forest: str | None = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Splits on each column, draw by draw.
 
@@ -21,7 +28,10 @@ def get_variable_inclusion(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest, or of a function, where the model has several forests. Of a function whose
+        outputs have a forest each, the splits of all of them are counted.
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -52,8 +62,7 @@ def get_variable_inclusion(
     >>> dict(pmt.get_variable_inclusion(idata, model)["share"].sizes)
     {'chain': 1, 'draw': 5, 'feature': 2}
     """
-    draws = ForestDraws(idata, pm.modelcontext(model), forest)
-    counts, _ = _choices(draws, False)
+    draws, counts, _ = _choices(idata, model, forest, False, progressbar)
     total = counts.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         share = counts / np.where(total > 0, total, np.nan)
@@ -62,8 +71,13 @@ def get_variable_inclusion(
     return xr.Dataset(variables, draws.coords | {"feature": draws.names})
 
 
+@renamed
 def get_interaction_inclusion(
-    idata, model: pm.Model | None = None, *, forest: str | None = None
+    idata,
+    model: pm.Model | None = None,
+    *,
+    forest: str | None = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Pairs of splits of which one stands below the other, by their columns, draw by draw.
 
@@ -72,7 +86,7 @@ def get_interaction_inclusion(
 
     Parameters
     ----------
-    idata, model, forest
+    idata, model, forest, progressbar
         As for `get_variable_inclusion`.
 
     Returns
@@ -105,8 +119,7 @@ def get_interaction_inclusion(
     >>> dict(pmt.get_interaction_inclusion(idata, model)["count"].sizes)
     {'chain': 1, 'draw': 5, 'feature': 2, 'other': 2}
     """
-    draws = ForestDraws(idata, pm.modelcontext(model), forest)
-    _, ordered = _choices(draws, True)
+    draws, _, ordered = _choices(idata, model, forest, True, progressbar)
     total = ordered.sum(axis=(-2, -1), keepdims=True)
     counts = ordered + np.swapaxes(ordered, -2, -1)
     every = np.arange(counts.shape[-1])
@@ -118,12 +131,27 @@ def get_interaction_inclusion(
     return xr.Dataset(variables, draws.coords | {"feature": draws.names, "other": draws.names})
 
 
-def _choices(draws: ForestDraws, with_pairs: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(chain, draw, p) counts, and (chain, draw, p, p) of one column above another."""
-    p = draws.X_train.shape[1]
-    counts = np.empty((*draws.shape, p), dtype=np.int64)
+def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
+    """Draws of a forest, (chain, draw, p) counts, and (chain, draw, p, p) of one above another.
+
+    Counts are of all forests that are meant; these have the same columns.
+    """
+    model = model_of(model)
+    several = [ForestDraws(idata, model, name) for name in forests_of(model, forest)]
+    names = several[0].names
+    if any(one.names != names for one in several):
+        raise ValueError(
+            f"forest={forest!r} has forests with columns of their own: choose from "
+            f"{[one.name for one in several]}."
+        )
+    p, shape = len(names), several[0].shape
+    counts = np.zeros((*shape, p), dtype=np.int64)
     q = p if with_pairs else 0
-    pairs = np.empty((*draws.shape, q, q), dtype=np.int64)
-    for chain, draw, value in draws.each_draw():
-        count_choices(value, p, draws.layout.m, counts[chain, draw], pairs[chain, draw])
-    return counts, pairs
+    pairs = np.zeros((*shape, q, q), dtype=np.int64)
+    own, own_pairs = np.empty(p, dtype=np.int64), np.empty((q, q), dtype=np.int64)
+    for one in several:
+        for chain, draw, value in one.each_draw(progressbar):
+            count_choices(value, p, one.layout.m, own, own_pairs)
+            counts[chain, draw] += own
+            pairs[chain, draw] += own_pairs
+    return several[0], counts, pairs

@@ -5,6 +5,7 @@ import pymc as pm
 import xarray as xr
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
 
+from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.posterior.reading.expressions import Expression
 from pymc_trees.survival.curves import STEPWISE, each_curve
@@ -79,7 +80,7 @@ def cumulative_incidence(
     >>> dict(found["incidence"].sizes), bool(np.allclose(total, 1.0, rtol=0, atol=1e-12))
     ({'chain': 1, 'draw': 5, 'cause': 2, 'time': 5}, True)
     """
-    model = pm.modelcontext(model)
+    model = model_of(model)
     happens, kind = observed_of(model, event), observed_of(model, cause)
     if not isinstance(happens.owner.op, BernoulliRV):
         raise ValueError(f"{event} is no Bernoulli: hazards are read from one on the long form.")

@@ -8,6 +8,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.posterior.reading.draw_by_draw import for_each_draw
 from pymc_trees.survival.laws import TimeLaw, read_law
@@ -85,7 +86,7 @@ def survival_function(
     >>> dict(found["survival"].sizes)
     {'chain': 1, 'draw': 5, 'time': 2}
     """
-    law = read_law(idata, pm.modelcontext(model), var_name, times, group)
+    law = read_law(idata, model_of(model), var_name, times, group)
     rows = law.rows(X)
     share, dims = means_over(law.columns, rows, by)
 

@@ -6,6 +6,7 @@ import xarray as xr
 from pytensor.tensor.random.basic import BernoulliRV
 
 from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.survival.curves import STEPWISE, each_curve
 from pymc_trees.survival.laws import GridLaw, observed_of
@@ -86,7 +87,7 @@ def expected_events(
     >>> dict(found.sizes), bool((found.diff("time") > 0).all())
     ({'chain': 1, 'draw': 5, 'row': 3, 'time': 3}, True)
     """
-    rv = observed_of(model := pm.modelcontext(model), var_name)
+    rv = observed_of(model := model_of(model), var_name)
     if not isinstance(rv.owner.op, BernoulliRV):
         raise ValueError(f"{rv.name} is no Bernoulli: hazards are read from one on the long form.")
     law = GridLaw(idata, model, rv, times, group, HISTORY)

@@ -19,6 +19,7 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.checksum import compute_checksum, fingerprint
+from pymc_trees.core.value.digits import number_labels
 from pymc_trees.core.value.encode import encode, fit_of
 from pymc_trees.core.value.fields import (
     CHECKSUM,
@@ -104,6 +105,32 @@ def test_forest_text_names_columns_and_numbers_trees():
     assert text.startswith("tree 0\nhour <= 0.52\n")
     assert "    day <= 7\n" in text
     assert text.endswith("tree 1\nleaf 3")
+
+
+def test_cuts_have_as_many_digits_as_sort_the_training_rows():
+    value = small_value()
+    value[0, 1], value[2, 1] = 2010.65, 94103.5
+    X = np.array([[2010, 94103], [2011, 94104], [1990, 10001]], dtype=float)
+    text = tree_text(value, SMALL, 0, ["year", "zip"], X=X)
+    year, code = (float(line.split("<= ")[1]) for line in text.splitlines() if "<=" in line)
+    np.testing.assert_array_equal(X[:, 0] <= year, X[:, 0] <= 2010.65)
+    np.testing.assert_array_equal(X[:, 1] <= code, X[:, 1] <= 94103.5)
+    assert len(str(year)) == 6  # one digit after the point
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ([0.1, 2.0, np.nan], ["0.1", "2", "missing"]),
+        ([94103, 94104, 94105], ["94103", "94104", "94105"]),
+        ([10000, 20000], ["10000", "20000"]),
+        ([1.00001, 1.00002, 1.00001], ["1.00001", "1.00002", "1.00001"]),
+        ([1e-9, 1e12], ["1e-09", "1e+12"]),
+        ([], []),
+    ],
+)
+def test_different_numbers_read_differently(numbers, texts):
+    assert number_labels(numbers) == texts
 
 
 def test_all_values_of_a_leaf_are_printed():

@@ -270,6 +270,8 @@ def test_text_of_rules():
     for code, cut, text in shown:
         assert rule_text(code, cut, names, levels) == text
     assert rule_text(4, 5.0, names) == "city in {0, 2}"
+    assert rule_text(2, 5.0, ["grade"], [(1.0, 2.0, 2.5)]) == "grade in {1, 2.5}"
+    assert rule_text(0, 1.123, ["size"], [("small", "middle", "large")]) == "size <= middle"
 
 
 def test_two_kinds_of_rules_in_a_value_of_another_kind_are_refused():

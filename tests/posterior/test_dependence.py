@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_of, two_functions
 
 import pymc_trees as pmt
@@ -155,3 +156,15 @@ def test_whole_numbers_as_names_are_given_as_text():
     assert len(pmt.plot_pdp(idata, model, backend="none").viz["plot"].to_dataset()) == 3
     agreed = [feature_of(k, Schema(("0", "1"), (), (None, None)), 2).name for k in (0, 1)]
     assert agreed == ["0", "1"]
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_columns_of_an_array_go_by_the_names_that_results_have(several):
+    model, idata = several
+    given = {"var_name": "g", "progressbar": False}
+    by_name = pmt.partial_dependence(idata, model, "x1", **given)
+    xr.testing.assert_equal(by_name, pmt.partial_dependence(idata, model, 1, **given))
+    found = pmt.interaction_strength(idata, model, ["x1", "x0"], **given)
+    assert found["feature"].to_numpy().tolist() == ["x1", "x0"]
+    with pytest.raises(ValueError, match="'x2' is no column.*numbers from 0 to 1"):
+        pmt.plot_ale(idata, model, "x2", var_name="g", backend="none")

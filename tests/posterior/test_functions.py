@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+import xarray as xr
 from support.fitted import draws_of, predicted_of
 
 import pymc_trees as pmt
@@ -166,3 +167,15 @@ def test_rows_set_anew_change_nothing_about_it():
         finally:
             with model:
                 pm.set_data({"X": X})
+
+
+def test_of_leaves_with_a_precision_the_mean_is_meant():
+    X = np.linspace(0, 1, 12).reshape(-1, 1)
+    with pm.Model() as model:
+        pmt.DecisionTree("f", X, leaf=pmt.NormalGammaLeaf())
+        prior = pm.sample_prior_predictive(3, random_seed=1)
+    idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+    found = pmt.predictions(idata, model, progressbar=False)["prediction"]
+    np.testing.assert_allclose(found, idata["posterior"]["f"], rtol=1e-12)
+    found = pmt.predictions(idata, model, var_name="f_tau", progressbar=False)["prediction"]
+    np.testing.assert_allclose(found, idata["posterior"]["f_tau"], rtol=1e-12)

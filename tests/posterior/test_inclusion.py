@@ -64,10 +64,34 @@ def test_thinned_draws_and_one_forest_of_several():
     model, idata = _two_functions()
     with pytest.raises(ValueError, match=r"forests \['f_0_forest', 'f_1_forest', 'g_forest'\]"):
         pmt.get_variable_inclusion(idata, model)
-    with pytest.raises(ValueError, match=r"forest='f' is not one forest.*'f_0_forest'"):
-        pmt.get_variable_inclusion(idata, model, forest="f")
     found = pmt.get_variable_inclusion(idata, model, forest="g")
     xr.testing.assert_identical(found, pmt.get_variable_inclusion(idata, model, forest="g_forest"))
     thinned = idata.isel(draw=slice(None, None, 2))
     some = pmt.get_variable_inclusion(thinned, model, forest="g")
     xr.testing.assert_identical(some, found.isel(draw=slice(None, None, 2)))
+
+
+def test_splits_of_separate_outputs_add_up():
+    model, idata = _two_functions()
+    for count in (pmt.get_variable_inclusion, pmt.get_interaction_inclusion):
+        parts = [count(idata, model, forest=f"f_{k}_forest", progressbar=False) for k in (0, 1)]
+        both = count(idata, model, forest="f", progressbar=False)
+        xr.testing.assert_equal(both["count"], parts[0]["count"] + parts[1]["count"])
+    single = pmt.get_variable_inclusion(idata, model, forest="f", progressbar=False)
+    np.testing.assert_allclose(single["share"].sum("feature"), 1.0)
+    drawn = pmt.plot_variable_inclusion(idata, model, forest="f", backend="none")
+    assert "mean" in drawn.viz
+    with pytest.raises(ValueError, match=r"forest='f' is not one forest.*'f_1_forest'"):
+        pmt.tree_text(idata, model, forest="f")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_progress_is_shown_unless_it_is_not_wanted(wanted, capsys):
+    model, idata = _on_a_frame()
+    asked = [pmt.get_variable_inclusion, pmt.get_interaction_inclusion, pmt.plot_variable_inclusion]
+    for function in asked:
+        more = {"backend": "none"} if function is pmt.plot_variable_inclusion else {}
+        function(idata, model, progressbar=wanted, **more)
+        assert bool(capsys.readouterr().out) is wanted
+    pmt.summarise_trees(idata, model, tree=0, progressbar=wanted)
+    assert bool(capsys.readouterr().out) is wanted

@@ -4,8 +4,10 @@ from collections import Counter
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from support import oracle as o
 from support.fitted import frame, on_a_frame, predicted, two_functions
 
@@ -15,6 +17,7 @@ from pymc_trees.posterior.trees.nodes import chosen, nodes_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)
+SIZES = ["small", "middle", "large"]
 X = np.array([[0.1, 0.7], [0.3, 0.2], [0.5, 0.9], [0.6, 0.1], [0.9, 0.4]])
 Y = np.array([0.0, 0.2, 1.9, 2.2, 2.0])
 
@@ -62,6 +65,56 @@ def test_levels_and_missing_cells_are_named():
     every = "\n".join(pmt.tree_text(idata, model, chain=c, draw=d, tree=None) for c, d in shapes)
     assert "age <= " in every and "dose <= " in every
     assert "site in {" in every and " or missing" in every
+
+
+@cache
+def on_whole_numbers(missing=False):
+    """Years, zip codes and ordered levels; with missing cells or without."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"year": rng.integers(1990, 2021, 40), "zip": rng.integers(94100, 94130, 40)})
+    sizes = pd.Categorical(rng.choice(SIZES, 40), SIZES, ordered=True)
+    X["size"] = pd.Series(sizes).mask(X["year"] == 2000) if missing else sizes
+    with pm.Model() as model:
+        pmt.BART("mu", X, m=20, leaf=pmt.NormalLeaf(0, 1), alpha=0.99, beta=0.5)
+        prior = pm.sample_prior_predictive(6, random_seed=3)
+    return X, model, xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_rules_as_they_are_written_sort_the_rows(missing):
+    X, model, idata = on_whole_numbers(missing)
+    draws, seen = ForestDraws(idata, model), Counter()
+    place = X["size"].cat.codes
+    for chain, draw in np.ndindex(*draws.shape):
+        value, trees = chosen(draws, chain, draw, None)
+        for nodes in (nodes_of(draws, value, tree) for tree in trees):
+            for node in nodes:
+                if not node.rule or " <= " not in node.rule:
+                    continue
+                last = node.rule.removeprefix(f"{node.column} <= ").removesuffix(" or missing")
+                if node.column == "size":
+                    left = place <= SIZES.index(last)
+                    left &= (place >= 0) | node.rule.endswith("missing")
+                else:
+                    left = X[node.column] <= float(last)
+                wanted = [k for k in node.rows if left[k]]
+                np.testing.assert_array_equal(nodes[node.children[0]].rows, wanted)
+                seen[node.column] += 1
+    assert min(seen[name] for name in X) > 20
+
+
+def test_rules_are_written_alike_everywhere():
+    _, model, idata = on_whole_numbers()
+    draws = ForestDraws(idata, model)
+    value, [tree] = chosen(draws, 0, 1, 3)
+    rules = {node.rule for node in nodes_of(draws, value, tree) if node.rule}
+    at = {"draw": 1, "tree": 3}
+    text, dot = (pmt.tree_text(idata, model, format=one, **at) for one in ("text", "dot"))
+    drawn = pmt.plot_tree(idata, model, backend="none", **at).viz["text"]["tree"].to_numpy()
+    boxes = " ".join(one["string"].replace("\n", " ") for one in drawn)
+    assert rules
+    for rule in rules:
+        assert rule in text and rule in dot and rule in boxes
 
 
 def test_a_graph_for_graphviz():

@@ -33,6 +33,20 @@ def on_a_frame():
         return model, draws_of()
 
 
+def on_awkward_columns():
+    """A model of columns with names of ours, numbers alike in 4 digits, and numbers as levels."""
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame({"zip": np.resize([94103, 94104, 94105], 24), "chain": rng.random(24)})
+    X["row"] = np.resize([0.0, 1.0, np.nan], 24)
+    X["grade"] = np.resize([10.0, 20.0, 30.0, 40.0], 24)
+    X["average"] = np.where(rng.random(24) < 0.2, np.nan, rng.random(24))
+    X["draw"] = 3.0
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=6, leaf=pmt.NormalLeaf(0.0, 1.0), split_rules={"grade": "subset"})
+        pm.Normal("y", mu, 0.5, observed=X.grade.to_numpy() / 10, shape=mu.shape)
+        return model, draws_of()
+
+
 def two_functions():
     """A model of f with two outputs and named dims, g, and the rate exp(g); and draws."""
     X = np.random.default_rng(1).random((N, 2))

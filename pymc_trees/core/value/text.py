@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import EVERY, LEFT, MOST_LEVELS, SET
+from pymc_trees.core.columns.mixed import EVERY, LEFT, MISSING, MOST_LEVELS, SET
+from pymc_trees.core.value.digits import cut_text, level_words
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 
 INDENT = "    "
@@ -45,6 +46,7 @@ def tree_text(
     tree: int,
     names: Sequence[str] | None = None,
     levels: Sequence[Sequence | None] | None = None,
+    X: np.ndarray | None = None,
 ) -> str:
     """Text of one tree of an encoded forest.
 
@@ -60,6 +62,8 @@ def tree_text(
         Names of the columns; default x0, x1, ... Needed where columns have levels or missing cells.
     levels : sequence of p sequences or None, optional
         Levels of each column by their code; default the codes.
+    X : (n, p) array, optional
+        Training rows: cuts have as many digits as sort them. Default: 4 digits.
 
     Raises
     ------
@@ -71,17 +75,17 @@ def tree_text(
     if layout.mixed and names is None:
         raise ValueError("names: a forest with levels or missing cells needs the column names.")
     starts = tree_starts(value, layout)
+    cells = None if X is None else distinct_cells(X)
     lines, depths = [], [0]
     for row in range(starts[tree], starts[tree + 1]):
         depth = depths.pop()
-        column = int(value[row, 0])
-        if column >= 0:
-            if names is None:
-                line = f"x{column} <= {value[row, 1]:.4g}"
-            elif not layout.mixed:
-                line = f"{names[column]} <= {value[row, 1]:.4g}"
+        code, cut = int(value[row, 0]), value[row, 1]
+        if code >= 0:
+            if layout.mixed and names is not None:
+                line = rule_text(code, cut, names, levels, cells)
             else:
-                line = rule_text(column, value[row, 1], names, levels)
+                name = f"x{code}" if names is None else names[code]
+                line = f"{name} <= {cut_text(cut, None if cells is None else cells[code])}"
             lines.append(f"{INDENT * depth}{line}")
             depths += [depth + 1, depth + 1]
         else:
@@ -90,21 +94,40 @@ def tree_text(
     return "\n".join(lines)
 
 
-def rule_text(code: int, cut: float, names: Sequence[str], levels=None) -> str:
-    """Condition of the rows that a rule of `mixed` sends left."""
+def distinct_cells(X: np.ndarray) -> list[np.ndarray]:
+    """What each column holds, sorted, without missing cells."""
+    return [np.unique(column[column != MISSING]) for column in X.T]
+
+
+def rule_text(
+    code: int,
+    cut: float,
+    names: Sequence[str],
+    levels: Sequence[Sequence | None] | None = None,
+    cells: Sequence[np.ndarray] | None = None,
+) -> str:
+    """Condition of the rows that a rule of `mixed` sends left; cells as `distinct_cells` has them.
+
+    An ordered column is cut between two of its levels.
+    """
     way, column = divmod(code, len(names))
     name, missing_left = names[column], bool(way & LEFT)
-    known = None if levels is None else levels[column]
+    own = None if levels is None else levels[column]
+    known = None if own is None else level_words(own)
     if way < SET:
         if abs(cut) == EVERY:
             return f"{name} is {'missing' if missing_left else 'present'}"
-        return f"{name} <= {cut:.4g}" + " or missing" * missing_left
+        if known is None:
+            last = cut_text(cut, None if cells is None else cells[column])
+        else:
+            last = known[min(int(cut), len(known) - 1)]
+        return f"{name} <= {last}" + " or missing" * missing_left
     inside = [k for k in range(MOST_LEVELS) if int(cut) >> k & 1]
     if missing_left and not inside:
         return f"{name} is missing"
     if known is not None and len(inside) == len(known) and not missing_left:
         return f"{name} is present"
-    shown = ", ".join(str(k if known is None else known[k]) for k in inside)
+    shown = ", ".join(str(k) if known is None else known[k] for k in inside)
     return f"{name} in {{{shown}}}" + " or missing" * missing_left
 
 
@@ -113,8 +136,8 @@ def forest_text(
     layout: Layout,
     names: Sequence[str] | None = None,
     levels: Sequence[Sequence | None] | None = None,
+    X: np.ndarray | None = None,
 ) -> str:
     """Text of all trees, each under a line with its number; see `tree_text`."""
-    return "\n".join(
-        f"tree {tree}\n{tree_text(value, layout, tree, names, levels)}" for tree in range(layout.m)
-    )
+    texts = (tree_text(value, layout, tree, names, levels, X) for tree in range(layout.m))
+    return "\n".join(f"tree {tree}\n{text}" for tree, text in enumerate(texts))

@@ -104,12 +104,12 @@ def _check_width(given, known, name):
         )
 
 
-def inputs_at(X: Any, schema: Schema | None) -> np.ndarray:
+def inputs_at(X: Any, schema: Schema | None, name: str = "X") -> np.ndarray:
     """Matrix of other inputs, for a forest whose training inputs had a schema."""
     if schema is None:
-        check_held(X, "X")
-        return as_matrix(X, "X")
-    return encode_new(X, schema, "X", len(schema.rules))
+        check_held(X, name)
+        return as_matrix(X, name)
+    return encode_new(X, schema, name, len(schema.rules))
 
 
 def _check_repeated(names, name):

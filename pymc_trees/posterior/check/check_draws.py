@@ -8,10 +8,16 @@ from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.posterior.check import forest_differences, soft_differences
+from pymc_trees.posterior.check.check_model import model_of
 
 SAMPLE = ("chain", "draw")
 LOOKED_AT = 10
 """Draws that are searched for what is wrong with all of them."""
+OF_ANY_GROUP = (
+    "partial_dependence, accumulated_effects, plot_pdp, plot_ice and the curves of "
+    "pymc_trees.survival"
+)
+"""Functions that have ``group``."""
 DIFFERENCES = {ForestRV: forest_differences, SoftTreeRV: soft_differences}
 """What says in what the draws differ from the model, by the type of the Op."""
 
@@ -47,13 +53,14 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     >>> draws["posterior"] = prior["prior"].copy()
     >>> pmt.check_draws(draws, model)
     """
-    model = pm.modelcontext(model)
+    model = model_of(model)
     children = getattr(idata, "children", None)
     if children is None:
         raise TypeError("idata must be the result of pm.sample() or of xarray.open_datatree().")
     posterior = idata["posterior"] if "posterior" in children else None
     if posterior is None:
-        raise ValueError("idata has no posterior group: pass the result of pm.sample().")
+        prior = f" {OF_ANY_GROUP} take its prior with group='prior'." if "prior" in children else ""
+        raise ValueError(f"idata has no posterior group: pass the result of pm.sample().{prior}")
     for tree in tree_variables(model):
         if tree.name not in posterior:
             raise ValueError(

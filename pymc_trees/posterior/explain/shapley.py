@@ -249,7 +249,7 @@ def _background(function, given, random_state) -> np.ndarray:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         size = check_number("background", given, 1)
         return function.X[rows_chosen(len(function.X), size, random_state)]
-    return function.rows(given)
+    return function.rows(given, "background")
 
 
 def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int | None:

@@ -7,9 +7,10 @@ import pymc as pm
 import xarray as xr
 from rich.progress import track
 
-from pymc_trees.arguments import check_choice, check_number
+from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.renamed import renamed
 
 METRICS: dict[str, Callable] = {
     "squared_error": lambda y, f: (y - f) ** 2,
@@ -17,6 +18,7 @@ METRICS: dict[str, Callable] = {
 }
 
 
+@renamed
 def permutation_importance(
     idata,
     model: pm.Model | None = None,
@@ -105,7 +107,7 @@ def permutation_importance(
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows = function.rows(X)
     given = None if y is None else _responses(y, function, len(rows))
-    rng = np.random.default_rng(random_state)
+    rng = check_seed(random_state, "random_state")
     orders = np.stack([rng.permutation(len(rows)) for _ in range(n_repeats)])
 
     at_rows = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()

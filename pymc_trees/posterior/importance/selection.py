@@ -156,7 +156,7 @@ def _fit(declare, y, number, permuted, rng, forest, options) -> tuple[int, list[
     idata = pm.sample(**options, model=model, random_seed=int(rng.integers(2**31)))
     if idata["posterior"].sizes["draw"] < options.get("draws", 1000):
         raise KeyboardInterrupt  # PyMC has kept it to itself, and the draws made before
-    share = get_variable_inclusion(idata, model, forest=forest)["share"]
+    share = get_variable_inclusion(idata, model, forest=forest, progressbar=False)["share"]
     names = [str(name) for name in share["feature"].to_numpy()]
     return number, names, share.mean(SAMPLE).fillna(0.0).to_numpy()
 

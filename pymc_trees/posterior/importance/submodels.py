@@ -9,10 +9,12 @@ from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.importance.marginal import MarginalFunction
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
+from pymc_trees.posterior.reading.renamed import renamed
 
 METHODS = ("VI", "backward", "backward_VI")
 
 
+@renamed
 def compute_variable_importance(
     idata,
     model: pm.Model | None = None,
@@ -107,7 +109,9 @@ def compute_variable_importance(
     at = thinned(*function.forests[0].shape, samples)
     submodels = _Submodels(function, rows, at, cores, progressbar)
     of_forests = [
-        get_variable_inclusion(idata, model, forest=one.name)["count"].mean(SAMPLE).to_numpy()
+        get_variable_inclusion(idata, model, forest=one.name, progressbar=False)["count"]
+        .mean(SAMPLE)
+        .to_numpy()
         for one in function.forests
     ]
     order = np.argsort(-np.sum(of_forests, axis=0), kind="stable")

@@ -101,11 +101,11 @@ class Expression:
         """Columns of X."""
         return self.X.shape[1]
 
-    def rows(self, X: Any) -> np.ndarray:
-        """(n, p) matrix of other rows, or of the model's own when None."""
-        rows = self.X if X is None else inputs_at(X, self.schema)
+    def rows(self, X: Any, name: str = "X") -> np.ndarray:
+        """(n, p) matrix of other rows, or of the model's own when None; the name is for errors."""
+        rows = self.X if X is None else inputs_at(X, self.schema, name)
         if len(rows) == 0:
-            raise ValueError(f"{self.name} is asked at no rows: give X at least one.")
+            raise ValueError(f"{self.name} is asked at no rows: give {name} at least one.")
         return rows
 
     def at(self, chain: int, draw: int) -> Callable[[np.ndarray | HeldRows], np.ndarray]:

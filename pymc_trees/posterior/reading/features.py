@@ -8,12 +8,16 @@ import pandas as pd
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.distributions.data.numbers import is_real
 from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.posterior.check.check_draws import SAMPLE
 
 POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""
 MISSING_LABEL = "(missing)"
 GRIDS = ("quantile", "linear")
+OURS = (*SAMPLE, "row", "average", "individual", "effect", "prediction")
+"""Dimensions and variables of results, which no column can share its name with."""
 
 
 class Feature(NamedTuple):
@@ -48,11 +52,12 @@ class Feature(NamedTuple):
         return float(self.levels.index(value))
 
     def labels(self, codes: np.ndarray) -> np.ndarray:
-        """Values for a coordinate: numbers with NaN, or levels by name."""
+        """Values for a coordinate: numbers, NaN where missing, or levels by name."""
         if self.levels is None:
             return np.where(codes == MISSING, np.nan, codes)
-        names = [MISSING_LABEL if c == MISSING else self.levels[int(c)] for c in codes]
-        return np.array(names)
+        numeric = all(is_real(one) and not isinstance(one, bool | np.bool_) for one in self.levels)
+        missing = np.nan if numeric else MISSING_LABEL
+        return np.array([missing if c == MISSING else self.levels[int(c)] for c in codes])
 
 
 def is_missing(value: Any) -> bool:
@@ -63,22 +68,29 @@ def is_missing(value: Any) -> bool:
 
 
 def dimension_of(feature: Feature) -> str:
-    """Name of a column in results."""
-    return feature.name if isinstance(feature.name, str) else f"x{feature.name}"
+    """Name of a column in results, with an underscore after it where that is a name of ours."""
+    if not isinstance(feature.name, str):
+        return f"x{feature.name}"
+    return f"{feature.name}_" if feature.name in OURS else feature.name
 
 
 def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
-    """Column by its name, or by its number; one that is known already is returned."""
+    """Column by its name, or by its number; x0, x1, ... where X was an array.
+
+    One that is known already is returned.
+    """
     if isinstance(which, Feature):
         return which
+    column: int
     names = schema.names if schema is not None else None
-    if names is not None and which in names:
-        column = names.index(which)
+    known = [f"x{j}" for j in range(n_columns)] if names is None else list(names)
+    if isinstance(which, str) and which in known:
+        column = known.index(which)
     elif isinstance(which, int | np.integer) and not isinstance(which, bool):
         column = _numbered(int(which), names, n_columns)
     else:
-        known = list(names) if names is not None else f"numbers from 0 to {n_columns - 1}"
-        raise ValueError(f"{which!r} is no column of X: choose from {known}.")
+        choices = known if names is not None else f"numbers from 0 to {n_columns - 1}"
+        raise ValueError(f"{which!r} is no column of X: choose from {choices}.")
     return _feature_at(column, schema)
 
 

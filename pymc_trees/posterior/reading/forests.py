@@ -5,16 +5,20 @@ values.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
+from rich.progress import track
 
 from pymc_trees.core.value.fields import sizes
+from pymc_trees.core.value.text import distinct_cells
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -67,27 +71,54 @@ class ForestDraws:
         """By their code, of each column; None for numbers."""
         return None if self.schema is None else list(self.schema.levels)
 
-    def each_draw(self) -> Iterator[tuple[int, int, np.ndarray]]:
+    @cached_property
+    def cells(self) -> list[np.ndarray]:
+        """What each training column holds, sorted, without missing cells."""
+        return distinct_cells(self.X_train)
+
+    def each_draw(self, progressbar: bool = False) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the encoded value."""
-        for chain, draw in np.ndindex(*self.shape):
+        total, quiet = int(np.prod(self.shape)), not progressbar
+        places = np.ndindex(*self.shape)
+        for chain, draw in track(places, self.name, total, disable=quiet, transient=True):
             value = self.draws[chain, draw].to_numpy()
             yield chain, draw, np.ascontiguousarray(value, dtype=np.float64)
 
 
-def _forest_of(model: pm.Model, name: str | None) -> Variable:
-    """A forest by its name or that of its function, or an error that lists those there are."""
-    forests = {rv.name: rv for rv in model.free_RVs if is_forest(rv)}
+def forests_of(model: pm.Model, name: str | None) -> list[str]:
+    """Names of the forests of a function, or of the one that is meant, or an error with a list."""
+    forests = [rv.name for rv in model.free_RVs if is_forest(rv)]
+    _refuse_soft_trees(model, name, forests)
     if not forests:
         raise ValueError("The model has no forest: declare one by BART or DecisionTree.")
     if name is None:
         if len(forests) > 1:
-            raise ValueError(f"The model has the forests {list(forests)}: choose one by forest.")
-        return next(iter(forests.values()))
+            raise ValueError(f"The model has the forests {forests}: choose one by forest.")
+        return forests
     if name in forests:
-        return forests[name]
+        return [name]
     functions = [one for one in model.deterministics if one.name == name]
     found = {one.tree.name for one in evaluations(functions)} & set(forests)
-    if len(found) != 1:
-        among = sorted(found) or list(forests)
-        raise ValueError(f"forest={name!r} is not one forest: choose from {among}.")
-    return forests[found.pop()]
+    if not found:
+        raise ValueError(f"forest={name!r} is not one forest: choose from {forests}.")
+    return [one for one in forests if one in found]
+
+
+def _forest_of(model: pm.Model, name: str | None) -> Variable:
+    """A forest by its name or that of its function."""
+    found = forests_of(model, name)
+    if len(found) > 1:
+        raise ValueError(f"forest={name!r} is not one forest: choose from {found}.")
+    return model[found[0]]
+
+
+def _refuse_soft_trees(model: pm.Model, name: str | None, forests: list[str]) -> None:
+    """An error where a `SoftDecisionTree` is meant, or is all there is."""
+    soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
+    meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
+    if meant or (soft and not forests):
+        raise ValueError(
+            f"The trees of {soft} are soft: a SoftDecisionTree weighs all columns at every split, "
+            "and sends every row to all leaves. Draw it by plot_soft_tree; partial_dependence and "
+            "permutation_importance say which columns matter."
+        )

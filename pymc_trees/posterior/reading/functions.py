@@ -12,6 +12,7 @@ from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.reading.expressions import Expression, random_below
 from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
@@ -30,7 +31,8 @@ class Function(Expression):
     model : pymc.Model
         The model.
     var_name : str, optional
-        The function; may be left out when the model has one.
+        The function; may be left out when the model has one, or leaves with several parameters:
+        then it is the mean.
     func : callable, optional
         Of an array of values of the function, elementwise: an inverse link.
     group : str, default "posterior"
@@ -45,7 +47,7 @@ class Function(Expression):
         func=None,
         group: str = "posterior",
     ):
-        super().__init__(idata, model, *_function_of(model, var_name), group)
+        super().__init__(idata, model, *_function_of(model_of(model), var_name), group)
         self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
         for dim in self.dims:
@@ -88,7 +90,7 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         if not any(other in known.values() for other in ancestors([one]) if other is not one)
     ]
     bare = _without_name(model, list(known.values()))
-    known, declared = known | bare, [*declared, *bare]
+    known, declared = known | bare, [*_first_parameters(known, declared), *bare]
     if var_name is None and len(declared) == 1:
         return known[declared[0]], declared[0]
     if var_name is None:
@@ -100,6 +102,22 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
             f"var_name={var_name!r} is no function of trees alone: choose from {list(known)}."
         )
     return known[var_name], var_name
+
+
+def _first_parameters(known: dict[str, Variable], declared: list[str]) -> list[str]:
+    """Without the further parameters of a leaf, such as a precision, beside the first, its mean."""
+
+    def is_further(name):
+        found = evaluations([known[name]])
+        if len(found) != 1 or not is_forest(found[0].tree):
+            return False
+        _, *suffixes = found[0].tree.owner.op.leaf_type.suffixes
+        first = [name.removesuffix(one) for one in suffixes if name.endswith(one)]
+        return any(
+            one in declared and evaluations([known[one]])[0].tree is found[0].tree for one in first
+        )
+
+    return [name for name in declared if not is_further(name)]
 
 
 def _is_of_trees(model: pm.Model, variable: Variable) -> bool:

@@ -30,7 +30,7 @@ def nodes_of(draws: ForestDraws, value: np.ndarray, tree: int) -> list[TreeNode]
     """Nodes of one tree of an encoded forest, in preorder."""
     layout, X, names = draws.layout, draws.X_train, draws.names
     row, nodes = tree_starts(value, layout)[tree], list[TreeNode]()
-    levels = draws.levels if layout.mixed else None
+    levels, cells = draws.levels, draws.cells
 
     def below(rows, depth):
         nonlocal row
@@ -42,10 +42,7 @@ def nodes_of(draws: ForestDraws, value: np.ndarray, tree: int) -> list[TreeNode]
             return place
         cut = value[here, 1]
         way, column = divmod(code, len(names))
-        if layout.mixed:
-            rule = rule_text(code, cut, names, levels)
-        else:
-            rule = f"{names[column]} <= {cut:.4g}"
+        rule = rule_text(code, cut, names, levels, cells)
         nodes.append(TreeNode(depth, names[column], rule, np.empty(0), (), rows))
         left = sent_left(X[rows, column], way, cut)
         children = below(rows[left], depth + 1), below(rows[~left], depth + 1)
@@ -59,17 +56,18 @@ def nodes_of(draws: ForestDraws, value: np.ndarray, tree: int) -> list[TreeNode]
 def chosen(draws: ForestDraws, chain: int, draw: int, tree: int | None):
     """Encoded value of a draw, and the numbers of the trees meant, or an error."""
     n_chains, n_draws = draws.shape
-    _check_place("chain", chain, n_chains)
-    _check_place("draw", draw, n_draws)
+    check_place("chain", chain, n_chains)
+    check_place("draw", draw, n_draws)
     value = np.ascontiguousarray(draws.draws[chain, draw].to_numpy(), dtype=np.float64)
     m = draws.layout.m
     if tree is None:
         return value, list(range(m))
-    _check_place("tree", tree, m)
-    return value, [tree % m]
+    return value, [check_place("tree", tree, m)]
 
 
-def _check_place(name: str, given, size: int) -> None:
+def check_place(name: str, given, size: int) -> int:
+    """One of so many, counted from 0, or from the end where it was negative."""
     check_number(name, given, -size, ", the first of them counted from the end")
     if given >= size:
         raise ValueError(f"{name}={given}: there are {size}, counted from 0.")
+    return given % size

@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.reading.forests import ForestDraws
-from pymc_trees.posterior.trees.nodes import TreeNode, chosen, nodes_of
+from pymc_trees.posterior.trees.nodes import TreeNode, check_place, nodes_of
 
 KINDS = ("partition", "columns")
 
@@ -21,6 +21,7 @@ def summarise_trees(
     tree: int | None = None,
     by: str = "columns",
     top: int | None = 10,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """The most probable trees of a `DecisionTree`, with their posterior probabilities.
 
@@ -40,6 +41,8 @@ def summarise_trees(
         nodes, whatever the cuts; "partition" those that part the training rows in the same way.
     top : int or None, default 10
         Trees returned, by falling probability; None for all.
+    progressbar : bool, default True
+        Whether to show one.
 
     Returns
     -------
@@ -86,8 +89,8 @@ def summarise_trees(
     leaves: list[int] = []
     first: list[tuple[int, int]] = []
     codes = np.empty(draws.shape, dtype=np.int64)
-    for chain, draw in np.ndindex(*draws.shape):
-        value, [own] = chosen(draws, chain, draw, 0 if tree is None else tree)
+    own = check_place("tree", 0 if tree is None else tree, draws.layout.m)
+    for chain, draw, value in draws.each_draw(progressbar):
         nodes = nodes_of(draws, value, own)
         key, label = key_of(nodes)
         if key not in known:

@@ -15,6 +15,11 @@ cached_frame = cache(on_a_frame)
 cached_two = cache(two_functions)
 
 
+def prior_only(idata):
+    """The same draws, as if they were of the prior, and no others."""
+    return xr.DataTree.from_dict({"prior": idata["posterior"].to_dataset()})
+
+
 def row(function, said, *args, of=cached_frame, change=lambda d: d, **given):
     """A row about one call on a small fitted model."""
 
@@ -31,6 +36,10 @@ def common(function, *args):
         "None": row(function, r"idata must be", *args, change=lambda d: None),
         "no posterior": row(function, r"no posterior", *args, change=lambda d: xr.DataTree()),
         "no model": Odd(lambda: function(cached_frame()[1], None, *args), r"[Mm]odel"),
+        "prior only": row(function, r"no posterior.*group=.prior.", *args, change=prior_only),
+        "model a frame": Odd(
+            lambda: function(cached_frame()[1], frame(), *args), r"model=DataFrame.*pymc.Model.*X="
+        ),
         "var_name missing": row(function, r"functions \['f', 'g'\].*var_name", of=cached_two),
         "var_name unknown": row(function, r"var_name='nu'.*\['mu'\]", *args, var_name="nu"),
     }
@@ -86,6 +95,10 @@ PARTIAL_DEPENDENCE = {
         pmt.partial_dependence, r"func returned the shape \(\).*elementwise", func=np.mean
     ),
     "func text": row(pmt.partial_dependence, r"func='exp': must be a function", func="exp"),
+    "an array": row(pmt.partial_dependence, None, np.array([0, 1])),
+    "random_state text": row(
+        pmt.partial_dependence, r"random_state='x': must be", subsample=3, random_state="x"
+    ),
     "subsample zero": row(pmt.partial_dependence, r"subsample=0", subsample=0),
     "subsample beyond": row(pmt.partial_dependence, None, subsample=99),
     "group missing": row(pmt.partial_dependence, r"no group 'prior'", group="prior"),

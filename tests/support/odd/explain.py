@@ -34,7 +34,11 @@ def _of_values(function):
     return _closed_form(function) | {
         "background zero": row(quiet, r"background=0", background=0),
         "background lacks a column": row(quiet, r"site", background=frame().drop(columns="site")),
-        "background without rows": row(quiet, r"no rows", background=frame().iloc[:0]),
+        "background without rows": row(
+            quiet, r"no rows: give background", background=frame().iloc[:0]
+        ),
+        "background True": row(quiet, r"background must be two-dim", background=True),
+        "background one row": row(quiet, r"background must be two-dim", background=frame().age),
         "background beyond": row(quiet, None, background=99),
     }
 

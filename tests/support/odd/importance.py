@@ -34,6 +34,7 @@ COMPUTE_VARIABLE_IMPORTANCE = common(_importance) | {
     "fixed negative": _importance_row(r"fixed=-1", fixed=-1),
     "samples zero": _importance_row(r"samples=0.*at least 1", samples=0),
     "samples fraction": _importance_row(r"samples=2.5", samples=2.5),
+    "a keyword of pymc-bart": _importance_row(r"no Y=.*knows its response", Y=[1.0]),
     "samples beyond": _importance_row(None, samples=10_000),
     "cores zero": row(
         partial(compute_variable_importance, progressbar=False), r"cores=0.*at least 1", cores=0
@@ -51,6 +52,11 @@ PERMUTATION_IMPORTANCE = common(_permutation) | {
     "metric unknown": row(_permutation, r"metric='log'.*'squared_error'", metric="log"),
     "metric of means": row(_permutation, r"metric returned the shape", metric=lambda y, f: 0.0),
     "n_repeats zero": row(_permutation, r"n_repeats=0.*at least 1", n_repeats=0),
+    "random_state text": row(
+        partial(pmt.permutation_importance, progressbar=False),
+        r"random_state='x': must be",
+        random_state="x",
+    ),
     "n_repeats fraction": row(_permutation, r"n_repeats=1.5", n_repeats=1.5),
 }
 
@@ -121,7 +127,9 @@ def _of_submodels(function):
     }
 
 
-PLOT_SCATTER_SUBMODELS = _of_submodels(plot_scatter_submodels)
+PLOT_SCATTER_SUBMODELS = _of_submodels(plot_scatter_submodels) | {
+    "func text": _picture(plot_scatter_submodels, r"func='exp': must be a function", func="exp"),
+}
 PLOT_VARIABLE_IMPORTANCE = _of_submodels(plot_variable_importance) | {
     "ci_prob": _picture(plot_variable_importance, r"ci_prob=2.*between 0 and 1", ci_prob=2),
 }

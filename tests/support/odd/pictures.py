@@ -7,8 +7,10 @@ import numpy as np
 import xarray as xr
 
 import pymc_trees as pmt
-from support.odd.answers import cached_frame, cached_two
+from support.fitted import frame
+from support.odd.answers import cached_frame, cached_two, prior_only
 from support.odd.table import Odd
+from support.odd.trees import soft_draws
 
 mpl.use("Agg")
 
@@ -26,6 +28,10 @@ def _of_functions(function):
     return {
         "None": drawn(r"idata must be", change=lambda d: None),
         "no posterior": drawn(r"no posterior", change=lambda d: xr.DataTree()),
+        "prior only": drawn(r"no posterior.*group=.prior.", change=prior_only),
+        "model a frame": Odd(
+            lambda: function(cached_frame()[1], frame(), backend="none"), r"model=DataFrame"
+        ),
         "var_name missing": drawn(r"functions \['f', 'g'\]", of=cached_two),
         "var_name unknown": drawn(r"var_name='nu'.*\['mu'\]", var_name="nu"),
     }
@@ -35,6 +41,8 @@ def _of_columns(function):
     drawn = partial(_drawn, function)
     return _of_functions(function) | {
         "feature unknown": drawn(r"'weight' is no column.*'age'", features="weight"),
+        "features an array": drawn(None, features=np.array([0, 1])),
+        "a keyword of pymc-bart": drawn(r"no var_idx=.*features=", var_idx=[0]),
         "feature beyond": drawn(r"7 is no column", features=[0, 7]),
         "no features": drawn(r"features.*at least one", features=[]),
         "draws zero": drawn(r"draws=0", draws=0),
@@ -55,6 +63,7 @@ PLOT_PDP = _of_columns(pmt.plot_pdp) | {
 PLOT_ICE = _of_columns(pmt.plot_ice) | {
     "subsample zero": _drawn(pmt.plot_ice, r"subsample=0", subsample=0),
     "subsample beyond": _drawn(pmt.plot_ice, None, subsample=10_000),
+    "random_state text": _drawn(pmt.plot_ice, r"random_state='x'", subsample=3, random_state="x"),
     "group missing": _drawn(pmt.plot_ice, r"no group 'prior'.*'posterior'", group="prior"),
 }
 PLOT_ALE = _of_columns(pmt.plot_ale) | {
@@ -88,6 +97,8 @@ PLOT_SHAP = {
 }
 PLOT_VARIABLE_INCLUSION = {
     "None": _drawn(pmt.plot_variable_inclusion, r"idata must be", change=lambda d: None),
+    "prior only": _drawn(pmt.plot_variable_inclusion, r"group=.prior.", change=prior_only),
+    "a soft tree": _drawn(pmt.plot_variable_inclusion, r"SoftDecisionTree", of=soft_draws),
     "forest missing": _drawn(pmt.plot_variable_inclusion, r"forests.*by forest", of=cached_two),
     "forest unknown": _drawn(pmt.plot_variable_inclusion, r"forest='nu'", forest="nu"),
     "top zero": _drawn(pmt.plot_variable_inclusion, r"top=0", top=0),

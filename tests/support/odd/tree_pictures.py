@@ -1,22 +1,11 @@
 """Odd inputs of `plot_tree`."""
 
-from functools import cache
-
-import pymc as pm
 import xarray as xr
 
-import pymc_trees as pmt
 from pymc_trees.plots.tree import plot_tree
 from support.odd.answers import cached_frame, cached_two
-from support.odd.table import Odd, X
-
-
-@cache
-def _soft():
-    with pm.Model() as model:
-        pmt.SoftDecisionTree("mu", X)
-        prior = pm.sample_prior_predictive(2, random_seed=1)
-    return model, xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+from support.odd.table import Odd
+from support.odd.trees import soft_draws
 
 
 def _drawn(said, of=cached_frame, change=lambda d: d, **given):
@@ -31,7 +20,7 @@ PLOT_TREE = {
     "None": _drawn(r"idata must be", change=lambda d: None),
     "no posterior": _drawn(r"no posterior", change=lambda d: xr.DataTree()),
     "no model": Odd(lambda: plot_tree(cached_frame()[1], None), r"[Mm]odel"),
-    "soft trees": _drawn(r"\['mu_forest'\] are soft.*plot_soft_tree", of=_soft),
+    "soft trees": _drawn(r"\['mu_forest'\] are soft.*plot_soft_tree", of=soft_draws),
     "forest missing": _drawn(r"forests \['f_0_forest', .*by forest", of=cached_two),
     "forest unknown": _drawn(r"forest='nu' is not one forest.*'mu_forest'", forest="nu"),
     "chain beyond": _drawn(r"chain=2: there are 2", chain=2),

@@ -6,7 +6,7 @@ import pymc as pm
 import xarray as xr
 
 import pymc_trees as pmt
-from support.odd.answers import cached_frame, cached_two, common, row
+from support.odd.answers import cached_frame, cached_two, common, prior_only, row
 from support.odd.table import Odd, X, Y
 
 
@@ -15,6 +15,15 @@ def _one_tree():
     with pm.Model() as model:
         pmt.DecisionTree("mu", X, Y)
         prior = pm.sample_prior_predictive(3, random_seed=1)
+    return model, xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
+
+
+@cache
+def soft_draws():
+    """A model of a soft tree, and draws of its prior."""
+    with pm.Model() as model:
+        pmt.SoftDecisionTree("mu", X)
+        prior = pm.sample_prior_predictive(2, random_seed=1)
     return model, xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
 
 
@@ -40,6 +49,11 @@ def _of_forests(function, of=cached_frame):
         "None": made(said=r"idata must be", change=lambda d: None),
         "no posterior": made(said=r"no posterior", change=lambda d: xr.DataTree()),
         "no model": Odd(lambda: function(of()[1], None), r"[Mm]odel"),
+        "prior only": made(said=r"no posterior.*group=.prior.", change=prior_only),
+        "model a variable": Odd(lambda: function(of()[1], of()[0]["mu"]), r"model=.*pymc.Model"),
+        "a soft tree": Odd(
+            lambda: function(*reversed(soft_draws())), r"SoftDecisionTree.*plot_soft"
+        ),
         "forest missing": Odd(several, r"forests \['f_0_forest', .*by forest"),
         "forest unknown": Odd(unknown, r"forest='mu' is not one forest.*'g_forest'"),
         "as it is": made(said=None),
