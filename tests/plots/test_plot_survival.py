@@ -52,6 +52,8 @@ def lines_of(drawn, label, name="survival"):
 @pytest.mark.parametrize("backend", ["none", "matplotlib", "plotly", "bokeh"])
 @pytest.mark.parametrize("curves", [survival(), survival(**ARMS), incidence(), incidence(**ARMS)])
 def test_every_backend(curves, backend):
+    if backend in ("plotly", "bokeh"):
+        pytest.importorskip(backend)
     group = ARM if "arm" in curves.dims else None
     drawn = pmt.plot_survival(curves, TIME, CAUSE, group=group, backend=backend)
     assert drawn.backend == backend
