@@ -6,19 +6,16 @@ aciccomp2016 of R makes them: ``dgp_2016(input_2016, setting, 1)``. Errors are i
 """
 
 import argparse
-import itertools
-import logging
 import time
 import warnings
 from functools import cache
-from pathlib import Path
 
 import arviz as az
 import numpy as np
 import pandas as pd
 
 from benchmarks.peers.data import read_table
-from benchmarks.tables.lines import kept_lines
+from benchmarks.tables.lines import run_table
 from pymc_trees import causal
 
 SETTINGS = tuple(range(1, 77, 3))
@@ -110,14 +107,12 @@ def report(found: pd.DataFrame) -> None:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", nargs="+", type=int, default=SETTINGS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--out", type=Path, default=Path("acic.jsonl"))
-    parser.add_argument("--report", action="store_true")
-    arguments = parser.parse_args()
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")  # of R-hat, which the report shows
-    jobs = itertools.product(arguments.settings, arguments.methods)
-    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
+
+    def values(given):
+        return given.settings, given.methods
+
+    run_table(parser, "acic.jsonl", METHODS, KEYS, values, one, report)
 
 
 if __name__ == "__main__":

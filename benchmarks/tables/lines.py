@@ -1,11 +1,36 @@
 """Results as lines of a file, one a job: what is there is not run again."""
 
+import itertools
 import json
+import logging
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+
+def run_table(
+    parser: ArgumentParser,
+    out: str,
+    methods: Iterable[str],
+    keys: tuple[str, ...],
+    values: Callable[[Namespace], tuple[Iterable, ...]],
+    run: Callable[..., dict[str, Any]],
+    report: Callable[[pd.DataFrame], None],
+) -> None:
+    """What all tables do: run the jobs that the command line asks for, and report.
+
+    ``values`` reads off the arguments what each of the keys goes through.
+    """
+    parser.add_argument("--methods", nargs="+", default=list(methods), choices=methods)
+    parser.add_argument("--out", type=Path, default=Path(out))
+    parser.add_argument("--report", action="store_true")
+    arguments = parser.parse_args()
+    logging.getLogger("pymc").setLevel(logging.ERROR)
+    jobs = itertools.product(*values(arguments))
+    report(kept_lines(arguments.out, keys, () if arguments.report else jobs, run))
 
 
 def kept_lines(

@@ -6,10 +6,7 @@ prints the table.
 """
 
 import argparse
-import itertools
-import logging
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -17,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from benchmarks.peers.data import read_table
 from benchmarks.tables.laws import Histogram, scores
-from benchmarks.tables.lines import kept_lines
+from benchmarks.tables.lines import run_table
 from benchmarks.tables.scoringbench import (
     LEVELS,
     BARTWrapper,
@@ -77,14 +74,12 @@ def report(found) -> None:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--folds", type=int, default=FOLDS)
-    parser.add_argument("--out", type=Path, default=Path("scoringbench.jsonl"))
-    parser.add_argument("--report", action="store_true")
-    arguments = parser.parse_args()
-    logging.getLogger("pymc").setLevel(logging.ERROR)
-    jobs = itertools.product(arguments.sets, range(arguments.folds), arguments.methods)
-    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
+
+    def values(given):
+        return given.sets, range(given.folds), given.methods
+
+    run_table(parser, "scoringbench.jsonl", METHODS, KEYS, values, one, report)
 
 
 if __name__ == "__main__":

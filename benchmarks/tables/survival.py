@@ -7,11 +7,8 @@ scikit-survival have its defaults, but for the number of trees.
 """
 
 import argparse
-import itertools
-import logging
 import time as clock
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +18,7 @@ from scipy import stats
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
-from benchmarks.tables.lines import kept_lines
+from benchmarks.tables.lines import run_table
 from pymc_trees import survival
 
 ROWS, HELD = 400, 500
@@ -155,15 +152,13 @@ def report(results: pd.DataFrame) -> None:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", nargs="+", default=list(PROCESSES), choices=PROCESSES)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--replicates", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path("survival.jsonl"))
-    parser.add_argument("--report", action="store_true")
-    arguments = parser.parse_args()
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
-    jobs = itertools.product(arguments.processes, range(arguments.replicates), arguments.methods)
-    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
+
+    def values(given):
+        return given.processes, range(given.replicates), given.methods
+
+    run_table(parser, "survival.jsonl", METHODS, KEYS, values, one, report)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,14 @@ Each fit is a line of ``--out``, and what is there is not run again; ``--report`
 """
 
 import argparse
-import itertools
-import logging
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.peers.data import read_table
 from benchmarks.tables.laws import scores
-from benchmarks.tables.lines import kept_lines
+from benchmarks.tables.lines import run_table
 from benchmarks.tables.methods import METHODS
 
 SETS = (
@@ -74,14 +71,12 @@ def report(results: pd.DataFrame) -> None:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("uci.jsonl"))
-    parser.add_argument("--report", action="store_true")
-    arguments = parser.parse_args()
-    logging.getLogger("pymc").setLevel(logging.ERROR)
-    jobs = itertools.product(arguments.sets, range(arguments.splits), arguments.methods)
-    report(kept_lines(arguments.out, KEYS, () if arguments.report else jobs, one))
+
+    def values(given):
+        return given.sets, range(given.splits), given.methods
+
+    run_table(parser, "uci.jsonl", METHODS, KEYS, values, one, report)
 
 
 if __name__ == "__main__":

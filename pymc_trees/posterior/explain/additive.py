@@ -13,6 +13,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 
+from pymc_trees.core.explain.paths import add_values
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.posterior.explain.linear import is_linear
@@ -81,11 +82,21 @@ class AdditiveFunction:
         """(outputs,) what no tree adds."""
         return np.zeros(self.n_outputs) if self.single else self._constant
 
-    def draws_at(self, chain: int, draw: int):
+    def draws_at(self, chain: int, draw: int) -> list[tuple[ForestDraws, np.ndarray, np.ndarray]]:
         """The forests, each with its encoded value in a draw and what its leaves add."""
-        for which, forest in enumerate(self.forests):
-            value = np.ascontiguousarray(forest.draws[chain, draw].to_numpy(), dtype=np.float64)
-            yield forest, value, self.leaf_outputs(which, value)
+        values = [
+            np.ascontiguousarray(one.draws[chain, draw].to_numpy(), dtype=np.float64)
+            for one in self.forests
+        ]
+        outputs = [self.leaf_outputs(which, value) for which, value in enumerate(values)]
+        return list(zip(self.forests, values, outputs, strict=True))
+
+    def sum_of_leaves(self, drawn, X: np.ndarray) -> np.ndarray:
+        """(n, outputs) what the leaves add at the rows of X, without the constant."""
+        found = np.zeros((len(X), self.n_outputs))
+        for forest, value, outputs in drawn:
+            add_values(value, X, forest.X_train, outputs, forest.sizes, found)
+        return found
 
     def leaf_outputs(self, which: int, value: np.ndarray) -> np.ndarray:
         """(max_nodes, outputs) what each leaf of an encoded forest adds; 0 in other rows."""
@@ -116,10 +127,10 @@ class AdditiveFunction:
         slopes = (found[1:] - found[0]) / FAR
         return found[0], np.split(slopes, np.cumsum(sizes)[:-1], axis=0)
 
-    def check_sum(self, chain: int, draw: int, X: np.ndarray, total: np.ndarray) -> None:
-        """Raise an error unless (n, outputs) sums over the leaves are f at the rows of X."""
+    def check_sum(self, chain: int, draw: int, drawn, X: np.ndarray, total: np.ndarray) -> None:
+        """Raise an error unless (n, outputs) sums over the leaves drawn are f at the rows of X."""
         size = np.abs(self.constant()).max(initial=0.0)
-        size += sum(np.abs(leaves).max() for _, _, leaves in self.draws_at(chain, draw))
+        size += sum(np.abs(leaves).max() for _, _, leaves in drawn)
         with self._lock:
             f = self.function.func(self.function.at(chain, draw)(X))
         wrong = np.abs(f.reshape(self.n_outputs, -1).T - total).max()

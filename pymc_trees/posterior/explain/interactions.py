@@ -7,7 +7,6 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.dependence import add_dependence
-from pymc_trees.core.explain.paths import add_values
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
 from pymc_trees.posterior.explain.additive import AdditiveFunction
@@ -122,12 +121,13 @@ def interaction_strength(
 
     def one(chain, at_place):
         single, but_one = np.zeros((2, n, q, n_outputs))
-        pairs, f = np.zeros((n, q, q, n_outputs)), np.zeros((n, n_outputs))
-        for forest, value, outputs in additive.draws_at(chain, at[at_place]):
+        pairs = np.zeros((n, q, q, n_outputs))
+        drawn = additive.draws_at(chain, at[at_place])
+        for forest, value, outputs in drawn:
             given = (value, X, forest.X_train, outputs, forest.sizes, place)
             add_dependence(*given, single, but_one, pairs)
-            add_values(*given[:-1], f)
-        additive.check_sum(chain, at[at_place], X, f + additive.constant())
+        f = additive.sum_of_leaves(drawn, X)
+        additive.check_sum(chain, at[at_place], drawn, X, f + additive.constant())
         found = _strengths(single, but_one, pairs, f)
         pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = found
 

@@ -206,7 +206,8 @@ class _Explained:
 
     def _one(self, chain, place):
         """Add the values of every forest in one draw."""
-        for forest, value, outputs in self.additive.draws_at(chain, self.at[place]):
+        drawn = self.additive.draws_at(chain, self.at[place])
+        for forest, value, outputs in drawn:
             background = forest.X_train if self.background is None else self.background
             shapley(
                 value,
@@ -222,7 +223,7 @@ class _Explained:
                 self.base[chain, place],
             )
         total = self.base[chain, place] + self.values[chain, place].sum(axis=1)
-        self.additive.check_sum(chain, self.at[place], self.X, total)
+        self.additive.check_sum(chain, self.at[place], drawn, self.X, total)
 
     def dataset(self, values, more) -> xr.Dataset:
         """Values with their dimensions and coordinates."""

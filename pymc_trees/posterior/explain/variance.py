@@ -4,7 +4,6 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.core.explain.paths import add_values
 from pymc_trees.core.explain.variance import Leaves, leaves_of, variance_shares
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.explain.additive import AdditiveFunction
@@ -96,14 +95,13 @@ def sobol_indices(
     variance = np.zeros((*shape, n_outputs))
 
     def one(chain, place):
+        drawn = additive.draws_at(chain, at[place])
+        f = additive.sum_of_leaves(drawn, X) + additive.constant()
+        additive.check_sum(chain, at[place], drawn, X, f)
         parts = [
             leaves_of(value, X, forest.X_train, outputs, forest.sizes)
-            for forest, value, outputs in additive.draws_at(chain, at[place])
+            for forest, value, outputs in drawn
         ]
-        f = np.zeros((len(X), n_outputs)) + additive.constant()
-        for forest, value, outputs in additive.draws_at(chain, at[place]):
-            add_values(value, X, forest.X_train, outputs, forest.sizes, f)
-        additive.check_sum(chain, at[place], X, f)
         first, total = shares[:, chain, place]
         variance[chain, place] = variance_shares(_together(parts), len(X), first, total)
 

@@ -67,6 +67,11 @@ def is_missing(value: Any) -> bool:
     return np.ndim(value) == 0 and bool(pd.isna(value))
 
 
+def column_words(names: tuple[str, ...] | None, n_columns: int) -> list[str]:
+    """Columns as results call them: as in the training frame, or x0, x1, ..."""
+    return [f"x{j}" for j in range(n_columns)] if names is None else list(names)
+
+
 def dimension_of(feature: Feature) -> str:
     """Name of a column in results, with an underscore after it where that is a name of ours."""
     if not isinstance(feature.name, str):
@@ -83,7 +88,7 @@ def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
         return which
     column: int
     names = schema.names if schema is not None else None
-    known = [f"x{j}" for j in range(n_columns)] if names is None else list(names)
+    known = column_words(names, n_columns)
     if isinstance(which, str) and which in known:
         column = known.index(which)
     elif isinstance(which, int | np.integer) and not isinstance(which, bool):

@@ -20,6 +20,7 @@ from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.given import draws_of
 
 
@@ -62,9 +63,7 @@ class ForestDraws:
     def names(self) -> list[str]:
         """Of the p columns: as in the training frame, or x0, x1, ..."""
         known = None if self.schema is None else self.schema.names
-        if known is None:
-            return [f"x{j}" for j in range(self.X_train.shape[1])]
-        return [str(name) for name in known]
+        return column_words(known, self.X_train.shape[1])
 
     @property
     def levels(self) -> list[tuple | None] | None:

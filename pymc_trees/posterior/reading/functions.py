@@ -14,6 +14,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.reading.expressions import Expression, random_below
+from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
 
@@ -65,8 +66,7 @@ class Function(Expression):
     def names(self) -> np.ndarray:
         """Of the columns, as dimensions and coordinates have them."""
         known = None if self.schema is None else self.schema.names
-        numbers = range(self.n_columns) if known is None else known
-        return np.array([name if isinstance(name, str) else f"x{name}" for name in numbers])
+        return np.array(column_words(known, self.n_columns))
 
     def each_draw(self, X: np.ndarray | HeldRows) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the values at the rows of X, the rows last."""
