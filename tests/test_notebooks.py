@@ -57,7 +57,7 @@ def test_notebook_runs(path, monkeypatch):
 
     monkeypatch.setenv("NOTEBOOK_DRAWS", "20")
     notebook = nbformat.read(path, 4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=1200, kernel_name="python3").execute()
     text = "".join(
         output.get("text", "") for cell in code_cells(notebook) for output in cell.outputs
     )
