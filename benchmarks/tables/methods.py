@@ -13,7 +13,7 @@ QUANTILES = np.array([0.01, 0.025, *np.arange(1, 20) / 20, 0.975, 0.99])
 
 
 def ours(X, y, X_new, seed, **given):
-    settings = {"draws": 500, "tune": 500, "chains": 4} | given
+    settings = {"draws": 300, "tune": 300, "chains": 4} | given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pmt.BARTRegressor(random_state=seed, **settings).fit(X, y).predict_dist(X_new)

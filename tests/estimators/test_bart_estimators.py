@@ -57,7 +57,8 @@ def by_hand(noise):
         data = pmt.Data("X", X)
         f = pmt.BART("f", data, m=6, leaf=pmt.NormalLeaf(centre / 6, spread / np.sqrt(6)))
         if noise == "forest":
-            leaf = pmt.NormalLeaf((np.log(left) - 1.2816) / 4, 0.5)
+            spread = pm.HalfNormal("log_sigma_sd", 1)
+            leaf = pmt.NormalLeaf((np.log(left) - 1.0344) / 4, spread / np.sqrt(4))
             sigma = pm.math.exp(pmt.BART("log_sigma", data, leaf=leaf, m=4))
         else:
             sigma = pm.HalfNormal("sigma", left)

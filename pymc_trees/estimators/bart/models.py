@@ -14,9 +14,9 @@ from pymc_trees.distributions.leaves.normal import NormalLeaf
 NOISES = ("forest", "constant", "student")
 LINKS = ("probit", "logit")
 SPREAD = 1.0
-"""Prior sd of the log of the noise, at a row."""
-BELOW = 1.2816
-"""Normal quantile of .9: that the noise is below what a linear fit leaves has this probability."""
+"""Scale of the half-normal prior of the sd of the log of the noise, at a row."""
+BELOW = 1.0344
+"""Quantile of .9 of a Normal with half-normal sd: so probable is less than a linear fit leaves."""
 
 
 def regression(
@@ -37,7 +37,9 @@ def regression(
         f = BART("f", data, leaf=leaf, **settings)
         if noise == "forest":
             centre = np.log(left) - BELOW * SPREAD
-            of_scale = NormalLeaf(centre / scale_trees, SPREAD / np.sqrt(scale_trees))
+            # A forest of even noise would be as wide as any: its sd is learnt from the data.
+            spread = pm.HalfNormal("log_sigma_sd", SPREAD)
+            of_scale = NormalLeaf(centre / scale_trees, spread / np.sqrt(scale_trees))
             log_sigma = BART("log_sigma", data, leaf=of_scale, m=scale_trees)
             sigma = pm.math.exp(log_sigma)
         else:

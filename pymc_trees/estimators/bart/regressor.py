@@ -76,9 +76,9 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     Notes
     -----
     X may be an array or a pandas or polars frame; text, categories and missing cells are taken as
-    they are, as in `Data`. The prior of the noise has its upper decile at what a linear fit leaves,
-    row by row for "forest" with an sd of 1 of its log; constant ones are half-normal with that
-    scale.
+    they are, as in `Data`. A constant sigma is half-normal, its scale the standard deviation that a
+    linear fit leaves. At a row, log_sigma has that as its upper decile; its prior sd,
+    ``log_sigma_sd``, is half-normal with scale 1, so that noise that is even costs little.
 
     References
     ----------
