@@ -48,7 +48,7 @@ class BoostingWrapper:
 
 
 METHODS = {
-    "pymc_trees": lambda: BARTWrapper(draws=500, tune=500, cores=2, random_state=SEED),
+    "pymc_trees": lambda: BARTWrapper(draws=300, tune=300, random_state=SEED),
     "gradient boosting": BoostingWrapper,
 }
 

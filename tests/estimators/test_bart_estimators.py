@@ -21,6 +21,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pymc_trees as pmt
 from pymc_trees.estimators.bart.mixture import Mixture
+from pymc_trees.estimators.bart.models import least_noise
+from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.laws.target import LawTarget
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
@@ -177,6 +180,24 @@ def test_far_apart_components_have_quantiles_between():
     law = Mixture(np.array([[-50.0], [50.0]]), np.full((2, 1), 1e-3))
     assert law.ppf(0.25)[0] == pytest.approx(-50.0, abs=1e-6)
     assert -50.1 < law.ppf(0.5)[0] < 50.1
+
+
+def test_rounding_is_the_least_noise():
+    """Whole numbers: the variance of a uniform law of width 1 is added."""
+    y, weights = np.round(3 * Y), np.linspace(0.2, 3.0, N)
+    found = pmt.BARTRegressor(scale_trees=4, **SMALL).fit(X, y, weights)
+    assert isinstance(read_target(found.model_, found.model_["log_sigma_forest"]), LawTarget)
+    point = found.model_.initial_point()
+    ours = found.model_.compile_logp(found.model_["y"], sum=False)(point)[0]
+    f, log_sigma = (at_point(found.model_, name) for name in ("f", "log_sigma"))
+    sd = np.sqrt((np.exp(2 * log_sigma) + 1 / 12) / weights)
+    np.testing.assert_allclose(ours, stats.norm(f, sd).logpdf(y), rtol=1e-9)
+    drawn = found.idata_.posterior
+    law = found.predict_dist(X)
+    wanted = np.sqrt(np.exp(2 * drawn["log_sigma"].to_numpy().reshape(-1, N)) + 1 / 12)
+    np.testing.assert_allclose(law.scale, wanted, rtol=1e-9)
+    assert least_noise(Y, 1.0) == 0.0 == least_noise(np.ones(4), 1.0)
+    assert least_noise(0.1 * np.arange(4), 1.0) == pytest.approx(0.1 / np.sqrt(12))
 
 
 @pytest.mark.parametrize("noise", ["forest", "student"])

@@ -11,6 +11,7 @@ from scipy import special, stats
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import digamma
 from pymc_trees.core.leaves.nonconjugate.laws import (
+    added_variance,
     gamma,
     log_sd,
     logistic,
@@ -122,10 +123,20 @@ KNOWN = {
         lambda f: pm.Truncated("y", pm.Normal.dist(f, 1.0), lower=0.1, observed=TIMES),
     ),
     "log sd": (log_sd, lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES)),
+    "least variance": (
+        added_variance,
+        lambda f: pm.Normal(
+            "y",
+            pm.Normal("m"),
+            pm.math.sqrt(pm.HalfNormal("c") + exp(2 * f) * np.arange(1.0, 7.0)),
+            observed=TIMES,
+        ),
+    ),
     "log precision": (log_sd, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
 }
 OTHERS = {
     "mean and sd": lambda f: pm.Normal("y", f, exp(f), observed=TIMES),
+    "two variances": lambda f: pm.Normal("y", 0, pm.math.sqrt(exp(f) + exp(2 * f)), observed=TIMES),
     "softplus": lambda f: pm.Poisson("y", pm.math.log1pexp(f), observed=COUNTS),
     "a sum of rates": lambda f: pm.Poisson("y", exp(f) + 1.0, observed=COUNTS),
     "zero-inflated": lambda f: pm.ZeroInflatedPoisson("y", 0.7, exp(f), observed=COUNTS),
@@ -201,6 +212,10 @@ def test_others_are_read_from_their_graph(case):
         (
             lambda f: pm.Normal("y", 0.0, -1.0 * exp(f), observed=TIMES),
             "are not finite at this point",
+        ),
+        (
+            lambda f: pm.Normal("y", 0.0, pm.math.sqrt(exp(f) + np.full(N, -0.5)), observed=TIMES),
+            "must not be negative",
         ),
     ],
 )

@@ -18,6 +18,9 @@ SPREAD = 1.0
 BELOW = 1.0344
 """Quantile of .9 of a Normal with half-normal sd: so probable is less than a linear fit leaves."""
 
+COARSE = 0.01
+"""Least noise, over what a linear fit leaves, from which on it is part of the model."""
+
 
 def regression(
     inputs: TrainingInputs,
@@ -41,10 +44,15 @@ def regression(
             spread = pm.HalfNormal("log_sigma_sd", SPREAD)
             of_scale = NormalLeaf(centre / scale_trees, spread / np.sqrt(scale_trees))
             log_sigma = BART("log_sigma", data, leaf=of_scale, m=scale_trees)
-            sigma = pm.math.exp(log_sigma)
+            least = least_noise(y, left)
+            if least > 0.0:  # two variances: a likelihood that is written out
+                own = pm.math.exp(2 * log_sigma) * by_weight**2
+                sigma = pm.math.sqrt(own + (least * by_weight) ** 2)
+            else:
+                sigma = pm.math.exp(log_sigma) * by_weight
         else:
-            sigma = pm.HalfNormal("sigma", left)
-        shared = {"sigma": sigma * by_weight, "observed": y, "shape": f.shape}
+            sigma = pm.HalfNormal("sigma", left) * by_weight
+        shared = {"sigma": sigma, "observed": y, "shape": f.shape}
         if noise == "student":
             pm.StudentT("y", nu=pm.Gamma("nu", 2, 0.1), mu=f, **shared)
         else:
@@ -93,6 +101,18 @@ def usual_leaf(y: np.ndarray, m: int, k: float) -> NormalLeaf:
 def _weighted(value, own, weights):
     """Log-likelihood of a row, ``own`` the probability of its class, times its weight."""
     return weights * pt.log(own)
+
+
+def least_noise(y: np.ndarray, left: float) -> float:
+    """Standard deviation of the rounding of y, where it is coarse beside what a linear fit leaves.
+
+    Values d apart are uniform within d / 2 of what was rounded, which has sd d / sqrt(12)
+    (Sheppard). Without it the noise of repeated rows that agree may be as little as is imaginable.
+    """
+    steps = np.diff(np.unique(y))
+    steps = steps[steps > 1e-9 * np.ptp(y)]  # less is error of floating point
+    least = float(steps.min()) / np.sqrt(12.0) if steps.size else 0.0
+    return least if least > COARSE * left else 0.0
 
 
 def residual_sd(inputs: TrainingInputs, y: np.ndarray) -> float:

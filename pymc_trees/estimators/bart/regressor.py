@@ -10,7 +10,7 @@ from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.estimators.bart.base import BARTEstimator
 from pymc_trees.estimators.bart.inputs import checked_X, checked_y, taken, weights_of
 from pymc_trees.estimators.bart.mixture import Mixture
-from pymc_trees.estimators.bart.models import NOISES, regression
+from pymc_trees.estimators.bart.models import NOISES, least_noise, regression, residual_sd
 
 
 class BARTRegressor(RegressorMixin, BARTEstimator):
@@ -79,6 +79,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     they are, as in `Data`. A constant sigma is half-normal, its scale the standard deviation that a
     linear fit leaves. At a row, log_sigma has that as its upper decile; its prior sd,
     ``log_sigma_sd``, is half-normal with scale 1, so that noise that is even costs little.
+    Where y is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus
+    that of the rounding, the square of a step over 12.
 
     References
     ----------
@@ -231,9 +233,11 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     def _laws(self, X):
         """The predictive law of some rows at a time."""
         by_row = self.noise == "forest"
+        inputs, rows = self._training
+        least = least_noise(rows["y"], residual_sd(inputs, rows["y"])) if by_row else 0.0
         df = None
         for found in self._at(X, "f", *(["log_sigma"] if by_row else [])):
-            scale = np.exp(found[1]) if by_row else self._parameter("sigma")
+            scale = np.hypot(np.exp(found[1]), least) if by_row else self._parameter("sigma")
             if self.noise == "student":
                 df = self._parameter("nu")
             yield Mixture(found[0], scale, df)
