@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.estimators.bart.base import BARTEstimator
@@ -232,6 +232,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     def _laws(self, X):
         """The predictive law of some rows at a time."""
+        check_is_fitted(self, "idata_")
         by_row = self.noise == "forest"
         inputs, rows = self._training
         least = least_noise(rows["y"], residual_sd(inputs, rows["y"])) if by_row else 0.0
