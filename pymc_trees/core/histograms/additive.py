@@ -7,7 +7,7 @@ codes, and the marginal likelihood of both sides of a cut follows from them.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import add_row, log_marginal, n_stats
+from pymc_trees.core.leaves.contract import add_row, log_marginal, n_stats, path_below, reads_path
 
 
 def histogram_layout(leaf):
@@ -47,9 +47,10 @@ def tempering(leaf, rows, start, stop):
 
 
 @njit(cache=True)
-def _score_column(leaf, histogram, place, n_codes, sides, gain):
+def _score_column(leaf, histogram, place, n_codes, column, path, sides, gain):
     """Gains of the cuts of one column; the log of the factor they lack."""
     left, right, total = sides[0], sides[1], sides[2]
+    last, below = total.size - 1, path_below(leaf, path, column)
     left[:] = 0.0
     total[:] = 0.0
     n, n_left = 0.0, 0.0
@@ -57,6 +58,8 @@ def _score_column(leaf, histogram, place, n_codes, sides, gain):
         n += histogram[0, place, k]
         for d in range(total.size):
             total[d] += histogram[1 + d, place, k]
+    if reads_path(leaf):
+        total[last], left[last] = path, below
     log_all = log_marginal(leaf, total)
     top = 0.0
     gain[0] = 0.0
@@ -67,6 +70,8 @@ def _score_column(leaf, histogram, place, n_codes, sides, gain):
             for d in range(left.size):
                 left[d] += histogram[1 + d, place, k]
                 right[d] = total[d] - left[d]
+            if reads_path(leaf):
+                right[last] = below
             gain[k + 1] = 0.0  # nothing parted
             if n_left < n:
                 gain[k + 1] = log_marginal(leaf, left) + log_marginal(leaf, right) - log_all
@@ -80,11 +85,11 @@ def _score_column(leaf, histogram, place, n_codes, sides, gain):
 def score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     """Marginal likelihood of the two sides of each cut between codes."""
     sides = np.empty((3, n_stats(leaf)))
-    gain, log_factor = scores.gain, scores.log_factor
+    gain, log_factor, path = scores.gain, scores.log_factor, scores.path[0]
     for a in range(subset.n):
         j = subset.columns[a]
         n_codes = offsets[j + 1] - offsets[j]
-        log_factor[a] = _score_column(leaf, histogram, a, n_codes, sides, gain[a])
+        log_factor[a] = _score_column(leaf, histogram, a, n_codes, j, path, sides, gain[a])
 
 
 @njit(cache=True)

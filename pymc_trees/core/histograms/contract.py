@@ -50,6 +50,8 @@ class CutScores(NamedTuple):
     for k = -1 .. codes - 1."""
     log_factor: np.ndarray
     """(p,) float64: logs of these factors."""
+    path: np.ndarray
+    """(1,) float64: path of the node, for leaves that read it."""
 
 
 @generic("leaf", default=additive.histogram_layout)

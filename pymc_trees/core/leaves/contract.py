@@ -29,6 +29,36 @@ def leaf_output(leaf, values, row):
     """Outputs of a leaf at a row."""
 
 
+@njit(cache=True)
+def _no_path(leaf):
+    return False
+
+
+@generic("leaf", default=_no_path, inlined=True)
+def reads_path(leaf):
+    """Whether a leaf depends on the columns of the splits above it."""
+
+
+@njit(cache=True)
+def _same_path(leaf, path, column):
+    return path
+
+
+@generic("leaf", default=_same_path, inlined=True)
+def path_below(leaf, path, column):
+    """Path of the children of a split."""
+
+
+@njit(cache=True)
+def _prior_itself(leaf, reads):
+    return leaf
+
+
+@generic("leaf", default=_prior_itself)
+def prior_at(leaf, reads):
+    """Prior of the values of leaves that read rows."""
+
+
 @generic("leaf")
 def add_row(leaf, i, stats):
     """Add what a row adds to the statistics."""
@@ -195,6 +225,16 @@ class LeafKernels(NamedTuple):
     """``(leaf, values, row)``: the K outputs at a row of a leaf with these values, to be read by
     index; the values themselves unless given. ``row`` counts the rows that the leaf model holds:
     the training rows, or those at which a forest is evaluated."""
+    reads_path: Callable | None = None
+    """``(leaf)``: whether a leaf depends on the columns of the splits above it; False unless given.
+    If so, the last of its statistics is its path, written by those who add up the others, and 0 at
+    the root."""
+    path_below: Callable | None = None
+    """``(leaf, path, column)``: path, a float, of the children of a node that is split on a column,
+    from that of the node."""
+    prior_at: Callable | None = None
+    """``(leaf, reads)``: model to draw values from the prior with, from that of the prior and the
+    one that reads rows; the first unless given."""
     next_tree: Callable | None = None
     """``(leaf, trees, old, new, nodes, n_nodes, stats)``: end tree ``old`` (-1: none) and begin
     tree ``new`` (-1: none) of a sum of trees: move the working residual, and write the statistics

@@ -15,6 +15,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginal, renew_sets
+from pymc_trees.core.leaves.path import write_path_below
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import register
@@ -105,6 +106,8 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     right_half = RowSet(proposed[2], counts[2], index, listed)
     old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
     renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
+    write_path_below(leaf, design, trees, top, code, new_stats[left])
+    write_path_below(leaf, design, trees, top, code, new_stats[right])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)

@@ -22,6 +22,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal
+from pymc_trees.core.leaves.path import write_path, write_path_below
 from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, register
@@ -98,6 +99,8 @@ def grow(move, rng, problem, tree, moves, census, work):
     left_half = RowSet(proposed[0], counts[0], index, listed)
     right_half = RowSet(proposed[1], counts[1], index, listed)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
+    write_path_below(leaf, design, trees, node, code, new_stats[0])
+    write_path_below(leaf, design, trees, node, code, new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     parent = trees.parent[node]
@@ -140,7 +143,7 @@ def grow(move, rng, problem, tree, moves, census, work):
 @njit(cache=True, inline="always")
 def prune(move, rng, problem, tree, moves, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
-    trees, prior, leaf = problem.trees, problem.prior, problem.leaf
+    trees, design, prior, leaf = problem
     columns, lefts, rights = trees.column, trees.left, trees.right
     stats, new_stats = work.stats, work.new_stats
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, NOG, census.nogs)
@@ -157,6 +160,7 @@ def prune(move, rng, problem, tree, moves, census, work):
         census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + int(sibling_is_leaf)
     )
     join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
+    write_path(leaf, design, trees, node, new_stats[0])
     log_ratio = (
         log_marginal(leaf, new_stats[0])
         - log_marginal(leaf, stats[left])

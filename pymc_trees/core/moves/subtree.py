@@ -22,6 +22,7 @@ from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
+from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.priors.contract import (
@@ -139,6 +140,7 @@ def log_replaced(problem, subtree, work, with_top):
                 copy_numbers(work.stats[node], new_stats[node])
             else:
                 renew_set(leaf, rows, work.sets[node], work.stats[node], new_stats[node])
+            write_path(leaf, design, trees, node, new_stats[node])
             total += log_stop(prior, place)
             total += log_marginal(leaf, new_stats[node])
     return total

@@ -5,8 +5,9 @@ import numpy as np
 from pymc_trees.core.columns.design import float_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.leaves.contract import draw_values, n_stats
+from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
 from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
@@ -22,6 +23,7 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
             return False
         for k in range(preorder(trees, trees.roots[t], nodes)):
             if trees.column[nodes[k]] < 0:
+                write_path(leaf, design, trees, nodes[k], nothing)
                 draw_values(leaf, rng, nothing, trees.values[nodes[k]])
     return True
 
@@ -41,7 +43,8 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint):
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
     spare = np.empty(sizes.n_rows, dtype=np.uint32)
-    if not draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
+    complete = prior_at(leaf, outputs)
+    if not draw_forest(rng, trees, design, prior, complete, nodes, rows, spare):
         raise ValueError(
             "A forest drawn from the prior has more nodes than max_nodes: declare it with a larger "
             "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "

@@ -8,6 +8,7 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree, renew_rows
+from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
@@ -39,6 +40,7 @@ def sweep(rng, problem, moves, work, counts):
         census = take_census(trees, t, nodes)
         know_rows(trees, t, census.n_nodes, work)
         open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
+        write_paths(leaf, problem.design, trees, nodes, census.n_nodes, stats)
         for _ in range(moves.per_visit):
             kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
             if outcome == FULL:

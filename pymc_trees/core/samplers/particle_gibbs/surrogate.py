@@ -26,7 +26,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.forest.rows import all_rows
-from pymc_trees.core.leaves.contract import add_rows
+from pymc_trees.core.leaves.contract import add_rows, reads_path
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
 from pymc_trees.core.leaves.nonconjugate.gaussian.vector import GaussianVector
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
@@ -51,6 +51,8 @@ def _leaf_itself(rng, problem, surrogate, work, n_nodes, root_stats):
         if column[nodes[k]] < 0:
             for d in range(root_stats.size):
                 root_stats[d] += stats[nodes[k], d]
+    if reads_path(problem.leaf):
+        root_stats[root_stats.size - 1] = 0.0
     return problem.leaf
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_leaves, next_tree
+from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.priors.contract import renew_times
@@ -53,6 +54,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         t = (batch.first + step) % roots.size
         n_nodes = preorder(trees, roots[t], nodes)
         next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
+        write_paths(leaf, design, trees, nodes, n_nodes, stats)
         near = growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats)
         grown = Problem(trees, design, prior, near)
         status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)

@@ -15,6 +15,7 @@ from pymc_trees.core.columns.design import draw_cut
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.histograms.contract import left_stats
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.leaves.path import extend_path
 from pymc_trees.core.random import draw_by_weight
 
 
@@ -85,7 +86,7 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     edges[0], edges[q + 1] = low, high
     for s in range(q):
         edges[s + 1] = values[order[s]]
-    log_w = _weigh_parts(problem.leaf, growth, histogram, interval, stats, order, edges)
+    log_w = _weigh_parts(problem, growth, histogram, interval, stats, order, edges)
     largest = log_w.max()
     if largest == -np.inf:  # every cut here leaves a side empty: the particle will see
         return low, -np.log(high - low)
@@ -105,8 +106,9 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
 
 
 @njit(cache=True, forceinline=True)
-def _weigh_parts(leaf, growth, histogram, interval, stats, order, edges):
+def _weigh_parts(problem, growth, histogram, interval, stats, order, edges):
     """Log weights of the parts of an interval between ``edges``, whose rows are in the buffer."""
+    leaf, design = problem.leaf, problem.design
     place, code, bins = interval.place, interval.k + 1, growth.bins
     offset = bins.offsets[interval.column]
     n_codes = bins.offsets[interval.column + 1] - offset
@@ -130,5 +132,7 @@ def _weigh_parts(leaf, growth, histogram, interval, stats, order, edges):
         if length > 0.0 and (s > 0 or below > 0) and (s < q or above > 0):
             for d in range(left.size):
                 right[d] = stats[d] - left[d]
+            extend_path(leaf, design, stats, interval.column, left)
+            extend_path(leaf, design, stats, interval.column, right)
             log_w[s] = np.log(length) + log_marginal(leaf, left) + log_marginal(leaf, right)
     return log_w

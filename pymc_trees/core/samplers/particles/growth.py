@@ -15,6 +15,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import NodeRows, divide
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.leaves.path import extend_path
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.priors.contract import (
     Place,
@@ -146,6 +147,7 @@ def split_node(problem, growth, at, time):
         particles.begin[c, child] = time
         stats = particles.stats[c, child]
         add_rows(leaf, rows, first, end, stats)
+        extend_path(leaf, design, particles.stats[c, node], code, stats)
         particles.log_m[c, child] = log_marginal(leaf, stats)
         alike, rate = survey(problem.prior, design, rows, first, end)
         particles.unsplittable[c, child], particles.rate[c, child] = alike, rate

@@ -80,7 +80,7 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
         np.zeros((p, 256)),
         np.zeros(p),
         np.zeros(p),
-        CutScores(np.zeros((3, 257)), np.zeros((p, 258)), np.zeros(p)),
+        CutScores(np.zeros((3, 257)), np.zeros((p, 258)), np.zeros(p), np.zeros(1)),
         np.full(1, np.nan),
         make_histograms(leaf, bins, n_particles, max_nodes),
     )

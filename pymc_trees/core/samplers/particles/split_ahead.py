@@ -7,6 +7,7 @@ from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_si
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.histograms.cache import histogram_of, release
 from pymc_trees.core.histograms.contract import tempering
+from pymc_trees.core.leaves.contract import reads_path
 from pymc_trees.core.samplers.particles.cut_in_interval import Interval, cut_in_interval
 from pymc_trees.core.samplers.particles.optimal import (
     STOP,
@@ -41,6 +42,9 @@ def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     if np.isnan(log_total):  # the root is weighed once for all particles
         mark_used(look, design, growth.particles, at.particle)
         find_by_prior(look, design, rows, start, stop)
+        if reads_path(problem.leaf):
+            above = growth.particles.stats[at.particle, at.node]
+            look.scores.path[0] = above[above.size - 1]
         power = tempering(problem.leaf, rows, start, stop)
         log_total = weigh_splits(look, bins, prior, problem.leaf, histogram, place, power)
         look.root[0] = log_total if at.node == 0 else np.nan

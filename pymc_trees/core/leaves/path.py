@@ -1,0 +1,57 @@
+"""The path of a leaf, the columns of the splits above it, among its statistics.
+
+Only where a leaf model reads it (`contract.reads_path`): the calls here vanish for all others.
+"""
+
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import path_below, reads_path
+
+
+@njit(cache=True, inline="always")
+def write_path(leaf, design, trees, node, stats):
+    """Write the path of a node of a tree into the statistics of its rows."""
+    if reads_path(leaf):
+        stats[stats.size - 1] = path_of(leaf, design, trees, node)
+
+
+@njit(cache=True, inline="always")
+def write_path_below(leaf, design, trees, node, code, stats):
+    """Write the path of a child of a node, were it split by a rule."""
+    if reads_path(leaf):
+        path = path_of(leaf, design, trees, node)
+        stats[stats.size - 1] = path_below(leaf, path, column_of(design, code))
+
+
+@njit(cache=True, inline="always")
+def extend_path(leaf, design, above, code, stats):
+    """Write the path of a child, from the statistics of its parent and the parent's rule."""
+    if reads_path(leaf):
+        column = column_of(design, code)
+        stats[stats.size - 1] = path_below(leaf, above[above.size - 1], column)
+
+
+@njit(cache=True, inline="always")
+def write_paths(leaf, design, trees, nodes, n_nodes, stats):
+    """Write the path of each leaf among the first nodes of a list."""
+    if reads_path(leaf):
+        for k in range(n_nodes):
+            if trees.column[nodes[k]] < 0:
+                write_path(leaf, design, trees, nodes[k], stats[nodes[k]])
+
+
+@njit(cache=True)
+def path_of(leaf, design, trees, node):
+    """Path of a node, from the root down."""
+    parent, column = trees.parent, trees.column
+    steps, at = 0, parent[node]
+    while at >= 0:
+        steps += 1
+        at = parent[at]
+    path = 0.0
+    for k in range(steps - 1, -1, -1):
+        at = parent[node]
+        for _ in range(k):
+            at = parent[at]
+        path = path_below(leaf, path, column_of(design, column[at]))
+    return path
