@@ -9,7 +9,6 @@ from pytensor.graph.basic import Variable
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import register_inputs, training_inputs
 from pymc_trees.distributions.declaration import (
-    check_fixed_choices,
     check_m,
     check_outputs,
     check_shape,
@@ -17,7 +16,7 @@ from pymc_trees.distributions.declaration import (
 )
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior
-from pymc_trees.distributions.leaves.default import default_leaf
+from pymc_trees.distributions.leaves.default import default_leaf, with_response
 from pymc_trees.distributions.ops.evaluation import evaluate
 
 
@@ -27,6 +26,7 @@ class Outputs(NamedTuple):
     shape: Any
     dims: Any
     separate_trees: bool
+    response: str
 
 
 def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
@@ -40,6 +40,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
             shape = shape_of_dims(outputs.dims, n, model)
         n_outputs = check_shape(shape, n)
         leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
+        leaf = with_response(leaf, outputs.response)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         if not isinstance(X, Variable):
             X, inputs = register_inputs(f"{name}_X", inputs)
@@ -49,12 +50,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
         ]
         functions = [evaluate(forest, X) for forest in forests]
         whole = functions[0] if "" in leaves else pt.stack(functions)
-        if not isinstance(whole, tuple):
-            return pm.Deterministic(name, whole, dims=outputs.dims, model=model)
-        return tuple(
-            pm.Deterministic(f"{name}{suffix}", function, dims=outputs.dims, model=model)
-            for suffix, function in zip(leaf.suffixes, whole, strict=True)
-        )
+        return leaf.registered(name, whole, outputs.dims, model)
 
 
 def _leaf_of_each(leaf, n_outputs: int | None, separate_trees: bool) -> dict[str, LeafPrior]:
@@ -111,7 +107,7 @@ def BART(
     alpha, beta : float or scalar random variable
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
         (Chipman 2010).
-    leaf : NormalLeaf, optional
+    leaf : NormalLeaf, LinearLeaf or BasisLeaf, optional
         Prior of the leaf values; needed when Y is None.
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: that of alpha and beta.
@@ -134,8 +130,10 @@ def BART(
         With several outputs, whether each has m trees of its own: forests ``{name}_0_forest``,
         ``{name}_1_forest`` and so on. Otherwise all share the m trees of ``{name}_forest``, whose
         leaves hold K values.
-    response : "constant"
-        Form of the leaves.
+    response : {"constant", "linear", "mix"}, default "constant"
+        Form of the leaves. "linear": a `LinearLeaf` whose slopes, in the column of the rule right
+        above, have the standard deviation of the leaf values. "mix": each leaf below a split is
+        such a line or constant, with probability 1/2 each.
     max_nodes, cache_fit
         See `Forest`.
 
@@ -167,13 +165,12 @@ def BART(
     >>> [v.name for v in model.free_RVs]
     ['mu_forest', 'sigma']
     """
-    check_fixed_choices(response)
     return declare(
         name,
         X,
         Y,
         leaf,
-        Outputs(shape, dims, separate_trees),
+        Outputs(shape, dims, separate_trees, response),
         m=m,
         alpha=alpha,
         beta=beta,

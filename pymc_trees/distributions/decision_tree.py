@@ -1,7 +1,6 @@
 """`DecisionTree`: a single Bayesian decision tree inside a PyMC model."""
 
 from pymc_trees.distributions.bart import Outputs, declare
-from pymc_trees.distributions.declaration import check_fixed_choices
 
 
 def DecisionTree(
@@ -34,7 +33,7 @@ def DecisionTree(
         Only sets the default leaf prior, a `NormalLeaf`, as in `BART` with m = 1.
     alpha, beta : float or scalar random variable
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 1.
-    leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf, optional
+    leaf : NormalLeaf, NormalGammaLeaf, DirichletLeaf, LinearLeaf or BasisLeaf, optional
         Prior of the leaf values; needed when Y is None.
     shape : tuple (K, n), optional
         K outputs of the one tree, with a `NormalLeaf`.
@@ -70,13 +69,12 @@ def DecisionTree(
     >>> p.ndim
     2
     """
-    check_fixed_choices(response)
     return declare(
         name,
         X,
         Y,
         leaf,
-        Outputs(shape, dims, separate_trees=False),
+        Outputs(shape, dims, separate_trees=False, response=response),
         m=1,
         alpha=alpha,
         beta=beta,

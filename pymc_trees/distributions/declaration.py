@@ -78,19 +78,13 @@ def check_outputs(leaf, n_outputs: int) -> None:
             )
 
 
-def check_fixed_choices(response) -> None:
-    """Settings of which this version offers one choice."""
-    if response != "constant":
-        raise ValueError(f"response={response!r}: only 'constant' leaves are offered.")
-
-
 def check_leaf(leaf) -> LeafPrior:
     """A leaf prior."""
     if isinstance(leaf, type) and issubclass(leaf, LeafPrior):
         raise TypeError(f"leaf is the class {leaf.__name__}: give an instance, with its settings.")
     if not isinstance(leaf, LeafPrior):
         raise TypeError(
-            f"leaf={leaf!r}: must be pymc_trees.NormalLeaf, NormalGammaLeaf or DirichletLeaf."
+            f"leaf={leaf!r}: must be a leaf prior, pymc_trees.NormalLeaf(mean, sd), for example."
         )
     for value, signature in zip(leaf.parameters, leaf.signatures):
         ndim = value.ndim if isinstance(value, Variable) else np.ndim(value)

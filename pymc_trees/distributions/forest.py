@@ -46,7 +46,7 @@ class Forest(Continuous):
         Prior split probability of the root (Chipman 2010).
     beta : float or scalar random variable, at least 0, default 2
         How fast split probabilities fall with depth (Chipman 2010).
-    leaf : NormalLeaf, NormalGammaLeaf or DirichletLeaf
+    leaf : NormalLeaf, NormalGammaLeaf, DirichletLeaf, LinearLeaf or BasisLeaf
         Prior of the leaf values.
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: the one described above.
@@ -131,7 +131,7 @@ class Forest(Continuous):
         kinds = _read_columns(inputs, split_rules)
         m = check_m(m)
         prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
-        leaf = check_leaf(leaf)
+        leaf = check_leaf(leaf).for_inputs(inputs)
         if m > 1 and not leaf.in_sums:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "

@@ -120,7 +120,7 @@ BAD = {
     "split_prior of no frame": ({"split_prior": {}}, r"split_prior=\{\}.*one weight for each"),
     "max_nodes small": ({"max_nodes": 49}, r"max_nodes=49.*at least 50, one node a tree"),
     "max_nodes fraction": ({"max_nodes": 100.5}, r"max_nodes=100.5.*whole number"),
-    "response": ({"response": "linear"}, r"response='linear'.*'constant'"),
+    "response": ({"response": "cubic"}, r"response='cubic'.*'constant'"),
     "tree_prior": ({"tree_prior": "mondrian"}, r"tree_prior"),
     "shape": ({"shape": (2, 19)}, r"shape=\(2, 19\).*\(K, n\)"),
     "shape fraction": ({"shape": (2.7, 20)}, r"shape=\(2.7, 20\).*whole numbers \(K, n\)"),

@@ -3,18 +3,13 @@
 The exact posterior of a sum of lines comes from a list of all partitions (pairs of them for two
 trees): given these, y is multivariate normal. It shares no formula with the leaf.
 
-Tolerances. Averages over a chain are compared in standard errors by batch means, 60 batches. Each
-case looks at about 80 averages: at 6.0 standard errors, of a t law with 59 degrees of freedom, one
-of them would fail by chance in 100,000 runs with fresh seeds; the largest seen is 2.7. The absolute
-tolerances are two to nine times the largest gap seen. Averages over N independent prior draws are
+Tolerances. Averages over a chain are compared as `support.naive.linear_sums` says; the largest gap
+seen is 2.7 standard errors. Averages over N independent prior draws are
 normal: at 5 standard errors one of 12 fails once in 140,000 runs.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations_with_replacement
-from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -22,11 +17,8 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from numba.core import event
-from scipy import stats
-from scipy.special import logsumexp
 from support import oracle as o
-from support.chains import partition_code, partition_of
-from support.naive.batches import batch_means, frequencies, gap, law_gap
+from support.naive import linear_sums
 from support.naive.laws import PROBLEMS
 from support.small_models import sample
 from support.tiers import tiers
@@ -40,7 +32,7 @@ from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import NotConjugateError
 
-MEAN, SD, SLOPE_SD, COLUMN, BATCHES = 0.3, 0.8, 0.6, 1, 60
+MEAN, SD, SLOPE_SD, COLUMN = 0.3, 0.8, 0.6, 1
 PROBLEM = PROBLEMS["two_columns"]
 PRIOR = {"alpha": 0.7, "beta": 1.0}  # few enough pairs of partitions for each to be visited often
 SIGMA = np.array([0.6, 0.7, 0.5, 0.8, 0.6, 0.7])
@@ -61,52 +53,15 @@ def declare(m, X=PROBLEM.X, y=PROBLEM.y, sigma=SIGMA, **settings):
     return model
 
 
-class Exact(NamedTuple):
-    """Posterior of a sum of trees of lines."""
-
-    log_evidence: float
-    law: dict
-    """Of the partitions, in no order."""
-    leaves: dict
-    """Of the number of leaves in all trees."""
-    pairs: np.ndarray
-    """(n, n) probabilities of a common leaf, averaged over trees."""
-    mean: np.ndarray
-    second: np.ndarray
-    """(n, n) second moments of f."""
-
-
 @cache
 def exact(m):
-    """`Exact`, from a list of all combinations of partitions."""
-    X, y, x = PROBLEM.X, PROBLEM.y, PROBLEM.X[:, COLUMN]
-    noise, line = np.diag(SIGMA**2), SD**2 + SLOPE_SD**2 * np.outer(x, x)
-    prior = o.partition_prior(X, **PRIOR)
-    same = {part: o.same_leaf(part, len(y)) for part in prior}
-    scores, means, seconds = {}, {}, {}
-    for pick in combinations_with_replacement(prior, m):
-        covariance = sum(line * same[part] for part in pick)
-        total = covariance + noise
-        orders = 1 if len(set(pick)) == 1 else 2
-        scores[pick] = np.log(orders) + sum(np.log(prior[part]) for part in pick)
-        scores[pick] += stats.multivariate_normal.logpdf(y, np.full(len(y), m * MEAN), total)
-        means[pick] = m * MEAN + covariance @ np.linalg.solve(total, y - m * MEAN)
-        seconds[pick] = covariance - covariance @ np.linalg.solve(total, covariance)
-        seconds[pick] += np.outer(means[pick], means[pick])
-    log_evidence = logsumexp(list(scores.values()))
-    weights = {pick: np.exp(score - log_evidence) for pick, score in scores.items()}
-    law: dict = defaultdict(float)
-    leaves: dict = defaultdict(float)
-    for pick, weight in weights.items():
-        law[frozenset(pick)] += weight
-        leaves[sum(map(len, pick))] += weight
-    return Exact(
-        log_evidence,
-        dict(law),
-        dict(leaves),
-        sum(weight * same[part] / m for pick, weight in weights.items() for part in pick),
-        sum(weight * means[pick] for pick, weight in weights.items()),
-        sum(weight * seconds[pick] for pick, weight in weights.items()),
+    """Posterior of m trees of lines."""
+    x = PROBLEM.X[:, COLUMN]
+    kernel = SD**2 + SLOPE_SD**2 * np.outer(x, x)
+    prior = o.partition_prior(PROBLEM.X, **PRIOR)
+    n = len(x)
+    return linear_sums.exact(
+        prior, m, PROBLEM.y, SIGMA, np.full(n, MEAN), lambda part: kernel * o.same_leaf(part, n)
     )
 
 
@@ -125,33 +80,9 @@ CASES = [("cgm", 1), ("cgm", 2), ("hybrid", 2), ("optimal", 2)]
 @pytest.mark.parametrize("name, m", tiers(CASES, quick=[("cgm", 2)]))
 def test_it_leaves_the_listed_posterior_invariant(name, m):
     """From the declaration through steps of PyMC to the function recorded in the value."""
-    model, n, (make, draws) = declare(m), len(PROBLEM.y), steps()[name]
-    step, point = make(model=model, rng=5), model.initial_point()
-    [forest] = step.forests
-    start = forest.sizes.fit_start
-    codes, fits = np.empty((draws, m), dtype=np.int64), np.empty((draws, n))
-    above, known = np.triu_indices(n, 1), exact(m)
-    for s in range(draws):
-        point, _ = step.step(point)
-        fits[s] = point["f_forest"][forest.layout.max_nodes :].reshape(-1)[start : start + n]
-        codes[s] = np.sort([partition_code(rows, n) for rows in forest.arrays.trees.leaf_of])
-    keys, shares = frequencies(codes @ np.array([1, n**n])[:m], BATCHES)
-    parts = [[partition_of(key // n ** (n * t) % n**n, n) for t in range(m)] for key in keys]
-    found = law_gap([frozenset(part) for part in parts], shares, known.law, draws)
-    assert found.within(6.0, 0.03), found
-    sizes = np.array([sum(map(len, part)) for part in parts])
-    counts = sorted(set(sizes.tolist()))
-    by_size = np.stack([shares[:, sizes == k].sum(axis=1) for k in counts], axis=1)
-    found = law_gap(counts, by_size, known.leaves, draws)
-    assert found.within(6.0, 0.03), found
-    same = np.array([sum(o.same_leaf(one, n) for one in part) / m for part in parts])
-    found = gap(shares @ same[:, *above], known.pairs[above])
-    assert found.within(6.0, 0.03), found
-    found = gap(batch_means(fits, BATCHES), known.mean)
-    assert found.within(6.0, 0.05), found
-    squares = batch_means(fits[:, :, None] * fits[:, None, :], BATCHES)
-    found = gap(squares.reshape(BATCHES, -1), known.second.reshape(-1))
-    assert found.within(6.0, 0.1), found
+    model, (make, draws) = declare(m), steps()[name]
+    step = make(model=model, rng=5)
+    linear_sums.check_chain(model, step, draws, exact(m), lambda outputs: outputs[..., 0])
 
 
 @pytest.mark.full

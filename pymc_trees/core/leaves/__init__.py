@@ -4,8 +4,9 @@ Reading order: `contract` (what every leaf model answers), `outputs` (what leave
 rows), `sums` (models made from what one row adds); one model each, a NamedTuple of
 numbers and data whose *type* chooses the kernels: `normal` (with `normal_sets` and `masked`, for
 rows kept as bits, and `latent`, for rows that are Gaussian given latent variables),
-`normal_gamma`, `dirichlet`;
-`normal_vector` (the prior of K values); `nonconjugate` (models whose values do not integrate out).
+`normal_gamma`, `dirichlet`; `normal_vector` (the prior of K values); `coefficients` (values that
+are coefficients of regressors), with `path` (the columns that the splits above a leaf used);
+`nonconjugate` (models whose values do not integrate out).
 
 May import: `core.columns`, `core.forest`.
 """

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
 from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.variables import TrainingInputs
 
 
 def leaf_reading(outputs: Callable, n_values: int, X: np.ndarray, constants: np.ndarray):
@@ -84,6 +86,10 @@ class LeafPrior(ABC):
         """
         return np.empty(0)
 
+    def for_inputs(self, inputs: TrainingInputs) -> "LeafPrior":
+        """The prior with what it needs to know of the training rows, or an error."""
+        return self
+
     @classmethod
     def is_constant(cls) -> bool:
         """Whether the outputs of a leaf are its values at every row."""
@@ -108,6 +114,15 @@ class LeafPrior(ABC):
     def functions(outputs: Variable):
         """What a user gets of (n, K) outputs: a variable, or as many as there are suffixes."""
         return outputs
+
+    def registered(self, name: str, functions, dims, model: pm.Model):
+        """Register what a user gets of the `functions` of a front-end, and return it."""
+        if not isinstance(functions, tuple):
+            return pm.Deterministic(name, functions, dims=dims, model=model)
+        return tuple(
+            pm.Deterministic(f"{name}{suffix}", function, dims=dims, model=model)
+            for suffix, function in zip(self.suffixes, functions, strict=True)
+        )
 
     @staticmethod
     def are_values(values: np.ndarray) -> bool:

@@ -5,8 +5,26 @@ import warnings
 import numpy as np
 from pytensor.graph.basic import Variable
 
+from pymc_trees.arguments import check_choice
 from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.leaves.contract import LeafPrior
+from pymc_trees.distributions.leaves.linear import LinearLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
+
+P_CONSTANT = {"linear": 0.0, "mix": 0.5}
+"""Probability that a leaf below a split is constant, by the word for the form of the leaves."""
+
+
+def with_response(leaf: LeafPrior, response: str) -> LeafPrior:
+    """Leaf of the form that a word stands for: lines whose slopes have the sd of the values."""
+    if check_choice("response", response, ("constant", *P_CONSTANT)) == "constant":
+        return leaf
+    if not isinstance(leaf, NormalLeaf):
+        raise ValueError(
+            f"response={response!r} makes lines of a NormalLeaf, but leaf={leaf!r}: leave response "
+            "out, or give leaf=pymc_trees.LinearLeaf(mean, sd, slope_sd)."
+        )
+    return LinearLeaf(leaf.mean, leaf.sd, leaf.sd, p_constant=P_CONSTANT[response])
 
 
 def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> NormalLeaf:

@@ -59,13 +59,7 @@ class NormalLikelihood(ConjugateLikelihood):
         if self.of_logs:
             observed = logs_of(observed)
         slope = factor[0] if factor else None
-        if not all(np.isfinite(v).all() for v in (offset, slope) if v is not None):
-            raise ValueError("The mean of the observed variable is not finite at this point.")
-        if not (np.isfinite(sd).all() and (np.asarray(sd) > 1e-150).all()):
-            raise ValueError(
-                "sigma of the observed variable must be positive and finite, but at this point "
-                f"it is {np.min(sd)}: give it a prior that keeps it away from 0."
-            )
+        check_mean_and_sd([v for v in (offset, slope) if v is not None], sd)
         return observed, offset, sd, slope
 
     def leaf_data(self, settings, seen, fit):
@@ -107,6 +101,17 @@ class NormalLikelihood(ConjugateLikelihood):
         z = (observed[~moves] - offset[~moves]) / sd[~moves]
         still = np.sum(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(sd[~moves]))
         return float(still - np.sum(np.log(np.abs(slope[moves])))) - logs
+
+
+def check_mean_and_sd(means: list[np.ndarray], sd: np.ndarray) -> None:
+    """Numbers that make up a mean are finite, and an sd is positive, or an error."""
+    if not all(np.isfinite(v).all() for v in means):
+        raise ValueError("The mean of the observed variable is not finite at this point.")
+    if not (np.isfinite(sd).all() and (np.asarray(sd) > 1e-150).all()):
+        raise ValueError(
+            "sigma of the observed variable must be positive and finite, but at this point "
+            f"it is {np.min(sd)}: give it a prior that keeps it away from 0."
+        )
 
 
 def logs_of(observed) -> np.ndarray:

@@ -35,8 +35,8 @@ def recognise(
     op = forest.owner.op
     if op.leaf not in LIKELIHOODS:
         raise NotConjugateError(
-            f"The leaf values of {forest.name} do not integrate out: its leaves hold several "
-            f"values, or no likelihood is registered for a {op.leaf_type.__name__}."
+            f"The leaf values of {forest.name} do not integrate out: no likelihood is registered "
+            f"for a {op.leaf_type.__name__}."
         )
     likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(forest))
     term = sole_term(model, forest)

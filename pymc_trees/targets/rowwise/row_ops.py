@@ -12,6 +12,7 @@ from pytensor.tensor.basic import Alloc, ARange, Join
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape, Shape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
@@ -50,10 +51,27 @@ def _again(op, inputs, node, var):
 @read_op.register
 def _one_by_one(op: Elemwise | Blockwise, reader, var):
     node = var.owner
+    if isinstance(op, Blockwise) and isinstance(op.core_op, Dot) and var.ndim == 2:
+        return _product(op, reader, var)
     axis, index = _common(reader, node.inputs)
     if isinstance(op, Blockwise) and axis >= op.batch_ndim(node):
         raise NotRowwiseError(f"{op} over the rows")
     return Aligned(_again(op, _inputs(reader, node.inputs, axis, index), node, var), axis, index)
+
+
+@read_op.register
+def _product(op: Dot, reader, var):
+    """A matrix or vector product over an axis that is not that of the rows."""
+    left, right = var.owner.inputs
+    seen, other = (left, right) if left in reader.seeing else (right, left)
+    if other in reader.seeing:
+        raise NotRowwiseError(f"{op} of two that depend on it")
+    found = reader.read(seen)
+    if found.axis == (left.ndim - 1 if seen is left else max(0, right.ndim - 2)):
+        raise MixedRowsError(f"{op} over the rows")
+    pair = [found.var, reader.take(other, -1, None, full=True)]
+    axis = 0 if seen is left else left.ndim - 1
+    return Aligned(op(*(pair if seen is left else pair[::-1])), axis, found.index)
 
 
 @read_op.register

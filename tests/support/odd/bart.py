@@ -206,7 +206,7 @@ BART = {
         r"several outputs.*NormalLeaf", shape=(2, 20), leaf=pmt.DirichletLeaf(1.0, 2), m=1
     ),
     "dims unknown": bart(r"the model has no dimension 'a'", dims=("a", "b")),
-    "response": bart(r"response='linear'.*'constant'", response="linear"),
+    "response": bart(r"response='cubic'.*'constant'", response="cubic"),
     "tree_prior text": bart(r"tree_prior.*MondrianPrior", tree_prior="mondrian"),
     "tree_prior class": bart(r"tree_prior is the class", tree_prior=pmt.MondrianPrior),
     "tree_prior and alpha": bart(
@@ -286,7 +286,7 @@ TREE = {
     "shape with classes": tree(
         r"several outputs.*NormalLeaf", shape=(2, 20), leaf=pmt.DirichletLeaf(1.0, 2)
     ),
-    "response": tree(r"response='mix'.*'constant'", response="mix"),
+    "response": tree(r"response='cubic'.*'constant'", response="cubic"),
     "max_nodes zero": tree(r"max_nodes=0.*at least 1", max_nodes=0),
     "separate trees": tree(r"separate_trees", separate_trees=True),
     "classes of one row": tree(leaf=pmt.DirichletLeaf(1.0, 2), X=X[:1], Y=None),

@@ -2,9 +2,9 @@
 
 Rows are sets of ints, a partition is a frozenset of frozensets (the leaves), and the
 trees are gap-collapsed: see `splits`.  `trees` lists them, `summaries` averages over
-the list, `dynamic` finds the same numbers without the list, `sums` adds trees up,
-`simulate` draws from the prior, `mondrian` is the law of another one, `leaves` and
-`quadrature` hold the leaf models.
+the list, `dynamic` finds the same numbers without the list, `paths` keeps what splits a
+leaf has above it, `sums` adds trees up, `simulate` draws from the prior, `mondrian` is the
+law of another one, `leaves` and `quadrature` hold the leaf models.
 """
 
 from .datasets import Problem, datasets, mixed_datasets
@@ -12,6 +12,7 @@ from .dynamic import DynamicPosterior, dynamic_posterior
 from .leaves import DirichletLeaf, NormalGammaLeaf, NormalLeaf
 from .mondrian import MondrianLaw
 from .partitions import collapse_trees, partition_prior, same_leaf
+from .paths import path_prior
 from .quadrature import QuadratureLeaf, normal_log_density
 from .simulate import draw_tree, draw_values, structure_of
 from .splits import Split, Splits, log_leaf_and_split, mask_of, rows_of
@@ -55,6 +56,7 @@ __all__ = [
     "normal_log_density",
     "pair_probabilities",
     "partition_prior",
+    "path_prior",
     "partition_probabilities",
     "posterior",
     "row_moments",

@@ -1,0 +1,199 @@
+"""Lines in every leaf, in the columns that the splits above it used."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_trees.arguments import check_choice
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.leaves.coefficients.linear import (
+    FIXED,
+    PARENT,
+    PATH,
+    linear_prior,
+    read_linear,
+)
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
+
+MOST_SLOPES = 52
+"""A set of columns is kept as the bits of a float."""
+
+
+@register_leaf
+@dataclass(frozen=True, eq=False)
+class LinearLeaf(LeafPrior):
+    """A line in every leaf of every tree: an intercept, and slopes in columns of X.
+
+    Numeric columns enter in standard deviations from their mean, both of the training rows; a
+    missing cell counts as that mean. Columns of levels have no slope. With a Gaussian likelihood
+    intercepts and slopes are integrated out of every change of a tree.
+
+    Parameters
+    ----------
+    mean : float or scalar tensor, default 0
+        Mean of the intercept of one leaf of one tree, in the units of y.
+    sd : float or scalar tensor, default 1
+        Its standard deviation.
+    slope_sd : float or scalar tensor, optional
+        Standard deviation of each slope, in units of y for one standard deviation of the column;
+        their mean is 0. Default: ``sd``.
+    columns : {"parent", "path", "all"} or sequence of names or numbers, default "parent"
+        Columns with slopes. "parent": that of the rule right above the leaf. "path": those of all
+        rules between the root and the leaf. A tree without a split is constant in both. "all" or
+        some columns: the same for every leaf.
+    extrapolate : bool, default True
+        Whether lines go on beyond the training rows' least and largest values of a column; else a
+        row beyond counts as one at the edge.
+    p_constant : float in [0, 1), default 0
+        Probability that a leaf below a split has no slopes; summed over exactly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the name of the argument and what to give instead.
+
+    Notes
+    -----
+    For "path", "all" and named columns there may be at most 52, and a leaf with d slopes costs some
+    d² times what a constant one does.
+
+    References
+    ----------
+    Chipman, George and McCulloch (2002). Bayesian treed models. Machine Learning 48, 299-320.
+    Prado, Moral and Parnell (2021). Bayesian additive regression trees with model trees. Statistics
+    and Computing 31, 20.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> x = np.linspace(0, 1, 30)
+    >>> y = np.where(x < 0.5, 2 * x, 1.0)
+    >>> with pm.Model() as model:
+    ...     f = pmt.BART("f", x[:, None], m=5, leaf=pmt.LinearLeaf(0.1, 0.2))
+    ...     obs = pm.Normal("y", f, 0.1, observed=y, shape=f.shape)
+    >>> f.ndim
+    1
+    """
+
+    mean: Any = 0.0
+    sd: Any = 1.0
+    slope_sd: Any = None
+    columns: Any = "parent"
+    extrapolate: bool = True
+    p_constant: float = 0.0
+    read: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    """What `read_linear` needs of the training rows."""
+
+    name = "linear"
+    signatures = ("()", "()", "()", "()")
+    prior = staticmethod(linear_prior)
+    outputs = staticmethod(read_linear)
+    in_sums = True
+    n_outputs = 1
+
+    def __post_init__(self):
+        if self.slope_sd is None:
+            object.__setattr__(self, "slope_sd", self.sd)
+        check_positive(self, ["sd", "slope_sd"])
+        if not is_number(self.p_constant) or not 0 <= self.p_constant < 1:
+            raise ValueError(f"p_constant={self.p_constant!r}: must be at least 0 and below 1.")
+        if not isinstance(self.extrapolate, bool | np.bool_):
+            raise TypeError(f"extrapolate={self.extrapolate!r}: must be True or False.")
+        if isinstance(self.columns, str):
+            check_choice("columns", self.columns, ("parent", "path", "all"))
+
+    @property
+    def parameters(self) -> tuple:
+        """Inputs of the random variable."""
+        return (self.mean, self.sd, self.slope_sd, self.p_constant)
+
+    @property
+    def constants(self) -> np.ndarray:
+        """Kind, whether lines end, and of each column mean, sd or 0, least and largest."""
+        return self.read
+
+    @property
+    def n_values(self) -> int:
+        """Intercept, slopes, and which slopes there are."""
+        slopes = int((self.read[3::4] > 0).sum())
+        return 3 if self.columns == "parent" else slopes + 2
+
+    def for_inputs(self, inputs) -> "LinearLeaf":
+        """With what there is to know of the training rows."""
+        X, schema = inputs
+        p = X.shape[1]
+        levels = [None] * p if schema is None else schema.levels
+        numeric = np.array([one is None for one in levels])
+        kind = {"parent": PARENT, "path": PATH}.get(self._word, FIXED)
+        chosen = numeric if self._word else self._named(schema, numeric)
+        cells = np.where(X == MISSING, np.nan, X)
+        of_each = np.zeros((p, 4))
+        for j in np.flatnonzero(chosen):
+            x = cells[~np.isnan(cells[:, j]), j]
+            if x.size and x.min() < x.max():
+                of_each[j] = x.mean(), x.std(), x.min(), x.max()
+        n_slopes = int((of_each[:, 1] > 0).sum())
+        if kind != PARENT and n_slopes > MOST_SLOPES:
+            raise ValueError(
+                f"columns={self.columns!r}: {n_slopes} columns would have slopes, but there can be "
+                f'at most {MOST_SLOPES}: name fewer, or give columns="parent".'
+            )
+        clamped = float(not self.extrapolate)
+        return replace(self, read=np.concatenate([[float(kind), clamped], of_each.ravel()]))
+
+    @property
+    def _word(self) -> str:
+        return self.columns if isinstance(self.columns, str) else ""
+
+    def _named(self, schema, numeric: np.ndarray) -> np.ndarray:
+        """Which columns were named."""
+        chosen, p = np.zeros(len(numeric), dtype=bool), len(numeric)
+        known = list(range(p)) if schema is None or schema.names is None else list(schema.names)
+        given = np.atleast_1d(np.asarray(self.columns, dtype=object))
+        for one in given:
+            if one in known:
+                j = known.index(one)
+            elif isinstance(one, int | np.integer) and 0 <= one < p:
+                j = int(one)
+            else:
+                raise ValueError(
+                    f"columns={self.columns!r}: X has no column {one!r}; it has {known}. Give some "
+                    'of them, "parent", "path" or "all".'
+                )
+            if not numeric[j]:
+                raise ValueError(
+                    f"columns={self.columns!r}: {one!r} has levels, which have no slope: leave it "
+                    "out; trees split on it."
+                )
+            chosen[j] = True
+        return chosen
+
+    @staticmethod
+    def logp(values, mean, sd, slope_sd, share):
+        """Log-density of (L, V) leaf values."""
+        which, n_slopes = values[:, -1], values.type.shape[1] - 2
+        numbers = pt.maximum(which, 0.0)
+        if n_slopes == 1:
+            active = [pt.gt(which, 0.0)]
+        else:
+            active = [pt.gt((numbers // 2.0**j) % 2.0, 0.0) for j in range(n_slopes)]
+        total = pm.logp(pm.Normal.dist(mean, sd), values[:, 0])
+        for j, is_active in enumerate(active):
+            density = pm.logp(pm.Normal.dist(0.0, slope_sd), values[:, 1 + j])
+            total = total + pt.switch(is_active, density, 0.0)
+        sloped = pt.switch(pt.lt(which, 0.0), pt.log(share), 0.0)
+        return total + pt.switch(pt.gt(which, 0.0), pt.log1p(-share), sloped)
+
+    @staticmethod
+    def initial_value(k, mean, sd, slope_sd, share):
+        """Constant trees."""
+        return [mean] + [0.0] * (k - 1)
+
+    @staticmethod
+    def functions(outputs):
+        """One function, (n,)."""
+        return outputs[:, 0]
