@@ -117,7 +117,8 @@ def test_saved_draws_predict_in_a_new_process(model, tmp_path):
         [sys.executable, "-c", REOPEN, str(path)], capture_output=True, text=True, check=True
     )
     there = np.array(eval(out.stdout.strip().splitlines()[-1]))
-    np.testing.assert_array_equal(there, here.predictions["mu"].values[..., :3])
+    # of fewer rows: a product of matrices rounds by its size and where it lies
+    np.testing.assert_allclose(there, here.predictions["mu"].values[..., :3], rtol=1e-13)
 
 
 def test_draws_of_another_scaling_are_told_apart(model):
