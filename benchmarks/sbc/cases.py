@@ -66,6 +66,22 @@ def two_forests(n=25, m=4):
     return Case(model, ["mu", "log_sd"], [])
 
 
+def coefficients(n=25, m=3):
+    """Two forests of different kinds: lines, and a basis whose coefficients vary."""
+    with pm.Model() as model:
+        y = response(n)
+        X, room = inputs(n), m * (2 * n - 1)
+        slope_sd = pm.Gamma("slope_sd", 6, 12)
+        lines = pmt.LinearLeaf(0.1, 0.5, slope_sd, columns="path", p_constant=0.4)
+        line = pmt.BART("line", X, m=m, leaf=lines, max_nodes=room)
+        wave = np.column_stack([np.ones(n), np.sin(6.0 * X[:, 0])])
+        held = pmt.BasisLeaf(wave, sd=[[0.3, 0.1], [0.1, 0.4]])
+        varying = pmt.BART("varying", X[:, 1:], m=m, leaf=held, max_nodes=room)
+        sigma = pm.Gamma("sigma", 8, 16)
+        pm.Normal("y", line + varying, sigma, observed=y)
+    return Case(model, ["line", "varying"], ["slope_sd", "sigma"])
+
+
 def dart(n=25, m=4, p=6):
     with pm.Model() as model:
         y = response(n)
@@ -137,6 +153,7 @@ CASES = {
         poisson,
         logit,
         two_forests,
+        coefficients,
         dart,
         probit,
         negative_binomial,

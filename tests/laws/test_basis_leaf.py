@@ -65,20 +65,22 @@ def declare(m, settings="number", problem=NUMBERS, likelihood=None, **more):
         room = {"max_nodes": m * (2 * n - 1)}
         f = pmt.BART("f", inputs_of(problem), m=m, leaf=leaf, **prior, **room, **more)
         if likelihood is None:
-            pm.Normal("y", f, SIGMA[:n], observed=problem.y, shape=f.shape)
+            y = pm.Data("seen", problem.y)
+            pm.Normal("y", f, SIGMA[:n], observed=y, shape=f.shape)
         else:
             likelihood(f)
     return model
 
 
 @cache
-def exact(m, settings, name):
+def exact(m, settings, name, of_prior=False):
     problem = {"numbers": NUMBERS, "levels": LEVELS}[name]
     n, (mean, covariance) = problem.n, moments_of(settings)
     prior, B = o.partition_prior(problem.X, **problem.prior), basis_of(n)
     kernel = B @ covariance @ B.T
+    noise = np.full(n, linear_sums.NOTHING_SEEN) if of_prior else SIGMA[:n]
     return linear_sums.exact(
-        prior, m, problem.y, SIGMA[:n], B @ mean, lambda part: kernel * o.same_leaf(part, n)
+        prior, m, problem.y, noise, B @ mean, lambda part: kernel * o.same_leaf(part, n)
     )
 
 
@@ -113,6 +115,24 @@ def test_steps_leave_the_listed_posterior_invariant(name, m, settings, problem):
         draws,
         exact(m, settings, problem),
         lambda held: np.einsum("snk,nk->sn", held, rows),
+    )
+
+
+@pytest.mark.full
+def test_drawing_forest_and_data_in_turn_keeps_the_prior(rng):
+    """Geweke's test: the moments and partitions are those of the prior."""
+    model, n, B = declare(1, "each", LEVELS), LEVELS.n, basis_of(LEVELS.n)
+
+    def draw_data(f):
+        model["seen"].set_value(f + SIGMA[:n] * rng.standard_normal(n))
+
+    linear_sums.check_chain(
+        model,
+        pmt.CGM(model=model, rng=5),
+        60_000,
+        exact(1, "each", "levels", of_prior=True),
+        lambda held: np.einsum("snk,nk->sn", held, B),
+        draw_data,
     )
 
 

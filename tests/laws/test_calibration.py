@@ -1,7 +1,7 @@
 """Simulation-based calibration in short; the long run is `benchmarks.sbc`.
 
-Ranks of 60 replicates in 10 places: the chi-squared test of uniformity at p = 1e-4 for each of nine
-quantities fails by chance in one of 1,000 fresh runs; the seeds are fixed. A likelihood read
+Ranks of 60 replicates in 10 places: the chi-squared test of uniformity at p = 1e-4 for each of some
+25 quantities fails by chance in one of 400 fresh runs; the seeds are fixed. A likelihood read
 wrongly draws ranks to the ends (the test at the bottom).
 """
 
@@ -25,7 +25,9 @@ def sbc(quick_compile):
         yield cases, run
 
 
-@pytest.mark.parametrize("name", tiers(["poisson", "dart", "quantile"], quick=["quantile"]))
+@pytest.mark.parametrize(
+    "name", tiers(["poisson", "dart", "quantile", "coefficients"], quick=["quantile"])
+)
 def test_ranks_are_uniform(sbc, name):
     cases, run = sbc
     found = run.ranks(cases.CASES[name](n=16, m=3), 60, length=LENGTH, thin=4, seed=7)

@@ -88,7 +88,7 @@ def partition_in(state):
 
 
 @cache
-def exact(name, m, columns, p_constant=0.0):
+def exact(name, m, columns, p_constant=0.0, of_prior=False):
     problem = PROBLEM[name]
     n, z = problem.n, standardised(problem)
     if columns == "all":
@@ -109,10 +109,11 @@ def exact(name, m, columns, p_constant=0.0):
         return found
 
     mean = np.full(n, MEAN)
-    return linear_sums.exact(prior, m, problem.y, SIGMA[:n], mean, covariance_of, partition_in)
+    noise = np.full(n, linear_sums.NOTHING_SEEN) if of_prior else SIGMA[:n]
+    return linear_sums.exact(prior, m, problem.y, noise, mean, covariance_of, partition_in)
 
 
-def declare(name, m, columns="parent", likelihood=True, sigma=SIGMA, **given):
+def declare(name, m, columns="parent", likelihood=True, **given):
     problem = PROBLEM[name]
     prior = {key: problem.prior[key] for key in ("alpha", "beta")}
     with pm.Model() as model:
@@ -120,7 +121,8 @@ def declare(name, m, columns="parent", likelihood=True, sigma=SIGMA, **given):
         room = {"max_nodes": m * (2 * problem.n - 1)}
         f = pmt.BART("f", inputs_of(problem), m=m, leaf=leaf, **prior, **room)
         if likelihood:
-            pm.Normal("y", f, sigma[: problem.n], observed=problem.y, shape=f.shape)
+            y = pm.Data("seen", problem.y)
+            pm.Normal("y", f, SIGMA[: problem.n], observed=y, shape=f.shape)
     return model
 
 
@@ -164,6 +166,25 @@ def test_steps_leave_the_listed_posterior_invariant(step, name, m, columns, p_co
     known = exact(name, m, columns, p_constant)
     linear_sums.check_chain(
         model, make(model=model, rng=5), draws, known, lambda outputs: outputs[..., 0]
+    )
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "step, name, columns, p_constant",
+    [("cgm", "numbers", "parent", 0.5), ("hybrid", "levels", "path", 0.0)],
+)
+def test_drawing_forest_and_data_in_turn_keeps_the_prior(step, name, columns, p_constant, rng):
+    """Geweke's test: the moments and partitions are those of the prior."""
+    model, n = declare(name, 1, columns, p_constant=p_constant), PROBLEM[name].n
+    make, draws = STEPS[step]
+
+    def draw_data(f):
+        model["seen"].set_value(f + SIGMA[:n] * rng.standard_normal(n))
+
+    known = exact(name, 1, columns, p_constant, of_prior=True)
+    linear_sums.check_chain(
+        model, make(model=model, rng=5), draws, known, lambda outputs: outputs[..., 0], draw_data
     )
 
 
@@ -345,3 +366,11 @@ def test_the_words_of_response(declared, response, p_constant):
     np.testing.assert_array_equal(*found)
     with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' makes lines of a Nor"):
         declared("f", problem.X, leaf=pmt.LinearLeaf(), response=response)
+
+
+def test_the_words_of_a_leaf():
+    words = pmt.LinearLeaf.words
+    assert words(np.array([0.25, 0.0, 0.0])) == ["0.25"]
+    assert words(np.array([0.25, -2.0, 3.0])) == ["0.25", "slope = -2"]
+    assert words(np.array([0.25, 0.0, -3.0])) == ["0.25"]
+    assert words(np.array([0.25, 1.0, 0.0, 4.0, 5.0])) == ["0.25", "slope 0 = 1", "slope 2 = 4"]

@@ -115,6 +115,11 @@ class LeafPrior(ABC):
         """What a user gets of (n, K) outputs: a variable, or as many as there are suffixes."""
         return outputs
 
+    @staticmethod
+    def words(values: np.ndarray) -> list[str] | None:
+        """Phrases for the (V,) values of a leaf in a picture or text; None for the usual ones."""
+        return None
+
     def registered(self, name: str, functions, dims, model: pm.Model):
         """Register what a user gets of the `functions` of a front-end, and return it."""
         if not isinstance(functions, tuple):

@@ -194,6 +194,17 @@ class LinearLeaf(LeafPrior):
         return [mean] + [0.0] * (k - 1)
 
     @staticmethod
+    def words(values):
+        """The intercept, and each slope there is."""
+        at_mean, slopes, which = values[0], values[1:-1], int(max(values[-1], 0.0))
+        if slopes.size == 1:
+            said = [f"slope = {slopes[0]:.4g}"] * (which > 0)
+        else:
+            there = [j for j in range(slopes.size) if which >> j & 1]
+            said = [f"slope {j} = {slopes[j]:.4g}" for j in there]
+        return [f"{at_mean:.4g}", *said]
+
+    @staticmethod
     def functions(outputs):
         """One function, (n,)."""
         return outputs[:, 0]

@@ -17,6 +17,9 @@ def kind_of_values(leaf: type[LeafPrior], n_values: int) -> str:
 
 def leaf_words(leaf: type[LeafPrior], values: np.ndarray) -> list[str]:
     """A phrase for each value: the number, with what it is of where there are several."""
+    own = leaf.words(values)
+    if own is not None:
+        return own
     kind, numbers = kind_of_values(leaf, len(values)), [f"{value:.4g}" for value in values]
     if kind == "number":
         return numbers

@@ -22,6 +22,10 @@ from support.oracle import same_leaf
 BATCHES, Z = 60, 6.0
 
 
+NOTHING_SEEN = 1e8
+"""Noise at which the posterior is the prior, to 15 digits."""
+
+
 class Exact(NamedTuple):
     """Posterior of a sum of trees."""
 
@@ -88,10 +92,11 @@ def exact(prior, m, y, noise, mean, covariance_of, partition_in=lambda state: st
     )
 
 
-def check_chain(model, step, draws: int, known: Exact, function) -> None:
+def check_chain(model, step, draws: int, known: Exact, function, then=None) -> None:
     """Steps of PyMC leave the posterior of ``f_forest`` invariant.
 
-    ``function`` maps (draws, n, K) outputs of the forest to (draws, n) values of f.
+    ``function`` maps (draws, n, K) outputs of the forest to (draws, n) values of f; ``then`` is
+    called with f after each step.
     """
     point, [forest] = model.initial_point(), step.forests
     m, n, start = forest.layout.m, forest.layout.n_rows, forest.sizes.fit_start
@@ -101,6 +106,8 @@ def check_chain(model, step, draws: int, known: Exact, function) -> None:
         point, _ = step.step(point)
         flat = point["f_forest"][forest.layout.max_nodes :].reshape(-1)
         fits[s] = flat[start : start + n * k].reshape(n, k)
+        if then is not None:
+            then(function(fits[s : s + 1])[0])
         codes[s] = np.sort([partition_code(rows, n) for rows in forest.arrays.trees.leaf_of])
     keys, shares = frequencies(codes @ np.array([1, n**n])[:m], BATCHES)
     parts = [[partition_of(key // n ** (n * t) % n**n, n) for t in range(m)] for key in keys]
