@@ -25,7 +25,16 @@ SETS = (
     "yacht",
 )
 KEYS = ("set", "split", "method")
-SHOWN = ("nll", "crps", "rmse", "cover50", "cover90", "cover95", "seconds")
+TITLES = {
+    "nll": "Negative log-likelihood of a held-out row",
+    "crps": "CRPS, in units of y",
+    "rmse": "RMSE, in units of y",
+    "cover50": "Held-out rows in 50% intervals",
+    "cover90": "Held-out rows in 90% intervals",
+    "cover95": "Held-out rows in 95% intervals",
+    "seconds": "Seconds for fit and prediction",
+}
+SHOWN = tuple(TITLES)
 
 
 def split_of(name: str, split: int):
@@ -51,21 +60,43 @@ def one(name: str, split: int, method: str) -> dict:
 
 
 def report(results: pd.DataFrame) -> None:
-    """Tables of means over the splits that all methods of a set have run."""
-    for name, of_set in results.groupby("set"):
-        splits = sorted(of_set.split.unique())
-        print(f"\n{name}, splits {splits[0]} to {splits[-1]}\n")
-        print("| method | fits | " + " | ".join(SHOWN) + " |")
-        print("|---|---|" + "---|" * len(SHOWN))
-        for method, rows in of_set.groupby("method"):
-            mean = rows[list(SHOWN)].mean()
-            print(f"| {method} | {len(rows)} | " + " | ".join(f"{v:.3g}" for v in mean) + " |")
-    mean = results.groupby(["set", "method"]).nll.mean().unstack()
-    whole = mean.dropna(axis=1)
-    print("\nmean rank of NLL:", whole.rank(axis=1).mean().round(2).to_dict())
+    """A table of each measure: means over the splits that all methods shown for a set have run."""
+    order = [method for method in METHODS if method in set(results.method)]
+    results, splits = shared(results)
+    for measure in SHOWN:
+        print(f"\n**{TITLES[measure]}**\n")
+        print("| set | splits | " + " | ".join(order) + " |")
+        print("|---|---|" + "---|" * len(order))
+        mean = results.groupby(["set", "method"])[measure].mean()
+        for name in SETS:
+            if name in splits:
+                cells = [mean.get((name, method), np.nan) for method in order]
+                said = " | ".join("" if np.isnan(v) else f"{v:.3g}" for v in cells)
+                print(f"| {name} | {splits[name]} | {said} |")
+    nll = results.groupby(["set", "method"]).nll.mean().unstack()
+    everywhere = nll.dropna(axis=1)
+    ranks = everywhere.rank(axis=1).mean()
     cover = results.groupby(["method", "set"]).cover90.mean().unstack()
-    print("\n90% intervals, mean and worst set:")
-    print(pd.DataFrame({"mean": cover.mean(axis=1), "worst": cover.min(axis=1)}).round(3))
+    print("\n| | " + " | ".join(order) + " |")
+    print("|---|" + "---|" * len(order))
+    for said, numbers, form in (
+        ("mean rank of NLL, of those run everywhere", ranks, ".2f"),
+        ("90% intervals cover, mean of the sets", cover.mean(axis=1), ".3f"),
+        ("the same, worst set", cover.min(axis=1), ".3f"),
+    ):
+        cells = [format(numbers[one], form) if one in numbers else "" for one in order]
+        print(f"| {said} | {' | '.join(cells)} |")
+
+
+def shared(results: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Results of the splits of a set that all of its methods have run, and how many these are."""
+    kept, splits = [], {}
+    for name, of_set in results.groupby("set"):
+        counts = of_set.groupby("split").method.nunique()
+        common = counts.index[counts == of_set.method.nunique()]
+        kept.append(of_set[of_set.split.isin(common)])
+        splits[str(name)] = len(common)
+    return pd.concat(kept), splits
 
 
 def main():

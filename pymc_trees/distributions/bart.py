@@ -40,7 +40,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
             shape = shape_of_dims(outputs.dims, n, model)
         n_outputs = check_shape(shape, n)
         leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
-        leaf = with_response(leaf, outputs.response)
+        leaf = with_response(leaf, outputs.response, n_outputs)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         if not isinstance(X, Variable):
             X, inputs = register_inputs(f"{name}_X", inputs)

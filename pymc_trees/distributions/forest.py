@@ -131,7 +131,7 @@ class Forest(Continuous):
         kinds = _read_columns(inputs, split_rules)
         m = check_m(m)
         prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
-        leaf = check_leaf(leaf).for_inputs(inputs)
+        leaf = check_leaf(leaf).for_inputs(inputs, kinds)
         if m > 1 and not leaf.in_sums:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "

@@ -24,6 +24,7 @@ def _explaining(original, *args, **kwargs):
     try:
         return original(*args, **kwargs)
     except ValueError as error:
+        check_bases(pm.modelcontext(arguments(original, args, kwargs).get("model")), error)
         fixed = fixed_lengths(pm.modelcontext(arguments(original, args, kwargs).get("model")))
         if not fixed:
             raise
@@ -33,6 +34,20 @@ def _explaining(original, *args, **kwargs):
             f"of its forest now have {rows}. Declare {sorted(fixed)} with shape=mu.shape, "
             "where mu is the function that BART or the tree returned, so that they follow it."
         ) from error
+
+
+def check_bases(model: pm.Model, error: Exception) -> None:
+    """An error where a basis kept its training rows."""
+    for coefficients in model.deterministics:
+        basis = getattr(coefficients.tag, "pymc_trees_basis", None)
+        if basis is None:
+            continue
+        [rows] = {len(one.X.eval()) for one in evaluations([coefficients])}
+        if len(basis.eval()) != rows:
+            raise ValueError(
+                f"{basis.name or 'the basis'} has {len(basis.eval())} rows, and the inputs of its "
+                f"forest now have {rows}: set it along with X by pymc_trees.set_data."
+            ) from error
 
 
 def fixed_lengths(model: pm.Model) -> dict[str, tuple[int, int]]:

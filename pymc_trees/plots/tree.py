@@ -1,6 +1,7 @@
 """`plot_tree`: one tree of one draw as a diagram."""
 
 import textwrap
+from collections.abc import Callable
 
 import numpy as np
 import pymc as pm
@@ -9,7 +10,7 @@ from pymc_trees.plots.figure import picture
 from pymc_trees.plots.tree_drawing import backend_of, collection_of, draw_tree, size_of_text
 from pymc_trees.plots.tree_layout import boxes_of
 from pymc_trees.posterior.reading.forests import ForestDraws
-from pymc_trees.posterior.trees.leaves import kind_of_values, leaf_words
+from pymc_trees.posterior.trees.leaves import kind_of_values, words_of
 from pymc_trees.posterior.trees.nodes import TreeNode, chosen, nodes_of
 
 LETTERS = 26
@@ -89,7 +90,8 @@ def plot_tree(
     value, [number] = chosen(draws, chain, draw, tree)
     nodes = nodes_of(draws, value, number)
     leaf = draws.variable.owner.op.leaf_type
-    texts = [_words(node, leaf, len(draws.X_train)) for node in nodes]
+    say = words_of(draws)
+    texts = [_words(node, say, len(draws.X_train)) for node in nodes]
     children = [node.children for node in nodes]
     boxes = boxes_of(texts, children, [node.depth for node in nodes])
     collection = collection_of(boxes, _colours(nodes, leaf), ax, backend, pc_kwargs)
@@ -101,9 +103,9 @@ def plot_tree(
     return collection
 
 
-def _words(node: TreeNode, leaf, n: int) -> str:
+def _words(node: TreeNode, say: Callable, n: int) -> str:
     """Text of a box."""
-    said = [node.rule] if node.rule else leaf_words(leaf, node.values)
+    said = [node.rule] if node.rule else say(node.values)
     lines = [part for one in said for part in textwrap.wrap(one, LETTERS, break_long_words=False)]
     rows = f"{node.rows.size} row{'s' * (node.rows.size != 1)}, {node.rows.size / n:.0%}"
     return "\n".join([*lines, rows])

@@ -26,7 +26,8 @@ def slopes(
 ) -> xr.Dataset:
     """Mean slope of f in numeric columns over an interval about each row, draw by draw.
 
-    A sum of trees is a step function, whose derivative is 0 or does not exist. What is asked is
+    A sum of trees jumps at its cuts, and with constant leaves has no slope between them. What is
+    asked is
 
         (f(x + step / 2) - f(x - step / 2)) / step
 

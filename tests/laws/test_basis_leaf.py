@@ -145,6 +145,13 @@ def test_top_down_smc_finds_the_evidence():
     known = exact(1, "covariance", "numbers").log_evidence
     found = np.exp([run.attrs["log_marginal_likelihood"] - known for run in runs])
     assert abs(found.mean() - 1.0) < 5.0 * found.std(ddof=1) / np.sqrt(10) < 0.1
+    model, values = declare(1, "covariance"), runs[0].posterior["f_forest"].to_numpy()[0, :5]
+    outputs = pmt.evaluate(model["f_forest"], NUMBERS.X[::-1].copy())  # walks the trees
+    walk = model.compile_fn(model.replace_rvs_by_values([outputs]), inputs=model.value_vars)
+    factor = np.linalg.cholesky(moments_of("covariance")[1])
+    for value, beta in zip(values, runs[0].posterior["f_coefficients"].to_numpy()[0], strict=False):
+        [held] = walk({"f_forest": value})
+        np.testing.assert_allclose(beta, (factor @ held).T[::-1], atol=1e-10)
 
 
 COUNTS = np.array([1, 0, 3, 0, 6, 1, 2])
@@ -270,7 +277,10 @@ def test_it_is_sampled_and_predicts_with_another_basis(tmp_path):
     model = declare(3, "covariance", LEVELS)
     with model:
         idata = pm.sample(50, tune=50, chains=2, cores=1, progressbar=False, random_seed=1)
-        pmt.set_data({"f_X": inputs_of(LEVELS)[:4], "B": 3.0 * basis_of(4)})
+        pmt.set_data({"f_X": inputs_of(LEVELS)[:4]})
+        with pytest.raises(ValueError, match="B has 7 rows, and the inputs of .* now have 4"):
+            pm.sample_posterior_predictive(idata, predictions=True, progressbar=False)
+        pmt.set_data({"B": 3.0 * basis_of(4)})
         names = ["f", "f_coefficients", "y"]
         found = pm.sample_posterior_predictive(idata, predictions=True, var_names=["f"])
         assert set(names) <= set(model.named_vars)

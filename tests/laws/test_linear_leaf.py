@@ -331,6 +331,9 @@ def test_a_slope_sd_is_learnt_and_draws_are_read_again():
         ({"columns": "children"}, "columns='children': choose from"),
         ({"columns": ["c9"]}, r"columns=\['c9'\]: X has no column 'c9'; it has \['c0', 'c1'\]"),
         ({"columns": ["c0"]}, "'c0' has levels, which have no slope"),
+        ({"columns": [True, False]}, "not True and False"),
+        ({"mean": None}, "mean=None.: give a number"),
+        ({"sd": 1e200}, "sd=1e.200.: the square of sd"),
         ({"p_constant": 1.0}, "p_constant=1.0: must be at least 0 and below 1"),
         ({"extrapolate": "no"}, "extrapolate='no': must be True or False"),
     ],
@@ -366,11 +369,47 @@ def test_the_words_of_response(declared, response, p_constant):
     np.testing.assert_array_equal(*found)
     with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' makes lines of a Nor"):
         declared("f", problem.X, leaf=pmt.LinearLeaf(), response=response)
+    several = {"leaf": pmt.NormalLeaf(MEAN, SD), "shape": (2, problem.n)}
+    with pm.Model(), pytest.raises(ValueError, match="is for one output, but there are 2"):
+        declared("f", problem.X, response=response, **several)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_columns_by_name_in_any_list():
+    frame = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [1.0, 0.0, 2.0]})
+    for columns in (["b"], np.array(["b"]), frame.columns[1:], [1], np.array([1])):
+        with pm.Model() as model:
+            pmt.BART("f", frame, m=2, leaf=pmt.LinearLeaf(columns=columns))
+        assert model["f_forest"].owner.op.layout.n_values == 3
 
 
 def test_the_words_of_a_leaf():
-    words = pmt.LinearLeaf.words
-    assert words(np.array([0.25, 0.0, 0.0])) == ["0.25"]
-    assert words(np.array([0.25, -2.0, 3.0])) == ["0.25", "slope = -2"]
-    assert words(np.array([0.25, 0.0, -3.0])) == ["0.25"]
-    assert words(np.array([0.25, 1.0, 0.0, 4.0, 5.0])) == ["0.25", "slope 0 = 1", "slope 2 = 4"]
+    words, columns = pmt.LinearLeaf.words, ["level", "a", "b"]
+    of_each = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 3.0, 1.0, 2.0, 0.0, 3.0]
+    for kind, values, said in [
+        (0, [0.25, 0.0, 0.0], []),
+        (0, [0.25, -2.0, 2.0], ["-2 per sd of b"]),
+        (0, [0.25, 0.0, -2.0], []),
+        (1, [0.25, 0.0, 5.0, 2.0], ["+5 per sd of b"]),
+        (2, [0.25, 1.0, 5.0, 3.0], ["+1 per sd of a", "+5 per sd of b"]),
+    ]:
+        found = words(np.array(values), np.array([kind, 0.0, *of_each]), columns)
+        assert found == ["0.25", *said]
+
+
+@pytest.mark.usefixtures("quick_compile")
+@pytest.mark.parametrize("columns", ["parent", "path", "all"])
+def test_codes_of_levels_and_constant_columns_have_no_slope(columns):
+    """Levels may come from split_rules; where no column is left the tree is constant."""
+    X = np.column_stack([np.arange(6.0) % 3, np.ones(6)])
+    for given in (X, pm.Data):
+        with pm.Model() as model:
+            held = given("X", X) if callable(given) else given
+            leaf = pmt.LinearLeaf(MEAN, SD, columns=columns)
+            pmt.BART("f", held, m=2, leaf=leaf, split_rules=["subset", "continuous"])
+        f = pm.draw(model["f"], 50, random_seed=1)
+        assert np.isfinite(f).all()
+        np.testing.assert_allclose(f[:, :3], f[:, 3:])  # rows of the same level
+    with pm.Model(), pytest.raises(ValueError, match="0 has levels, which have no slope"):
+        leaf = pmt.LinearLeaf(columns=[0])
+        pmt.BART("f", X, m=2, leaf=leaf, split_rules=["subset", "continuous"])

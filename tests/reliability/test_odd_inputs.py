@@ -30,6 +30,8 @@ TABLE = {
     "Forest": bart.FOREST,
     "NormalLeaf": leaves.NORMAL,
     "NormalGammaLeaf": leaves.GAMMA,
+    "BasisLeaf": leaves.BASIS,
+    "LinearLeaf": leaves.LINEAR,
     "DirichletLeaf": leaves.DIRICHLET,
     "MondrianPrior": leaves.MONDRIAN,
     "Data": data.DATA,

@@ -43,7 +43,7 @@ def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
 @njit(cache=True)
 def tempering(leaf, rows, start, stop):
     """Power of the likelihood to look ahead with."""
-    return 1.0  # there is no noise beside that of the leaves
+    return 1.0  # the likelihood as it is
 
 
 @njit(cache=True)

@@ -51,7 +51,7 @@ class BasisLeaf(NormalVectorLeaf):
     Notes
     -----
     With a covariance ``L L'`` trees hold ``z ~ N(L^-1 mean, I)``; the coefficients are ``L z``.
-    `evaluate(forest, X)` returns what trees hold, of shape (d, rows).
+    `evaluate(forest, X)` returns what trees hold, of shape (d, rows), and so do diagrams of trees.
 
     References
     ----------
@@ -92,7 +92,7 @@ class BasisLeaf(NormalVectorLeaf):
         """Its size; the basis may be large."""
         return f"BasisLeaf({self.k} columns)"
 
-    def for_inputs(self, inputs):
+    def for_inputs(self, inputs, kinds):
         """Itself, where the basis has as many rows."""
         known = self.basis.shape if isinstance(self.basis, np.ndarray) else self.basis.shape.eval()
         n = len(inputs.values)
@@ -108,6 +108,7 @@ class BasisLeaf(NormalVectorLeaf):
         held = outputs.T
         held = held if self.factor is None else held @ self.factor.T
         coefficients = pm.Deterministic(f"{name}_coefficients", held, model=model)
+        coefficients.tag.pymc_trees_basis = basis
         return pm.Deterministic(name, (basis * coefficients).sum(axis=1), dims=dims, model=model)
 
 
@@ -143,7 +144,7 @@ def _read_setting(name: str, given, d: int) -> Variable:
             raise TypeError(error) from None
         if not np.isfinite(values).all():
             raise ValueError(error)
-        if name == "sd" and not _is_positive(values):
+        if given is True or (name == "sd" and not _is_positive(values)):
             raise ValueError(f"{error} Standard deviations are positive, a covariance definite.")
         given = pt.constant(values)
     if given.ndim > most or any(size not in (None, d) for size in given.type.shape):

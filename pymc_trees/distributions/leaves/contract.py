@@ -86,8 +86,11 @@ class LeafPrior(ABC):
         """
         return np.empty(0)
 
-    def for_inputs(self, inputs: TrainingInputs) -> "LeafPrior":
-        """The prior with what it needs to know of the training rows, or an error."""
+    def for_inputs(self, inputs: TrainingInputs, kinds: np.ndarray) -> "LeafPrior":
+        """The prior with what it needs to know of the training rows, or an error.
+
+        ``kinds``, empty where all columns hold numbers, is not 0 in columns of levels.
+        """
         return self
 
     @classmethod
@@ -116,8 +119,11 @@ class LeafPrior(ABC):
         return outputs
 
     @staticmethod
-    def words(values: np.ndarray) -> list[str] | None:
-        """Phrases for the (V,) values of a leaf in a picture or text; None for the usual ones."""
+    def words(values: np.ndarray, constants: np.ndarray, columns: list[str]) -> list[str] | None:
+        """Phrases for the (V,) values of a leaf in a picture or text; None for the usual ones.
+
+        ``columns`` are the names of those of X.
+        """
         return None
 
     def registered(self, name: str, functions, dims, model: pm.Model):

@@ -15,10 +15,15 @@ P_CONSTANT = {"linear": 0.0, "mix": 0.5}
 """Probability that a leaf below a split is constant, by the word for the form of the leaves."""
 
 
-def with_response(leaf: LeafPrior, response: str) -> LeafPrior:
+def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> LeafPrior:
     """Leaf of the form that a word stands for: lines whose slopes have the sd of the values."""
     if check_choice("response", response, ("constant", *P_CONSTANT)) == "constant":
         return leaf
+    if n_outputs is not None:
+        raise ValueError(
+            f"response={response!r} is for one output, but there are {n_outputs}: declare a BART "
+            "for each and stack them."
+        )
     if not isinstance(leaf, NormalLeaf):
         raise ValueError(
             f"response={response!r} makes lines of a NormalLeaf, but leaf={leaf!r}: leave response "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import MISSING
@@ -19,6 +20,7 @@ from pymc_trees.core.leaves.coefficients.linear import (
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 
+SMALLEST_SD = 1e-150
 MOST_SLOPES = 52
 """A set of columns is kept as the bits of a float."""
 
@@ -29,8 +31,9 @@ class LinearLeaf(LeafPrior):
     """A line in every leaf of every tree: an intercept, and slopes in columns of X.
 
     Numeric columns enter in standard deviations from their mean, both of the training rows; a
-    missing cell counts as that mean. Columns of levels have no slope. With a Gaussian likelihood
-    intercepts and slopes are integrated out of every change of a tree.
+    missing cell counts as that mean. Columns of levels, ordered ones too, have no slope. With a
+    Gaussian likelihood intercepts and slopes are integrated out of every change of a tree; other
+    likelihoods are refused.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ class LinearLeaf(LeafPrior):
         Whether lines go on beyond the training rows' least and largest values of a column; else a
         row beyond counts as one at the edge.
     p_constant : float in [0, 1), default 0
-        Probability that a leaf below a split has no slopes; summed over exactly.
+        Probability that a leaf that could have slopes has none; summed over exactly.
 
     Raises
     ------
@@ -99,6 +102,17 @@ class LinearLeaf(LeafPrior):
         if self.slope_sd is None:
             object.__setattr__(self, "slope_sd", self.sd)
         check_positive(self, ["sd", "slope_sd"])
+        if not isinstance(self.mean, Variable) and not is_number(self.mean):
+            raise ValueError(
+                f"LinearLeaf(mean={self.mean!r}): give a number, or a random variable."
+            )
+        for name in ("sd", "slope_sd"):
+            value = getattr(self, name)
+            if not isinstance(value, Variable) and not SMALLEST_SD < value < 1 / SMALLEST_SD:
+                raise ValueError(
+                    f"LinearLeaf({name}={value!r}): the square of sd and its inverse must be "
+                    "floating-point numbers: rescale the response, and sd with it."
+                )
         if not is_number(self.p_constant) or not 0 <= self.p_constant < 1:
             raise ValueError(f"p_constant={self.p_constant!r}: must be at least 0 and below 1.")
         if not isinstance(self.extrapolate, bool | np.bool_):
@@ -120,14 +134,13 @@ class LinearLeaf(LeafPrior):
     def n_values(self) -> int:
         """Intercept, slopes, and which slopes there are."""
         slopes = int((self.read[3::4] > 0).sum())
-        return 3 if self.columns == "parent" else slopes + 2
+        return 3 if self._word == "parent" else slopes + 2
 
-    def for_inputs(self, inputs) -> "LinearLeaf":
+    def for_inputs(self, inputs, kinds) -> "LinearLeaf":
         """With what there is to know of the training rows."""
         X, schema = inputs
         p = X.shape[1]
-        levels = [None] * p if schema is None else schema.levels
-        numeric = np.array([one is None for one in levels])
+        numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
         kind = {"parent": PARENT, "path": PATH}.get(self._word, FIXED)
         chosen = numeric if self._word else self._named(schema, numeric)
         cells = np.where(X == MISSING, np.nan, X)
@@ -155,6 +168,11 @@ class LinearLeaf(LeafPrior):
         known = list(range(p)) if schema is None or schema.names is None else list(schema.names)
         given = np.atleast_1d(np.asarray(self.columns, dtype=object))
         for one in given:
+            if isinstance(one, bool | np.bool_):
+                raise TypeError(
+                    f"columns={self.columns!r}: give names or numbers of columns, not True and "
+                    "False; np.flatnonzero(mask) makes numbers of them."
+                )
             if one in known:
                 j = known.index(one)
             elif isinstance(one, int | np.integer) and 0 <= one < p:
@@ -194,15 +212,15 @@ class LinearLeaf(LeafPrior):
         return [mean] + [0.0] * (k - 1)
 
     @staticmethod
-    def words(values):
-        """The intercept, and each slope there is."""
+    def words(values, constants, columns):
+        """The intercept, and each slope there is, per standard deviation of the column."""
+        names = [columns[j] for j in np.flatnonzero(constants[3::4] > 0)]
         at_mean, slopes, which = values[0], values[1:-1], int(max(values[-1], 0.0))
-        if slopes.size == 1:
-            said = [f"slope = {slopes[0]:.4g}"] * (which > 0)
+        if int(constants[0]) == PARENT:
+            there = [(which - 1, slopes[0])] * (which > 0)
         else:
-            there = [j for j in range(slopes.size) if which >> j & 1]
-            said = [f"slope {j} = {slopes[j]:.4g}" for j in there]
-        return [f"{at_mean:.4g}", *said]
+            there = [(j, slope) for j, slope in enumerate(slopes) if which >> j & 1]
+        return [f"{at_mean:.4g}", *(f"{slope:+.4g} per sd of {names[j]}" for j, slope in there)]
 
     @staticmethod
     def functions(outputs):

@@ -5,7 +5,7 @@ import pymc as pm
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.leaves.contract import log_constant
-from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.forest_rv import is_forest, leaf_at
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.conjugate.target import ConjugateTarget
@@ -65,7 +65,12 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
     leaf, _ = forest.target.leaf_data(settings, seen, no_fit)
     constant = log_constant(leaf) + forest.target.log_scale(seen) + _other_terms(model, tree, point)
     problem = TreeModel(
-        forest.design, forest.prior(settings), leaf, forest.sizes, forest.fingerprint
+        forest.design,
+        forest.prior(settings),
+        leaf,
+        leaf_at(tree),
+        forest.sizes,
+        forest.fingerprint,
     )
     return forest, problem, constant
 

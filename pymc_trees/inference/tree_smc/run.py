@@ -37,6 +37,8 @@ class TreeModel(NamedTuple):
     design: Design | MixedDesign
     prior: CGMPrior | MondrianProcess
     leaf: tuple
+    reads: tuple
+    """What leaves return at the training rows, `core.leaves.outputs`."""
     sizes: Sizes
     fingerprint: float
 
@@ -82,7 +84,7 @@ def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -
 
 
 def _run_island(rng, model, settings):
-    design, prior, leaf = (_own(numbers) for numbers in model[:3])
+    design, prior, leaf, reads = (_own(numbers) for numbers in model[:4])
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
@@ -109,7 +111,7 @@ def _run_island(rng, model, settings):
     if n_draws:
         draw_ancestors(rng, scheme, weights, chosen)
         rng.shuffle(chosen)  # draws of a chain have no order
-        given = (rng, forest, particles, chosen, sizes, model.fingerprint, draws)
+        given = (rng, forest, reads, particles, chosen, sizes, model.fingerprint, draws)
         write = partial(encode_particles, *given)
         fits = run_apart(write, particles.cease) if long else write()
         assert fits, "a tree of max_nodes nodes fits max_nodes"

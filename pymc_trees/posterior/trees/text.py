@@ -1,10 +1,12 @@
 """`tree_text`: trees to be read, or to be drawn by Graphviz."""
 
+from collections.abc import Callable
+
 import pymc as pm
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.posterior.reading.forests import ForestDraws
-from pymc_trees.posterior.trees.leaves import leaf_words
+from pymc_trees.posterior.trees.leaves import words_of
 from pymc_trees.posterior.trees.nodes import TreeNode, chosen, nodes_of
 
 FORMATS = ("text", "dot")
@@ -65,31 +67,31 @@ def tree_text(
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     value, trees = chosen(draws, chain, draw, tree)
     several = [nodes_of(draws, value, one) for one in trees]
-    leaf = draws.variable.owner.op.leaf_type
+    say = words_of(draws)
     if format == "dot":
-        return _dot(several, trees, draws.name, leaf)
+        return _dot(several, trees, draws.name, say)
     if tree is not None:
-        return _lines(several[0], leaf)
-    parts = (f"tree {k}\n{_lines(nodes, leaf)}" for k, nodes in zip(trees, several, strict=True))
+        return _lines(several[0], say)
+    parts = (f"tree {k}\n{_lines(nodes, say)}" for k, nodes in zip(trees, several, strict=True))
     return "\n".join(parts)
 
 
-def _lines(nodes: list[TreeNode], leaf) -> str:
+def _lines(nodes: list[TreeNode], say: Callable) -> str:
     lines = []
     for node in nodes:
-        words = node.rule or f"leaf {', '.join(leaf_words(leaf, node.values))}"
+        words = node.rule or f"leaf {', '.join(say(node.values))}"
         lines.append(f"{INDENT * node.depth}{words} [{node.rows.size}]")
     return "\n".join(lines)
 
 
-def _dot(several: list[list[TreeNode]], trees: list[int], name: str, leaf) -> str:
+def _dot(several: list[list[TreeNode]], trees: list[int], name: str, say: Callable) -> str:
     """A cluster for each tree; yes to the left."""
     lines = [f"digraph {_quoted(name)} {{", '  node [shape=box, fontname="sans-serif"];']
     for tree, nodes in zip(trees, several, strict=True):
         lines += [f"  subgraph cluster_{tree} {{", f'    label="tree {tree}"; color="gray80";']
         for k, node in enumerate(nodes):
             style = "" if node.rule else ', style="rounded,filled", fillcolor="gray93"'
-            words = [node.rule] if node.rule else leaf_words(leaf, node.values)
+            words = [node.rule] if node.rule else say(node.values)
             share = f"{node.rows.size} rows, {node.rows.size / nodes[0].rows.size:.0%}"
             label = _quoted("\n".join([*words, share]))
             lines.append(f"    t{tree}_{k} [label={label}{style}];")

@@ -71,7 +71,7 @@ class CombinationLikelihood(ConjugateLikelihood):
         basis, target, precision = np.zeros((n, k)), np.zeros(n), np.zeros(1)
         if seen is not None:
             observed, offset, sd, factors = seen
-            basis = np.broadcast_to(factors, (n, k))
+            basis = np.array(np.broadcast_to(factors, (n, k)))
             target = self.rows(observed) - offset
             precision = np.asarray(sd, dtype=np.float64).reshape(-1) ** -2.0
             if precision.size not in (1, n):

@@ -28,6 +28,19 @@ def mondrian(said, *given):
     return Odd(lambda: pmt.MondrianPrior(*given), said)
 
 
+SQUARE = np.ones((4, 2))
+
+
+def basis(said, given=SQUARE, **settings):
+    """A row about `BasisLeaf`."""
+    return Odd(lambda: pmt.BasisLeaf(given, **settings), said)
+
+
+def linear(said, **settings):
+    """A row about `LinearLeaf`."""
+    return Odd(lambda: pmt.LinearLeaf(**settings), said)
+
+
 NORMAL = {
     "sd zero": normal(r"NormalLeaf\(sd=0\).*sd must be a positive", 0, 0),
     "sd negative": normal(r"sd must be a positive", 0, -1.0),
@@ -52,6 +65,44 @@ NORMAL = {
     "lists": normal(None, [0, 1], [1, 2]),
     "numbers of numpy": normal(None, np.float32(0), np.int64(1)),
     "tensor": normal(None, 0, pt.constant(1.0)),
+}
+
+BASIS = {
+    "basis one column": basis(r"basis has shape \(4,\): give a matrix", np.ones(4)),
+    "basis no column": basis(r"basis has shape \(4, 0\)", np.ones((4, 0))),
+    "basis None": basis(r"basis has shape \(\): give a matrix", None),
+    "basis text": basis(r"basis must hold numbers only", [["a"], ["b"]]),
+    "basis NaN": basis(r"basis holds missing", [[np.nan], [1.0]]),
+    "basis infinite": basis(r"basis holds missing", [[np.inf], [1.0]]),
+    "mean NaN": basis(r"mean=nan.*give a number, 2 numbers", mean=np.nan),
+    "mean text": basis(r"mean='a'.*give a number", mean="a"),
+    "mean three": basis(r"mean=.*2 numbers", mean=[1.0, 2.0, 3.0]),
+    "mean a matrix": basis(r"mean=.*2 numbers", mean=np.eye(2)),
+    "sd zero": basis(r"sd=0.0.*Standard deviations are positive", sd=0.0),
+    "sd bool": basis(r"sd=True", sd=True),
+    "sd three": basis(r"sd=.*covariance", sd=[1.0, 2.0, 3.0]),
+    "sd no covariance": basis(r"a covariance definite", sd=[[1.0, 2.0], [2.0, 1.0]]),
+    "sd not symmetric": basis(r"a covariance definite", sd=[[1.0, 0.5], [0.0, 1.0]]),
+    "sd None": basis(r"sd=None", sd=None),
+    "lists": basis(None, [[1.0], [2.0]], mean=[1.0], sd=[2.0]),
+    "tensor": basis(None, mean=pt.constant([1.0, 2.0]), sd=pt.constant(2.0)),
+}
+
+LINEAR = {
+    "mean text": linear(r"mean='a'.*give a number", mean="a"),
+    "mean None": linear(r"mean=None.*give a number", mean=None),
+    "mean NaN": linear(r"mean=nan.*give a number", mean=np.nan),
+    "sd zero": linear(r"sd must be a positive number", sd=0.0),
+    "sd bool": linear(r"sd must be a positive number", sd=True),
+    "sd huge": linear(r"the square of sd and its inverse", sd=1e200),
+    "slope_sd negative": linear(r"slope_sd must be a positive number", slope_sd=-1.0),
+    "slope_sd text": linear(r"slope_sd must be a positive number", slope_sd="a"),
+    "columns a word": linear(r"columns='parents': choose from", columns="parents"),
+    "p_constant one": linear(r"p_constant=1.*at least 0 and below 1", p_constant=1),
+    "p_constant NaN": linear(r"p_constant=nan", p_constant=np.nan),
+    "p_constant text": linear(r"p_constant='half'", p_constant="half"),
+    "extrapolate a number": linear(r"extrapolate=1: must be True or False", extrapolate=1),
+    "tensor": linear(None, mean=pt.constant(1.0), sd=pt.constant(2.0)),
 }
 
 GAMMA = {

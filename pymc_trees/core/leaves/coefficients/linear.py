@@ -4,18 +4,19 @@ With ``z_ij`` row i of column j, standardised, and J the columns of the leaf's p
 
     r_i ~ N(a + sum_{j in J} b_j z_ij, 1 / w_i),    a ~ N(mean, sd**2),  b_j ~ N(0, slope_sd**2).
 
-J is the column of the rule right above, or all those on the way from the root; at the root it is
-empty, and the leaf is constant. The marginal p_J and the conditional are those of `posterior`.
+J is the column of the rule right above, or all those on the way from the root, so that it is empty
+at the root, where the leaf is constant; or always the same columns. The marginal p_J and the
+conditional are those of `posterior`.
 
-A leaf below a split is constant instead, J being ignored, with probability ``share``; with that
+A leaf whose J is not empty is constant instead with probability ``share``; with that
 
     p(r) = share p_0(r) + (1 - share) p_J(r)
 
 and the draw of its values begins with which of the two it is.
 
-A leaf's values are a, the slopes, and a number that says which of them there are: ``j + 1`` for the
-slope in column j alone, or the set of columns as bits; 0 where J is empty, and its negative where
-the leaf is constant though J is not.
+A leaf's values are a, the slopes, and a number that says which of them there are: ``k + 1`` for
+slope k alone, or a set of slopes as bits; 0 where J is empty, and its negative where the leaf is
+constant though J is not. Slopes are numbered among the columns that can have one.
 """
 
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class LinearData(NamedTuple):
     sd: float
     slope_sd: float
     share: float
-    """Probability that a leaf below a split is constant."""
+    """Probability that a leaf with slopes is constant instead."""
     kind: int
     """`PARENT`, `PATH` or `FIXED`."""
     slope_of: np.ndarray
@@ -57,9 +58,8 @@ class LinearData(NamedTuple):
 def make_linear(mean, sd, slope_sd, share, reads, residual, precision) -> LinearData:
     """Leaf model of a residual (used in place); ``reads`` holds the rows."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    numbers = {"mean": mean, "sd": sd, "slope_sd": slope_sd, "share": share}
-    given = {name: float(value) for name, value in numbers.items()}
-    return reads._replace(r=residual, w=precision, **given)
+    own = {"mean": float(mean), "sd": float(sd), "slope_sd": float(slope_sd)}
+    return reads._replace(share=float(share), r=residual, w=precision, **own)
 
 
 @njit(cache=True)
@@ -155,7 +155,7 @@ def _leaf_output(leaf, values, row):
     which, z = abs(values[values.size - 1]), leaf.z
     total = values[0]
     if leaf.kind == PARENT:
-        if which > 0.0:
+        if 0.0 < which <= z.shape[1]:
             total += values[1] * z[row, int(which) - 1]
     else:
         for j in range(z.shape[1]):

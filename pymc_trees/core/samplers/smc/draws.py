@@ -7,7 +7,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_values, n_outputs, n_stats
+from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.samplers.particles.planting import plant
 from pymc_trees.core.value.encode import encode, fit_of
 
@@ -33,13 +33,15 @@ def make_draws(n_draws: int, sizes, p: int) -> Draws:
 
 
 @njit(cache=True, nogil=True)
-def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws):
+def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
 
     False when the trees of ``problem`` have no room, or on ``particles.cease``.
 
     Parameters
     ----------
+    reads : leaf model
+        What leaves return at the training rows; that of the problem may combine it.
     chosen : (N,) int64
         Particle of each draw.
     draws : Draws
@@ -48,7 +50,7 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws)
     trees, design, prior, leaf = problem
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
-    fit = np.zeros((trees.leaf_of.shape[1], n_outputs(leaf, trees.values.shape[1])))
+    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
     for s in range(chosen.size):
         if particles.cease[0]:
             return False
@@ -58,7 +60,7 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws)
             if trees.column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
         if sizes.cache_fit:
-            fit_of(leaf, trees, fit)
+            fit_of(reads, trees, fit)
         draws.values[s] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
         draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
     return True
