@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.coefficients.posterior import draw, factor
+from pymc_trees.core.leaves.coefficients.posterior import draw, factor, log_row
 from pymc_trees.core.leaves.sums import register_sums
 
 
@@ -71,14 +71,6 @@ def _add_row(leaf, i, stats):
 
 
 @njit(cache=True)
-def _log_row(leaf, i, output):
-    w = leaf.w[0] if leaf.w.size == 1 else leaf.w[i]
-    if w == 0.0:
-        return 0.0
-    return 0.5 * (np.log(w / (2.0 * np.pi)) - w * (leaf.r[i] - output[0]) ** 2)
-
-
-@njit(cache=True)
 def _factor(leaf, stats):
     """Log of the marginal, and what `draw` needs in the workspace."""
     d, sd, mean, work = leaf.mean.size, leaf.sd, leaf.mean, leaf.work
@@ -124,7 +116,7 @@ register_sums(
     BasisData,
     n_stats=_n_stats,
     add_row=_add_row,
-    log_row=_log_row,
+    log_row=log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     residual=True,

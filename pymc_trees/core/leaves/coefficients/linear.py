@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.coefficients.posterior import draw, factor
+from pymc_trees.core.leaves.coefficients.posterior import draw, factor, log_row
 from pymc_trees.core.leaves.sums import register_sums
 
 PARENT, PATH, FIXED = 0, 1, 2
@@ -183,14 +183,6 @@ def _add_row(leaf, i, stats):
 
 
 @njit(cache=True)
-def _log_row(leaf, i, output):
-    w = leaf.w[0] if leaf.w.size == 1 else leaf.w[i]
-    if w == 0.0:
-        return 0.0
-    return 0.5 * (np.log(w / (2.0 * np.pi)) - w * (leaf.r[i] - output[0]) ** 2)
-
-
-@njit(cache=True)
 def _slopes_of(leaf, path):
     """Write the slopes of a leaf to ``active``; their number."""
     active, d, n = leaf.active, leaf.active.size - 1, 0
@@ -287,7 +279,7 @@ register_sums(
     LinearData,
     n_stats=_n_stats,
     add_row=_add_row,
-    log_row=_log_row,
+    log_row=log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     residual=True,

@@ -53,3 +53,12 @@ def draw(rng, work, n):
         for i in range(j + 1, n):
             z -= work[i, j] * work[last, i]
         work[last, j] = z / work[j, j]
+
+
+@njit(cache=True)
+def log_row(leaf, i, output):
+    """Log density of the residual of a row, of precision w."""
+    w = leaf.w[0] if leaf.w.size == 1 else leaf.w[i]
+    if w == 0.0:
+        return 0.0
+    return 0.5 * (np.log(w / (2.0 * np.pi)) - w * (leaf.r[i] - output[0]) ** 2)
