@@ -24,6 +24,7 @@ PRINTS = {
     "13_causal": "patients whose 90% interval holds the true effect",
     "14_survival": "true incidences inside their 90% intervals",
     "15_tables_and_boosting": "held-out rows inside 90% intervals",
+    "16_slopes": "patients whose 90% interval holds the true effect of the dose",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

@@ -1,6 +1,7 @@
 """Lines in every leaf, in the columns that the splits above it used."""
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class LinearLeaf(LeafPrior):
     columns: Any = "parent"
     extrapolate: bool = True
     p_constant: float = 0.0
-    read: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    read: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
     """What `read_linear` needs of the training rows."""
 
     name = "linear"
@@ -156,7 +157,10 @@ class LinearLeaf(LeafPrior):
                 f'at most {MOST_SLOPES}: name fewer, or give columns="parent".'
             )
         clamped = float(not self.extrapolate)
-        return replace(self, read=np.concatenate([[float(kind), clamped], of_each.ravel()]))
+        bound = copy(self)
+        read = np.concatenate([[float(kind), clamped], of_each.ravel()])
+        object.__setattr__(bound, "read", read)
+        return bound
 
     @property
     def _word(self) -> str:
