@@ -107,8 +107,8 @@ def one(replicate: int, method: str) -> dict:
 
 def report(results: pd.DataFrame) -> None:
     """Means over replicates, and their standard errors."""
-    print("| leaves | replicates | RMSE inside | RMSE outside | seconds |")
-    print("|---|---|---|---|---|")
+    print("| leaves | replicates | RMSE inside | RMSE outside |")
+    print("|---|---|---|---|")
     for method in METHODS:
         rows = results[results.method == method]
         if not len(rows):
@@ -117,8 +117,7 @@ def report(results: pd.DataFrame) -> None:
             f"{rows[name].mean():.3f} ± {rows[name].std() / np.sqrt(len(rows)):.3f}"
             for name in ("inside", "outside")
         ]
-        seconds = f"{rows.seconds.mean():.0f}"
-        print(f"| {method} | {len(rows)} | {' | '.join(parts)} | {seconds} |")
+        print(f"| {method} | {len(rows)} | {' | '.join(parts)} |")
 
 
 def main():

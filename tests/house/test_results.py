@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "benchmarks.md").read_text()
 TABLES = {
     "uci": "benchmarks.tables.uci",
+    "extrapolation": "benchmarks.extrapolation",
 }
 
 
