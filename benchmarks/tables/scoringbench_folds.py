@@ -26,7 +26,7 @@ SEED, FOLDS, ROWS = 42, 5, 3_000
 """Of its ``config.py``."""
 SETS = ("boston", "concrete", "energy", "wine_quality_red", "yacht")
 KEYS = ("set", "fold", "method")
-SHOWN = ("crps", "nll", "rmse", "cover90", "cover95", "seconds")
+SHOWN = ("crps", "nll", "rmse", "cover90", "cover95")
 
 
 class BoostingWrapper:
@@ -68,7 +68,11 @@ def one(name: str, fold: int, method: str) -> dict:
 
 
 def report(found) -> None:
-    print(found.groupby(["set", "method"])[list(SHOWN)].mean().round(3).to_string())
+    print("| set, method | folds | " + " | ".join(SHOWN) + " |")
+    print("|---|---|" + "---|" * len(SHOWN))
+    for (name, method), rows in found.groupby(["set", "method"]):
+        said = " | ".join(f"{rows[measure].mean():.3g}" for measure in SHOWN)
+        print(f"| {name}, {method} | {len(rows)} | {said} |")
 
 
 def main():
