@@ -7,7 +7,6 @@
 import argparse
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ import pymc as pm
 
 import pymc_trees as pmt
 from benchmarks.tables.lines import run_table
+from pymc_trees.distributions.leaves.default import default_leaf
 
 N, P, NOISE = 300, 5, 0.3
 
@@ -39,9 +39,8 @@ def ours(columns):
             warnings.simplefilter("ignore")
             given = {}
             if columns != "constant":
-                sd = (y.max() - y.min()) / (4.0 * np.sqrt(50))
-                mean = (y.max() + y.min()) / 100.0
-                given = {"leaf": pmt.LinearLeaf(mean, sd, columns=columns)}
+                plain = default_leaf(y, len(y), 50)
+                given = {"leaf": pmt.LinearLeaf(plain.mean, plain.sd, columns=columns)}
             f = pmt.BART("f", X, y, m=50, **given)
             sigma = pm.HalfNormal("sigma", y.std())
             pm.Normal("y", f, sigma, observed=y, shape=f.shape)
@@ -127,7 +126,7 @@ def main():
     def values(given):
         return range(given.replicates), given.methods
 
-    run_table(parser, Path("extrapolation.jsonl"), METHODS, KEYS, values, one, report)
+    run_table(parser, "extrapolation.jsonl", METHODS, KEYS, values, one, report)
 
 
 if __name__ == "__main__":

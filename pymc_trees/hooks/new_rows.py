@@ -43,9 +43,10 @@ def check_bases(model: pm.Model, error: Exception) -> None:
         if basis is None:
             continue
         [rows] = {len(one.X.eval()) for one in evaluations([coefficients])}
-        if len(basis.eval()) != rows:
+        length = len(basis.eval())
+        if length != rows:
             raise ValueError(
-                f"{basis.name or 'the basis'} has {len(basis.eval())} rows, and the inputs of its "
+                f"{basis.name or 'the basis'} has {length} rows, and the inputs of its "
                 f"forest now have {rows}: set it along with X by pymc_trees.set_data."
             ) from error
 

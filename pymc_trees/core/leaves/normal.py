@@ -190,12 +190,17 @@ def _log_likelihood(leaf, trees):
     return total
 
 
-def _log_constant(leaf):
-    # the constant of p(r) above: the rows about the prior mean, each by itself
+def log_rows_about(leaf, mean) -> float:
+    """Log density of Gaussian rows about their prior mean, each by itself."""
     w = np.broadcast_to(leaf.w, leaf.r.shape)
     seen = w > 0.0
-    z2 = w[seen] * (leaf.r[seen] - leaf.mean) ** 2
+    z2 = w[seen] * (leaf.r - mean)[seen] ** 2
     return float(0.5 * np.sum(np.log(w[seen] / (2.0 * np.pi)) - z2))
+
+
+def log_constant_about_mean(leaf) -> float:
+    """The constant of p(r) above."""
+    return log_rows_about(leaf, leaf.mean)
 
 
 register(
@@ -206,7 +211,7 @@ register(
     log_marginal=_log_marginal,
     draw_values=_draw_values,
     log_likelihood=_log_likelihood,
-    log_constant=_log_constant,
+    log_constant=log_constant_about_mean,
     add_set=add_set,
     add_sets=add_sets,
     renew_set=renew_set,

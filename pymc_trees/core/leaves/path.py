@@ -16,11 +16,12 @@ def write_path(leaf, design, trees, node, stats):
 
 
 @njit(cache=True, inline="always")
-def write_path_below(leaf, design, trees, node, code, stats):
-    """Write the path of a child of a node, were it split by a rule."""
+def write_path_below(leaf, design, trees, node, code, left, right):
+    """Write the path of the two children of a node, were it split by a rule."""
     if reads_path(leaf):
         path = path_of(leaf, design, trees, node)
-        stats[stats.size - 1] = path_below(leaf, path, column_of(design, code))
+        below = path_below(leaf, path, column_of(design, code))
+        left[left.size - 1], right[right.size - 1] = below, below
 
 
 @njit(cache=True, inline="always")

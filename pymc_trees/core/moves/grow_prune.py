@@ -99,8 +99,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     left_half = RowSet(proposed[0], counts[0], index, listed)
     right_half = RowSet(proposed[1], counts[1], index, listed)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
-    write_path_below(leaf, design, trees, node, code, new_stats[0])
-    write_path_below(leaf, design, trees, node, code, new_stats[1])
+    write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     parent = trees.parent[node]

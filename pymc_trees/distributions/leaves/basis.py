@@ -10,7 +10,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.numbers import real_array
-from pymc_trees.distributions.leaves.normal_vector import NormalVectorLeaf
+from pymc_trees.distributions.leaves.normal_vector import NormalVectorLeaf, for_each
 
 SQUARES = (1e-300, 1e300)
 """Variances outside are no floating-point numbers with an inverse."""
@@ -82,11 +82,11 @@ class BasisLeaf(NormalVectorLeaf):
         factor = None
         if sd.ndim == 2:
             factor = pt.linalg.cholesky(sd)
-            mean = pt.linalg.solve_triangular(factor, _each(mean, d), lower=True, b_ndim=1)
+            mean = pt.linalg.solve_triangular(factor, for_each(mean, d), lower=True, b_ndim=1)
             sd = pt.constant(np.ones(d))
         for name, value in {"basis": data, "factor": factor}.items():
             object.__setattr__(self, name, value)
-        super().__init__(_each(mean, d), _each(sd, d), d)
+        super().__init__(for_each(mean, d), for_each(sd, d), d)
 
     def __repr__(self):
         """Its size; the basis may be large."""
@@ -160,7 +160,3 @@ def _is_positive(values: np.ndarray) -> bool:
     else:
         squares = np.where(values > 0, values**2, 0.0)
     return bool(np.all((SQUARES[0] < squares) & (squares < SQUARES[1])))
-
-
-def _each(value: Variable, d: int) -> Variable:
-    return value if value.ndim else pt.full((d,), value)

@@ -20,8 +20,8 @@ from pymc_trees.core.leaves.coefficients.linear import (
 )
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
+from pymc_trees.distributions.leaves.normal import check_square
 
-SMALLEST_SD = 1e-150
 MOST_SLOPES = 52
 """A set of columns is kept as the bits of a float."""
 
@@ -109,11 +109,8 @@ class LinearLeaf(LeafPrior):
             )
         for name in ("sd", "slope_sd"):
             value = getattr(self, name)
-            if not isinstance(value, Variable) and not SMALLEST_SD < value < 1 / SMALLEST_SD:
-                raise ValueError(
-                    f"LinearLeaf({name}={value!r}): the square of sd and its inverse must be "
-                    "floating-point numbers: rescale the response, and sd with it."
-                )
+            if not isinstance(value, Variable):
+                check_square(self, name, value)
         if not is_number(self.p_constant) or not 0 <= self.p_constant < 1:
             raise ValueError(f"p_constant={self.p_constant!r}: must be at least 0 and below 1.")
         if not isinstance(self.extrapolate, bool | np.bool_):

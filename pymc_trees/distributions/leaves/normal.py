@@ -70,11 +70,8 @@ class NormalLeaf(LeafPrior):
                     f"NormalLeaf({name}={given!r}): {name} must be a {asked} number, or a random "
                     "variable; one for each output when there are several."
                 )
-            if name == "sd" and not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
-                raise ValueError(
-                    f"NormalLeaf(sd={given!r}): the square of sd and its inverse must be "
-                    "floating-point numbers: rescale the response, and sd with it."
-                )
+            if name == "sd":
+                check_square(self, name, value)
             object.__setattr__(self, name, value)
 
     @property
@@ -109,6 +106,15 @@ class NormalLeaf(LeafPrior):
     def of_outputs(self, n_outputs: int) -> NormalVectorLeaf:
         """Prior of a leaf that holds all outputs."""
         return NormalVectorLeaf.of(self.mean, self.sd, n_outputs)
+
+
+def check_square(leaf: LeafPrior, name: str, value) -> None:
+    """Refuse standard deviations whose squares, or the inverse of these, are 0 or infinite."""
+    if not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
+        raise ValueError(
+            f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd and its "
+            "inverse must be floating-point numbers: rescale the response, and sd with it."
+        )
 
 
 def _numbers(value):

@@ -34,7 +34,7 @@ class NormalVectorLeaf(LeafPrior):
     @classmethod
     def of(cls, mean, sd, n_outputs: int) -> "NormalVectorLeaf":
         """For all outputs, from one setting for all of them or one for each."""
-        return cls(_for_each(mean, n_outputs), _for_each(sd, n_outputs), n_outputs)
+        return cls(for_each(mean, n_outputs), for_each(sd, n_outputs), n_outputs)
 
     @property
     def parameters(self) -> tuple:
@@ -62,7 +62,8 @@ class NormalVectorLeaf(LeafPrior):
         return outputs.T
 
 
-def _for_each(value, n_values):
+def for_each(value, n_values):
+    """A setting as a vector: one for all, or one for each."""
     if isinstance(value, Variable):
         return value if value.ndim else pt.full((n_values,), value)
     return pt.constant(np.full(n_values, value, dtype=np.float64))

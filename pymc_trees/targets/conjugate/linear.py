@@ -1,11 +1,9 @@
 """One normal observation a row of a mean affine in the function of trees with lines in leaves."""
 
-import numpy as np
-
 from pymc_trees.core.leaves.coefficients.linear import make_linear
 from pymc_trees.core.leaves.contract import n_stats
 from pymc_trees.targets.conjugate.contract import register_likelihood
-from pymc_trees.targets.conjugate.normal import NormalLikelihood, is_far
+from pymc_trees.targets.conjugate.normal import NormalLikelihood
 
 
 @register_likelihood("linear")
@@ -21,11 +19,7 @@ class LinearLikelihood(NormalLikelihood):
         super().__init__(layout, outputs)
         self.n_stats = n_stats(outputs)
 
-    def leaf_data(self, settings, seen, fit):
-        """Residual of ``fit``, and the target it was subtracted from unless that is too far."""
-        n = self.layout.n_rows
-        mean, sd, slope_sd, share = settings.leaf
-        target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self.scaled(*seen)
-        residual = target - fit[:, 0]
-        leaf = make_linear(mean, sd, slope_sd, share, self.outputs, residual, precision)
-        return leaf, None if is_far(target, fit, mean, sd) else target
+    def leaf_of(self, parameters, residual, precision):
+        """Lines in the columns that the leaf prior reads."""
+        mean, sd, slope_sd, share = parameters
+        return make_linear(mean, sd, slope_sd, share, self.outputs, residual, precision)

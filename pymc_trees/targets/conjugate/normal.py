@@ -64,11 +64,16 @@ class NormalLikelihood(ConjugateLikelihood):
 
     def leaf_data(self, settings, seen, fit):
         """Residual of ``fit``, and the target it was subtracted from unless that is too far."""
-        n, max_nodes = self.layout.n_rows, self.layout.max_nodes
-        mean, leaf_sd = settings.leaf
+        n = self.layout.n_rows
         target, precision = (np.zeros(n), np.zeros(1)) if seen is None else self.scaled(*seen)
-        leaf = make_normal(mean, leaf_sd, target - fit[:, 0], precision, max_nodes)
+        leaf = self.leaf_of(settings.leaf, target - fit[:, 0], precision)
+        mean, leaf_sd = settings.leaf[:2]
         return leaf, None if is_far(target, fit, mean, leaf_sd) else target
+
+    def leaf_of(self, parameters, residual, precision):
+        """Leaf model of a residual, and a precision of each row or of all."""
+        mean, sd = parameters
+        return make_normal(mean, sd, residual, precision, self.layout.max_nodes)
 
     def scaled(self, observed, offset, sd, slope):
         """What f is to meet, and the precision of each row or of all."""

@@ -3,5 +3,5 @@
 `posterior` (coefficients given the rows of a leaf); `basis` (of columns that come with the rows),
 `linear` (of the columns that the splits above a leaf used).
 
-May import: what `core.leaves` may, and its `contract`, `sums`.
+May import: what `core.leaves` may, and its `contract`, `sums`, `normal`.
 """

@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.coefficients.posterior import draw, factor, log_row
+from pymc_trees.core.leaves.normal import log_rows_about
 from pymc_trees.core.leaves.sums import register_sums
 
 
@@ -71,8 +72,8 @@ def _add_row(leaf, i, stats):
 
 
 @njit(cache=True)
-def _factor(leaf, stats):
-    """Log of the marginal, and what `draw` needs in the workspace."""
+def _log_marginal(leaf, stats):
+    """Leaves what `draw` needs in the workspace."""
     d, sd, mean, work = leaf.mean.size, leaf.sd, leaf.mean, leaf.work
     at, first = 0, d * (d + 1) // 2
     for j in range(d):
@@ -91,13 +92,8 @@ def _factor(leaf, stats):
 
 
 @njit(cache=True)
-def _log_marginal(leaf, stats):
-    return _factor(leaf, stats)
-
-
-@njit(cache=True)
 def _draw_values(leaf, rng, stats, out):
-    _factor(leaf, stats)
+    _log_marginal(leaf, stats)
     d = leaf.mean.size
     draw(rng, leaf.work, d)
     for j in range(d):
@@ -105,11 +101,7 @@ def _draw_values(leaf, rng, stats, out):
 
 
 def _log_constant(leaf):
-    # the constant of p(r): the rows about the prior mean, each by itself
-    w = np.broadcast_to(leaf.w, leaf.r.shape)
-    seen = w > 0.0
-    z2 = w[seen] * (leaf.r[seen] - leaf.basis[seen] @ leaf.mean) ** 2
-    return float(0.5 * np.sum(np.log(w[seen] / (2.0 * np.pi)) - z2))
+    return log_rows_about(leaf, leaf.basis @ leaf.mean)
 
 
 register_sums(

@@ -25,6 +25,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.coefficients.posterior import draw, factor, log_row
+from pymc_trees.core.leaves.normal import log_constant_about_mean
 from pymc_trees.core.leaves.sums import register_sums
 
 PARENT, PATH, FIXED = 0, 1, 2
@@ -267,14 +268,6 @@ def _draw_values(leaf, rng, stats, out):
     out[out.size - 1] = which
 
 
-def _log_constant(leaf):
-    # the constant of p(r): the rows about the prior mean, each by itself
-    w = np.broadcast_to(leaf.w, leaf.r.shape)
-    seen = w > 0.0
-    z2 = w[seen] * (leaf.r[seen] - leaf.mean) ** 2
-    return float(0.5 * np.sum(np.log(w[seen] / (2.0 * np.pi)) - z2))
-
-
 register_sums(
     LinearData,
     n_stats=_n_stats,
@@ -288,5 +281,5 @@ register_sums(
     reads_path=_reads_path,
     path_below=_path_below,
     prior_at=_prior_at,
-    log_constant=_log_constant,
+    log_constant=log_constant_about_mean,
 )
