@@ -1,8 +1,8 @@
 """Tree kernels on flat arrays: numpy and numba only, no PyMC, no plotting, no data frames.
 
 Reading order: `compile` (how kernels are compiled), `random` (decisions), `columns` (the training
-columns), `forest` (working arrays), `priors` (p(tree)), `leaves` (p(y | leaf)), `value` (the
-encoded forest), `explain` (shares of columns), `histograms` (what cuts would gain), `moves` (one
-change of one tree), `samplers` (whole sweeps); `soft` and `mondrian`, which stand beside them;
-`interrupts` (ctrl-C waits for compiled code).
+columns), `forest` (working arrays), `priors` (p(tree)), `leaves` (p(y | leaf)), `order` (leaf
+values that must keep one), `value` (the encoded forest), `explain` (shares of columns),
+`histograms` (what cuts would gain), `moves` (one change of one tree), `samplers` (whole sweeps);
+`soft` and `mondrian`, which stand beside them; `interrupts` (ctrl-C waits for compiled code).
 """

@@ -17,6 +17,7 @@ from pymc_trees.distributions.declaration import (
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.default import default_leaf, with_response
+from pymc_trees.distributions.leaves.monotone import with_monotone
 from pymc_trees.distributions.ops.evaluation import evaluate
 
 
@@ -27,6 +28,7 @@ class Outputs(NamedTuple):
     dims: Any
     separate_trees: bool
     response: str
+    monotone: Any
 
 
 def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
@@ -41,6 +43,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
         n_outputs = check_shape(shape, n)
         leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
         leaf = with_response(leaf, outputs.response, n_outputs)
+        leaf = with_monotone(leaf, outputs.monotone)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
         if not isinstance(X, Variable):
             X, inputs = register_inputs(f"{name}_X", inputs)
@@ -80,6 +83,7 @@ def BART(
     dims=None,
     separate_trees=True,
     response="constant",
+    monotone=None,
     max_nodes=None,
     cache_fit=None,
 ):
@@ -134,6 +138,9 @@ def BART(
         Form of the leaves. "linear": a `LinearLeaf` whose slopes, in the column of the rule right
         above, have the standard deviation of the leaf values. "mix": each leaf below a split is
         such a line or constant, with probability 1/2 each.
+    monotone : dict, optional
+        Columns by name or number, 1 where the function must not fall as the column rises and -1
+        where it must not rise; for a `NormalLeaf` and columns of numbers. See Notes.
     max_nodes, cache_fit
         See `Forest`.
 
@@ -147,10 +154,24 @@ def BART(
     ValueError, TypeError, NotImplementedError
         With the name of the argument and what to give instead.
 
+    Notes
+    -----
+    With ``monotone`` every tree is monotone in those columns, everything else held fixed, anywhere
+    in the space of the inputs and beyond the data (a missing cell compares with a missing cell
+    only). The prior of a tree and its leaf values is the usual one, given that they are:
+    ``p(T, mu) = p0(T) p0(mu | T) 1[monotone] / c``. So trees with more splits in those columns are
+    rarer than without, since fewer values of their leaves are in order, and leaf values are not
+    normal: those of lower leaves tend down and of higher ones up. c does not depend on mean and sd
+    of the leaf, which may be random variables; it depends on alpha, beta and the split weights,
+    which must be numbers. The sum is monotone because each tree is, which is more than to ask it of
+    the sum.
+
     References
     ----------
     Chipman, George and McCulloch (2010). BART: Bayesian additive regression trees. Annals of
     Applied Statistics 4(1), 266-298.
+    Chipman, George, McCulloch and Shively (2022). mBART: Multidimensional monotone BART. Bayesian
+    Analysis 17(2), 515-544.
 
     Examples
     --------
@@ -170,7 +191,7 @@ def BART(
         X,
         Y,
         leaf,
-        Outputs(shape, dims, separate_trees, response),
+        Outputs(shape, dims, separate_trees, response, monotone),
         m=m,
         alpha=alpha,
         beta=beta,

@@ -18,6 +18,7 @@ def DecisionTree(
     shape=None,
     dims=None,
     response="constant",
+    monotone=None,
     max_nodes=None,
     cache_fit=None,
 ):
@@ -39,7 +40,7 @@ def DecisionTree(
         K outputs of the one tree, with a `NormalLeaf`.
     tree_prior : MondrianPrior, optional
         Prior of the tree. Default: that of alpha and beta.
-    split_prior, split_rules, n_cuts, dims, response, max_nodes, cache_fit
+    split_prior, split_rules, n_cuts, dims, response, monotone, max_nodes, cache_fit
         See `BART`.
 
     Returns
@@ -74,7 +75,7 @@ def DecisionTree(
         X,
         Y,
         leaf,
-        Outputs(shape, dims, separate_trees=False, response=response),
+        Outputs(shape, dims, separate_trees=False, response=response, monotone=monotone),
         m=1,
         alpha=alpha,
         beta=beta,

@@ -132,6 +132,8 @@ class Forest(Continuous):
         m = check_m(m)
         prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
         leaf = check_leaf(leaf).for_inputs(inputs, kinds)
+        if leaf.has_order():
+            prior.check_fixed()
         if m > 1 and not leaf.in_sums:
             raise ValueError(
                 f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "

@@ -7,13 +7,13 @@ import numpy as np
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.forest.trees import Trees, make_trees
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.workspace import make_room, make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
-from pymc_trees.distributions.ops.forest_rv import leaf_at
+from pymc_trees.distributions.ops.forest_rv import leaf_at, order_of
 from pymc_trees.distributions.tree_priors.split_weights import is_random, present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
@@ -52,6 +52,7 @@ class WorkingForest:
             design = design._replace(varies=design.varies & (weights > 0))
         self.design = design
         self.fingerprint = known.fingerprint
+        self.directions = order_of(forest.owner.op, known.constants, known.kinds)
         self.work = self.make_work()
         self.has_fixed_prior = not any(is_random(setting) for setting in inputs.settings)
         self._prior = None
@@ -150,7 +151,12 @@ class WorkingForest:
 
     def make_work(self, index=None):
         """Room to work in; ``index`` is that of another, of the same rows."""
-        return make_workspace(self.layout.max_nodes, self.target.n_stats, self.design, index)
+        max_nodes, n_stats = self.layout.max_nodes, self.target.n_stats
+        order = None
+        if self.directions is not None:
+            sets = make_room(max_nodes, -(-self.layout.n_rows // 64))
+            order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats, sets)
+        return make_workspace(max_nodes, n_stats, self.design, index, order)
 
     def __getstate__(self):
         """Without the arrays of a chain, which the next point rebuilds, and room to work in."""

@@ -1,7 +1,7 @@
-"""Split a leaf, join two leaves; the only functions that take or give back places of the pool."""
+"""Split a leaf, join two leaves, fell a tree: what takes and gives back places of the pool."""
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.trees import NONE
+from pymc_trees.core.forest.trees import NONE, preorder
 
 
 @njit(cache=True)
@@ -44,3 +44,19 @@ def join_leaves(trees, node):
     trees.right[node] = NONE
     trees.log_cut[node] = 0.0
     trees.log_column[node] = 0.0
+
+
+@njit(cache=True)
+def fell_tree(trees, tree, nodes):
+    """Leave of a tree the root, a leaf; ``nodes`` is overwritten."""
+    root = trees.roots[tree]
+    free, n_free = trees.free, trees.n_free
+    for k in range(preorder(trees, root, nodes)):
+        if nodes[k] != root:
+            free[n_free[0]] = nodes[k]
+            n_free[0] += 1
+    trees.column[root] = NONE
+    trees.left[root] = NONE
+    trees.right[root] = NONE
+    trees.log_cut[root] = 0.0
+    trees.log_column[root] = 0.0

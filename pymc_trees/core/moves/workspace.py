@@ -48,10 +48,16 @@ class Workspace(NamedTuple):
     """(N,) int32: of the nodes in ``below``: where they stand there."""
     counts: np.ndarray
     """(N,) int64: proposed ``Trees.count``, by place."""
+    order: tuple | None = None
+    """What the leaf values of a tree must satisfy together, see `order.contract`; None: nothing."""
 
 
 def make_workspace(
-    max_nodes: int, n_stats: int, design: Design | MixedDesign, index: RowIndex | None = None
+    max_nodes: int,
+    n_stats: int,
+    design: Design | MixedDesign,
+    index: RowIndex | None = None,
+    order: tuple | None = None,
 ) -> Workspace:
     """Workspace for a forest of ``max_nodes`` nodes over the rows of a design, and their index."""
     n_rows = design.columns.shape[1]
@@ -75,6 +81,7 @@ def make_workspace(
         proposed=make_room(max_nodes, n_words),
         place=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
+        order=order,
     )
 
 

@@ -4,32 +4,50 @@ import numpy as np
 
 from pymc_trees.core.columns.design import float_design
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.edit import fell_tree
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.leaves.path import write_path
+from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.value.encode import encode, fit_of
 
+MOST = 100_000
+"""Trees drawn in the place of one until its leaf values are in order."""
+
 
 @njit(cache=True)
-def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare):
-    """Grow every stump of ``trees`` by the prior and draw all leaf values; False when too large."""
+def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare, order=None):
+    """Grow every stump of ``trees`` by the prior and draw all leaf values; False when too large.
+
+    A tree whose leaf values are not in ``order`` is drawn again, with them (`order.contract`).
+    """
     nothing = np.zeros(n_stats(leaf))
     for t in range(trees.roots.size):
-        if not draw_tree(rng, trees, t, design, prior, rows, spare):
-            return False
-        for k in range(preorder(trees, trees.roots[t], nodes)):
-            if trees.column[nodes[k]] < 0:
-                write_path(leaf, design, trees, nodes[k], nothing)
-                draw_values(leaf, rng, nothing, trees.values[nodes[k]])
+        for trial in range(MOST):
+            if not draw_tree(rng, trees, t, design, prior, rows, spare):
+                return False
+            for k in range(preorder(trees, trees.roots[t], nodes)):
+                if trees.column[nodes[k]] < 0:
+                    write_path(leaf, design, trees, nodes[k], nothing)
+                    draw_values(leaf, rng, nothing, trees.values[nodes[k]])
+            if is_ordered(order, trees, t):
+                break
+            if trial == MOST - 1:
+                raise ValueError(
+                    "None of 100,000 trees drawn from the prior had leaf values in the order that "
+                    "monotone asks for: declare a prior of smaller trees, by a smaller alpha or "
+                    "larger beta, or a shorter lifetime."
+                )
+            fell_tree(trees, t, nodes)
     return True
 
 
 @njit(cache=True)
-def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint):
+def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None):
     """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``.
 
     Parameters
@@ -38,13 +56,15 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint):
         Leaf values are drawn from its prior.
     outputs : leaf model
         What they are at the training rows; it may be the same.
+    order : order, optional
+        What leaf values must satisfy.
     """
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
     spare = np.empty(sizes.n_rows, dtype=np.uint32)
     complete = prior_at(leaf, outputs)
-    if not draw_forest(rng, trees, design, prior, complete, nodes, rows, spare):
+    if not draw_forest(rng, trees, design, prior, complete, nodes, rows, spare, order):
         raise ValueError(
             "A forest drawn from the prior has more nodes than max_nodes: declare it with a larger "
             "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "

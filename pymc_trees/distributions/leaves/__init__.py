@@ -2,8 +2,8 @@
 
 `contract` (what a leaf prior says of itself, and `LEAVES`, the table of them), `normal`,
 `normal_vector` (several outputs of one tree), `basis` (coefficients, which are such outputs),
-`linear`, `normal_gamma`, `dirichlet`, `default` (what front-ends take when none is given).
-`contract.register_leaf` adds one, from this package or not.
+`linear`, `monotone`, `normal_gamma`, `dirichlet`, `default` (what front-ends take when none is
+given). `contract.register_leaf` adds one, from this package or not.
 
 May import: `core`, `distributions.data`; PyMC, PyTensor.
 """

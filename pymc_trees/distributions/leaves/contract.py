@@ -16,6 +16,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
+from pymc_trees.core.order.contract import no_order
 from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.variables import TrainingInputs
@@ -50,6 +51,9 @@ class LeafPrior(ABC):
     X is (rows, p) as `evaluate` has it: columns in the order of the training inputs, numbers in
     their own units, levels as codes 0, 1, .., and NaN in every missing cell (a level that no
     training row had is one). `constants` are those of the leaf."""
+    order: ClassVar[Callable] = staticmethod(no_order)
+    """Compiled: constants and kinds of the columns to what the values of a tree must satisfy
+    together (`core.order.contract`). Nothing unless given."""
     suffixes: ClassVar[tuple[str, ...]] = ("",)
     """Of the names of the functions that a front-end registers, see `functions`."""
     in_sums: ClassVar[bool] = False
@@ -97,6 +101,11 @@ class LeafPrior(ABC):
     def is_constant(cls) -> bool:
         """Whether the outputs of a leaf are its values at every row."""
         return cls.outputs is constant_leaf
+
+    @classmethod
+    def has_order(cls) -> bool:
+        """Whether the values of a tree must satisfy something together."""
+        return cls.order is not no_order
 
     @classmethod
     def at_rows(cls, n_values: int, X: np.ndarray, constants: np.ndarray):

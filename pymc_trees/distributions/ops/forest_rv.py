@@ -58,9 +58,17 @@ class ForestRV(RandomVariable):
             kinds = kinds if self.layout.mixed else None
             design = design_of(np.ascontiguousarray(X), grid, offsets, kinds, prior.weights)
             outputs = self.leaf_type.at_rows(self.layout.n_values, X, constants)
+            order = order_of(self, constants, kinds)
             return draw_value(
-                rng, design, prior, leaf, outputs, sizes(self.layout), float(fingerprint)
+                rng, design, prior, leaf, outputs, sizes(self.layout), float(fingerprint), order
             )
+
+
+def order_of(op: ForestRV, constants: np.ndarray, kinds: np.ndarray | None):
+    """What the leaf values of a tree must satisfy together, or None."""
+    if not op.leaf_type.has_order():
+        return None
+    return op.leaf_type.order(constants, np.empty(0) if kinds is None else kinds)
 
 
 def leaf_at(forest: Variable, X: np.ndarray | None = None):
@@ -81,7 +89,7 @@ def _numba_draw(op, node):
     make_tree_prior = op.prior_type.kernel
     layout = sizes(op.layout)
     as_kinds = kinds_reader(op.layout)
-    read = reader_of(op.leaf_type.outputs)
+    read, make_order = reader_of(op.leaf_type.outputs), op.leaf_type.order
 
     @numba_njit
     def draw(
@@ -98,7 +106,8 @@ def _numba_draw(op, node):
             prior.weights,
         )
         leaf = make_leaf(*leaf_parameters)
-        return draw_value(rng, design, prior, leaf, outputs, layout, fingerprint)
+        order = make_order(np.ascontiguousarray(constants), np.ascontiguousarray(kinds))
+        return draw_value(rng, design, prior, leaf, outputs, layout, fingerprint, order)
 
     return draw, KERNELS_VERSION + zlib.crc32(described(op.leaf_type).encode())
 

@@ -1,6 +1,7 @@
 """Prior of the trees of a forest, as read from its settings."""
 
-from typing import NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from pytensor.graph.basic import Variable
@@ -10,7 +11,7 @@ from pymc_trees.distributions.declaration import check_depth_prior
 from pymc_trees.distributions.tree_priors.contract import TreePrior
 from pymc_trees.distributions.tree_priors.depth import DepthPrior
 from pymc_trees.distributions.tree_priors.grid import make_grid
-from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
+from pymc_trees.distributions.tree_priors.split_weights import is_random, read_split_prior
 
 DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
 """``alpha, beta`` of the front-ends, when nobody gave any."""
@@ -28,6 +29,18 @@ class DeclaredPrior(NamedTuple):
     """Grid cuts of all columns, one after another; empty for cuts anywhere."""
     offsets: np.ndarray
     """(p + 1,) where those of each column begin; empty likewise."""
+
+    def check_fixed(self) -> None:
+        """Refuse settings that are to be inferred, where leaf values have an order."""
+        trees = {f.name: getattr(self.trees, f.name) for f in fields(cast(Any, self.trees))}
+        for name, setting in (trees | {"split_prior": self.weights}).items():
+            if isinstance(setting, Variable) and is_random(setting):
+                raise NotImplementedError(
+                    f"{name} is a random variable, but a forest with monotone columns needs a "
+                    "number there: its conditional would take the share of all trees of the prior "
+                    "that are monotone, for each value anew. Only mean and sd of the leaf may be "
+                    "random."
+                )
 
 
 def read_tree_prior(

@@ -4,10 +4,15 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 
-from pymc_trees.core.leaves.contract import log_constant
+from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.leaves.contract import log_constant, n_stats
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.samplers.smc.ordered import share_in_order
+from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.forest_rv import is_forest, leaf_at
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.tree_smc.run import TreeModel
+from pymc_trees.inference.tree_smc.run import TreeModel, room_for
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
@@ -71,6 +76,7 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
         leaf_at(tree),
         forest.sizes,
         forest.fingerprint,
+        forest.directions,
     )
     return forest, problem, constant
 
@@ -82,3 +88,23 @@ def _other_terms(model, tree, point) -> float:
         if not any(a is tree for a in ancestors([term]))
     ]
     return float(model.compile_logp(vars=others)(point)) if others else 0.0
+
+
+def log_share_in_order(rng: np.random.Generator, problem: TreeModel, n_draws: int) -> float:
+    """Log of the share of the prior's trees that are in order; 0 where there is no order.
+
+    From independent draws: the standard error of the share is at most ``sqrt(share / n_draws)``.
+    """
+    if problem.directions is None:
+        return 0.0
+    sizes, leaf = problem.sizes, problem.leaf
+    trees = make_trees(1, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    order, weights = room_for(problem.directions, sizes, n_stats(leaf)), np.empty(n_draws)
+    forest = Problem(trees, problem.design, problem.prior, leaf)
+    with deferred_interrupts():
+        if not share_in_order(rng, forest, order, weights):
+            raise ForestTooLargeError(
+                "A tree drawn from the prior has more nodes than max_nodes: declare the tree with "
+                "a larger max_nodes, or a prior of smaller trees."
+            )
+    return float(np.log(weights.mean()))

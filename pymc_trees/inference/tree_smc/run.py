@@ -19,9 +19,10 @@ from pymc_trees.core.samplers.particles.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
-from pymc_trees.core.samplers.smc.draws import encode_particles, make_draws
+from pymc_trees.core.samplers.smc.draws import Draws, encode_particles, make_draws
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import DONE, Schedule, make_stages, top_down_smc
+from pymc_trees.core.samplers.smc.ordered import encode_in_order
+from pymc_trees.core.samplers.smc.top_down import DONE, LOST, Schedule, make_stages, top_down_smc
 from pymc_trees.core.value.fields import Sizes
 
 BINS = 255
@@ -41,6 +42,8 @@ class TreeModel(NamedTuple):
     """What leaves return at the training rows, `core.leaves.outputs`."""
     sizes: Sizes
     fingerprint: float
+    directions: tuple | None
+    """What leaf values must satisfy together, or None."""
 
 
 class Settings(NamedTuple):
@@ -84,7 +87,7 @@ def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -
 
 
 def _run_island(rng, model, settings):
-    design, prior, leaf, reads = (_own(numbers) for numbers in model[:4])
+    design, prior, leaf, reads, directions = (_own(v) for v in (*model[:4], model.directions))
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
@@ -103,25 +106,51 @@ def _run_island(rng, model, settings):
     grow = partial(top_down_smc, rng, forest, growth, schedule, root_stats, stages, weights)
     long = n * n_particles > LONG
     status, n_stages, log_z = run_apart(grow, particles.cease) if long else grow()
-    n_draws = n_particles if status == DONE else 0
-    chosen, draws = (
-        np.empty(n_draws, dtype=np.int64),
-        make_draws(n_draws, sizes, len(bins.offsets) - 1),
-    )
-    if n_draws:
-        draw_ancestors(rng, scheme, weights, chosen)
-        rng.shuffle(chosen)  # draws of a chain have no order
-        given = (rng, forest, reads, particles, chosen, sizes, model.fingerprint, draws)
-        write = partial(encode_particles, *given)
-        fits = run_apart(write, particles.cease) if long else write()
-        assert fits, "a tree of max_nodes nodes fits max_nodes"
+    chosen = np.empty(n_particles if status == DONE else 0, dtype=np.int64)
+    draws = make_draws(len(chosen), sizes, len(bins.offsets) - 1)
+    ends = (sizes, model.fingerprint, draws)
+    if status == DONE and directions is None:
+        choose(rng, scheme, weights, chosen)
+        write = partial(encode_particles, rng, forest, reads, particles, chosen, *ends)
+        _to_the_end(write, particles, long)
+    elif status == DONE:
+        log_order, order = np.empty(n_particles), room_for(directions, sizes, n_stats(leaf))
+        write = partial(encode_in_order, rng, forest, reads, particles, order, *ends, log_order)
+        _to_the_end(write, particles, long)
+        weights *= np.exp(log_order)
+        total = weights.sum()
+        if total > 0.0:
+            log_z, weights = log_z + np.log(total), weights / total
+            choose(rng, scheme, weights, chosen)
+            draws = Draws(*(of_each[chosen] for of_each in draws))
+        else:
+            status = LOST
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     ran = (stages.ess[:n_stages], stages.resampled[:n_stages])
     return Island(status, log_z, log_weights, chosen, *draws, *ran)
 
 
+def choose(rng, scheme, weights, chosen):
+    """Write the particle of each draw; draws of a chain have no order."""
+    draw_ancestors(rng, scheme, weights, chosen)
+    rng.shuffle(chosen)
+
+
+def _to_the_end(write, particles, long):
+    fits = run_apart(write, particles.cease) if long else write()
+    assert fits, "a tree of max_nodes nodes fits max_nodes"
+
+
+def room_for(directions, sizes: Sizes, n_statistics: int):
+    """Order of one tree, with room."""
+    sets = np.zeros((sizes.max_nodes, -(-sizes.n_rows // 64)), dtype=np.uint64)
+    return directions.with_room(sizes.max_nodes, sizes.n_rows, n_statistics, sets)
+
+
 def _own(numbers):
     """The NamedTuple with arrays that can be written, whatever a process made of them."""
+    if numbers is None:
+        return None
     arrays = (np.require(v, None, ["C", "W"]) if isinstance(v, np.ndarray) else v for v in numbers)
     return type(numbers)(*arrays)

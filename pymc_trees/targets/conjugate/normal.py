@@ -15,6 +15,7 @@ FAR = 1e5
 """Target in units of the leaf prior beyond which outputs are not read off the residual."""
 
 
+@register_likelihood("monotone")
 @register_likelihood("normal")
 class NormalLikelihood(ConjugateLikelihood):
     """``y = a f + b + sd noise``: a, b and sd numbers or one of each row, none of which sees f.

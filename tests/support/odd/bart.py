@@ -207,6 +207,24 @@ BART = {
     ),
     "dims unknown": bart(r"the model has no dimension 'a'", dims=("a", "b")),
     "response": bart(r"response='cubic'.*'constant'", response="cubic"),
+    "monotone a number": bart(r"monotone=1: must be a dict", monotone=1),
+    "monotone a list": bart(r"monotone=\[1, -1\]: must be a dict", monotone=[1, -1]),
+    "monotone two": bart(r"direction of 0 is 2; it must be 1", monotone={0: 2}),
+    "monotone True": bart(r"direction of 0 is True", monotone={0: True}),
+    "monotone NaN": bart(r"direction of 0 is nan", monotone={0: np.nan}),
+    "monotone unknown": bart(
+        r"monotone: X has no column 'c'; .*'a', 'b'", X=FRAME, monotone={"c": 1}
+    ),
+    "monotone beyond": bart(r"monotone: X has no column 2", monotone={2: 1}),
+    "monotone and lines": bart(
+        r"monotone orders.*leave monotone out", monotone={0: 1}, response="linear"
+    ),
+    "monotone and shared trees": bart(
+        r"monotone: .*separate_trees=True", monotone={0: 1}, shape=(2, 20), separate_trees=False
+    ),
+    "monotone empty": bart(monotone={}),
+    "monotone": bart(monotone={0: 1, 1: -1}),
+    "monotone outputs": bart(monotone={0: 1}, shape=(2, 20)),
     "tree_prior text": bart(r"tree_prior.*MondrianPrior", tree_prior="mondrian"),
     "tree_prior class": bart(r"tree_prior is the class", tree_prior=pmt.MondrianPrior),
     "tree_prior and alpha": bart(

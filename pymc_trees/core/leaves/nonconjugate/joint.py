@@ -190,6 +190,14 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     write_leaves(column, values, nodes, n_nodes, present)
 
 
+@njit(cache=True)
+def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
+    """Evaluate the likelihood at the values of the leaves of the open tree."""
+    number = np.empty(column.size, dtype=np.int32)
+    present = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
+    leaf.total[0] = log_likelihood_at(leaf, present)
+
+
 register(
     JointData,
     n_stats=_n_stats,

@@ -265,6 +265,18 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
 
 
 @njit(cache=True)
+def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
+    """Evaluate the rows at the values of the leaves of the open tree."""
+    n_groups, drawn = _label_leaves(leaf, column, leaf_of, nodes, n_nodes), leaf.work.drawn
+    for k in range(n_nodes):
+        if column[nodes[k]] < 0:
+            for a in range(values.shape[1]):
+                drawn[leaf.work.label_of[nodes[k]], a] = values[nodes[k], a]
+    _add_up(leaf, leaf_of.size, n_groups, drawn)
+    keep_rows(leaf)
+
+
+@njit(cache=True)
 def _log_marginal(leaf, stats):
     return stats[0]
 

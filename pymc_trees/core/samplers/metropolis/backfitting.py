@@ -7,11 +7,12 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import close_tree, draw_leaves, open_tree, renew_rows
+from pymc_trees.core.leaves.contract import close_tree, open_tree, renew_rows
 from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
+from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
@@ -32,8 +33,7 @@ def sweep(rng, problem, moves, work, counts):
         Moves proposed and accepted, added to.
     """
     trees, leaf = problem.trees, problem.leaf
-    roots, column, values = trees.roots, trees.column, trees.values
-    nodes, stats = work.nodes, work.stats
+    roots, nodes, stats, order = trees.roots, work.nodes, work.stats, work.order
     for t in range(roots.size):
         if work.cease[0]:
             return False
@@ -41,16 +41,19 @@ def sweep(rng, problem, moves, work, counts):
         know_rows(trees, t, census.n_nodes, work)
         open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
         write_paths(leaf, problem.design, trees, nodes, census.n_nodes, stats)
+        note_tree(order, problem, t, census.n_nodes, work)
         for _ in range(moves.per_visit):
             kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
             if outcome == FULL:
                 return False
+            if outcome == 1 and not settle(order, rng, problem, t, work, True):
+                outcome = 0
             if kind >= 0:
                 counts[0, kind] += 1
                 counts[1, kind] += outcome
             if outcome != 0:
                 census = take_census(trees, t, nodes)
-        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, census.n_nodes, stats)
+        draw_ordered(order, rng, problem, t, census.n_nodes, work)
         close_tree(leaf, trees, t, nodes, census.n_nodes, work.sets)
     renew_times(rng, problem.prior, trees, nodes)
     renew_rows(leaf, rng)

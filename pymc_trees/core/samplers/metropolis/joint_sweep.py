@@ -26,6 +26,7 @@ from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
@@ -96,7 +97,9 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     fit = fit_tree(leaf, values.size // leaf.offset.shape[1])
     draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, values)
     proposed = weigh(leaf, fit, values)
-    if accepts(rng, proposed.log_weight - present.log_weight):
+    write_leaves(trees.column, trees.values, work.nodes, n_nodes, values)
+    stays = is_ordered(work.order, trees, tree)
+    if stays and accepts(rng, proposed.log_weight - present.log_weight):
         return kind, 1, proposed
     restore_tree(trees, tree, census.n_nodes, work.sets, 1, kept)
     return kind, 0, present
@@ -149,7 +152,9 @@ def joint_sweep(rng, problem, flat, moves, work, kept, counts):
         refreshed, fit = label(problem, t, n_nodes, work), present.fit
         draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, refreshed)
         proposed = weigh(leaf, fit, refreshed)
-        if accepts(rng, proposed.log_weight - present.log_weight):
+        write_leaves(trees.column, trees.values, nodes, n_nodes, refreshed)
+        stays = is_ordered(work.order, trees, t)
+        if stays and accepts(rng, proposed.log_weight - present.log_weight):
             present = proposed
         write_leaves(trees.column, trees.values, nodes, n_nodes, present.values)
         leaf.total[0] = present.log_likelihood

@@ -40,6 +40,7 @@ from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
@@ -128,7 +129,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
         add_outputs(leaf, values, leaf_of, offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
-        if accepts(rng, after - before):
+        if is_ordered(work.order, trees, t) and accepts(rng, after - before):
             counts[1, n_kinds] += 1
             for k in range(n_kinds):
                 counts[1, k] += moved[k]

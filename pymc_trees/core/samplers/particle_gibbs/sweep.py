@@ -6,10 +6,11 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_leaves, next_tree
+from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.particle_gibbs.conditional_smc import choose, grow_particles
 from pymc_trees.core.samplers.particle_gibbs.surrogate import correct_weights, growing_leaf
@@ -47,7 +48,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
     """
     trees, design, prior, leaf = problem
     particles, nodes, stats = growth.particles, work.nodes, work.stats
-    roots, column, values = trees.roots, trees.column, trees.values
+    roots = trees.roots
     root_stats = np.zeros(particles.stats.shape[2])
     old = -1
     for step in range(batch.n_updated):
@@ -55,6 +56,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         n_nodes = preorder(trees, roots[t], nodes)
         next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
         write_paths(leaf, design, trees, nodes, n_nodes, stats)
+        note_tree(work.order, problem, t, n_nodes, work)
         near = growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats)
         grown = Problem(trees, design, prior, near)
         status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
@@ -70,11 +72,12 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
             chosen = 0
         outcome[1] += ess
         if chosen > 0:
-            outcome[0] += 1.0
             plant(trees, t, particles, chosen, stats, nodes)
             work.is_known[roots[t]] = False
+            if settle(work.order, rng, problem, t, work, False):
+                outcome[0] += 1.0
         n_nodes = preorder(trees, roots[t], nodes)
-        draw_leaves(leaf, rng, column, values, trees.leaf_of[t], nodes, n_nodes, stats)
+        draw_ordered(work.order, rng, problem, t, n_nodes, work)
         old = t
     if old >= 0:
         next_tree(leaf, trees, old, -1, nodes, 0, stats)

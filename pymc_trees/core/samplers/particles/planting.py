@@ -1,24 +1,14 @@
 """From a particle to a tree of the forest."""
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import NONE, preorder
+from pymc_trees.core.forest.edit import fell_tree, split_leaf
 
 
 @njit(cache=True)
 def plant(trees, tree, particles, c, stats, nodes):
     """Make particle ``c`` the tree; False, with a tree to throw away, when the pool has no room."""
     root = trees.roots[tree]
-    free, n_free = trees.free, trees.n_free
-    for k in range(preorder(trees, root, nodes)):
-        if nodes[k] != root:
-            free[n_free[0]] = nodes[k]
-            n_free[0] += 1
-    trees.column[root] = NONE
-    trees.left[root] = NONE
-    trees.right[root] = NONE
-    trees.log_cut[root] = 0.0
-    trees.log_column[root] = 0.0
+    fell_tree(trees, tree, nodes)
     nodes[0] = root
     rows, leaf_of = particles.rows, trees.leaf_of
     for k in range(particles.n_nodes[c]):

@@ -1,0 +1,130 @@
+"""Which leaf of a tree may not lie above which, when its function is to be monotone.
+
+A function is monotone in some columns, each with its direction, when f(x) <= f(x') for all x and x'
+that agree in every other column and have ``x_j <= x'_j`` in those that it rises in, ``x_j >= x'_j``
+in those that it falls in. A missing cell agrees with a missing cell only, and has no order.
+
+A tree is constant on the boxes of its leaves. So its leaf a may not lie above its leaf b when there
+are such an x in the box of a and an x' in that of b. With boxes ``(low, high]`` that is, column by
+column,
+
+- one that f is not monotone in: the boxes have a present cell in common, or both hold missing rows;
+- one that it rises in: ``low_a < high_b``, both having present cells, or both hold missing rows;
+- one that it falls in: ``high_a > low_b``, likewise.
+
+Where a split parts two leaves, missing rows are on one side of it alone. So a and b are ordered
+only where the split at which their paths part is in a column that f is monotone in, and then by the
+side they are on: a walk that takes the lower side of every split first meets the lower of two
+ordered leaves first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import EVERY, LEFT, SET
+from pymc_trees.core.compile.cache import njit
+
+
+class Branches(NamedTuple):
+    """Rules and links of trees, by the place of a node."""
+
+    column: np.ndarray
+    """(N,) int32: first number of a rule (`columns.mixed`); -1 in a leaf."""
+    cut: np.ndarray
+    """(N,) float64: its second number, in any units that rise with those of X."""
+    left: np.ndarray
+    """(N,) int32: left child."""
+    right: np.ndarray
+    """(N,) int32: right child."""
+    parent: np.ndarray
+    """(N,) int32: parent; -1 in a root."""
+    kinds: np.ndarray
+    """(p,) int64 as in `MixedDesign`; empty where no training cell is a level or missing."""
+
+
+class Extent(NamedTuple):
+    """What a box holds of one column."""
+
+    low: float
+    high: float
+    """Numbers in ``(low, high]``; none where these are not in order."""
+    levels: int
+    """Set of levels, as bits; 1 for numbers."""
+    missing: bool
+    """Whether missing rows are in it, as rules say."""
+
+
+@njit(cache=True)
+def extent_of(branches, p, node, column):
+    """`Extent` of the box of a node along a column."""
+    codes, cuts, lefts = branches.column, branches.cut, branches.left
+    parents, kinds = branches.parent, branches.kinds
+    low, high, levels, missing = -EVERY, EVERY, np.int64(1), kinds.size > 0
+    if missing and kinds[column] != 0:
+        levels = (np.int64(1) << abs(kinds[column])) - 1
+    parent = parents[node]
+    while parent >= 0:
+        code = codes[parent]
+        if code % p == column:
+            way, cut, is_left = code // p, cuts[parent], lefts[parent] == node
+            if way >= SET:
+                chosen = np.int64(cut)
+                levels &= chosen if is_left else ~chosen
+            elif is_left:
+                high = min(high, cut)
+            else:
+                low = max(low, cut)
+            missing = missing and (way & LEFT != 0) == is_left
+        node, parent = parent, parents[parent]
+    return Extent(low, high, levels, missing)
+
+
+@njit(cache=True)
+def meet(a, b, direction):
+    """Whether two extents hold an x and an x' as above; ``direction`` is 0, 1 or -1."""
+    if a.missing and b.missing:
+        return True
+    if a.low >= a.high or b.low >= b.high:
+        return False
+    if direction == 0:
+        return max(a.low, b.low) < min(a.high, b.high) and a.levels & b.levels != 0
+    return a.low < b.high if direction > 0 else a.high > b.low
+
+
+@njit(cache=True)
+def is_below(branches, directions, a, b):
+    """Whether leaf a of a tree may not lie above its leaf b.
+
+    Columns that the path of a does not split on are all in its box, so that they do not matter.
+    """
+    p, codes, parents = directions.size, branches.column, branches.parent
+    node = parents[a]
+    while node >= 0:
+        column = codes[node] % p
+        one, other = extent_of(branches, p, a, column), extent_of(branches, p, b, column)
+        if not meet(one, other, directions[column]):
+            return False
+        node = parents[node]
+    return True
+
+
+@njit(cache=True)
+def lower_first(branches, directions, root, stack, out):
+    """Write the leaves of a tree to ``out``, the lower side of every split first; their number."""
+    codes, lefts, rights = branches.column, branches.left, branches.right
+    p = directions.size
+    height, n = 1, 0
+    stack[0] = root
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        if codes[node] < 0:
+            out[n] = node
+            n += 1
+            continue
+        falls = directions[codes[node] % p] < 0
+        stack[height] = lefts[node] if falls else rights[node]
+        stack[height + 1] = rights[node] if falls else lefts[node]
+        height += 2
+    return n

@@ -1,0 +1,102 @@
+"""The leaves of one tree, the lowest first, with what orders them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.assign import copy_numbers
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.order.boxes import is_below, lower_first
+
+_ONE = np.uint64(1)
+
+
+class OrderedLeaves(NamedTuple):
+    """Leaves of a tree as `boxes.lower_first` lists them; room for L, D statistics."""
+
+    n: np.ndarray
+    """(1,) int64: how many there are."""
+    node: np.ndarray
+    """(L,) int32."""
+    value: np.ndarray
+    """(L,) float64."""
+    stats: np.ndarray
+    """(L, D) float64: statistics of their rows."""
+    above: np.ndarray
+    """(L, L / 64) uint64: bit b of row a says that leaf b may not lie below leaf a; b > a."""
+
+
+@njit(cache=True)
+def make_ordered_leaves(n_leaves, n_stats):
+    """Room for so many leaves."""
+    return OrderedLeaves(
+        np.zeros(1, dtype=np.int64),
+        np.empty(n_leaves, dtype=np.int32),
+        np.empty(n_leaves),
+        np.empty((n_leaves, n_stats)),
+        np.empty((n_leaves, (n_leaves + 63) // 64), dtype=np.uint64),
+    )
+
+
+@njit(cache=True)
+def arrange(leaves, branches, directions, root, stack):
+    """Write the leaves of a tree, and which of them are ordered."""
+    node, above = leaves.node, leaves.above
+    n = lower_first(branches, directions, root, stack, node)
+    leaves.n[0] = n
+    for a in range(n):
+        for w in range((n + 63) // 64):
+            above[a, w] = np.uint64(0)
+        for b in range(a + 1, n):
+            if is_below(branches, directions, node[a], node[b]):
+                above[a, b >> 6] |= _ONE << np.uint64(b & 63)
+
+
+@njit(cache=True, inline="always")
+def is_above(leaves, b, a):
+    """Whether leaf b may not lie below leaf a, which comes before it."""
+    return (leaves.above[a, b >> 6] >> np.uint64(b & 63)) & _ONE != np.uint64(0)
+
+
+@njit(cache=True)
+def bounds_of(leaves, known, k):
+    """Between which values leaf k must lie, given those of the leaves that are known."""
+    value, low, high = leaves.value, -np.inf, np.inf
+    for a in range(k):
+        if known[a] and is_above(leaves, k, a):
+            low = max(low, value[a])
+    for b in range(k + 1, leaves.n[0]):
+        if known[b] and is_above(leaves, b, k):
+            high = min(high, value[b])
+    return low, high
+
+
+@njit(cache=True)
+def known_in_order(leaves, known):
+    """Whether the values of the leaves that are known are in order."""
+    value = leaves.value
+    for a in range(leaves.n[0]):
+        if not known[a]:
+            continue
+        for b in range(a + 1, leaves.n[0]):
+            if known[b] and is_above(leaves, b, a) and not value[a] <= value[b]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def in_order(leaves):
+    """Whether all values are in order."""
+    return known_in_order(leaves, np.ones(leaves.n[0], dtype=np.bool_))
+
+
+@njit(cache=True)
+def copy_leaves(source, target):
+    """Make one list of leaves the other."""
+    n = source.n[0]
+    target.n[0] = n
+    for a in range(n):
+        target.node[a], target.value[a] = source.node[a], source.value[a]
+        copy_numbers(source.stats[a], target.stats[a])
+        for w in range((n + 63) // 64):
+            target.above[a, w] = source.above[a, w]

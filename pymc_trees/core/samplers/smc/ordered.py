@@ -1,0 +1,75 @@
+"""Complete trees whose leaf values must be in order: one more factor of their weights.
+
+Particles grow under the prior p0 without an order. The values of a complete tree are drawn within
+it, the lowest first, and have the weight ``W = prod_k Z_k`` of `order.monotone`, whose mean given
+the tree is the posterior probability of the order: multiplied by it the particles stand for
+``p0(T) p0(mu | T) 1[in order] p(y | T, mu)``. The evidence is that integral over the share of p0
+that is in order, which `share_in_order` estimates likewise, without data.
+"""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.forest.edit import fell_tree
+from pymc_trees.core.leaves.contract import n_stats
+from pymc_trees.core.order.directions import branches_of
+from pymc_trees.core.order.leaves import arrange
+from pymc_trees.core.order.monotone import new_values
+from pymc_trees.core.priors.draw import draw_tree
+from pymc_trees.core.samplers.particles.planting import plant
+from pymc_trees.core.value.encode import encode, fit_of
+
+
+@njit(cache=True)
+def draw_in_order(rng, leaf, trees, order, stats):
+    """Draw the values of tree 0 within the order; log of their weight."""
+    now = order.now
+    arrange(now, branches_of(order, trees), order.directions, trees.roots[0], order.stack)
+    for k in range(now.n[0]):
+        order.known[k] = False
+        for d in range(stats.shape[1]):
+            now.stats[k, d] = stats[now.node[k], d]
+    log_weight = new_values(leaf, rng, order)
+    for k in range(now.n[0]):
+        trees.values[now.node[k], 0] = now.value[k]
+    return log_weight
+
+
+@njit(cache=True, nogil=True)
+def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, draws, log_weights):
+    """Encode each particle once, with values in order, and write the logs of their weights.
+
+    False when the trees of ``problem`` have no room, or on ``particles.cease``. Parameters are
+    those of `draws.encode_particles`.
+    """
+    trees, design, prior, leaf = problem
+    max_nodes = trees.column.size
+    nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
+    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
+    for c in range(log_weights.size):
+        if particles.cease[0]:
+            return False
+        if not plant(trees, 0, particles, c, stats, nodes):
+            return False
+        log_weights[c] = draw_in_order(rng, leaf, trees, order, stats)
+        if sizes.cache_fit and log_weights[c] > -np.inf:
+            fit_of(reads, trees, fit)
+        draws.values[c] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
+        draws.counts[c, 0], draws.counts[c, 1] = count_forest(trees, nodes, draws.inclusion[c])
+    return True
+
+
+@njit(cache=True)
+def share_in_order(rng, problem, order, weights):
+    """Draw trees from p0 and write their weights; False when one does not fit."""
+    trees, design, prior, leaf = problem
+    n, max_nodes = trees.leaf_of.shape[1], trees.column.size
+    nodes, nothing = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
+    rows, spare = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
+    for s in range(weights.size):
+        if not draw_tree(rng, trees, 0, design, prior, rows, spare):
+            return False
+        weights[s] = np.exp(draw_in_order(rng, leaf, trees, order, nothing))
+        fell_tree(trees, 0, nodes)
+    return True

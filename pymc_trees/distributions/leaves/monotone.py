@@ -1,0 +1,100 @@
+"""Normal leaf values of trees that are monotone in some columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pymc_trees.core.order.catalogue import monotone_in
+from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+
+
+@register_leaf
+@dataclass(frozen=True, eq=False)
+class MonotoneLeaf(NormalLeaf):
+    """`NormalLeaf` of trees each of which is monotone; front-ends make it of ``monotone``.
+
+    Parameters
+    ----------
+    mean, sd
+        Of the leaf values before they are ordered, as for a `NormalLeaf`.
+    monotone : dict
+        By name or number of a column, 1 where the trees rise in it and -1 where they fall.
+    """
+
+    monotone: Any = None
+    directions: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+    """(p,) float64: 1, -1 or 0."""
+
+    name = "monotone"
+    order = staticmethod(monotone_in)
+
+    @property
+    def constants(self) -> np.ndarray:
+        """The directions."""
+        return self.directions
+
+    def for_inputs(self, inputs, kinds) -> "MonotoneLeaf":
+        """With the direction of each column."""
+        X, schema = inputs
+        p = X.shape[1]
+        numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
+        names = list(range(p)) if schema is None or schema.names is None else list(schema.names)
+        directions = np.zeros(p)
+        for column, direction in self.monotone.items():
+            if isinstance(column, bool | np.bool_) or not (
+                column in names or (isinstance(column, int | np.integer) and 0 <= column < p)
+            ):
+                raise ValueError(
+                    f"monotone: X has no column {column!r}; it has {names}. Name some of them, "
+                    "with 1 or -1 each."
+                )
+            j = names.index(column) if column in names else int(column)
+            if not numeric[j]:
+                raise ValueError(
+                    f"monotone: {column!r} has levels, which have no order: leave it out, or make "
+                    "it an ordered category or a number."
+                )
+            directions[j] = float(direction)
+        bound = MonotoneLeaf(self.mean, self.sd, self.monotone)
+        object.__setattr__(bound, "directions", directions)
+        return bound
+
+    def of_output(self, k: int) -> "MonotoneLeaf":
+        """Prior of output k alone."""
+        leaf = super().of_output(k)
+        return MonotoneLeaf(leaf.mean, leaf.sd, self.monotone)
+
+    def of_outputs(self, n_outputs: int):
+        """Refused."""
+        raise NotImplementedError(
+            "monotone: trees that several outputs share have no order; give each its own trees "
+            "with separate_trees=True."
+        )
+
+
+def with_monotone(leaf: LeafPrior, monotone) -> LeafPrior:
+    """Leaf of trees that are monotone in the columns named, if any."""
+    if monotone is None:
+        return leaf
+    if not isinstance(monotone, Mapping):
+        raise TypeError(
+            f"monotone={monotone!r}: must be a dict of column and direction, 1 where the function "
+            'rises and -1 where it falls; {"income": 1, "price": -1}, for example.'
+        )
+    for column, direction in monotone.items():
+        if isinstance(direction, bool) or direction not in (1, -1):
+            raise ValueError(
+                f"monotone: the direction of {column!r} is {direction!r}; it must be 1, where the "
+                "function rises, or -1, where it falls. Leave columns without an order out."
+            )
+    if not monotone:
+        return leaf
+    if type(leaf) is not NormalLeaf:
+        raise ValueError(
+            f"monotone orders the values of constant leaves, but leaf={leaf!r}: give a NormalLeaf, "
+            "or leave monotone out."
+        )
+    return MonotoneLeaf(leaf.mean, leaf.sd, dict(monotone))
