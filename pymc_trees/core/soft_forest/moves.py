@@ -78,9 +78,7 @@ def _weigh_draft(problem, t, draft, rows, work):
             for i in range(reach.size):
                 reach[i] += present.phi[a, i]
     unit, hard, path = problem.unit, problem.hard, work.path
-    leaf_weights(
-        work.column, work.number, draft.bandwidth, draft.node, unit, hard, path, new.phi
-    )
+    leaf_weights(work.column, work.number, draft.bandwidth, draft.node, unit, hard, path, new.phi)
     shift = new_leaves - old_leaves
     n_present = (size + 1) // 2
     for a in range(n_present):  # of the leaves elsewhere

@@ -1,7 +1,7 @@
-"""Working arrays of a forest of soft trees, every tree in preorder, and how its nodes hang together.
+"""Working arrays of a forest of soft trees, and how the nodes of a tree hang together.
 
-The left child of split node k is k + 1, the right one follows the left subtree. Soft trees have few
-nodes: a change writes the tree anew.
+Every tree is in preorder: the left child of split node k is k + 1, the right
+one follows the left subtree. Soft trees have few nodes: a change writes the tree anew.
 """
 
 from typing import NamedTuple

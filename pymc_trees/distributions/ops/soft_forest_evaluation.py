@@ -46,9 +46,7 @@ class SoftForestEvaluate(FunctionOfRows):
 @register_funcify_default_op_cache_key(SoftForestEvaluate)
 def _numba_evaluate(op, node, **kwargs):
     @numba_njit
-    def evaluate_soft_forest(
-        value, X, X_train, knots, heights, offsets, hard, fingerprint, sizes
-    ):
+    def evaluate_soft_forest(value, X, X_train, knots, heights, offsets, hard, fingerprint, sizes):
         return evaluate_kernel(
             np.ascontiguousarray(value),
             np.ascontiguousarray(X),

@@ -59,7 +59,7 @@ def draw_from_prior(
 
 
 class SoftForestRV(RandomVariable):
-    """Random variable whose value is an encoded forest of soft trees (`core.soft_forest.fields`)."""
+    """Random variable whose value is an encoded sum of soft trees (`core.soft_forest.fields`)."""
 
     name = "soft_forest"
     dtype = "float64"
