@@ -3,6 +3,6 @@
 Reading order: `compile` (how kernels are compiled), `random` (decisions), `columns` (the training
 columns), `forest` (working arrays), `priors` (p(tree)), `leaves` (p(y | leaf)), `value` (the
 encoded forest), `explain` (shares of columns), `histograms` (what cuts would gain), `moves` (one
-change of one tree), `samplers` (whole sweeps); `soft` and `mondrian`, which stand beside them;
-`interrupts` (ctrl-C waits for compiled code).
+change of one tree), `samplers` (whole sweeps); `soft`, `soft_forest` and `mondrian`, which stand
+beside them; `interrupts` (ctrl-C waits for compiled code).
 """

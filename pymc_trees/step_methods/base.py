@@ -17,29 +17,16 @@ from pymc_trees.targets.forest_state import WorkingForest
 
 
 class Kind(NamedTuple):
-    """The forests that a step moves, and what is said of those of the other kind."""
+    """Which forests a step moves."""
 
     of: Callable[[Variable], bool]
     other: Callable[[Variable], bool]
     declared_by: str
     """Public names that declare them."""
-    refusal: str
-    """Of the other kind, after the names of the forests."""
 
 
-HARD = Kind(
-    is_forest,
-    is_soft_forest,
-    "BART or DecisionTree",
-    "soft trees, which pymc_trees.SoftCGM moves: leave them to pm.sample(), which assigns it.",
-)
-SOFT = Kind(
-    is_soft_forest,
-    is_forest,
-    "SoftBART",
-    "trees with hard splits, which pymc_trees.CGM and Hybrid move: leave them to pm.sample(), "
-    "which assigns one.",
-)
+HARD = Kind(is_forest, is_soft_forest, "BART or DecisionTree")
+SOFT = Kind(is_soft_forest, is_forest, "SoftBART")
 
 
 def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
@@ -61,7 +48,7 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         and all(v is w for v, w in zip(variables, model.value_vars, strict=True))
     ):
         if not everything and others:
-            raise ValueError(f"{[f.name for f in others]} are {kind.refusal}")
+            raise _of_other_kind(kind, others)
         if not everything:
             raise ValueError(f"The model has no forest: declare one with {kind.declared_by}.")
         return everything
@@ -73,7 +60,7 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         found = _meant(model, rv, everything)
         refused = _meant(model, rv, others)
         if not found and refused:
-            raise ValueError(f"vars: {[f.name for f in refused]} are {kind.refusal}")
+            raise _of_other_kind(kind, refused)
         if len(found) != 1:
             name = getattr(given, "name", given)
             raise ValueError(
@@ -82,6 +69,19 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
             )
         chosen += [f for f in found if not any(f is c for c in chosen)]
     return chosen
+
+
+def _of_other_kind(kind: Kind, forests: list) -> ValueError:
+    names = [forest.name for forest in forests]
+    if kind is HARD:
+        return ValueError(
+            f"vars: {names} are soft trees, which pymc_trees.SoftCGM moves: leave them to "
+            "pm.sample(), which assigns it."
+        )
+    return ValueError(
+        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid move: leave "
+        "them to pm.sample(), which assigns one of these."
+    )
 
 
 def _meant(model, rv, forests) -> list:

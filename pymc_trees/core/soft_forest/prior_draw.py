@@ -85,6 +85,6 @@ def stumps_value(mean, bandwidth, sizes, fingerprint):
     trees.number[:, 0] = mean
     trees.bandwidth[:] = bandwidth
     fit = np.zeros(sizes.n_rows)
-    for t in range(sizes.m):  # added up as `add_up` does
+    for _ in range(sizes.m):  # added up as `add_up` does
         fit += mean
     return encode(trees, sizes, fingerprint, fit)
