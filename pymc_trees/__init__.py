@@ -31,6 +31,8 @@ _HOMES = {
     "NormalLeaf": "distributions.leaves.normal",
     "PGBART": "step_methods.particle_gibbs",
     "ParticleGibbs": "step_methods.particle_gibbs",
+    "SoftBART": "distributions.soft_bart",
+    "SoftCGM": "step_methods.soft_cgm",
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "accumulated_effects": "posterior.accumulated_effects",

@@ -21,6 +21,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
+from pymc_trees.core.soft_forest.fields import SoftLayout
 from pymc_trees.core.value.fields import Layout
 
 
@@ -55,19 +56,32 @@ def default_room(m: int, n: int, mean: float, n_worth: int | None = None) -> int
 
 
 def default_max_nodes(m: int, n: int, alpha, beta, n_worth: int | None = None) -> int:
-    """`default_room` under the prior of ``alpha`` and ``beta``.
+    """`default_room` under the prior of ``alpha`` and ``beta``."""
+    return default_room(m, n, _largest_mean(alpha, beta, 2 * n - 1), n_worth)
+
+
+SOFT_MOST = 2000
+"""Nodes of a soft tree beyond which the prior mean does not count."""
+
+
+def soft_max_nodes(m: int, n: int, alpha, beta) -> int:
+    """The same for soft trees, whose size the rows do not bound."""
+    mean = _largest_mean(alpha, beta, SOFT_MOST)
+    return int(max(rows_worth(n), np.ceil(3 * m * mean) + 200))
+
+
+def _largest_mean(alpha, beta, most: int) -> float:
+    """Prior mean of the nodes of a tree, at most so many.
 
     An unknown ``alpha`` or ``beta`` counts with the largest prior mean of 200 draws of its prior.
     """
-    most = 2 * n - 1
     drawn = (alpha, beta)
     if isinstance(alpha, Variable) or isinstance(beta, Variable):  # together: they may depend
         drawn = _drawn("alpha or beta", [pt.as_tensor(alpha), pt.as_tensor(beta)], 200)
     alphas, betas = (np.atleast_1d(v) for v in drawn)
     size = max(alphas.size, betas.size)
     alphas, betas = np.broadcast_to(alphas, size), np.broadcast_to(betas, size)
-    mean = max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
-    return default_room(m, n, mean, n_worth)
+    return max(prior_mean_nodes(a, b, float(most)) for a, b in zip(alphas, betas, strict=True))
 
 
 def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:
@@ -91,7 +105,7 @@ def _drawn(what: str, settings, n_draws: int):
         ) from error
 
 
-def check_memory(layout: Layout, given: bool) -> None:
+def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
     """Refuse a forest that does not fit into the machine's memory.
 
     Parameters
@@ -144,6 +158,15 @@ def too_small(name: str, layout: Layout) -> str:
     return (
         f"{name} outgrew max_nodes={layout.max_nodes}. Declare it with a larger one, for example "
         f"max_nodes={more} ({_draw(layout, more)}){enough}."
+    )
+
+
+def soft_too_small(name: str, layout: SoftLayout) -> str:
+    """The same for soft trees, whose size the rows do not bound."""
+    more = 2 * layout.max_nodes
+    return (
+        f"{name} outgrew max_nodes={layout.max_nodes}. Declare it with a larger one, for example "
+        f"max_nodes={more} ({_draw(layout, more)})."
     )
 
 

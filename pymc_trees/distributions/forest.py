@@ -141,7 +141,7 @@ class Forest(Continuous):
             )
         n = len(inputs.values)
         check_outputs_at(leaf, inputs.values)
-        cache_fit = _read_cache_fit(cache_fit, n * leaf.n_outputs)
+        cache_fit = read_cache_fit(cache_fit, n * leaf.n_outputs)
         given = max_nodes is not None
         max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
         mixed, timed = bool(len(kinds)), prior.trees.timed
@@ -162,7 +162,8 @@ def _read_columns(inputs: TrainingInputs, split_rules) -> np.ndarray:
     return kinds
 
 
-def _read_cache_fit(cache_fit, n_numbers: int) -> bool:
+def read_cache_fit(cache_fit, n_numbers: int) -> bool:
+    """Whether the value of a forest carries so many numbers of its function."""
     if not isinstance(cache_fit, bool | np.bool_ | None):
         raise TypeError(f"cache_fit={cache_fit!r}: must be None, True or False.")
     return n_numbers <= CACHE_FIT if cache_fit is None else bool(cache_fit)

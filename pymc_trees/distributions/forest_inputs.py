@@ -14,6 +14,19 @@ Inputs of a `ForestRV` after the generator and the size:
 leaf parameters          those of the leaf's prior
 ======================== ============================================================
 
+Those of a `SoftForestRV`, of `SoftBART`:
+
+============================== ======================================================
+``X``                          (n, p) training inputs, a constant
+``knots, heights, offsets``    map of the columns to [0, 1], `core.soft_forest.unit`
+``hard``                       (p,) whether the gates of a column are indicators
+``fingerprint``                of the inputs, the hard columns, split weights and layout
+``bandwidth``                  prior mean of the bandwidths, a constant
+``alpha``, ``beta``            depth prior
+``weights``                    (p,) split weights
+leaf parameters                mean and sd of the leaf values
+============================== ======================================================
+
 Those of a `SoftTreeRV`: the fingerprint of the declaration, then the leaf parameters.
 """
 
@@ -54,9 +67,51 @@ class ForestInputs(NamedTuple):
         return [self.alpha, self.beta, self.weights, *self.leaf]
 
 
-def forest_inputs(forest: Variable) -> ForestInputs:
-    """Parameters of a forest variable."""
-    return ForestInputs.of(forest.owner.inputs[2:])
+class SoftForestInputs(NamedTuple):
+    """Parameters of a forest of soft trees."""
+
+    X: Variable
+    knots: Variable
+    heights: Variable
+    offsets: Variable
+    hard: Variable
+    fingerprint: Variable
+    bandwidth: Variable
+    alpha: Variable
+    beta: Variable
+    weights: Variable
+    leaf: tuple[Variable, ...]
+
+    @classmethod
+    def of(cls, parameters) -> "SoftForestInputs":
+        """From the inputs after the generator and the size."""
+        n = len(cls._fields) - 1
+        return cls._make([*parameters[:n], tuple(parameters[n:])])
+
+    @property
+    def unit_map(self) -> tuple[Variable, ...]:
+        """Map of the columns to [0, 1]."""
+        return self[1:4]
+
+    @property
+    def settings(self) -> list[Variable]:
+        """Alpha, beta, weights and the parameters of the leaf's prior."""
+        return [self.alpha, self.beta, self.weights, *self.leaf]
+
+
+def forest_inputs(forest: Variable):
+    """Parameters of a forest variable: `ForestInputs`, or `SoftForestInputs` of soft trees."""
+    return forest.owner.op.inputs_type.of(forest.owner.inputs[2:])
+
+
+def training_rows(forest: Variable) -> np.ndarray:
+    """(n, p) inputs that a forest variable was declared with, hard or soft."""
+    return forest_inputs(forest).X.data
+
+
+def fingerprint_of(forest: Variable) -> float:
+    """Fingerprint of the declaration of a forest variable, hard or soft."""
+    return float(forest_inputs(forest).fingerprint.data)
 
 
 class Declared(NamedTuple):

@@ -9,13 +9,17 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.soft import encode as soft
+from pymc_trees.core.soft_forest import encode as soft_sums
+from pymc_trees.core.soft_forest.fields import soft_sizes
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import CHECKSUM, sizes
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.forest_inputs import declared, fingerprint_of, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import ForestRV, leaf_at
-from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV, fingerprint_of
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
+from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
+from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of as soft_tree_fingerprint
 
 
 class TreeVariable(ABC):
@@ -103,6 +107,42 @@ class ForestVariable(TreeVariable):
         return out
 
 
+class SoftForestVariable(TreeVariable):
+    """A forest of soft trees; it is evaluated at its training rows."""
+
+    what = "forest of soft trees"
+    step = "pymc_trees.SoftCGM"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of a value."""
+        return self.op.layout.shape
+
+    @functools.cached_property
+    def fingerprint(self) -> float:
+        """Fingerprint of the declaration."""
+        return fingerprint_of(self.rv)
+
+    def is_intact(self, value: np.ndarray) -> bool:
+        """Whether a value of the right shape is one of this declaration."""
+        return is_intact(np.ascontiguousarray(value), self.op.layout.max_nodes, self.fingerprint)
+
+    def checksums(self, draws: np.ndarray) -> np.ndarray:
+        """(chain, draw) checksums of values."""
+        return draws[:, :, self.op.layout.max_nodes, CHECKSUM]
+
+    def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
+        """(chain, draw, numbers) outputs at training rows."""
+        known, numbers = forest_inputs(self.rv), soft_sizes(self.op.layout)
+        X = known.X.data[evenly_spaced(len(known.X.data), most)]
+        given = [v.data for v in (known.X, *known.unit_map, known.hard)]
+        out = np.empty((*draws.shape[:2], len(X)))
+        for at in np.ndindex(*draws.shape[:2]):
+            value = np.ascontiguousarray(draws[at])
+            out[at] = soft_sums.evaluate(value, X, *given, numbers, self.fingerprint)[:, 0]
+        return out
+
+
 class SoftTreeVariable(TreeVariable):
     """A soft tree; it is evaluated at the rows that the model now has."""
 
@@ -117,7 +157,7 @@ class SoftTreeVariable(TreeVariable):
     @functools.cached_property
     def fingerprint(self) -> float:
         """Fingerprint of the declaration."""
-        return fingerprint_of(self.rv)
+        return soft_tree_fingerprint(self.rv)
 
     def is_intact(self, value: np.ndarray) -> bool:
         """Whether a value of the right shape is one of this declaration."""
@@ -141,7 +181,11 @@ class SoftTreeVariable(TreeVariable):
         return out
 
 
-FACES: dict[type, type[TreeVariable]] = {ForestRV: ForestVariable, SoftTreeRV: SoftTreeVariable}
+FACES: dict[type, type[TreeVariable]] = {
+    ForestRV: ForestVariable,
+    SoftForestRV: SoftForestVariable,
+    SoftTreeRV: SoftTreeVariable,
+}
 """By the type of the Op."""
 
 

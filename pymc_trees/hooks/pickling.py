@@ -7,12 +7,13 @@ the Ops themselves know nothing of it.
 import copyreg
 
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 
 
 def pickle_with_hooks() -> None:
     """Have `pickle`, `copy` and cloudpickle write the variables of trees so."""
-    for op in (ForestRV, SoftTreeRV):
+    for op in (ForestRV, SoftForestRV, SoftTreeRV):
         copyreg.pickle(op, _reduce)
 
 

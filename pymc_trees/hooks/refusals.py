@@ -27,7 +27,7 @@ REMARKS = {
 
 REMEDY = (
     "sample with pm.sample(), which assigns pymc_trees.Hybrid (or give it step=pymc_trees.CGM()) "
-    "to forests and pymc_trees.DCCTree to soft trees."
+    "to forests, pymc_trees.SoftCGM to sums of soft trees and pymc_trees.DCCTree to soft trees."
 )
 
 

@@ -8,11 +8,14 @@ from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
+from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
+
+STEPS = (Hybrid, CGM, GrowPrune, ParticleGibbs, SoftCGM, DCCTree, SplitWeights, NoiseScale)
 
 
 def register_steps() -> None:
     """Let `pymc.sample` assign a step to forests, soft trees, split weights and noise."""
-    for step in (Hybrid, CGM, GrowPrune, ParticleGibbs, DCCTree, SplitWeights, NoiseScale):
+    for step in STEPS:
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)

@@ -10,6 +10,7 @@ import xarray as xr
 
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.hooks.wrap import wrap
 
 
@@ -20,7 +21,8 @@ def name_columns() -> None:
 
 def _sample_return(original, *args, **kwargs):
     found = original(*args, **kwargs)
-    forests = {rv.name: rv for rv in kwargs["model"].free_RVs if is_forest(rv)}
+    free = kwargs["model"].free_RVs
+    forests = {rv.name: rv for rv in free if is_forest(rv) or is_soft_forest(rv)}
     if forests and isinstance(found, xr.DataTree):
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in found.children:

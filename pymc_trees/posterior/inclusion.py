@@ -137,7 +137,8 @@ def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     Counts are of all forests that are meant; these have the same columns.
     """
     model = model_of(model)
-    several = [ForestDraws(idata, model, name) for name in forests_of(model, forest)]
+    names = forests_of(model, forest, soft_too=True)
+    several = [ForestDraws(idata, model, name, soft_too=True) for name in names]
     names = several[0].names
     if any(one.names != names for one in several):
         raise ValueError(

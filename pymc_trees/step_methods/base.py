@@ -1,52 +1,95 @@
 """What all forest steps share: which variables they take, generators, saved states."""
 
+from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
+from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.targets.forest_state import WorkingForest
 
 
-def forests_of(model: pm.Model, variables=None) -> list:
+class Kind(NamedTuple):
+    """Which forests a step moves."""
+
+    of: Callable[[Variable], bool]
+    other: Callable[[Variable], bool]
+    declared_by: str
+    """Public names that declare them."""
+
+
+HARD = Kind(is_forest, is_soft_forest, "BART or DecisionTree")
+SOFT = Kind(is_soft_forest, is_forest, "SoftBART")
+
+
+def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
     """Forests meant by what a user passed: forests, their values, or functions of one forest.
 
     Parameters
     ----------
     variables : sequence, optional
         None, or all value variables of the model, for every forest.
+    kind : Kind
+        Which forests a step moves.
     """
-    everything = [rv for rv in model.free_RVs if is_forest(rv)]
+    everything = [rv for rv in model.free_RVs if kind.of(rv)]
+    others = [rv for rv in model.free_RVs if kind.other(rv)]
     if variables is not None and not isinstance(variables, list | tuple):
         variables = [variables]
     if variables is None or (
         len(variables) == len(model.value_vars)
         and all(v is w for v, w in zip(variables, model.value_vars, strict=True))
     ):
+        if not everything and others:
+            raise _of_other_kind(kind, others)
         if not everything:
-            raise ValueError("The model has no forest: declare one with pymc_trees.BART.")
+            raise ValueError(f"The model has no forest: declare one with {kind.declared_by}.")
         return everything
     chosen: list = []
     for given in variables:
         variable = model.named_vars.get(given) if isinstance(given, str) else given
         # By identity: an array, say, can be neither looked up nor compared.
         rv = next((r for v, r in model.values_to_rvs.items() if v is variable), variable)
-        found = [rv] if any(rv is f for f in everything) else []
-        if not found and any(rv is d for d in model.deterministics):
-            found = [f for f in everything if any(v is f for v in ancestors([rv]))]
+        found = _meant(model, rv, everything)
+        refused = _meant(model, rv, others)
+        if not found and refused:
+            raise _of_other_kind(kind, refused)
         if len(found) != 1:
             name = getattr(given, "name", given)
             raise ValueError(
                 f"vars: {name!r} is not a forest, nor the function of one forest. Pass the "
-                f"variables that BART or DecisionTree returned, or {[f.name for f in everything]}."
+                f"variables that {kind.declared_by} returned, or {[f.name for f in everything]}."
             )
         chosen += [f for f in found if not any(f is c for c in chosen)]
     return chosen
+
+
+def _of_other_kind(kind: Kind, forests: list) -> ValueError:
+    names = [forest.name for forest in forests]
+    if kind is HARD:
+        return ValueError(
+            f"vars: {names} are soft trees, which pymc_trees.SoftCGM moves: leave them to "
+            "pm.sample(), which assigns it."
+        )
+    return ValueError(
+        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid move: leave "
+        "them to pm.sample(), which assigns one of these."
+    )
+
+
+def _meant(model, rv, forests) -> list:
+    """Those among some forests that a variable is, or is a function of."""
+    found = [rv] if any(rv is f for f in forests) else []
+    if not found and any(rv is d for d in model.deterministics):
+        found = [f for f in forests if any(v is f for v in ancestors([rv]))]
+    return found
 
 
 @dataclass_state
@@ -62,6 +105,8 @@ class ForestStep(BlockedStep):
 
     default_blocked = True
     _state_class = ForestStepState
+    kind: Kind = HARD
+    working: Callable[[pm.Model, Variable], Any] = WorkingForest
 
     def __init__(
         self,
@@ -74,9 +119,9 @@ class ForestStep(BlockedStep):
         compile_kwargs=None,
     ):
         model = pm.modelcontext(model)
-        forests = forests_of(model, vars)
-        self.forests = [WorkingForest(model, rv) for rv in forests]
-        self.several = sum(is_forest(rv) for rv in model.free_RVs) > 1
+        forests = forests_of(model, vars, self.kind)
+        self.forests = [self.working(model, rv) for rv in forests]
+        self.several = sum(is_forest(rv) or is_soft_forest(rv) for rv in model.free_RVs) > 1
         self.vars = [model.rvs_to_values[rv] for rv in forests]
         self.rng = get_random_generator(rng)
         self.tune = True

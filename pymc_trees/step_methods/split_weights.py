@@ -13,10 +13,18 @@ from pytensor.tensor.random.basic import DirichletRV
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.split_weights import draw_log_weights
+from pymc_trees.core.soft_forest.encode import summarise
+from pymc_trees.core.soft_forest.fields import soft_sizes
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.summary import column_choices_of
-from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.forest_inputs import (
+    declared,
+    fingerprint_of,
+    forest_inputs,
+    training_rows,
+)
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.targets.graph import compile_values
 
 
@@ -37,7 +45,7 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
     for other in model.basic_RVs:
         if other is rv or not sees(other.owner.inputs):
             continue
-        if not is_forest(other):
+        if not (is_forest(other) or is_soft_forest(other)):
             return None
         known = forest_inputs(other)
         weights = known.weights
@@ -149,6 +157,36 @@ def _is_split_prior(model, rv):
     return bool(forests_split_by(model, rv))
 
 
+class HardChoices:
+    """Columns that the splits of a forest chose, and the sets they were chosen from."""
+
+    def __init__(self, forest: Variable):
+        self.known, self.layout = declared(forest), sizes(forest.owner.op.layout)
+        self.p = self.known.X.shape[1]
+
+    def of(self, value):
+        """(p,) splits of each column; (s, p) sets of columns, and how many splits have each."""
+        X, grid, offsets, fingerprint, kinds, _ = self.known
+        mixed = kinds if self.layout.mixed else None
+        return column_choices_of(value, X, grid, offsets, fingerprint, self.layout, mixed)
+
+
+class SoftChoices:
+    """The same of soft trees, all of whose splits choose among all columns.
+
+    So the conditional is Dirichlet as it is (Linero 2018, section 3), and there are no sets.
+    """
+
+    def __init__(self, forest: Variable):
+        self.layout = soft_sizes(forest.owner.op.layout)
+        self.fingerprint, self.p = fingerprint_of(forest), training_rows(forest).shape[1]
+
+    def of(self, value):
+        """As `HardChoices.of`."""
+        columns = summarise(value, self.p, self.layout, self.fingerprint)[3]
+        return columns, np.empty((0, self.p)), np.empty(0)
+
+
 class _Block:
     """One vector of weights and the forests it splits."""
 
@@ -160,20 +198,16 @@ class _Block:
         self._size = rv.type.shape[0]
         self._forests = []
         for forest in forests_split_by(model, rv) or []:
-            known = declared(forest)
-            self._size = known.X.shape[1]
-            layout = sizes(forest.owner.op.layout)
-            self._forests.append((model.rvs_to_values[forest].name, known, layout))
+            choices = SoftChoices(forest) if is_soft_forest(forest) else HardChoices(forest)
+            self._size = choices.p
+            self._forests.append((model.rvs_to_values[forest].name, choices))
 
     def draw(self, rng, point):
         """New value of the variable."""
         [concentration] = self._concentration(*(point[name] for name in self._names))
         splits, sets, counts = np.zeros(self._size), [], []
-        for name, known, layout in self._forests:
-            value = np.ascontiguousarray(point[name])
-            X, grid, offsets, fingerprint, kinds, _ = known
-            mixed = kinds if layout.mixed else None
-            of_this = column_choices_of(value, X, grid, offsets, fingerprint, layout, mixed)
+        for name, choices in self._forests:
+            of_this = choices.of(np.ascontiguousarray(point[name]))
             splits += of_this[0]
             sets.append(of_this[1])
             counts.append(of_this[2])

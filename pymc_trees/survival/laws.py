@@ -20,7 +20,7 @@ from pymc_trees.distributions.data.encoding import encode_new
 from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.reading.expressions import Expression, random_below
 from pymc_trees.posterior.reading.held_rows import HeldRows
@@ -75,7 +75,7 @@ class GridLaw(TimeLaw):
     def __init__(self, idata, model: pm.Model, rv: Variable, times, group: str, added: int = 1):
         [p] = rv.owner.op.dist_params(rv.owner)
         self.expression = Expression(idata, model, p, rv.name, group)
-        self.grid = np.unique(declared(self.expression.trees[0]).X[:, 0])
+        self.grid = np.unique(training_rows(self.expression.trees[0])[:, 0])
         schema = self.expression.schema
         if schema is not None:
             first = None if schema.names is None else schema.names[0]

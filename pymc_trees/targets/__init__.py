@@ -8,7 +8,8 @@ latent variables of the rows); for any other likelihood `terms` (its summands), 
 a function of some rows), `laws` (common ones, written out), `native` (graphs as functions that
 kernels call) with `special` (code for Ops that have none), `slopes` (their derivatives), `joint`
 (all rows together) with `cut` (what does not change with the outputs); `choose` (which of them a
-forest has), `forest_state` (working arrays of a forest between two steps); `noise` (which variables
+forest has), `forest_state` and `soft_forest_state` (working arrays of a forest between two steps);
+`noise` (which variables
 scale the noise around forests and do nothing else), `nuisance` (which enter a likelihood beside
 forests, and their densities given these).
 

@@ -14,7 +14,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.targets.errors import ForestUseError
 from pymc_trees.targets.stacks import depends_on, without_picks
 
@@ -94,7 +94,7 @@ def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
 
 def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     """Refuse inputs that are not, at present, those that a forest was declared with."""
-    X_train = declared(rv).X
+    X_train = training_rows(rv)
     for X in inputs:
         try:
             known = X.data if isinstance(X, Constant) else X.eval()

@@ -9,7 +9,7 @@ from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
-from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.targets.affine import passes_through
 from pymc_trees.targets.graph import dependent_on, read_graph
@@ -43,7 +43,7 @@ def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
     if not _is_number(model, rv):
         return None
     trees = [tree.rv for tree in tree_variables(model)]
-    if not all(is_forest(tree) for tree in trees):  # DCC-Tree infers all variables together
+    if any(is_soft_tree(tree) for tree in trees):  # DCC-Tree infers all variables together
         return None
 
     def seen_by(variables):

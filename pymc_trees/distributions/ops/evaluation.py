@@ -20,6 +20,8 @@ from pymc_trees.distributions.ops.by_name import (
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
+from pymc_trees.distributions.ops.soft_forest_evaluation import evaluate_soft
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
 
 N_OUTPUTS = Sizes._fields.index("n_outputs")
 
@@ -95,7 +97,7 @@ def evaluate(forest: Variable, X):
     Parameters
     ----------
     forest : TensorVariable
-        Made by `Forest`.
+        Made by `Forest`, or the one that `SoftBART` registered.
     X : (n, p) array or tensor
         Inputs with the columns of the training inputs, in the same order. NaN is a missing cell: it
         goes where each split sends missing rows. Where no training cell was missing, that is left
@@ -119,16 +121,16 @@ def evaluate(forest: Variable, X):
     >>> pm.draw(f, random_seed=1).shape
     (20,)
     """
-    if not isinstance(forest, Variable) or not (
-        forest.owner and isinstance(forest.owner.op, ForestRV)
-    ):
+    op = forest.owner.op if isinstance(forest, Variable) and forest.owner else None
+    if not isinstance(op, ForestRV | SoftForestRV):
         raise TypeError(
-            "forest must be the variable made by pymc_trees.Forest (BART registers it as "
-            "'<name>_forest')."
+            "forest must be the variable made by pymc_trees.Forest (BART and SoftBART register it "
+            "as '<name>_forest')."
         )
-    op = forest.owner.op
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
+    if isinstance(op, SoftForestRV):
+        return evaluate_soft(forest, X)
     known = forest_inputs(forest)
     declared = (known.X, known.fingerprint, known.constants, sizes_of(op.layout))
     out = Evaluate(op.layout, op.leaf)(forest, X, *declared)

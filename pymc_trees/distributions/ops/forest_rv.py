@@ -19,6 +19,7 @@ from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.columns.design import design_of, make_design
 from pymc_trees.core.compile.cache import described
 from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.distributions.forest_inputs import ForestInputs, declared
@@ -34,6 +35,7 @@ class ForestRV(RandomVariable):
     dtype = "float64"
     __props__ = ("name", "signature", "dtype", "inplace", "layout", "leaf", "tree_prior")
     _print_name = ("Forest", "\\operatorname{Forest}")
+    inputs_type = ForestInputs
 
     def __init__(self, *, layout: Layout, leaf: str, tree_prior: str, **kwargs):
         self.layout = Layout(*layout)
@@ -73,7 +75,10 @@ def order_of(op: ForestRV, constants: np.ndarray, kinds: np.ndarray | None):
 
 def leaf_at(forest: Variable, X: np.ndarray | None = None):
     """Leaf model that reads what a forest's leaves return at rows; default: the training rows."""
-    op, known = forest.owner.op, declared(forest)
+    op = forest.owner.op
+    if op.leaf_type.is_constant():
+        return ConstantLeaf(op.layout.n_values)
+    known = declared(forest)
     X = known.X if X is None else X
     return op.leaf_type.at_rows(op.layout.n_values, X, known.constants)
 

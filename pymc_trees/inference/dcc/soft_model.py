@@ -11,8 +11,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import discrete_dtypes
 
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_inputs
+from pymc_trees.distributions.tree_variable import is_tree_variable
 
 
 class SoftModel(NamedTuple):
@@ -44,7 +44,7 @@ def read_model(model: pm.Model) -> SoftModel:
         )
     [tree] = trees
     others = [rv for rv in model.free_RVs if rv is not tree]
-    refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_forest(rv)]
+    refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_tree_variable(rv)]
     if refused:
         raise NotImplementedError(
             f"DCC-Tree infers every free variable of a model together, by NUTS, and {refused} are "

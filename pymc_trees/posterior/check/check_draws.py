@@ -5,9 +5,14 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
 from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
-from pymc_trees.posterior.check import forest_differences, soft_differences
+from pymc_trees.posterior.check import (
+    forest_differences,
+    soft_differences,
+    soft_forest_differences,
+)
 from pymc_trees.posterior.check.check_model import model_of
 
 SAMPLE = ("chain", "draw")
@@ -18,7 +23,11 @@ OF_ANY_GROUP = (
     "pymc_trees.survival"
 )
 """Functions that have ``group``."""
-DIFFERENCES = {ForestRV: forest_differences, SoftTreeRV: soft_differences}
+DIFFERENCES = {
+    ForestRV: forest_differences,
+    SoftForestRV: soft_forest_differences,
+    SoftTreeRV: soft_differences,
+}
 """What says in what the draws differ from the model, by the type of the Op."""
 
 

@@ -16,8 +16,9 @@ from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.text import distinct_cells
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
 from pymc_trees.posterior.reading.features import column_words
@@ -35,24 +36,30 @@ class ForestDraws:
         The model.
     forest : str, optional
         Name of the forest, or of its function; may be left out when the model has one.
+    soft_too : bool, default False
+        Whether it may be a sum of soft trees, of which columns and numbers of nodes can be read.
     """
 
-    def __init__(self, idata, model: pm.Model, forest: str | None = None):
+    def __init__(self, idata, model: pm.Model, forest: str | None = None, soft_too: bool = False):
         idata = draws_of(idata)
         check_draws(idata, model)
-        self.variable = _forest_of(model, forest)
+        self.variable = _forest_of(model, forest, soft_too)
         """Random variable of the forest."""
         self.name: str = self.variable.name
         self.layout = self.variable.owner.op.layout
         """Sizes of the encoded value, m trees among them (`core.value.fields`)."""
-        self.sizes = sizes(self.layout)
-        self.X_train = np.asarray(declared(self.variable).X, dtype=np.float64)
+        self.X_train = np.asarray(training_rows(self.variable), dtype=np.float64)
         """(n, p) training rows, levels as codes."""
         self.schema = schema_of(self.variable)
         """Names and levels of the columns; None where X was an array."""
         self.draws = idata["posterior"][self.name].transpose(*SAMPLE, ...)
         """(chain, draw, rows, fields) encoded values."""
         self.coords = {dim: idata["posterior"][dim].to_numpy() for dim in SAMPLE}
+
+    @property
+    def sizes(self):
+        """Sizes of the encoded value as the kernels of hard splits take them."""
+        return sizes(self.layout)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,9 +91,12 @@ class ForestDraws:
             yield chain, draw, np.ascontiguousarray(value, dtype=np.float64)
 
 
-def forests_of(model: pm.Model, name: str | None) -> list[str]:
+def forests_of(model: pm.Model, name: str | None, soft_too: bool = False) -> list[str]:
     """Names of the forests of a function, or of the one that is meant, or an error with a list."""
-    forests = [rv.name for rv in model.free_RVs if is_forest(rv)]
+    known = [rv for rv in model.free_RVs if is_forest(rv) or (soft_too and is_soft_forest(rv))]
+    forests = [rv.name for rv in known]
+    if not soft_too:
+        _refuse_sums(model, name, forests)
     _refuse_soft_trees(model, name, forests)
     if not forests:
         raise ValueError("The model has no forest: declare one by BART or DecisionTree.")
@@ -103,19 +113,36 @@ def forests_of(model: pm.Model, name: str | None) -> list[str]:
     return [one for one in forests if one in found]
 
 
-def _forest_of(model: pm.Model, name: str | None) -> Variable:
+def _forest_of(model: pm.Model, name: str | None, soft_too: bool) -> Variable:
     """A forest by its name or that of its function."""
-    found = forests_of(model, name)
+    found = forests_of(model, name, soft_too)
     if len(found) > 1:
         raise ValueError(f"forest={name!r} is not one forest: choose from {found}.")
     return model[found[0]]
 
 
+def _are_meant(name: str | None, soft: list[str], forests: list[str]) -> bool:
+    """Whether soft ones are meant by a name, or are all there is."""
+    meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
+    return meant or bool(soft and not forests)
+
+
+def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
+    """An error where a `SoftBART` is meant, or is all there is."""
+    soft = [rv.name for rv in model.free_RVs if is_soft_forest(rv)]
+    if _are_meant(name, soft, forests):
+        raise ValueError(
+            f"The trees of {soft} are soft: in a SoftBART every row is in every leaf, and a node "
+            "stands for no set of rows. get_variable_inclusion and get_interaction_inclusion count "
+            "their splits; partial_dependence, comparisons and permutation_importance say what the "
+            "function does."
+        )
+
+
 def _refuse_soft_trees(model: pm.Model, name: str | None, forests: list[str]) -> None:
     """An error where a `SoftDecisionTree` is meant, or is all there is."""
     soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
-    meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
-    if meant or (soft and not forests):
+    if _are_meant(name, soft, forests):
         raise ValueError(
             f"The trees of {soft} are soft: a SoftDecisionTree weighs all columns at every split, "
             "and sends every row to all leaves. Draw it by plot_soft_tree; partial_dependence and "

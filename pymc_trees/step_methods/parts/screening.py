@@ -53,12 +53,14 @@ class Screening:
         """Let the share of visits taken be a mean over the last steps of tuning."""
         self.taken += (share - self.taken) / min(self.n_tuned + 1, REMEMBERED)
 
-    def sweeps(self, rng, forest, problem, moves, work):
-        """`screened_sweeps`, but for their number and counts."""
-        leaf = problem.leaf
+    def screen(self, leaf, max_nodes):
+        """Room for Gaussian rows about the anchors, under the prior of a leaf."""
         spread = np.maximum(np.sqrt(self.square), 1e-3 * leaf.sd)
         local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.taken) ** 3
-        settings = (self.anchor, spread, local, forest.layout.max_nodes)
-        screen = make_screen(leaf.mean, leaf.sd, *settings)
+        return make_screen(leaf.mean, leaf.sd, self.anchor, spread, local, max_nodes)
+
+    def sweeps(self, rng, forest, problem, moves, work):
+        """`screened_sweeps`, but for their number and counts."""
+        screen = self.screen(problem.leaf, forest.layout.max_nodes)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)

@@ -1,0 +1,176 @@
+"""One change of one soft tree, weighed by its rows with the leaf values integrated out.
+
+A draft differs from the present tree below one node. The leaves there are next to each other in
+preorder, so that all it takes are their weights at each row, and the rows and columns of G and
+entries of b (`rows`) that belong to them: for grow and prune one pass over the rows for each leaf.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.random import accepts
+from pymc_trees.core.soft_forest.gates import leaf_weights
+from pymc_trees.core.soft_forest.prior import SoftPrior
+from pymc_trees.core.soft_forest.proposals import draw_kind, propose
+from pymc_trees.core.soft_forest.rows import (
+    add_up_squares,
+    dot,
+    log_marginal,
+    weigh_row,
+)
+from pymc_trees.core.soft_forest.trees import SoftTrees, end_of, read_links
+from pymc_trees.core.soft_forest.work import with_room
+
+FULL = -1
+"""Outcome of a move for which the forest has no room."""
+
+
+class SoftProblem(NamedTuple):
+    """A forest and what its trees are drawn under."""
+
+    trees: SoftTrees
+    unit: np.ndarray
+    """(p, n) training columns on the scale of `unit`."""
+    hard: np.ndarray
+    """(p,) bool: columns whose gates are indicators."""
+    prior: SoftPrior
+    max_nodes: int
+
+
+@njit(cache=True)
+def open_soft_tree(problem, t, work):
+    """Weights of the leaves of a tree, and its links; the work, with room for one leaf more."""
+    trees = problem.trees
+    size, column = trees.size[t], trees.column[t]
+    work = with_room(work, (size + 1) // 2 + 1)
+    read_links(column, size, work.links)
+    work.path[0, :] = 1.0
+    unit, hard, phi = problem.unit, problem.hard, work.present.phi
+    leaf_weights(column, trees.number[t], trees.bandwidth[t], 0, unit, hard, work.path, phi)
+    return work
+
+
+@njit(cache=True)
+def see_rows(problem, t, rows, work):
+    """G and b of the open tree; its log marginal likelihood."""
+    n_leaves = (problem.trees.size[t] + 1) // 2
+    for i in range(rows.r.size):
+        work.distance[i] = rows.r[i] - rows.mean
+    add_up_squares(work.present, n_leaves, rows, work.distance, work.weighed)
+    return log_marginal(work.present, n_leaves, rows.sd)
+
+
+@njit(cache=True)
+def _weigh_draft(problem, t, draft, rows, work):
+    """Log marginal likelihood of a draft."""
+    trees, present, new = problem.trees, work.present, work.draft
+    start, size = work.links.leaf[draft.node], trees.size[t]
+    old_leaves = (end_of(trees.column[t], draft.node) - draft.node + 1) // 2
+    new_leaves = (end_of(work.column, draft.node) - draft.node + 1) // 2
+    reach = work.path[0]
+    if draft.node == 0:
+        reach[:] = 1.0
+    else:
+        reach[:] = present.phi[start]
+        for a in range(start + 1, start + old_leaves):
+            for i in range(reach.size):
+                reach[i] += present.phi[a, i]
+    unit, hard, path = problem.unit, problem.hard, work.path
+    leaf_weights(work.column, work.number, draft.bandwidth, draft.node, unit, hard, path, new.phi)
+    shift = new_leaves - old_leaves
+    n_present = (size + 1) // 2
+    for a in range(n_present):  # of the leaves elsewhere
+        if start <= a < start + old_leaves:
+            continue
+        at = a if a < start else a + shift
+        new.pull[at] = present.pull[a]
+        for b in range(n_present):
+            if not start <= b < start + old_leaves:
+                new.gram[at, b if b < start else b + shift] = present.gram[a, b]
+    for x in range(new_leaves):
+        at = start + x
+        weigh_row(new.phi[x], rows.w, work.weighed)
+        new.pull[at] = dot(work.weighed, work.distance)
+        for y in range(x + 1):
+            new.gram[at, start + y] = new.gram[start + y, at] = dot(work.weighed, new.phi[y])
+        for b in range(n_present):
+            if not start <= b < start + old_leaves:
+                to = b if b < start else b + shift
+                new.gram[at, to] = new.gram[to, at] = dot(work.weighed, present.phi[b])
+    return log_marginal(new, n_present + shift, rows.sd)
+
+
+@njit(cache=True)
+def _take_draft(problem, t, draft, work):
+    """Let the draft be the present tree."""
+    trees, present, new = problem.trees, work.present, work.draft
+    column, number, size = trees.column[t], trees.number[t], trees.size[t]
+    start = work.links.leaf[draft.node]
+    old_leaves = (end_of(column, draft.node) - draft.node + 1) // 2
+    new_leaves = (end_of(work.column, draft.node) - draft.node + 1) // 2
+    n_present, n_new = (size + 1) // 2, (draft.size + 1) // 2
+    first, last = start + old_leaves, n_present
+    if new_leaves > old_leaves:
+        for a in range(last - 1, first - 1, -1):
+            present.phi[a + new_leaves - old_leaves] = present.phi[a]
+    elif new_leaves < old_leaves:
+        for a in range(first, last):
+            present.phi[a + new_leaves - old_leaves] = present.phi[a]
+    for x in range(new_leaves):
+        present.phi[start + x] = new.phi[x]
+    for a in range(n_new):
+        present.pull[a] = new.pull[a]
+        for b in range(n_new):
+            present.gram[a, b] = new.gram[a, b]
+    for k in range(draft.size):
+        column[k], number[k] = work.column[k], work.number[k]
+    trees.size[t], trees.bandwidth[t] = draft.size, draft.bandwidth
+    read_links(column, draft.size, work.links)
+
+
+@njit(cache=True)
+def soft_move(rng, problem, t, rows, weights, log_now, room, work):
+    """One Metropolis-Hastings move of the open tree.
+
+    Parameters
+    ----------
+    rows : SoftRows
+        What the tree sees.
+    weights : (5,) float64
+        Of the kinds of `proposals.MOVES`.
+    log_now : float
+        Log marginal likelihood of the present tree.
+    room : int
+        Nodes that the forest has room for beside the present ones.
+
+    Returns
+    -------
+    kind : int
+    outcome : int
+        1 or 0, taken or not, or `FULL`.
+    log_now : float
+        Of the tree after the move.
+    work : SoftWork
+        With room for one leaf more.
+    """
+    trees = problem.trees
+    size, bandwidth = trees.size[t], trees.bandwidth[t]
+    column, number = trees.column[t], trees.number[t]
+    kind = draw_kind(rng, weights, size == 1)
+    draft = propose(rng, kind, column, number, size, bandwidth, problem.prior, weights, work)
+    if draft.log_ratio == -np.inf:
+        return kind, 0, log_now, work
+    log_new = log_now
+    if size > 1 or draft.size > 1:
+        log_new = _weigh_draft(problem, t, draft, rows, work)
+    if not accepts(rng, draft.log_ratio + log_new - log_now):
+        return kind, 0, log_now, work
+    if draft.size - size > room:
+        return kind, FULL, log_now, work
+    if draft.size == 1 and size == 1:
+        trees.bandwidth[t] = draft.bandwidth
+    else:
+        _take_draft(problem, t, draft, work)
+    return kind, 1, log_new, with_room(work, (draft.size + 1) // 2 + 1)

@@ -1,0 +1,147 @@
+"""Gaussian rows under a soft tree, its leaf values integrated out.
+
+With ``phi`` the (L, n) weights of L leaves, ``r_i | mu ~ N(sum_l phi_li mu_l, 1 / w_i)`` and
+``mu_l ~ N(mean, sd^2)``: let ``d = r - mean`` (the weights of a row add up to 1), W = diag(w) and
+
+    G = phi W phi',        b = phi W d,        A = I + sd^2 G.
+
+Completing the square in ``mu = mean + sd z`` gives, as in Linero and Yang (2018, section 3.2),
+
+    log p(r) = const - log|A| / 2 + sd^2 b' A^-1 b / 2
+    mu | r ~ N(mean + sd^2 A^-1 b, sd^2 A^-1)
+
+where ``const = sum_i log N(r_i; mean, 1 / w_i)`` does not depend on the tree.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.nonconjugate.proposal import solve_lower, solve_upper
+
+
+class SoftRows(NamedTuple):
+    """Rows that one tree sees, and the prior of its leaf values."""
+
+    mean: float
+    sd: float
+    r: np.ndarray
+    """(n,) what the tree is to meet."""
+    w: np.ndarray
+    """(n,) precision of each row, or (1,) of all."""
+
+
+class Squares(NamedTuple):
+    """What the rows say of the leaf values of a tree, with room for L leaves."""
+
+    phi: np.ndarray
+    """(L, n) weights of the leaves."""
+    gram: np.ndarray
+    """(L, L) G."""
+    pull: np.ndarray
+    """(L,) b."""
+    factor: np.ndarray
+    """(L, L) lower factor of A."""
+    half: np.ndarray
+    """(L,) the solution of ``factor half = sd b``."""
+
+
+@njit(cache=True)
+def make_squares(leaves, n):
+    """Room for so many leaves."""
+    return Squares(
+        np.empty((leaves, n)),
+        np.empty((leaves, leaves)),
+        np.empty(leaves),
+        np.empty((leaves, leaves)),
+        np.empty(leaves),
+    )
+
+
+@njit(cache=True)
+def dot(x, y):
+    """Sum of products, in four parts so that an addition need not wait for the one before."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    body = x.size - x.size % 4
+    for i in range(0, body, 4):
+        a += x[i] * y[i]
+        b += x[i + 1] * y[i + 1]
+        c += x[i + 2] * y[i + 2]
+        d += x[i + 3] * y[i + 3]
+    for i in range(body, x.size):
+        a += x[i] * y[i]
+    return (a + b) + (c + d)
+
+
+@njit(cache=True)
+def weigh_row(phi, w, out):
+    """Write ``w phi``."""
+    if w.size == 1:
+        for i in range(phi.size):
+            out[i] = w[0] * phi[i]
+    else:
+        for i in range(phi.size):
+            out[i] = w[i] * phi[i]
+
+
+@njit(cache=True)
+def add_up_squares(squares, n_leaves, rows, distance, weighed):
+    """Write G and b of a tree from its weights.
+
+    Parameters
+    ----------
+    distance : (n,) float64
+        d.
+    weighed : (n,) float64
+        Overwritten.
+    """
+    phi, gram, pull = squares.phi, squares.gram, squares.pull
+    for a in range(n_leaves):
+        weigh_row(phi[a], rows.w, weighed)
+        pull[a] = dot(weighed, distance)
+        for b in range(a + 1):
+            gram[a, b] = gram[b, a] = dot(weighed, phi[b])
+
+
+@njit(cache=True)
+def _factorise(a):
+    """Write the lower factor of a matrix over it that is not less than the identity.
+
+    No pivot is less than 1, whatever rounding makes of it.
+    """
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            total = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[j, k]
+            a[i, j] = math.sqrt(max(total, 1.0)) if i == j else total / a[j, j]
+
+
+@njit(cache=True)
+def log_marginal(squares, n_leaves, sd):
+    """``log p(r)`` but for its constant; writes the factor of A."""
+    factor, half = squares.factor[:n_leaves, :n_leaves], squares.half[:n_leaves]
+    for a in range(n_leaves):
+        half[a] = sd * squares.pull[a]
+        for b in range(n_leaves):
+            factor[a, b] = sd * sd * squares.gram[a, b] + (1.0 if a == b else 0.0)
+    _factorise(factor)
+    solve_lower(factor, half, half)
+    total = 0.0
+    for a in range(n_leaves):
+        total += 0.5 * half[a] * half[a] - math.log(factor[a, a])
+    return total
+
+
+@njit(cache=True)
+def draw_leaf_values(rng, squares, n_leaves, rows, out):
+    """Write values of the leaves from their conditional, after `log_marginal`."""
+    factor, half = squares.factor[:n_leaves, :n_leaves], squares.half[:n_leaves]
+    for a in range(n_leaves):
+        half[a] += rng.standard_normal()
+    solve_upper(factor, half, out[:n_leaves])
+    for a in range(n_leaves):
+        out[a] = rows.mean + rows.sd * out[a]

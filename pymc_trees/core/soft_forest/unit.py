@@ -1,0 +1,72 @@
+"""Columns mapped to [0, 1] by the training rows, so that one bandwidth suits them all.
+
+A column goes through its empirical distribution function (Linero and Yang 2018, section 3.1), with
+tied rows at the middle of their step, scaled so that the least training value is 0 and the largest
+1; linear between two training values, 0 and 1 beyond them. A column that does not vary is 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+
+
+class UnitMap(NamedTuple):
+    """The map of p columns."""
+
+    knots: np.ndarray
+    """Distinct training values of each column in order, one column after another."""
+    heights: np.ndarray
+    """Where they are mapped to."""
+    offsets: np.ndarray
+    """(p + 1,) int64: where the knots of each column begin."""
+
+
+def make_unit_map(X: np.ndarray) -> UnitMap:
+    """The map by (n, p) training rows."""
+    knots, heights = [], []
+    for column in X.T:
+        values, counts = np.unique(column, return_counts=True)
+        middle = np.cumsum(counts) - 0.5 * counts
+        middle -= middle[0]
+        knots.append(values)
+        heights.append(middle / middle[-1] if len(values) > 1 else middle)
+    offsets = np.cumsum([0, *map(len, knots)]).astype(np.int64)
+    return UnitMap(np.concatenate(knots), np.concatenate(heights), offsets)
+
+
+@njit(cache=True)
+def to_unit(X, knots, heights, offsets):
+    """(p, rows) contiguous columns of X on the scale of the map.
+
+    Raises
+    ------
+    ValueError
+        Another number of columns, or a cell that is not a finite number.
+    """
+    n, p = X.shape
+    if p != offsets.size - 1:
+        raise ValueError(
+            "X has another number of columns than the X the forest was declared with: "
+            "give it the same columns in the same order."
+        )
+    out = np.empty((p, n))
+    for j in range(p):
+        first, last = offsets[j], offsets[j + 1] - 1
+        for i in range(n):
+            x = X[i, j]
+            if not np.isfinite(x) or x < -1e250:  # where missing cells are marked
+                raise ValueError(
+                    "X holds NaN or infinite values: soft trees take none. Remove or impute those "
+                    "rows before predicting."
+                )
+            if x <= knots[first]:
+                out[j, i] = heights[first]
+            elif x >= knots[last]:
+                out[j, i] = heights[last]
+            else:
+                a = first + np.searchsorted(knots[first : last + 1], x, side="right") - 1
+                share = (x - knots[a]) / (knots[a + 1] - knots[a])
+                out[j, i] = heights[a] + share * (heights[a + 1] - heights[a])
+    return out

@@ -1,0 +1,74 @@
+"""Room to work in for the visits of soft trees."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.soft_forest.rows import Squares, make_squares
+from pymc_trees.core.soft_forest.trees import Links, make_links
+
+LEAVES = 8
+"""Leaves of a tree that there is room for at first."""
+
+
+class SoftWork(NamedTuple):
+    """Of the tree that is visited, the present one, and of a draft of what it might become."""
+
+    links: Links
+    """Of the present tree."""
+    column: np.ndarray
+    """(R + 2,) int32: of the draft."""
+    number: np.ndarray
+    """(R + 2,) float64: of the draft."""
+    present: Squares
+    draft: Squares
+    """Its ``phi`` holds the leaves alone that differ, below the node that changes."""
+    path: np.ndarray
+    """(L, n) weights along a path."""
+    distance: np.ndarray
+    """(n,) what the tree is to meet, less the prior mean of a leaf."""
+    weighed: np.ndarray
+    """(n,)"""
+    values: np.ndarray
+    """(L,) leaf values."""
+
+
+@njit(cache=True)
+def make_soft_work(room, leaves, n):
+    """For trees of so many nodes, the first ones of so many leaves."""
+    return SoftWork(
+        make_links(room + 2),
+        np.empty(room + 2, dtype=np.int32),
+        np.empty(room + 2),
+        make_squares(leaves, n),
+        make_squares(leaves, n),
+        np.empty((leaves, n)),
+        np.empty(n),
+        np.empty(n),
+        np.empty(leaves),
+    )
+
+
+@njit(cache=True)
+def _copy_squares(old, new):
+    leaves = old.pull.size
+    new.phi[:leaves] = old.phi
+    new.gram[:leaves, :leaves] = old.gram
+    new.pull[:leaves] = old.pull
+
+
+@njit(cache=True)
+def with_room(work, leaves):
+    """The same with room for so many leaves: itself when it has it."""
+    if leaves <= work.values.size:
+        return work
+    n = work.distance.size
+    more = make_soft_work(work.column.size - 2, max(leaves, 2 * work.values.size), n)
+    _copy_squares(work.present, more.present)
+    more.values[: work.values.size] = work.values
+    present, draft, path, values = more.present, more.draft, more.path, more.values
+    links, column, number = work.links, work.column, work.number
+    return SoftWork(
+        links, column, number, present, draft, path, work.distance, work.weighed, values
+    )

@@ -1,0 +1,214 @@
+"""`SoftBART`: a sum of soft trees inside a PyMC model."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Continuous
+from pytensor.graph.basic import Variable
+
+from pymc_trees.arguments import check_number
+from pymc_trees.core.soft_forest.fields import SoftLayout
+from pymc_trees.core.soft_forest.unit import make_unit_map
+from pymc_trees.core.value.checksum import fingerprint
+from pymc_trees.distributions.capacity import check_memory, soft_max_nodes
+from pymc_trees.distributions.data.undo import all_or_nothing
+from pymc_trees.distributions.data.variables import (
+    finite_inputs,
+    register_inputs,
+    schema_of,
+    training_inputs,
+)
+from pymc_trees.distributions.declaration import (
+    as_tensor,
+    check_depth_prior,
+    check_leaf,
+    check_m,
+)
+from pymc_trees.distributions.forest import read_cache_fit
+from pymc_trees.distributions.leaves.default import default_leaf
+from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.distributions.ops.soft_forest_evaluation import evaluate_soft
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
+from pymc_trees.distributions.soft_settings import check_bandwidth, check_hard
+from pymc_trees.distributions.tree_priors.grid import check_ranges
+from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
+
+
+class SoftForest(Continuous):
+    """The random variable behind `SoftBART`; its arguments are checked there."""
+
+    rv_type = SoftForestRV
+
+    @classmethod
+    def dist(cls, X, schema, hard, bandwidth, depth, split_prior, leaf, layout, **kwargs):
+        """Forest of soft trees that is not registered in a model."""
+        names = None if schema is None else schema.names
+        weights, stamp = read_split_prior(split_prior, X.shape[1], names)
+        unit_map = make_unit_map(X)
+        _, forest = SoftForestRV(layout=layout)(
+            pt.constant(X),
+            *(pt.constant(v) for v in unit_map),
+            pt.constant(hard),
+            pt.constant(fingerprint(X, hard, stamp, layout.stamp), dtype="float64"),
+            pt.constant(bandwidth, dtype="float64"),
+            *(as_tensor(v) for v in depth),
+            weights,
+            *(as_tensor(v) for v in leaf.parameters),
+            rng=pt.random.shared_rng(seed=None),
+            return_next_rng=True,
+        )
+        forest.tag.pymc_trees_columns = schema
+        return forest
+
+
+def SoftBART(
+    name,
+    X,
+    Y=None,
+    m=50,
+    alpha=0.95,
+    beta=2.0,
+    *,
+    bandwidth=0.1,
+    hard=None,
+    leaf=None,
+    split_prior=None,
+    dims=None,
+    max_nodes=None,
+    cache_fit=None,
+):
+    """Sum of soft regression trees: BART for a function that is smooth.
+
+    Registers the free random variable ``{name}_forest``, whose value is the encoded trees, the
+    Dirichlet variable ``{name}_split_weights`` unless ``split_prior`` is given or X has one column,
+    and the Deterministic ``name``, the sum of the trees at ``X``. An array or frame ``X`` becomes
+    the model data ``{name}_X``. Give the observed variable ``shape=mu.shape``: otherwise PyMC keeps
+    the training length when you predict another number of rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+        Inputs: finite numbers. Each column is mapped to [0, 1] by its training rows.
+    Y : (n,) array, optional
+        Only sets the default leaf prior, as for `BART`.
+    m : int, default 50
+        Number of trees.
+    alpha, beta : float or scalar random variable
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 2
+        (Chipman 2010; Linero and Yang 2018, section 3).
+    bandwidth : float, default 0.1
+        Prior mean of the bandwidth of each tree, in units of the mapped columns; the prior is
+        exponential (Linero and Yang 2018, section 3.1). Smaller ones make steeper gates.
+    hard : sequence of int or str, optional
+        Columns, by index or by name of a frame's column, at which every split is a step, as in
+        `BART`. Default: none.
+    leaf : NormalLeaf, optional
+        Prior of the leaf values; needed when Y is None.
+    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+        Weights of the columns; 0 excludes a column, except where it is random; ``numpy.ones(p)``
+        for equal ones. Default: Dirichlet with the concentration ``1 / p`` for each column, which
+        favours few columns (Linero 2018, eq. 4, with a = 1, where SoftBart 1.0.3 starts; its prior
+        of a is not part of this default).
+    dims : str, optional
+        Named dimension of the rows.
+    max_nodes : int, optional
+        Room for nodes, over all trees. Default: three times the prior mean plus 200, or
+        ``3 n**(3/4)`` when that is more (but not n / 2). A forest that does not fit stops the run
+        with an error.
+    cache_fit : bool, optional
+        Whether the value carries the function at the training rows, so that nothing walks the
+        trees there. Default: up to 20,000 rows.
+
+    Returns
+    -------
+    TensorVariable
+        Shape (n,): the function at the rows of X.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the name of the argument and what to give instead.
+
+    Notes
+    -----
+    At a split of column j at cut c a row goes left with the weight
+    ``1 / (1 + exp(-(c - u_j) / tau))`` and right with the rest; u are the mapped columns, tau the
+    bandwidth of the tree. A leaf has the product of the weights along its path, and a tree is the
+    sum of its leaf values by their weights (eq. 3). Every node may split, whatever the rows; its
+    column is drawn by the split weights among all, its cut uniformly between the bounds that the
+    splits above it leave.
+
+    A column is mapped by its empirical distribution function, tied rows at the middle of their
+    step, so that the least training value is 0 and the largest 1; linearly between two training
+    values, and beyond them like the nearest. So f is constant beyond the training rows. A side that
+    gets less than 1e-15 of a row's weight gets none.
+
+    One output, ``NormalLeaf`` and numbers only: for several outputs declare one for each.
+
+    References
+    ----------
+    Linero and Yang (2018). Bayesian regression tree ensembles that adapt to smoothness and
+    sparsity. Journal of the Royal Statistical Society B 80(5), 1087-1110.
+    Linero (2018). Bayesian regression trees for high-dimensional prediction and variable selection.
+    Journal of the American Statistical Association 113(522), 626-636.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.random((50, 2))
+    >>> y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=50)
+    >>> with pm.Model() as model:
+    ...     mu = pmt.SoftBART("mu", X, y, m=10)
+    ...     sigma = pm.HalfNormal("sigma", 1)
+    ...     obs = pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    >>> [v.name for v in model.free_RVs]
+    ['mu_split_weights', 'mu_forest', 'sigma']
+    """
+    model = pm.modelcontext(None)
+    with all_or_nothing(model):
+        inputs = training_inputs(X)
+        values = finite_inputs(inputs if not isinstance(X, Variable) else X)
+        n, p = values.shape
+        if n == 0:
+            raise ValueError("X has no rows: a forest needs at least one training row.")
+        check_ranges(values)
+        m = check_m(m)
+        depth = check_depth_prior(alpha, beta)
+        bandwidth = check_bandwidth(bandwidth)
+        hard = check_hard(hard, p, inputs.schema)
+        leaf = check_leaf(default_leaf(Y, n, m) if leaf is None else leaf)
+        if not isinstance(leaf, NormalLeaf):
+            raise TypeError(f"leaf={leaf!r}: SoftBART takes a NormalLeaf.")
+        cached = read_cache_fit(cache_fit, n)
+        given = max_nodes is not None
+        if given:
+            max_nodes = check_number("max_nodes", max_nodes, m, more=", one node a tree")
+        else:
+            max_nodes = soft_max_nodes(m, n, *depth)
+        layout = SoftLayout(m, max_nodes, n, cached)
+        check_memory(layout, given)
+        if not isinstance(X, Variable):
+            X, inputs = register_inputs(f"{name}_X", inputs)
+        values = finite_inputs(X)  # new data are held to the same
+        if split_prior is None:
+            split_prior = _dirichlet(f"{name}_split_weights", p)
+        forest = SoftForest(
+            f"{name}_forest",
+            values,
+            schema_of(X),
+            hard,
+            bandwidth,
+            depth,
+            split_prior,
+            leaf,
+            layout,
+        )
+        return pm.Deterministic(name, evaluate_soft(forest, X), dims=dims, model=model)
+
+
+def _dirichlet(name: str, p: int):
+    """Split weights by default."""
+    return np.ones(1) if p == 1 else pm.Dirichlet(name, np.full(p, 1.0 / p))

@@ -1,0 +1,158 @@
+"""`SoftCGM`: Metropolis-Hastings on sums of soft trees."""
+
+import numpy as np
+from pymc.step_methods.compound import Competence
+
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.samplers.outcome import log_likelihood_of
+from pymc_trees.core.soft_forest.sweep import count_trees
+from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
+from pymc_trees.step_methods.base import SOFT, ForestStep
+from pymc_trees.step_methods.parts.soft_moves import SoftMoves
+from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.soft_forest_state import WorkingSoftForest
+
+
+class SoftCGM(ForestStep):
+    """Metropolis-Hastings on the trees of `SoftBART`.
+
+    One sweep visits each tree once: some moves with its leaf values integrated out, then all its
+    leaf values from their joint conditional. Under a likelihood where they do not integrate out,
+    visits are proposals under Gaussian rows that the exact likelihood takes or refuses.
+    ``pm.sample()`` assigns it by itself.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Forests of `SoftBART`, or the functions that it returned. Default: all of them.
+    moves : dict, optional
+        Weights of the moves, 0.2 each by default: ``"grow"`` and ``"prune"``, ``"change"`` (a new
+        rule of any split, from the prior), ``"perturb"`` (a step of a cut) and ``"bandwidth"`` (a
+        step of the log bandwidth of the tree). A move that a tree does not allow is left out and
+        the others share its weight.
+    moves_per_visit : int, at least 1, default 3
+        Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
+        less than the visit of a tree.
+    n_sweeps : int, optional
+        Sweeps of a step. Default: as many as visit 100,000 rows times trees, 1 to 10.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError, TypeError
+        ``vars``, ``moves``, ``moves_per_visit`` or ``n_sweeps`` that are not what they should be.
+    UnsupportedModelError
+        A forest that is not used through its function at the training inputs, or a likelihood that
+        is not a product over rows; with what to use instead.
+
+    Notes
+    -----
+    Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow`` and
+    so on for each move (accepted share of the step's proposals, NaN without any), ``n_leaves``
+    (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth`` (of the trees that are
+    split, in units of columns mapped to [0, 1]; NaN without any), ``variable_inclusion`` (p split
+    counts), ``log_likelihood`` (of the rows given the forest); ``accept_screened``, the share of
+    visits that are taken where leaf values do not integrate out, and ``latent_precision``, the mean
+    precision of rows that are Gaussian given latent variables.
+
+    References
+    ----------
+    Linero and Yang (2018). Bayesian regression tree ensembles that adapt to smoothness and
+    sparsity. Journal of the Royal Statistical Society B 80(5), section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model():
+    ...     mu = pmt.SoftBART("mu", X, [0.0, 0.1, 1.1, 1.0], m=2)
+    ...     y = pm.Normal("y", mu, 0.5, observed=[0.0, 0.1, 1.1, 1.0], shape=mu.shape)
+    ...     step = pmt.SoftCGM([mu])
+    >>> step.name
+    'softcgm'
+    """
+
+    name = "softcgm"
+    kind = SOFT
+    working = WorkingSoftForest
+
+    def __init__(self, vars=None, moves=None, moves_per_visit=3, n_sweeps=None, **options):
+        super().__init__(vars, **options)
+        self.moves = SoftMoves(moves, moves_per_visit, n_sweeps)
+        self.stats_dtypes_shapes: dict = {}
+        for forest in self.forests:
+            ending = self._ending(forest)
+            numbers = [*self.moves.statistics(forest), "mean_bandwidth", "log_likelihood"]
+            if isinstance(forest.target, LatentTarget):
+                numbers.append("latent_precision")
+            for name in numbers:
+                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
+            for name in ("n_leaves", "max_depth"):
+                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.int64, [])
+            shape = [len(forest.hard)]
+            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, shape)
+        stats = self.stats_dtypes_shapes.items()
+        self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
+
+    def _ending(self, forest):
+        return f"_{forest.name}" if self.several else ""
+
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before."""
+        super().setup_chain(rng, tune, draws)
+        self.moves.kept = {}
+
+    @property
+    def kept(self) -> dict:
+        """Of the forests, and what tuning has learnt."""
+        return super().kept | ({"moves": self.moves.kept} if self.moves.kept else {})
+
+    @kept.setter
+    def kept(self, kept):
+        self.keep_forests(kept)
+        self.moves.kept = kept.get("moves", {})
+
+    def step(self, point):
+        """Update every forest."""
+        point = dict(point)
+        stats: dict = {}
+        with deferred_interrupts():
+            for forest in self.forests:
+                value, one = self._update(forest, point)
+                point[forest.value_name] = value
+                stats |= {f"{key}{self._ending(forest)}": number for key, number in one.items()}
+        return point, [stats]
+
+    def _update(self, forest, point):
+        """New value of a forest, and the statistics."""
+        settings, seen = forest.target.at(point)
+        arrays = forest.load(point[forest.value_name])
+        forest.arrays = None  # stand for no value before the sweeps are over
+        trees = arrays.trees
+        leaf, _ = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
+        problem = forest.problem(settings, trees)
+        stats = self.moves.update(self.rng, forest, problem, leaf, self.tune)
+        if stats is None:
+            raise ForestTooLargeError(soft_too_small(forest.name, forest.layout))
+        value = forest.store(trees)
+        inclusion = np.zeros(len(forest.hard), dtype=np.int64)
+        stats["n_leaves"], stats["max_depth"] = forest.call(count_trees, trees, inclusion)
+        stats["variable_inclusion"] = inclusion
+        split = trees.bandwidth[trees.size > 1]
+        stats["mean_bandwidth"] = float(split.mean()) if split.size else np.nan
+        stats["log_likelihood"] = forest.call(log_likelihood_of, leaf, trees)
+        stats["log_likelihood"] += forest.target.log_scale(seen)
+        if isinstance(forest.target, LatentTarget):
+            stats["latent_precision"] = float(leaf.w.mean())
+        return value, stats
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Best for sums of soft trees."""
+        return Competence.IDEAL if is_soft_forest(var) else Competence.INCOMPATIBLE
