@@ -10,6 +10,7 @@ DOCS = (ROOT / "docs" / "benchmarks.md").read_text()
 TABLES = {
     "uci": "benchmarks.tables.uci",
     "extrapolation": "benchmarks.extrapolation",
+    "soft_bart": "benchmarks.soft_bart",
     "scoringbench": "benchmarks.tables.scoringbench_folds",
 }
 
