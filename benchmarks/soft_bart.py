@@ -146,6 +146,8 @@ def one(replicate: int, n: int, p: int, package: str) -> dict:
 
 
 def with_error(values, digits=3):
+    if len(values) == 1:
+        return f"{values.mean():.{digits}f}"
     return f"{values.mean():.{digits}f} ± {values.std() / np.sqrt(len(values)):.{digits}f}"
 
 

@@ -180,7 +180,7 @@ def SoftBART(
         bandwidth = check_bandwidth(bandwidth)
         hard = check_hard(hard, p, inputs.schema)
         leaf = check_leaf(default_leaf(Y, n, m) if leaf is None else leaf)
-        if not isinstance(leaf, NormalLeaf):
+        if type(leaf) is not NormalLeaf:
             raise TypeError(f"leaf={leaf!r}: SoftBART takes a NormalLeaf.")
         cached = read_cache_fit(cache_fit, n)
         given = max_nodes is not None
