@@ -8,9 +8,9 @@ tau the tree's bandwidth, and right with 1 - psi; in a hard column psi is the in
 ``x_j <= c``. The weight of a leaf is the product along its path.
 
 A side that gets less than `TINY` of all weight gets none, and the other side what there was, so
-that a row is in a few leaves only. That changes f by no more than ``TINY`` times the range of the leaf
-values for each split of the path: 100 splits with leaf values within 1 of each other change it by
-less than 1e-12. It is part of the model as computed: prior draws, densities and predictions all
+that a row is in a few leaves only. That changes f by no more than ``TINY`` times the range of the
+leaf values for each split of the path: 100 splits with leaf values within 1 of each other change it
+by less than 1e-12. It is part of the model as computed: prior draws, densities and predictions all
 have it. Nothing is skipped row by row: weights computed without branches, several rows at a time,
 take less than half the time of those that look first whether they vanish.
 """
