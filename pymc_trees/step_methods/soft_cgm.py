@@ -61,6 +61,10 @@ class SoftCGM(ForestStep):
     visits that are taken where leaf values do not integrate out, and ``latent_precision``, the mean
     precision of rows that are Gaussian given latent variables.
 
+    A sweep takes 9 to 12 times that of `CGM` with as many moves a visit (n = 1,000, p = 10, m = 50,
+    2.3 ms by default on one core): every row is in every leaf of a tree, and a draft computes the
+    weights of its new leaves at all rows.
+
     References
     ----------
     Linero and Yang (2018). Bayesian regression tree ensembles that adapt to smoothness and

@@ -60,7 +60,7 @@ def test_columns_are_mapped_by_their_ranks():
 
 
 @pytest.mark.parametrize("bandwidth", [0.3, 0.01, 1e-4])
-def test_what_is_skipped_changes_the_function_by_less_than_1e_12(bandwidth):
+def test_weights_taken_for_0_change_the_function_by_less_than_1e_12(bandwidth):
     """Deep trees, against all weights computed in full."""
     largest, skipped = 0.0, 0
     for seed in range(20):

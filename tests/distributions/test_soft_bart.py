@@ -234,6 +234,7 @@ def test_other_steps_refuse_soft_trees_and_this_one_hard_trees():
             pmt.SoftCGM([mu])
 
 
+@pytest.mark.full
 def test_hard_and_soft_forests_in_one_model():
     with pm.Model() as model:
         mu = pmt.SoftBART("mu", X, Y, m=3) + pmt.BART("nu", X, Y, m=3)

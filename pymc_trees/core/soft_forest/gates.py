@@ -7,11 +7,12 @@ At a node split at cut c in column j a row goes left with the weight (Linero and
 tau the tree's bandwidth, and right with 1 - psi; in a hard column psi is the indicator of
 ``x_j <= c``. The weight of a leaf is the product along its path.
 
-A side that gets less than `TINY` of all weight gets none, and the other side what there was: a
-subtree that a row does not reach is not computed for it. That changes f by no more than ``TINY``
-times the range of the leaf values for each split of the path, so that 100 splits with leaf values
-within 1 of each other change it by less than 1e-12. It is part of the model as computed: prior
-draws, densities and predictions all have it.
+A side that gets less than `TINY` of all weight gets none, and the other side what there was, so
+that a row is in a few leaves only. That changes f by no more than ``TINY`` times the range of the
+leaf values for each split of the path: 100 splits with leaf values within 1 of each other change it
+by less than 1e-12. It is part of the model as computed: prior draws, densities and predictions all
+have it. Nothing is skipped row by row: weights computed without branches, several rows at a time,
+take less than half the time of those that look first whether they vanish.
 """
 
 import math
@@ -23,17 +24,46 @@ from pymc_trees.core.soft_forest.trees import end_of
 
 TINY = 1e-15
 """Share of a row's weight below which a side gets none."""
-FAR = 35.0
-"""Bandwidths from which on it does for certain: exp(-35) is 6e-16."""
+FAR = 38.0
+"""Bandwidths from which on it does for certain: exp(-38) is 3e-17."""
+PARTS = 64.0
+"""A power of 2, see `write_tails`."""
+TAYLOR = tuple((-1.0) ** k / math.factorial(k) for k in range(16))
+"""Of exp(-t); for t below FAR / PARTS what is left out is less than 1e-17."""
 BLOCK = 4096
 """Rows that all trees are added up at, before the next ones."""
 
 
-@njit(cache=True)
-def share_weight(x, cut, bandwidth, is_hard, weight, left, right):
+@njit(cache=True, error_model="numpy")
+def write_tails(x, cut, bandwidth, out):
+    """Write ``exp(-|cut - x| / bandwidth)``, as ``exp(-./64)**64``: without a branch or a call.
+
+    So eight rows are computed at a time where the machine can. The error is below 2e-15.
+    """
+    scale, most = 1.0 / (PARTS * bandwidth), FAR / PARTS
+    for i in range(x.size):
+        t = min(abs(cut - x[i]) * scale, most)
+        p = TAYLOR[15] * t + TAYLOR[14]
+        p = (p * t + TAYLOR[13]) * t + TAYLOR[12]
+        p = (p * t + TAYLOR[11]) * t + TAYLOR[10]
+        p = (p * t + TAYLOR[9]) * t + TAYLOR[8]
+        p = (p * t + TAYLOR[7]) * t + TAYLOR[6]
+        p = (p * t + TAYLOR[5]) * t + TAYLOR[4]
+        p = (p * t + TAYLOR[3]) * t + TAYLOR[2]
+        p = (p * t + TAYLOR[1]) * t + TAYLOR[0]
+        p = p * p
+        p = p * p
+        p = p * p
+        p = p * p
+        p = p * p
+        out[i] = p * p
+
+
+@njit(cache=True, error_model="numpy")
+def share_weight(x, cut, bandwidth, is_hard, weight, left, right, tail):
     """Write what goes left and right of the weight of a node, row by row (eq. 3).
 
-    ``right`` may be the memory of ``weight``.
+    ``right`` may be the memory of ``weight``; ``tail`` (n,) is overwritten.
     """
     if is_hard:
         for i in range(x.size):
@@ -41,17 +71,16 @@ def share_weight(x, cut, bandwidth, is_hard, weight, left, right):
             left[i] = w if x[i] <= cut else 0.0
             right[i] = 0.0 if x[i] <= cut else w
         return
+    write_tails(x, cut, bandwidth, tail)
     for i in range(x.size):
-        w, z = weight[i], (cut - x[i]) / bandwidth
-        steep = abs(z)
-        near, far = w, 0.0
-        if steep < FAR and w > 0.0:
-            tail = math.exp(-steep)
-            over = w / (1.0 + tail)
-            if tail * over > TINY:
-                near, far = over, tail * over
-        left[i] = near if z >= 0.0 else far
-        right[i] = far if z >= 0.0 else near
+        w = weight[i]
+        near = w / (1.0 + tail[i])
+        far = tail[i] * near
+        near = w if far < TINY else near
+        far = 0.0 if far < TINY else far
+        left[i] = near if x[i] <= cut else far
+        tail[i] = far if x[i] <= cut else near
+    right[:] = tail
 
 
 @njit(cache=True)
@@ -67,9 +96,9 @@ def leaf_weights(column, number, bandwidth, node, unit, hard, path, out):
     hard : (p,) bool
         Columns whose gates are indicators.
     path : (levels, n) float64
-        ``path[0]`` holds the weight of the node; overwritten. As many levels as leaves are enough.
+        ``path[0]`` holds the weight of the node; overwritten. One level more than leaves is enough.
     """
-    end, slot, leaf = end_of(column, node), 0, 0
+    end, slot, leaf, tail = end_of(column, node), 0, 0, path[path.shape[0] - 1]
     if column[node] < 0:
         out[0] = path[0]
         return
@@ -82,7 +111,7 @@ def leaf_weights(column, number, bandwidth, node, unit, hard, path, out):
             slot -= 1
             continue
         here, below = path[slot], path[slot + 1]
-        share_weight(unit[j], number[k], bandwidth, hard[j], here, below, here)
+        share_weight(unit[j], number[k], bandwidth, hard[j], here, below, here, tail)
         slot += 1
 
 
@@ -108,7 +137,7 @@ def add_up(trees, unit, hard):
     """Sum of all trees at the rows of ``unit``, (n,)."""
     n = unit.shape[1]
     leaves, block = (trees.size.max() + 1) // 2, min(n, BLOCK)
-    path, phi = np.empty((leaves, block)), np.empty((leaves, block))
+    path, phi = np.empty((leaves + 1, block)), np.empty((leaves, block))
     total = np.zeros(n)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)

@@ -25,7 +25,7 @@ class SoftWork(NamedTuple):
     draft: Squares
     """Its ``phi`` holds the leaves alone that differ, below the node that changes."""
     path: np.ndarray
-    """(L, n) weights along a path."""
+    """(L + 1, n) weights along a path."""
     distance: np.ndarray
     """(n,) what the tree is to meet, less the prior mean of a leaf."""
     weighed: np.ndarray
@@ -43,7 +43,7 @@ def make_soft_work(room, leaves, n):
         np.empty(room + 2),
         make_squares(leaves, n),
         make_squares(leaves, n),
-        np.empty((leaves, n)),
+        np.empty((leaves + 1, n)),
         np.empty(n),
         np.empty(n),
         np.empty(leaves),
