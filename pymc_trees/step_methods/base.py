@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, NamedTuple
 
+import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
@@ -134,6 +135,22 @@ class ForestStep(BlockedStep):
             forest.check_inputs()
             forest.arrays = None
             forest.restored = None
+
+    def name_statistics(self, of_each: Callable[[Any], dict[str, tuple]]) -> None:
+        """Declare the numbers per draw, of each forest by name with their type and shape."""
+        self.stats_dtypes_shapes = {
+            f"{name}{self.ending(forest)}": what
+            for forest in self.forests
+            for name, what in of_each(forest).items()
+        }
+        # PyMC's NDArray makes room by these alone, so that they say the shape too.
+        stats = self.stats_dtypes_shapes.items()
+        self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
+
+    def ending(self, forest) -> str:
+        """What the names of a forest's statistics end in."""
+        # By the forests of the model: two steps with a forest each must not share names either.
+        return f"_{forest.name}" if self.several else ""
 
     @property
     def kept(self) -> dict:

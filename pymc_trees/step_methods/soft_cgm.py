@@ -89,23 +89,15 @@ class SoftCGM(ForestStep):
     def __init__(self, vars=None, moves=None, moves_per_visit=3, n_sweeps=None, **options):
         super().__init__(vars, **options)
         self.moves = SoftMoves(moves, moves_per_visit, n_sweeps)
-        self.stats_dtypes_shapes: dict = {}
-        for forest in self.forests:
-            ending = self._ending(forest)
-            numbers = [*self.moves.statistics(forest), "mean_bandwidth", "log_likelihood"]
-            if isinstance(forest.target, LatentTarget):
-                numbers.append("latent_precision")
-            for name in numbers:
-                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
-            for name in ("n_leaves", "max_depth"):
-                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.int64, [])
-            shape = [len(forest.hard)]
-            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, shape)
-        stats = self.stats_dtypes_shapes.items()
-        self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
+        self.name_statistics(self._statistics)
 
-    def _ending(self, forest):
-        return f"_{forest.name}" if self.several else ""
+    def _statistics(self, forest) -> dict[str, tuple]:
+        numbers = [*self.moves.statistics(forest), "mean_bandwidth", "log_likelihood"]
+        if isinstance(forest.target, LatentTarget):
+            numbers.append("latent_precision")
+        found: dict[str, tuple] = dict.fromkeys(numbers, (np.float64, []))
+        found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
+        return found | {"variable_inclusion": (np.int64, [len(forest.hard)])}
 
     def setup_chain(self, rng, tune, draws):
         """Forget the chain before."""
@@ -130,7 +122,7 @@ class SoftCGM(ForestStep):
             for forest in self.forests:
                 value, one = self._update(forest, point)
                 point[forest.value_name] = value
-                stats |= {f"{key}{self._ending(forest)}": number for key, number in one.items()}
+                stats |= {f"{key}{self.ending(forest)}": number for key, number in one.items()}
         return point, [stats]
 
     def _update(self, forest, point):

@@ -38,30 +38,23 @@ class SweepStep(ForestStep):
         self.parts = parts
         model = pm.modelcontext(options.get("model"))
         self.nuisances = Nuisances(model, self.forests, in_rounds)
-        self.stats_dtypes_shapes: dict = {}
         for forest in self.forests:
             for part in parts:
                 part.prepare(forest)
-        for forest in self.forests:
-            p = forest.design.columns.shape[0]
-            ending = self._ending(forest)
-            for name in (name for part in parts for name in part.statistics):
-                self.stats_dtypes_shapes[f"{name}{ending}"] = (np.float64, [])
-            self.stats_dtypes_shapes[f"n_leaves{ending}"] = (np.int64, [])
-            self.stats_dtypes_shapes[f"max_depth{ending}"] = (np.int64, [])
-            self.stats_dtypes_shapes[f"variable_inclusion{ending}"] = (np.int64, [p])
-            self.stats_dtypes_shapes[f"log_likelihood{ending}"] = (np.float64, [])
-            if isinstance(forest.target, LatentTarget):
-                self.stats_dtypes_shapes[f"latent_precision{ending}"] = (np.float64, [])
-            if forest.name in self.nuisances.laws:
-                self.stats_dtypes_shapes[f"{Nuisances.statistic}{ending}"] = (np.int64, [])
-        # PyMC's NDArray makes room by these alone, so that they say the shape too.
-        stats = self.stats_dtypes_shapes.items()
-        self.stats_dtypes = [{name: np.dtype((of, tuple(shape))) for name, (of, shape) in stats}]
+        self.name_statistics(self._statistics)
 
-    def _ending(self, forest):
-        # By the forests of the model: two steps with a forest each must not share names either.
-        return f"_{forest.name}" if self.several else ""
+    def _statistics(self, forest) -> dict[str, tuple]:
+        p = forest.design.columns.shape[0]
+        found: dict[str, tuple] = {
+            name: (np.float64, []) for part in self.parts for name in part.statistics
+        }
+        found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
+        found |= {"variable_inclusion": (np.int64, [p]), "log_likelihood": (np.float64, [])}
+        if isinstance(forest.target, LatentTarget):
+            found["latent_precision"] = (np.float64, [])
+        if forest.name in self.nuisances.laws:
+            found[Nuisances.statistic] = (np.int64, [])
+        return found
 
     def setup_chain(self, rng, tune, draws):
         """Forget the chain before."""
@@ -92,7 +85,7 @@ class SweepStep(ForestStep):
         with deferred_interrupts():
             for forest in self.forests:
                 point, one = self._update(forest, point)
-                stats |= {f"{key}{self._ending(forest)}": value for key, value in one.items()}
+                stats |= {f"{key}{self.ending(forest)}": value for key, value in one.items()}
         return point, [stats]
 
     def _update(self, forest, point):

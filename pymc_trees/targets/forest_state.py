@@ -7,7 +7,7 @@ import numpy as np
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.forest.trees import Trees, make_trees
-from pymc_trees.core.moves.workspace import make_room, make_workspace
+from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
@@ -154,8 +154,7 @@ class WorkingForest:
         max_nodes, n_stats = self.layout.max_nodes, self.target.n_stats
         order = None
         if self.directions is not None:
-            sets = make_room(max_nodes, -(-self.layout.n_rows // 64))
-            order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats, sets)
+            order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats)
         return make_workspace(max_nodes, n_stats, self.design, index, order)
 
     def __getstate__(self):

@@ -13,7 +13,7 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.trees import SoftTrees
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.checksum import is_intact
-from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs, training_rows
+from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import UnsupportedModelError
 from pymc_trees.targets.graph import check_inputs, inputs_seen
@@ -52,17 +52,14 @@ class WorkingSoftForest:
             )
         self._forest, self._inputs = forest, inputs_seen(model, forest)
         known = forest_inputs(forest)
-        self.unit = to_unit(np.ascontiguousarray(training_rows(forest)), *self._map(known))
+        X, *unit_map = (v.data for v in (known.X, *known.unit_map))
+        self.unit = to_unit(np.ascontiguousarray(X), *unit_map)
         self.hard, self.bandwidth = known.hard.data, float(known.bandwidth.data)
         self.fingerprint = fingerprint_of(forest)
         self.arrays: SoftArrays | None = None
         self.restored = None
         """Of no use: what a chain goes on with follows from the value."""
         self.call = DirectCalls()
-
-    @staticmethod
-    def _map(known):
-        return (v.data for v in known.unit_map)
 
     def check_inputs(self) -> None:
         """Refuse to go on when the model's data were set anew after the step was made."""

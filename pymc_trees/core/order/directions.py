@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
+from pymc_trees.core.forest.room import make_room
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
 from pymc_trees.core.order.boxes import Branches
@@ -43,9 +44,9 @@ class Directions(NamedTuple):
     kinds: np.ndarray
     """As in `Branches`."""
 
-    def with_room(self, max_nodes: int, n_rows: int, n_stats: int, sets: np.ndarray) -> Monotone:
-        """With room to work in; ``sets``, (max_nodes, W), for the rows of the nodes of a tree."""
-        most = max_nodes // 2 + 1
+    def with_room(self, max_nodes: int, n_rows: int, n_stats: int) -> Monotone:
+        """With room to work in."""
+        most, sets = max_nodes // 2 + 1, make_room(max_nodes, -(-n_rows // 64))
         return Monotone(
             *self,
             make_ordered_leaves(most, n_stats),

@@ -52,6 +52,13 @@ def arrange(leaves, branches, directions, root, stack):
                 above[a, b >> 6] |= _ONE << np.uint64(b & 63)
 
 
+@njit(cache=True)
+def take_statistics(leaves, stats):
+    """Take the statistics of the leaves from those of the nodes."""
+    for k in range(leaves.n[0]):
+        copy_numbers(stats[leaves.node[k]], leaves.stats[k])
+
+
 @njit(cache=True, inline="always")
 def is_above(leaves, b, a):
     """Whether leaf b may not lie below leaf a, which comes before it."""

@@ -27,7 +27,13 @@ from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.latent.interval import draw_truncated, log_between
 from pymc_trees.core.leaves.normal import NormalData, conditional
 from pymc_trees.core.order.directions import Monotone, branches_of, hold_order
-from pymc_trees.core.order.leaves import arrange, bounds_of, copy_leaves, known_in_order
+from pymc_trees.core.order.leaves import (
+    arrange,
+    bounds_of,
+    copy_leaves,
+    known_in_order,
+    take_statistics,
+)
 from pymc_trees.core.random import accepts
 
 
@@ -47,20 +53,13 @@ def draw_within(leaf, rng, order, problem, tree, n_nodes, work):
 
 
 @njit(cache=True)
-def read_leaves(leaves, values, stats):
-    """Take values and statistics of leaves from those of the nodes."""
-    for k in range(leaves.n[0]):
-        node = leaves.node[k]
-        leaves.value[k] = values[node, 0]
-        copy_numbers(stats[node], leaves.stats[k])
-
-
-@njit(cache=True)
 def _note_tree(order, problem, tree, n_nodes, work):
-    trees = problem.trees
+    trees, was = problem.trees, order.was
     keep_tree(trees, tree, work.nodes, n_nodes, work.sets, 1, order.kept)
-    arrange(order.was, branches_of(order, trees), order.directions, trees.roots[tree], order.stack)
-    read_leaves(order.was, trees.values, work.stats)
+    arrange(was, branches_of(order, trees), order.directions, trees.roots[tree], order.stack)
+    take_statistics(was, work.stats)
+    for k in range(was.n[0]):
+        was.value[k] = trees.values[was.node[k], 0]
 
 
 @njit(cache=True)
@@ -103,8 +102,7 @@ def _settle(order, rng, problem, tree, work, by_rows):
     trees, leaf, kept, was, now = problem.trees, problem.leaf, order.kept, order.was, order.now
     n_then = 2 * was.n[0] - 1
     arrange(now, branches_of(order, trees), order.directions, trees.roots[tree], order.stack)
-    for k in range(now.n[0]):
-        copy_numbers(work.stats[now.node[k]], now.stats[k])
+    take_statistics(now, work.stats)
     if by_rows:
         match_rows(order, kept.leaf_of, work.sets, kept.nodes[:n_then], kept.sets)
     else:
@@ -128,15 +126,22 @@ def _settle(order, rng, problem, tree, work, by_rows):
 
 
 @njit(cache=True)
+def standard_bounds(leaf, stats, low, high):
+    """Mean and root of the precision of a leaf value, given its rows, and bounds in their units."""
+    mean, precision = conditional(leaf, stats)
+    root = np.sqrt(precision)
+    return mean, root, (low - mean) * root, (high - mean) * root
+
+
+@njit(cache=True)
 def log_weight(leaf, leaves, known):
     """Log of the product of Z over the leaves not known, each known afterwards."""
     total = 0.0
     for k in range(leaves.n[0]):
         if not known[k]:
             low, high = bounds_of(leaves, known, k)
-            mean, precision = conditional(leaf, leaves.stats[k])
-            root = np.sqrt(precision)
-            total += log_between((low - mean) * root, (high - mean) * root)
+            _, _, below, above = standard_bounds(leaf, leaves.stats[k], low, high)
+            total += log_between(below, above)
             known[k] = True
     return total
 
@@ -144,11 +149,9 @@ def log_weight(leaf, leaves, known):
 @njit(cache=True)
 def draw_between(leaf, rng, stats, low, high):
     """Value of a leaf from its conditional between two bounds, and the log of Z."""
-    mean, precision = conditional(leaf, stats)
-    root = np.sqrt(precision)
+    mean, root, below, above = standard_bounds(leaf, stats, low, high)
     if not low < high:
         return mean, -np.inf
-    below, above = (low - mean) * root, (high - mean) * root
     log_z = log_between(below, above)
     if not log_z > -np.inf:
         return mean, -np.inf

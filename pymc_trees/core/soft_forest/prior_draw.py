@@ -11,19 +11,8 @@ from pymc_trees.core.soft_forest.prior import (
     draw_cut,
     split_probability,
 )
-from pymc_trees.core.soft_forest.trees import SoftTrees, make_links
+from pymc_trees.core.soft_forest.trees import make_links, make_soft_trees
 from pymc_trees.core.value.fields import LEAF
-
-
-@njit(cache=True)
-def _stumps(m, max_nodes):
-    room = max_nodes - m + 1
-    return SoftTrees(
-        np.ones(m, dtype=np.int64),
-        np.full((m, room), np.int32(LEAF)),
-        np.zeros((m, room)),
-        np.ones(m),
-    )
 
 
 @njit(cache=True)
@@ -65,7 +54,7 @@ def draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint):
     ValueError
         When it does not fit.
     """
-    trees, used = _stumps(sizes.m, sizes.max_nodes), 0
+    trees, used = make_soft_trees(sizes.m, sizes.max_nodes), 0
     links = make_links(trees.column.shape[1] + 2)
     for t in range(sizes.m):
         room = sizes.max_nodes - used - (sizes.m - t - 1)
@@ -81,7 +70,7 @@ def draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint):
 @njit(cache=True)
 def stumps_value(mean, bandwidth, sizes, fingerprint):
     """Encoded forest of stumps with one leaf value and one bandwidth."""
-    trees = _stumps(sizes.m, sizes.max_nodes)
+    trees = make_soft_trees(sizes.m, sizes.max_nodes)
     trees.number[:, 0] = mean
     trees.bandwidth[:] = bandwidth
     fit = np.zeros(sizes.n_rows)

@@ -24,12 +24,13 @@ class SoftTrees(NamedTuple):
     """(m,) float64."""
 
 
-def make_soft_trees(m: int, max_nodes: int) -> SoftTrees:
+@njit(cache=True)
+def make_soft_trees(m, max_nodes):
     """Stumps with the value 0, and room for any forest of so many nodes."""
     room = max_nodes - m + 1
     return SoftTrees(
         np.ones(m, dtype=np.int64),
-        np.full((m, room), -1, dtype=np.int32),
+        np.full((m, room), np.int32(-1)),
         np.zeros((m, room)),
         np.ones(m),
     )

@@ -29,6 +29,22 @@ class Schema(NamedTuple):
         return repr(self.names[j]) if self.names else str(j)
 
 
+def known_columns(schema: Schema | None, p: int) -> list:
+    """Names of p columns, or their numbers where they have none."""
+    return list(range(p)) if schema is None or schema.names is None else list(schema.names)
+
+
+def place_of(column, known: list) -> int | None:
+    """Place of a column given by name or number; None where there is no such column."""
+    if isinstance(column, bool | np.bool_):
+        return None
+    if column in known:
+        return known.index(column)
+    if isinstance(column, int | np.integer) and 0 <= column < len(known):
+        return int(column)
+    return None
+
+
 def check_rules(split_rules, names: Sequence[str] | None, p: int) -> list[str | None]:
     """Rule of each column as given; None where nothing is."""
     if split_rules is None:

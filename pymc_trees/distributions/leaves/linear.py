@@ -19,6 +19,7 @@ from pymc_trees.core.leaves.coefficients.linear import (
     read_linear,
 )
 from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.schema import known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.distributions.leaves.normal import check_square
 
@@ -165,8 +166,7 @@ class LinearLeaf(LeafPrior):
 
     def _named(self, schema, numeric: np.ndarray) -> np.ndarray:
         """Which columns were named."""
-        chosen, p = np.zeros(len(numeric), dtype=bool), len(numeric)
-        known = list(range(p)) if schema is None or schema.names is None else list(schema.names)
+        chosen, known = np.zeros(len(numeric), dtype=bool), known_columns(schema, len(numeric))
         given = np.atleast_1d(np.asarray(self.columns, dtype=object))
         for one in given:
             if isinstance(one, bool | np.bool_):
@@ -174,11 +174,8 @@ class LinearLeaf(LeafPrior):
                     f"columns={self.columns!r}: give names or numbers of columns, not True and "
                     "False; np.flatnonzero(mask) makes numbers of them."
                 )
-            if one in known:
-                j = known.index(one)
-            elif isinstance(one, int | np.integer) and 0 <= one < p:
-                j = int(one)
-            else:
+            j = place_of(one, known)
+            if j is None:
                 raise ValueError(
                     f"columns={self.columns!r}: X has no column {one!r}; it has {known}. Give some "
                     'of them, "parent", "path" or "all".'

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_trees.core.order.catalogue import monotone_in
+from pymc_trees.distributions.data.schema import known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 
@@ -41,17 +42,14 @@ class MonotoneLeaf(NormalLeaf):
         X, schema = inputs
         p = X.shape[1]
         numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
-        names = list(range(p)) if schema is None or schema.names is None else list(schema.names)
-        directions = np.zeros(p)
+        names, directions = known_columns(schema, p), np.zeros(p)
         for column, direction in self.monotone.items():
-            if isinstance(column, bool | np.bool_) or not (
-                column in names or (isinstance(column, int | np.integer) and 0 <= column < p)
-            ):
+            j = place_of(column, names)
+            if j is None:
                 raise ValueError(
                     f"monotone: X has no column {column!r}; it has {names}. Name some of them, "
                     "with 1 or -1 each."
                 )
-            j = names.index(column) if column in names else int(column)
             if not numeric[j]:
                 raise ValueError(
                     f"monotone: {column!r} has levels, which have no order: leave it out, or make "

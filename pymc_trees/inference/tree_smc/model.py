@@ -12,7 +12,7 @@ from pymc_trees.core.samplers.smc.ordered import share_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.forest_rv import is_forest, leaf_at
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.tree_smc.run import TreeModel, room_for
+from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
@@ -99,7 +99,8 @@ def log_share_in_order(rng: np.random.Generator, problem: TreeModel, n_draws: in
         return 0.0
     sizes, leaf = problem.sizes, problem.leaf
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, sizes.n_rows)
-    order, weights = room_for(problem.directions, sizes, n_stats(leaf)), np.empty(n_draws)
+    order = problem.directions.with_room(sizes.max_nodes, sizes.n_rows, n_stats(leaf))
+    weights = np.empty(n_draws)
     forest = Problem(trees, problem.design, problem.prior, leaf)
     with deferred_interrupts():
         if not share_in_order(rng, forest, order, weights):

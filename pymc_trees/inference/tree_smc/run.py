@@ -12,6 +12,7 @@ from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_apart
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.order.directions import Directions
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
 from pymc_trees.core.samplers.particles.growth import Growth
@@ -42,7 +43,7 @@ class TreeModel(NamedTuple):
     """What leaves return at the training rows, `core.leaves.outputs`."""
     sizes: Sizes
     fingerprint: float
-    directions: tuple | None
+    directions: Directions | None
     """What leaf values must satisfy together, or None."""
 
 
@@ -114,7 +115,8 @@ def _run_island(rng, model, settings):
         write = partial(encode_particles, rng, forest, reads, particles, chosen, *ends)
         _to_the_end(write, particles, long)
     elif status == DONE:
-        log_order, order = np.empty(n_particles), room_for(directions, sizes, n_stats(leaf))
+        log_order = np.empty(n_particles)
+        order = directions.with_room(sizes.max_nodes, n, n_stats(leaf))
         write = partial(encode_in_order, rng, forest, reads, particles, order, *ends, log_order)
         _to_the_end(write, particles, long)
         weights *= np.exp(log_order)
@@ -140,12 +142,6 @@ def choose(rng, scheme, weights, chosen):
 def _to_the_end(write, particles, long):
     fits = run_apart(write, particles.cease) if long else write()
     assert fits, "a tree of max_nodes nodes fits max_nodes"
-
-
-def room_for(directions, sizes: Sizes, n_statistics: int):
-    """Order of one tree, with room."""
-    sets = np.zeros((sizes.max_nodes, -(-sizes.n_rows // 64)), dtype=np.uint64)
-    return directions.with_room(sizes.max_nodes, sizes.n_rows, n_statistics, sets)
 
 
 def _own(numbers):

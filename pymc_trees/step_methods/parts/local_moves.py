@@ -1,22 +1,20 @@
 """Sweeps of Metropolis-Hastings moves, as a part of a step."""
 
-from collections.abc import Mapping
-from copy import deepcopy
 from functools import partial
 
 import numpy as np
 
 from pymc_trees.arguments import check_number
+from pymc_trees.core.forest.room import make_room
 from pymc_trees.core.forest.undo import make_kept_tree
-from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
-from pymc_trees.core.moves.workspace import make_room
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.screening import Screening, is_screened
+from pymc_trees.step_methods.parts.moves import accepted_shares, read_weights
+from pymc_trees.step_methods.parts.screening import Screened, is_screened
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -31,7 +29,7 @@ LONG_CONJUGATE = 2_000_000
 """The same where leaf values integrate out."""
 
 
-class LocalMoves(Part):
+class LocalMoves(Screened, Part):
     """Sweeps: of each tree some Metropolis-Hastings moves, then new leaf values.
 
     Parameters
@@ -48,13 +46,12 @@ class LocalMoves(Part):
     """
 
     def __init__(self, moves=None, n_sweeps=1, moves_per_visit=1, places=None):
+        super().__init__()
         moves = check_moves(DEFAULT_MOVES if moves is None else moves)
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps, self.places = n_sweeps, places
         self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
-        self.screenings: dict[str, Screening] = {}
-        self.restored: dict[str, Screening] = {}
 
     def prepare(self, forest):
         """Name the statistic of screened sweeps where there are any."""
@@ -66,9 +63,7 @@ class LocalMoves(Part):
         n_sweeps = n_sweeps or self.sweeps_of(forest)
         if not is_screened(forest):
             return self.sweep(rng, forest, problem, forest.work, n_sweeps)
-        # Taken out while it changes: what an error leaves behind is never gone on with.
-        known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
-        screening = known or Screening(forest, problem.leaf)
+        screening = self.take_screening(forest, problem.leaf)
         if tuning:
             screening.follow(problem.leaf.offset)
         found = None
@@ -110,30 +105,11 @@ class LocalMoves(Part):
 
     def _run(self, run, forest, work, n_sweeps, n_further):
         """Accepted shares of moves and of what else is counted, or None: too small a pool."""
-        counts = np.zeros((2, len(self.moves.moves) + n_further), dtype=np.int64)
-        run = partial(run, n_sweeps, counts)
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
         long = layout.n_rows * layout.m * n_moves > most
-        if not (run_apart(run, work.cease) if long else run()):
-            return None
-        proposed, accepted = counts
-        share = np.full(len(proposed), np.nan)
-        np.divide(accepted, proposed, out=share, where=proposed > 0)
-        return share
-
-    @property
-    def kept(self):
-        """What tuning has learnt for screens."""
-        return self.restored | self.screenings
-
-    @kept.setter
-    def kept(self, kept):
-        self.screenings, self.restored = {}, deepcopy(dict(kept))
-
-    def __getstate__(self):
-        """Without what belongs to a chain."""
-        return {**self.__dict__, "screenings": {}, "restored": self.kept}
+        n_counted = len(self.moves.moves) + n_further
+        return accepted_shares(partial(run, n_sweeps), work.cease, long, n_counted)
 
 
 def enough_sweeps(forest, places: int) -> int:
@@ -146,22 +122,11 @@ def enough_sweeps(forest, places: int) -> int:
 
 def check_moves(given) -> WeightedMoves:
     """Moves with normalised weights: `MOVES`, and others that have a positive one."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"moves={given!r}: must be a dict of move and weight.")
     own = {name_of(move): move for move in MOVES}
     known = own | {name: kind() for name, kind in registered().items() if name not in own}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(f"moves: {unknown} are not moves; choose from {list(known)}.")
-    moves = {name: move for name, move in known.items() if name in own or name in given}
-    try:
-        weights = np.array([float(given.get(name, 0.0)) for name in moves])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"moves={dict(given)}: weights must be numbers ({error}).") from error
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"moves={dict(given)}: weights must be finite numbers of at least 0.")
-    kept = (weights > 0) | [name in own for name in moves]  # code is compiled for each move kept
-    moves = {name: move for (name, move), keep in zip(moves.items(), kept, strict=True) if keep}
+    weights = read_weights(given, list(known))
+    kept = (weights > 0) | [name in own for name in known]  # code is compiled for each move kept
+    moves = [move for move, keep in zip(known.values(), kept, strict=True) if keep]
     weights = weights[kept]
     with np.errstate(over="ignore"):
         total = weights.sum()
@@ -174,4 +139,4 @@ def check_moves(given) -> WeightedMoves:
             f"moves={dict(given)}: grow and prune need positive weights, or the sampler could not "
             "reach every tree."
         )
-    return WeightedMoves(tuple(moves.values()), weights)
+    return WeightedMoves(tuple(moves), weights)

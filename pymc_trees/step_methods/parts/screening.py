@@ -1,12 +1,13 @@
 """What tuning learns for the screened sweeps of one forest, and their room to work in."""
 
+from copy import deepcopy
 from functools import partial
 
 import numpy as np
 
+from pymc_trees.core.forest.room import make_room
 from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian.screen import make_screen
-from pymc_trees.core.moves.workspace import make_room
 from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
@@ -64,3 +65,32 @@ class Screening:
         screen = self.screen(problem.leaf, forest.layout.max_nodes)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)
+
+
+class Screened:
+    """What sweeps know that may be screened: the screening of each forest."""
+
+    def __init__(self):
+        self.screenings: dict[str, Screening] = {}
+        self.restored: dict[str, Screening] = {}
+
+    def take_screening(self, forest, leaf) -> Screening:
+        """That of a forest, taken out while it changes, or a new one.
+
+        What an error leaves behind is never gone on with.
+        """
+        known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
+        return known or Screening(forest, leaf)
+
+    @property
+    def kept(self):
+        """What tuning has learnt for screens."""
+        return self.restored | self.screenings
+
+    @kept.setter
+    def kept(self, kept):
+        self.screenings, self.restored = {}, deepcopy(dict(kept))
+
+    def __getstate__(self):
+        """Without what belongs to a chain."""
+        return {**self.__dict__, "screenings": {}, "restored": self.kept}

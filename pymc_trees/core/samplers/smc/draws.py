@@ -32,6 +32,16 @@ def make_draws(n_draws: int, sizes, p: int) -> Draws:
     )
 
 
+@njit(cache=True)
+def write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, s):
+    """Write the tree of a problem as draw s; ``fit`` and ``nodes`` are overwritten."""
+    trees = problem.trees
+    if sizes.cache_fit:
+        fit_of(reads, trees, fit)
+    draws.values[s] = encode(trees, problem.design, problem.prior, sizes, fingerprint, fit, nodes)
+    draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
+
+
 @njit(cache=True, nogil=True)
 def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
@@ -47,7 +57,7 @@ def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint,
     draws : Draws
         Overwritten.
     """
-    trees, design, prior, leaf = problem
+    trees, leaf = problem.trees, problem.leaf
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     fit = np.zeros((sizes.n_rows, sizes.n_outputs))
@@ -59,8 +69,5 @@ def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint,
         for k in range(preorder(trees, trees.roots[0], nodes)):
             if trees.column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
-        if sizes.cache_fit:
-            fit_of(reads, trees, fit)
-        draws.values[s] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
-        draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
+        write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, s)
     return True

@@ -10,15 +10,14 @@ that is in order, which `share_in_order` estimates likewise, without data.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import fell_tree
 from pymc_trees.core.leaves.contract import n_stats
 from pymc_trees.core.order.directions import branches_of
-from pymc_trees.core.order.leaves import arrange
+from pymc_trees.core.order.leaves import arrange, take_statistics
 from pymc_trees.core.order.monotone import new_values
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.particles.planting import plant
-from pymc_trees.core.value.encode import encode, fit_of
+from pymc_trees.core.samplers.smc.draws import write_draw
 
 
 @njit(cache=True)
@@ -26,10 +25,8 @@ def draw_in_order(rng, leaf, trees, order, stats):
     """Draw the values of tree 0 within the order; log of their weight."""
     now = order.now
     arrange(now, branches_of(order, trees), order.directions, trees.roots[0], order.stack)
-    for k in range(now.n[0]):
-        order.known[k] = False
-        for d in range(stats.shape[1]):
-            now.stats[k, d] = stats[now.node[k], d]
+    take_statistics(now, stats)
+    order.known[: now.n[0]] = False
     log_weight = new_values(leaf, rng, order)
     for k in range(now.n[0]):
         trees.values[now.node[k], 0] = now.value[k]
@@ -43,7 +40,7 @@ def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, d
     False when the trees of ``problem`` have no room, or on ``particles.cease``. Parameters are
     those of `draws.encode_particles`.
     """
-    trees, design, prior, leaf = problem
+    trees, leaf = problem.trees, problem.leaf
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     fit = np.zeros((sizes.n_rows, sizes.n_outputs))
@@ -53,10 +50,7 @@ def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, d
         if not plant(trees, 0, particles, c, stats, nodes):
             return False
         log_weights[c] = draw_in_order(rng, leaf, trees, order, stats)
-        if sizes.cache_fit and log_weights[c] > -np.inf:
-            fit_of(reads, trees, fit)
-        draws.values[c] = encode(trees, design, prior, sizes, fingerprint, fit, nodes)
-        draws.counts[c, 0], draws.counts[c, 1] = count_forest(trees, nodes, draws.inclusion[c])
+        write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, c)
     return True
 
 
