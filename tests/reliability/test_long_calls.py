@@ -19,7 +19,7 @@ from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.estimators.mondrian import forest as estimators
 from pymc_trees.estimators.mondrian import grown, threads
-from pymc_trees.step_methods.parts import local_moves, tree_redraw
+from pymc_trees.step_methods.parts import local_moves, moves, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,10 @@ def last_point(model, step, n=5):
 def test_a_step_apart_draws_the_same(model, monkeypatch):
     here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
     apart = []
+    monkeypatch.setattr(local_moves, "LONG_CONJUGATE", 0)
     for module in (local_moves, tree_redraw):
-        monkeypatch.setattr(module, "LONG_CONJUGATE", 0, raising=False)
         monkeypatch.setattr(module, "LONG", 0)
+    for module in (moves, tree_redraw):
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
     there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
