@@ -82,6 +82,23 @@ def coefficients(n=25, m=3):
     return Case(model, ["line", "varying"], ["slope_sd", "sigma"])
 
 
+def monotone_and_soft(n=25, m=3):
+    """Two forests of different kinds: one that rises in a column, and soft trees."""
+    with pm.Model() as model:
+        y = response(n)
+        X, sd = inputs(n), pm.Gamma("sd", 6, 12)
+        rising = pmt.NormalLeaf(0.1, sd)
+        room = m * (2 * n - 1)
+        up = pmt.BART("up", X, m=m, leaf=rising, monotone={0: 1}, max_nodes=room)
+        weights = pm.Dirichlet("weights", np.full(2, 1.5))
+        leaf_sd = pm.Gamma("leaf_sd", 6, 12)
+        soft = {"split_prior": weights, "leaf": pmt.NormalLeaf(0.0, leaf_sd), "max_nodes": room}
+        smooth = pmt.SoftBART("smooth", X, m=m, **soft)
+        sigma = pm.Gamma("sigma", 8, 16)
+        pm.Normal("y", up + smooth, sigma, observed=y)
+    return Case(model, ["up", "smooth"], ["sd", "weights", "leaf_sd", "sigma"])
+
+
 def dart(n=25, m=4, p=6):
     with pm.Model() as model:
         y = response(n)
@@ -154,6 +171,7 @@ CASES = {
         logit,
         two_forests,
         coefficients,
+        monotone_and_soft,
         dart,
         probit,
         negative_binomial,

@@ -16,6 +16,7 @@ from scipy import stats
 
 import pymc_trees as pmt
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 
 
 def steps_of(model, seed, move=pmt.CGM):
@@ -27,6 +28,8 @@ def steps_of(model, seed, move=pmt.CGM):
             rng = np.random.default_rng(next(seeds))
             if is_forest(rv):
                 steps.append(move([rv], rng=rng))
+            elif is_soft_forest(rv):
+                steps.append(pmt.SoftCGM([rv], rng=rng))
             elif pmt.SplitWeights.competence(rv, True) > 0:
                 steps.append(pmt.SplitWeights([rv], rng=rng))
             elif pmt.NoiseScale.competence(rv, True) > 0:

@@ -81,9 +81,10 @@ def SoftBART(
 
     Registers the free random variable ``{name}_forest``, whose value is the encoded trees, the
     Dirichlet variable ``{name}_split_weights`` unless ``split_prior`` is given or X has one column,
-    and the Deterministic ``name``, the sum of the trees at ``X``. An array or frame ``X`` becomes
-    the model data ``{name}_X``. Give the observed variable ``shape=mu.shape``: otherwise PyMC keeps
-    the training length when you predict another number of rows.
+    the half-Cauchy variable ``{name}_leaf_sd`` unless ``leaf`` is given, and the Deterministic
+    ``name``, the sum of the trees at ``X``. An array or frame ``X`` becomes the model data
+    ``{name}_X``. Give the observed variable ``shape=mu.shape``: otherwise PyMC keeps the training
+    length when you predict another number of rows.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def SoftBART(
     X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
         Inputs: finite numbers. Each column is mapped to [0, 1] by its training rows.
     Y : (n,) array, optional
-        Only sets the default leaf prior, as for `BART`.
+        Only sets the default leaf prior.
     m : int, default 50
         Number of trees.
     alpha, beta : float or scalar random variable
@@ -105,7 +106,9 @@ def SoftBART(
         Columns, by index or by name of a frame's column, at which every split is a step, as in
         `BART`. Default: none.
     leaf : NormalLeaf, optional
-        Prior of the leaf values; needed when Y is None.
+        Prior of the leaf values; needed when Y is None. Default: the mean of `BART`'s, and an sd
+        that is half-Cauchy with its sd as scale, so that the data tell how much the trees together
+        vary (Linero and Yang 2018, section 3.1).
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
         Weights of the columns; 0 excludes a column, except where it is random; ``numpy.ones(p)``
         for equal ones. Default: Dirichlet with the concentration ``1 / p`` for each column, which
@@ -141,8 +144,9 @@ def SoftBART(
     splits above it leave.
 
     A column is mapped by its empirical distribution function, tied rows at the middle of their
-    step, so that the least training value is 0 and the largest 1; linearly between two training
-    values, and beyond them like the nearest. So f is constant beyond the training rows. A side that
+    step, so that the least training value is 0 and the largest 1; linearly between two values, of
+    which ``1 + sqrt(n)`` quantiles are kept, and beyond them like the nearest. So f is constant
+    beyond the training rows. A side that
     gets less than 1e-15 of a row's weight gets none.
 
     One output, ``NormalLeaf`` and numbers only: for several outputs declare one for each.
@@ -165,7 +169,7 @@ def SoftBART(
     ...     sigma = pm.HalfNormal("sigma", 1)
     ...     obs = pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
     >>> [v.name for v in model.free_RVs]
-    ['mu_split_weights', 'mu_forest', 'sigma']
+    ['mu_leaf_sd', 'mu_split_weights', 'mu_forest', 'sigma']
     """
     model = pm.modelcontext(None)
     with all_or_nothing(model):
@@ -179,7 +183,7 @@ def SoftBART(
         depth = check_depth_prior(alpha, beta)
         bandwidth = check_bandwidth(bandwidth)
         hard = check_hard(hard, p, inputs.schema)
-        leaf = check_leaf(default_leaf(Y, n, m) if leaf is None else leaf)
+        leaf = check_leaf(_default_leaf(f"{name}_leaf_sd", Y, n, m) if leaf is None else leaf)
         if type(leaf) is not NormalLeaf:
             raise TypeError(f"leaf={leaf!r}: SoftBART takes a NormalLeaf.")
         cached = read_cache_fit(cache_fit, n)
@@ -207,6 +211,12 @@ def SoftBART(
             layout,
         )
         return pm.Deterministic(name, evaluate_soft(forest, X), dims=dims, model=model)
+
+
+def _default_leaf(name: str, Y, n: int, m: int) -> NormalLeaf:
+    """The leaf of `BART`, with a scale to be learnt."""
+    leaf = default_leaf(Y, n, m)
+    return NormalLeaf(leaf.mean, pm.HalfCauchy(name, leaf.sd))
 
 
 def _dirichlet(name: str, p: int):

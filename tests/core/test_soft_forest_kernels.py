@@ -59,6 +59,20 @@ def test_columns_are_mapped_by_their_ranks():
     np.testing.assert_allclose(to_unit(new, *make_unit_map(X)).T, expected, atol=1e-15)
 
 
+def test_of_many_values_as_many_quantiles_are_kept_as_the_root_of_their_number(rng):
+    X = np.column_stack([rng.lognormal(size=400), np.maximum(rng.normal(size=400), 0.0)])
+    unit_map = make_unit_map(X)
+    assert unit_map.offsets[1] == 21
+    new = np.column_stack([rng.lognormal(size=50), rng.normal(size=50)])
+    for rows in (X, new):
+        unit = to_unit(rows, *unit_map)
+        np.testing.assert_allclose(unit.T, naive.to_unit(X, rows), atol=1e-12)
+        order = np.argsort(rows[:, 0])
+        assert (np.diff(unit[0, order]) >= 0).all()
+    ranks = stats.rankdata(X[:, 0]) / 400
+    assert np.abs(to_unit(X, *unit_map)[0] - ranks).max() < 0.05
+
+
 @pytest.mark.parametrize("bandwidth", [0.3, 0.01, 1e-4])
 def test_weights_taken_for_0_change_the_function_by_less_than_1e_12(bandwidth):
     """Deep trees, against all weights computed in full."""

@@ -26,7 +26,8 @@ def sbc(quick_compile):
 
 
 @pytest.mark.parametrize(
-    "name", tiers(["poisson", "dart", "quantile", "coefficients"], quick=["quantile"])
+    "name",
+    tiers(["poisson", "dart", "quantile", "coefficients", "monotone_and_soft"], quick=["quantile"]),
 )
 def test_ranks_are_uniform(sbc, name):
     cases, run = sbc

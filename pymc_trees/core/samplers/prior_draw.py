@@ -75,8 +75,8 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None
     return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
 
 
-def stumps_value(design, prior, centre, outputs, sizes, fingerprint):
-    """Encoded forest of stumps whose leaves all have the (V,) values ``centre``.
+def stumps_value(design, prior, centre, spread, outputs, sizes, fingerprint):
+    """Encoded forest of stumps whose leaves have (V,) values, ``centre`` plus and minus ``spread``.
 
     Python around kernels that a step needs anyway: chains start here, and start sooner so.
     """
@@ -85,12 +85,12 @@ def stumps_value(design, prior, centre, outputs, sizes, fingerprint):
     rows = np.arange(sizes.n_rows, dtype=np.uint32)
     unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
     fit = np.zeros((sizes.n_rows, sizes.n_outputs))
-    trees.values[trees.roots] = centre
+    trees.values[trees.roots] = centre + np.resize([[1.0], [-1.0]], (sizes.m, 1)) * spread
     trees.unsplittable[trees.roots] = unsplittable
     trees.rate[trees.roots] = rate
     if isinstance(outputs, ConstantLeaf):
-        for _ in trees.roots:
-            fit += centre
+        for root in trees.roots:
+            fit += trees.values[root]
     else:
         fit_of(outputs, trees, fit)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)

@@ -68,12 +68,12 @@ def draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint):
 
 
 @njit(cache=True)
-def stumps_value(mean, bandwidth, sizes, fingerprint):
-    """Encoded forest of stumps with one leaf value and one bandwidth."""
+def stumps_value(mean, spread, bandwidth, sizes, fingerprint):
+    """Encoded forest of stumps: leaf values ``mean`` plus and minus ``spread``, one bandwidth."""
     trees = make_soft_trees(sizes.m, sizes.max_nodes)
-    trees.number[:, 0] = mean
+    trees.number[:, 0] = mean + np.resize([1.0, -1.0], sizes.m) * spread
     trees.bandwidth[:] = bandwidth
     fit = np.zeros(sizes.n_rows)
-    for _ in range(sizes.m):  # added up as `add_up` does
-        fit += mean
+    for t in range(sizes.m):  # added up as `add_up` does
+        fit += trees.number[t, 0]
     return encode(trees, sizes, fingerprint, fit)

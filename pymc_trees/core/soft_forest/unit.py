@@ -2,7 +2,9 @@
 
 A column goes through its empirical distribution function (Linero and Yang 2018, section 3.1), with
 tied rows at the middle of their step, scaled so that the least training value is 0 and the largest
-1; linear between two training values, 0 and 1 beyond them. A column that does not vary is 0.
+1; linear between two values, 0 and 1 beyond them. Of n rows with more than ``1 + sqrt(n)`` distinct
+values only that many quantiles are kept: the steps of the function itself are noise, which would
+make a smooth f rough. A column that does not vary is 0.
 """
 
 from typing import NamedTuple
@@ -16,7 +18,7 @@ class UnitMap(NamedTuple):
     """The map of p columns."""
 
     knots: np.ndarray
-    """Distinct training values of each column in order, one column after another."""
+    """Distinct training values or quantiles of each column in order, one column after another."""
     heights: np.ndarray
     """Where they are mapped to."""
     offsets: np.ndarray
@@ -30,8 +32,15 @@ def make_unit_map(X: np.ndarray) -> UnitMap:
         values, counts = np.unique(column, return_counts=True)
         middle = np.cumsum(counts) - 0.5 * counts
         middle -= middle[0]
+        if len(values) > 1:
+            middle /= middle[-1]
+        most = 1 + int(np.ceil(np.sqrt(len(column))))
+        if len(values) > most:
+            even = np.linspace(0.0, 1.0, most)
+            values, kept = np.unique(np.interp(even, middle, values), return_index=True)
+            middle = even[kept]
         knots.append(values)
-        heights.append(middle / middle[-1] if len(values) > 1 else middle)
+        heights.append(middle)
     offsets = np.cumsum([0, *map(len, knots)]).astype(np.int64)
     return UnitMap(np.concatenate(knots), np.concatenate(heights), offsets)
 

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 import pymc as pm
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
 
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
@@ -123,6 +124,15 @@ class LeafPrior(ABC):
         """V numbers or scalars, V being k: the leaf values where chains start."""
 
     @staticmethod
+    def initial_spread(k: int, *parameters: Variable) -> list:
+        """What trees add to them and take away in turn: the sd where it is random, or 0.
+
+        Of leaf values that all equal their mean, a random sd has an unbounded density at 0, and a
+        chain that starts there stays.
+        """
+        return [0.0] * k
+
+    @staticmethod
     def functions(outputs: Variable):
         """What a user gets of (n, K) outputs: a variable, or as many as there are suffixes."""
         return outputs
@@ -195,6 +205,11 @@ def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
             f"row {rows[0]}. Missing cells reach a leaf as NaN: impute them in the columns it "
             "reads, or have it read others."
         )
+
+
+def is_constant(setting: Variable) -> bool:
+    """Whether a setting depends on neither random variables nor data."""
+    return all(isinstance(v, Constant) for v in graph_inputs([setting]))
 
 
 def check_positive(leaf: LeafPrior, names: list[str]) -> None:

@@ -133,7 +133,7 @@ def kinds_reader(layout: Layout):
 
 
 class Stumps(Op):
-    """Encoded forest of stumps that all have the same leaf values: where chains start."""
+    """Encoded forest of stumps, either side of the same leaf values: where chains start."""
 
     __props__ = ("layout", "leaf", "tree_prior")
 
@@ -141,7 +141,7 @@ class Stumps(Op):
         self.layout, self.leaf, self.tree_prior = Layout(*layout), leaf, tree_prior
 
     def make_node(self, *inputs):
-        """Apply to the design of a `ForestRV`, its weights and constants, and (V,) leaf values."""
+        """Apply to the design of a `ForestRV`, its weights, constants, (V,) values and spread."""
         output = pt.matrix(shape=self.layout.shape, dtype="float64")
         return Apply(self, [pt.as_tensor(v) for v in inputs], [output])
 
@@ -151,12 +151,13 @@ class Stumps(Op):
 
     def perform(self, node, inputs, outputs):
         """Encode."""
-        X, grid, offsets, fingerprint, kinds, weights, constants, centre = inputs
+        X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread = inputs
         cuts = np.split(grid, offsets[1:-1]) if offsets.size else None
         outputs[0][0] = stumps_value(
             make_design(np.ascontiguousarray(X), cuts, kinds if self.layout.mixed else None),
             PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
             centre,
+            spread,
             LEAVES[self.leaf].at_rows(self.layout.n_values, X, constants),
             sizes(self.layout),
             float(fingerprint),
@@ -171,9 +172,11 @@ def _numba_stumps(op, node, **kwargs):
         return outputs[0][0]
 
     @numba_njit
-    def stumps(X, grid, offsets, fingerprint, kinds, weights, constants, centre):
+    def stumps(X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread):
         with numba.objmode(value="float64[:, ::1]"):
-            value = in_python(X, grid, offsets, fingerprint, kinds, weights, constants, centre)
+            value = in_python(
+                X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread
+            )
         return value
 
     return stumps, None
@@ -182,7 +185,8 @@ def _numba_stumps(op, node, **kwargs):
 @_support_point.register(ForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
     known = ForestInputs.of(inputs)
-    centre = op.leaf_type.initial_value(op.layout.n_values, *known.leaf)
-    centre = pt.stack([pt.as_tensor(c, dtype="float64") for c in centre])
+    starts = (op.leaf_type.initial_value, op.leaf_type.initial_spread)
+    starts = [start(op.layout.n_values, *known.leaf) for start in starts]
+    starts = [pt.stack([pt.as_tensor(c, dtype="float64") for c in start]) for start in starts]
     stumps = Stumps(op.layout, op.leaf, op.tree_prior)
-    return stumps(*known.design, known.weights, known.constants, centre)
+    return stumps(*known.design, known.weights, known.constants, *starts)

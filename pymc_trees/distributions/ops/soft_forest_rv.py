@@ -143,7 +143,7 @@ def _numba_draw(op, node):
 
 
 class SoftStumps(Op):
-    """Encoded forest of stumps with the same leaf value and bandwidth: where chains start."""
+    """Encoded forest of stumps with the same bandwidth: where chains start."""
 
     __props__ = ("layout",)
 
@@ -151,7 +151,7 @@ class SoftStumps(Op):
         self.layout = SoftLayout(*layout)
 
     def make_node(self, *inputs):
-        """Apply to the leaf value, the bandwidth and the fingerprint."""
+        """Apply to the mean of leaf values, their spread, the bandwidth and the fingerprint."""
         output = pt.matrix(shape=self.layout.shape, dtype="float64")
         return Apply(self, [pt.as_tensor(v, dtype="float64") for v in inputs], [output])
 
@@ -162,8 +162,8 @@ class SoftStumps(Op):
     def perform(self, node, inputs, outputs):
         """Encode."""
         numbers = (float(v) for v in inputs)
-        mean, bandwidth, fingerprint = numbers
-        outputs[0][0] = stumps_value(mean, bandwidth, soft_sizes(self.layout), fingerprint)
+        mean, spread, bandwidth, fingerprint = numbers
+        outputs[0][0] = stumps_value(mean, spread, bandwidth, soft_sizes(self.layout), fingerprint)
 
 
 @register_funcify_and_cache_key(SoftStumps)
@@ -174,9 +174,9 @@ def _numba_stumps(op, node, **kwargs):
         return outputs[0][0]
 
     @numba_njit
-    def stumps(mean, bandwidth, fingerprint):
+    def stumps(mean, spread, bandwidth, fingerprint):
         with numba.objmode(value="float64[:, ::1]"):
-            value = in_python(mean, bandwidth, fingerprint)
+            value = in_python(mean, spread, bandwidth, fingerprint)
         return value
 
     return stumps, None
@@ -185,5 +185,6 @@ def _numba_stumps(op, node, **kwargs):
 @_support_point.register(SoftForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
     known = SoftForestInputs.of(inputs)
-    mean, _ = known.leaf
-    return SoftStumps(op.layout)(mean, known.bandwidth, known.fingerprint)
+    [mean] = op.leaf_type.initial_value(1, *known.leaf)
+    [spread] = op.leaf_type.initial_spread(1, *known.leaf)
+    return SoftStumps(op.layout)(mean, spread, known.bandwidth, known.fingerprint)

@@ -17,6 +17,10 @@ def to_unit(X_train, X):
         values, counts = np.unique(X_train[:, j], return_counts=True)
         middle = np.cumsum(counts) - counts / 2
         heights = (middle - middle[0]) / max(middle[-1] - middle[0], 1e-300)
+        kept = int(np.ceil(1 + np.sqrt(len(X_train))))
+        if len(values) > kept:
+            levels = np.arange(kept) / (kept - 1)
+            values, heights = np.interp(levels, heights, values), levels
         out[:, j] = np.interp(X[:, j], values, heights)
     return out
 
