@@ -144,9 +144,10 @@ def SoftBART(
     splits above it leave.
 
     A column is mapped by its empirical distribution function, tied rows at the middle of their
-    step, so that the least training value is 0 and the largest 1; linearly between two values, of
-    which ``1 + sqrt(n)`` quantiles are kept, and beyond them like the nearest. So f is constant
-    beyond the training rows. A side that
+    step, so that the least training value is 0 and the largest 1; linearly between two values, and
+    beyond them like the nearest. So f is constant beyond the training rows. As few quantiles make
+    the map as stay within ``1.36 / sqrt(n)`` of that function, where chance alone would have it: a
+    column that may well be uniform is only shifted and scaled. A side that
     gets less than 1e-15 of a row's weight gets none.
 
     One output, ``NormalLeaf`` and numbers only: for several outputs declare one for each.

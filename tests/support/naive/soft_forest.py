@@ -17,10 +17,15 @@ def to_unit(X_train, X):
         values, counts = np.unique(X_train[:, j], return_counts=True)
         middle = np.cumsum(counts) - counts / 2
         heights = (middle - middle[0]) / max(middle[-1] - middle[0], 1e-300)
-        kept = int(np.ceil(1 + np.sqrt(len(X_train))))
-        if len(values) > kept:
-            levels = np.arange(kept) / (kept - 1)
-            values, heights = np.interp(levels, heights, values), levels
+        for steps in 2 ** np.arange(20):
+            if steps + 1 >= len(values):
+                break
+            levels = np.arange(steps + 1) / steps
+            quantiles = np.interp(levels, heights, values)
+            off = [abs(np.interp(v, quantiles, levels) - h) for v, h in zip(values, heights)]
+            if max(off) <= 1.36 / len(X_train) ** 0.5:
+                values, heights = quantiles, levels
+                break
         out[:, j] = np.interp(X[:, j], values, heights)
     return out
 
