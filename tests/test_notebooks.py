@@ -25,7 +25,7 @@ PRINTS = {
     "14_survival": "true incidences inside their 90% intervals",
     "15_tables_and_boosting": "held-out rows inside 90% intervals",
     "16_slopes": "patients whose 90% interval holds the true effect of the dose",
-    "17_monotone_dose_response": "pairs of patients in the wrong order, monotone forest: 0%",
+    "17_monotone_dose_response": "doses at which the monotone 90% band holds the true mean",
     "18_smooth_functions": "weight of the five columns that matter",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
