@@ -185,8 +185,9 @@ def _numba_stumps(op, node, **kwargs):
 @_support_point.register(ForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
     known = ForestInputs.of(inputs)
-    starts = (op.leaf_type.initial_value, op.leaf_type.initial_spread)
-    starts = [start(op.layout.n_values, *known.leaf) for start in starts]
-    starts = [pt.stack([pt.as_tensor(c, dtype="float64") for c in start]) for start in starts]
+    starts = [
+        pt.stack([pt.as_tensor(v, dtype="float64") for v in of(op.layout.n_values, *known.leaf)])
+        for of in (op.leaf_type.initial_value, op.leaf_type.initial_spread)
+    ]
     stumps = Stumps(op.layout, op.leaf, op.tree_prior)
     return stumps(*known.design, known.weights, known.constants, *starts)
