@@ -61,6 +61,7 @@ _HOMES = {
     "plot_variable_importance": "plots.importance",
     "plot_variable_inclusion": "plots.inclusion",
     "predictions": "posterior.comparisons",
+    "sample_chains": "inference.chains.sample_chains",
     "sample_dcc": "inference.dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
     "select_variables": "posterior.importance.selection",

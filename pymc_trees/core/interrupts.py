@@ -94,6 +94,28 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
             self._handler(_signal.SIGINT, sys._getframe(1))
 
 
+class answered_interrupts:  # noqa: N801 (used like a function)
+    """Context within `deferred_interrupts` in which the handler runs at once.
+
+    For waiting in Python alone: nothing in it may be compiled, or defer interrupts again.
+    """
+
+    _held: deferred_interrupts | None = None
+
+    def __enter__(self):
+        held = None if _in_other_thread() else _current
+        if held is None or held._handler is None:
+            return self
+        held.answer()
+        _signal.signal(_signal.SIGINT, held._handler)
+        self._held = held
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._held is not None:
+            _signal.signal(_signal.SIGINT, self._held._note)
+
+
 def interrupts_wait() -> bool:
     """Whether a context lasts in which interrupts are only noted."""
     return _current is not None and not _in_other_thread()

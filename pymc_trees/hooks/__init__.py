@@ -5,11 +5,13 @@ judged on function values), `keep_draws` (what becomes of the draws when a run e
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
 (new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
-is to sample), `pickling` (hooks in other processes). Importing this package puts all on.
+is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere). Importing this
+package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
 
+from pymc_trees.hooks.chains import give_chains_out
 from pymc_trees.hooks.convergence import judge_function_values
 from pymc_trees.hooks.forward_sampling import defer_in_draws
 from pymc_trees.hooks.interrupts import defer_around_draws
@@ -26,6 +28,7 @@ for put_on in (
     register_steps,
     judge_function_values,
     keep_draws,
+    give_chains_out,
     defer_in_draws,
     defer_around_draws,
     refuse_outsiders,

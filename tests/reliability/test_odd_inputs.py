@@ -49,6 +49,7 @@ TABLE = {
     "SoftBART": soft_sums.SOFT_BART,
     "SoftCGM": soft_sums.SOFT_CGM,
     "DCCTree": soft.DCC_TREE,
+    "sample_chains": runs.CHAINS,
     "sample_dcc": soft.SAMPLE_DCC,
     "sample_tree_smc": runs.SMC,
     "check_draws": runs.CHECK_DRAWS,

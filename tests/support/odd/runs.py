@@ -1,4 +1,4 @@
-"""Odd inputs of `sample_tree_smc`, `check_draws` and the plots."""
+"""Odd inputs of `sample_chains`, `sample_tree_smc`, `check_draws` and the plots."""
 
 import numpy as np
 import pymc as pm
@@ -61,6 +61,29 @@ def _counts():
         pm.Poisson("y", pm.math.exp(mu), observed=np.ones(20, dtype=int), shape=mu.shape)
     return model
 
+
+def chains(said, **given):
+    """A row about a setting of `sample_chains`."""
+
+    def call():
+        with tree_model():
+            return pmt.sample_chains(**{"draws": 2, "tune": 2, "progressbar": False, **given})
+
+    return Odd(call, said)
+
+
+CHAINS = {
+    "chains zero": chains(r"chains=0.*at least 1", chains=0),
+    "chains None": chains(r"chains=None", chains=None),
+    "draws zero": chains(r"draws", draws=0),
+    "cores zero": chains(r"cores=0.*-1 for all", cores=0),
+    "cores text": chains(r"cores='2'", cores="2"),
+    "random_seed": chains(r"seed", random_seed="x", cores=1),
+    "a trace": chains(r"takes no trace=.*pm.sample", trace="store"),
+    "a callback": chains(r"takes no callback=", callback=print),
+    "an unknown word": chains(r"chain= is not an argument", chain=3),
+    "no model": Odd(pmt.sample_chains, r"[Mm]odel"),
+}
 
 SMC = {
     "particles zero": smc(r"particles=0.*at least 1", particles=0),

@@ -1,0 +1,121 @@
+"""`sample_chains`: `pymc.sample` with its chains wherever joblib puts them."""
+
+import inspect
+
+import pymc as pm
+import xarray as xr
+
+from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.inference.chains.runner import RUNNER, Runner
+
+REFUSED = {
+    "callback": "is called where the chains are",
+    "trace": "is where one process records",
+    "mp_ctx": "is how pymc.sample starts processes",
+    "blas_cores": "is for processes of pymc.sample",
+    "nuts_sampler": "of another package runs its chains itself",
+    "return_inferencedata": "is always so",
+}
+"""Arguments of `pymc.sample` that have no meaning here, and why."""
+
+
+def sample_chains(
+    model=None,
+    chains=4,
+    *,
+    draws=1000,
+    tune=1000,
+    random_seed=None,
+    cores=-1,
+    progressbar=True,
+    **options,
+) -> xr.DataTree:
+    """Draw chains by `pymc.sample`, each of them a task of joblib.
+
+    Where they run is joblib's to say: in processes of this machine by default, on a cluster within
+    ``joblib.parallel_config(backend="dask")`` or ``"ray"``. The same seed gives the same draws
+    everywhere, and those of ``pymc.sample(draws, tune=tune, chains=chains, random_seed=...)``.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    chains : int, default 4
+        Number of chains.
+    draws, tune : int, default 1000
+        Iterations of a chain that are kept, and before them those that tune.
+    random_seed : int, sequence of int or numpy.random.Generator, optional
+        As for `pymc.sample`.
+    cores : int, default -1
+        Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
+    progressbar : bool, default True
+        Whether to show how many chains have ended.
+    **options
+        Other arguments of `pymc.sample`, such as ``step``, ``initvals`` or ``target_accept``.
+
+    Returns
+    -------
+    xarray.DataTree
+        As `pymc.sample` returns it, of the chains that were complete.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here.
+
+    Warns
+    -----
+    UserWarning
+        A process ended before its chain had, for want of memory or because it was killed: the
+        chains that are missing are begun again once, with the same seeds. A chain that ends in an
+        error is left out, and so are those that an interrupt leaves unfinished.
+
+    Notes
+    -----
+    A process compiles the model when it is given a chain; for a small model that takes longer than
+    the chain. All its draws come back when the chain is complete: they must fit in the memory of
+    the process, and all chains in that of this one.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model():
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pmt.sample_chains(
+    ...         chains=2, draws=5, tune=10, cores=1, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False)
+    >>> dict(idata.posterior["mu"].sizes)
+    {'chain': 2, 'draw': 5, 'mu_dim_0': 30}
+    """
+    model = pm.modelcontext(model)
+    chains = check_number("chains", chains, 1)
+    draws, tune = check_number("draws", draws, 1), check_number("tune", tune, 0)
+    check_seed(random_seed)
+    if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
+        raise ValueError(f"cores={cores!r}: give a number of chains at once, -1 for all cores.")
+    known = inspect.signature(pm.sample).parameters
+    for name in options:
+        if name in REFUSED:
+            raise TypeError(
+                f"sample_chains takes no {name}=, which {REFUSED[name]}: leave it out, or call "
+                "pm.sample."
+            )
+        if name not in known:
+            raise TypeError(f"{name}= is not an argument of pymc.sample.")
+    runner = Runner(cores, progressbar)
+    token = RUNNER.set(runner)
+    try:
+        return pm.sample(
+            draws,
+            tune=tune,
+            chains=chains,
+            cores=1,
+            random_seed=random_seed,
+            progressbar=False,
+            model=model,
+            **options,
+        )
+    finally:
+        RUNNER.reset(token)

@@ -1,0 +1,81 @@
+"""One chain, in whatever process joblib starts it in."""
+
+from typing import Any, NamedTuple
+
+import cloudpickle
+import pymc.sampling.mcmc as mcmc
+from pymc.util import RandomGeneratorState, random_generator_from_state
+
+
+class Task(NamedTuple):
+    """What a process needs to know to run a chain."""
+
+    step: bytes
+    """The step methods, pickled once for all chains: they hold the model."""
+    chain: int
+    start: dict[str, Any]
+    rng: RandomGeneratorState
+    """Of the generator; pickled itself it would forget the seeds that it spawns from."""
+    tune: int
+    draws: int
+    """Iterations after those that tune."""
+    keeps_tune: bool
+
+
+class Drawn(NamedTuple):
+    """What comes back: points and statistics, of the last iterations or of all."""
+
+    chain: int
+    points: list[dict[str, Any]]
+    stats: list[list[dict[str, Any]]]
+    error: BaseException | None
+    """What ended the chain before its time."""
+
+
+class _Points:
+    """Stands where PyMC has a trace, and keeps what it is given."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.points: list[dict[str, Any]] = []
+        self.stats: list[list[dict[str, Any]]] = []
+
+    def record(self, point, stats, *, in_warmup):
+        """Keep a draw."""
+        if in_warmup and not self.task.keeps_tune:
+            return
+        self.points.append(point)
+        self.stats.append(stats)
+
+    def close(self):
+        """Nothing to be closed."""
+
+
+def run_chain(task: Task) -> Drawn:
+    """All iterations of a chain, as `pymc.sample` makes them."""
+    kept = _Points(task)
+    error = None
+    try:
+        made = mcmc._iter_sample(
+            draws=task.tune + task.draws,
+            step=cloudpickle.loads(task.step),
+            start=task.start,
+            trace=kept,
+            chain=task.chain,
+            tune=task.tune,
+            rng=random_generator_from_state(task.rng),
+        )
+        for _ in made:
+            pass
+    except Exception as raised:
+        raised.add_note(f"It was raised in chain {task.chain}.")
+        error = _picklable(raised)
+    return Drawn(task.chain, kept.points, kept.stats, error)
+
+
+def _picklable(error: Exception) -> Exception:
+    try:
+        cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
