@@ -11,10 +11,10 @@ from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode, encode, fit_of
 from pymc_trees.core.value.fields import sizes
+from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import leaf_at, order_of
-from pymc_trees.distributions.tree_priors.split_weights import is_random, present_numbers
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
 

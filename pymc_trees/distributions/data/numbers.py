@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.type import RandomType
 
 EXACT = 2.0**53
 """Whole numbers below this are all floats."""
@@ -72,3 +76,18 @@ def row_numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
     if not np.isfinite(found).all():
         raise ValueError(f"{name} holds missing or infinite values: leave those rows out.")
     return found.astype(np.float64)
+
+
+def is_random(variable: Variable) -> bool:
+    """Whether an expression sees more than constants and model data."""
+    return any(
+        not isinstance(root, Constant | SharedVariable) or isinstance(root.type, RandomType)
+        for root in graph_inputs([variable])
+    )
+
+
+def present_numbers(variable: Variable) -> np.ndarray | None:
+    """What constants and model data make of an expression at present; None if it is random."""
+    if isinstance(variable, Constant):
+        return np.asarray(variable.data)
+    return None if is_random(variable) else np.asarray(variable.eval(mode="FAST_COMPILE"))

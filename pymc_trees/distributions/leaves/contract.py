@@ -12,14 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 import pymc as pm
-from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import graph_inputs
+from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
 from pymc_trees.core.order.contract import no_order
 from pymc_trees.core.value.evaluate import nan_for_missing
-from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.numbers import is_number, is_random
 from pymc_trees.distributions.data.variables import TrainingInputs
 
 
@@ -125,11 +124,7 @@ class LeafPrior(ABC):
 
     @staticmethod
     def initial_spread(k: int, *parameters: Variable) -> list:
-        """What trees add to them and take away in turn: the sd where it is random, or 0.
-
-        Of leaf values that all equal their mean, a random sd has an unbounded density at 0, and a
-        chain that starts there stays.
-        """
+        """Their sds, or 0: what trees add and take away in turn, where it is random (`starts`)."""
         return [0.0] * k
 
     @staticmethod
@@ -207,9 +202,17 @@ def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
         )
 
 
-def is_constant(setting: Variable) -> bool:
-    """Whether a setting depends on neither random variables nor data."""
-    return all(isinstance(v, Constant) for v in graph_inputs([setting]))
+def starts(leaf: type[LeafPrior], k: int, *parameters: Variable) -> tuple[list, list]:
+    """Leaf values where chains start, and what trees add to them and take away in turn.
+
+    Of leaf values that all equal their mean, a random sd has an unbounded density at 0, and a chain
+    that starts there stays. Leaves whose sd is known start at their mean.
+    """
+    spread = leaf.initial_spread(k, *parameters)
+    random = [isinstance(sd, Variable) and is_random(sd) for sd in spread]
+    return leaf.initial_value(k, *parameters), [
+        sd if it_is else 0.0 for sd, it_is in zip(spread, random, strict=True)
+    ]
 
 
 def check_positive(leaf: LeafPrior, names: list[str]) -> None:

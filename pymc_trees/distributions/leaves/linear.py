@@ -20,12 +20,7 @@ from pymc_trees.core.leaves.coefficients.linear import (
 )
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.schema import known_columns, place_of
-from pymc_trees.distributions.leaves.contract import (
-    LeafPrior,
-    check_positive,
-    is_constant,
-    register_leaf,
-)
+from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.distributions.leaves.normal import check_square
 
 MOST_SLOPES = 52
@@ -216,8 +211,8 @@ class LinearLeaf(LeafPrior):
 
     @staticmethod
     def initial_spread(k, mean, sd, slope_sd, share):
-        """Of the constants, where their sd is random."""
-        return [0.0 if is_constant(sd) else sd] + [0.0] * (k - 1)
+        """Sd of the constants."""
+        return [sd] + [0.0] * (k - 1)
 
     @staticmethod
     def words(values, constants, columns):

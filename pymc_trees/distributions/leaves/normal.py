@@ -11,7 +11,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.leaves.contract import LeafPrior, is_constant, register_leaf
+from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal_vector import NormalVectorLeaf
 
 SMALLEST_SD = 1e-150
@@ -96,8 +96,8 @@ class NormalLeaf(LeafPrior):
 
     @staticmethod
     def initial_spread(k, mean, sd):
-        """Its sd where that is random."""
-        return [0.0 if is_constant(sd) else sd]
+        """Its sd."""
+        return [sd]
 
     @staticmethod
     def functions(outputs):

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.normal_vector import NormalVectorPrior
-from pymc_trees.distributions.leaves.contract import LeafPrior, is_constant, register_leaf
+from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 
 
 @njit(cache=True)
@@ -58,8 +58,8 @@ class NormalVectorLeaf(LeafPrior):
 
     @staticmethod
     def initial_spread(k, mean, sd):
-        """Their sds where these are random."""
-        return [0.0] * k if is_constant(sd) else [sd[j] for j in range(k)]
+        """Their sds."""
+        return [sd[j] for j in range(k)]
 
     @staticmethod
     def functions(outputs):

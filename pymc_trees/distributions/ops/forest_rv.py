@@ -23,7 +23,7 @@ from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.distributions.forest_inputs import ForestInputs, declared
-from pymc_trees.distributions.leaves.contract import LEAVES
+from pymc_trees.distributions.leaves.contract import LEAVES, starts
 from pymc_trees.distributions.ops.by_name import reader_of
 from pymc_trees.distributions.tree_priors.contract import PRIORS
 
@@ -185,9 +185,9 @@ def _numba_stumps(op, node, **kwargs):
 @_support_point.register(ForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
     known = ForestInputs.of(inputs)
-    starts = [
-        pt.stack([pt.as_tensor(v, dtype="float64") for v in of(op.layout.n_values, *known.leaf)])
-        for of in (op.leaf_type.initial_value, op.leaf_type.initial_spread)
-    ]
+    centre, spread = (
+        pt.stack([pt.as_tensor(v, dtype="float64") for v in values])
+        for values in starts(op.leaf_type, op.layout.n_values, *known.leaf)
+    )
     stumps = Stumps(op.layout, op.leaf, op.tree_prior)
-    return stumps(*known.design, known.weights, known.constants, *starts)
+    return stumps(*known.design, known.weights, known.constants, centre, spread)

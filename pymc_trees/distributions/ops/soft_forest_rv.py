@@ -21,7 +21,7 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.prior_draw import draw_soft_value, stumps_value
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.distributions.forest_inputs import SoftForestInputs
-from pymc_trees.distributions.leaves.contract import LEAVES
+from pymc_trees.distributions.leaves.contract import LEAVES, starts
 
 
 def sizes_vector(layout: SoftLayout) -> np.ndarray:
@@ -185,6 +185,5 @@ def _numba_stumps(op, node, **kwargs):
 @_support_point.register(SoftForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
     known = SoftForestInputs.of(inputs)
-    [mean] = op.leaf_type.initial_value(1, *known.leaf)
-    [spread] = op.leaf_type.initial_spread(1, *known.leaf)
+    [mean], [spread] = starts(op.leaf_type, 1, *known.leaf)
     return SoftStumps(op.layout)(mean, spread, known.bandwidth, known.fingerprint)

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from pytensor.graph.basic import Variable
 
+from pymc_trees.distributions.data.numbers import is_random
 from pymc_trees.distributions.data.variables import TrainingInputs
 from pymc_trees.distributions.declaration import check_depth_prior
 from pymc_trees.distributions.tree_priors.contract import TreePrior
 from pymc_trees.distributions.tree_priors.depth import DepthPrior
 from pymc_trees.distributions.tree_priors.grid import make_grid
-from pymc_trees.distributions.tree_priors.split_weights import is_random, read_split_prior
+from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
 
 DEPTH_DEFAULTS = ((0.95, 2.0), (0.95, 1.0))
 """``alpha, beta`` of the front-ends, when nobody gave any."""

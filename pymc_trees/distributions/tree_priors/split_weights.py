@@ -5,12 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import Assert
-from pytensor.tensor.random.type import RandomType
 
-from pymc_trees.distributions.data.numbers import real_array
+from pymc_trees.distributions.data.numbers import present_numbers, real_array
 
 LEAST = 1e-300
 """Weight below which a column that is not excluded does not fall."""
@@ -56,21 +55,6 @@ def read_split_prior(split_prior, p: int, names=None) -> tuple[Variable, np.ndar
     else:
         weights = _normalised(_by_column(split_prior, p, names), p)
     return pt.constant(weights), weights
-
-
-def is_random(variable: Variable) -> bool:
-    """Whether an expression sees more than constants and model data."""
-    return any(
-        not isinstance(root, Constant | SharedVariable) or isinstance(root.type, RandomType)
-        for root in graph_inputs([variable])
-    )
-
-
-def present_numbers(variable: Variable) -> np.ndarray | None:
-    """What constants and model data make of an expression at present; None if it is random."""
-    if isinstance(variable, Constant):
-        return np.asarray(variable.data)
-    return None if is_random(variable) else np.asarray(variable.eval(mode="FAST_COMPILE"))
 
 
 def _by_column(split_prior, p, names):
