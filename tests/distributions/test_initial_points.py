@@ -6,6 +6,7 @@ import pytest
 
 import pymc_trees as pmt
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
 X = np.random.default_rng(1).random((12, 2))
 MEAN, SD, M = 0.3, 0.7, 4
 

@@ -13,6 +13,7 @@ from support.naive import soft_forest as naive
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import forest_inputs
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
 RNG = np.random.default_rng(1)
 X = RNG.random((30, 3))
 Y = np.sin(6 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=30)

@@ -1,11 +1,14 @@
 """A law of rows as native functions; ``data`` are its numbers row by row, ``table`` their shape."""
 
+import functools
+
 import numpy as np
 from numba import carray, cfunc
 
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 
 
+@functools.cache  # many models have one law; each would compile it
 def native_value(value):
     """Native function of the log-likelihood, from a kernel of one row."""
 
@@ -20,6 +23,7 @@ def native_value(value):
     return cfunc(SIGNATURE)(evaluate)
 
 
+@functools.cache
 def native_slopes(slopes):
     """Native function of its derivatives, from a kernel of one row."""
 
