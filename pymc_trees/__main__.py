@@ -140,18 +140,6 @@ def draw_picture(effect, train, path):
     figure.savefig(path)
 
 
-def save(idata, path):
-    """Write the draws with compression, whole or not at all."""
-    packed = {"zlib": True, "complevel": 4, "shuffle": True}
-    unfinished = path.with_suffix(".part")
-    idata.to_netcdf(
-        unfinished,
-        engine="h5netcdf",
-        encoding={"/posterior": {"mu_forest": packed, "mu": packed}},
-    )
-    unfinished.replace(path)
-
-
 def read_options(arguments=None):
     """Options of the command line."""
     parser = argparse.ArgumentParser(
@@ -208,7 +196,7 @@ def main(arguments=None):
         print(f"Effect of the hour: {picture}")
 
     path = options.out / "bikes_draws.nc"
-    save(idata, path)
+    pmt.save(idata, path)
     print(f"Draws: {path}, {path.stat().st_size / 1e6:.0f} MB")
 
     row = test.iloc[[len(test) // 2]]

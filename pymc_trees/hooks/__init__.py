@@ -5,8 +5,8 @@ judged on function values), `keep_draws` (what becomes of the draws when a run e
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
 (new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
-is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere). Importing this
-package puts all on.
+is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere), `states`
+(kept, so that chains can go on). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -22,6 +22,7 @@ from pymc_trees.hooks.pickling import pickle_with_hooks
 from pymc_trees.hooks.refusals import refuse_outsiders
 from pymc_trees.hooks.register import register_steps
 from pymc_trees.hooks.set_data import encode_new_data
+from pymc_trees.hooks.states import keep_states
 from pymc_trees.hooks.statistics import name_columns
 
 for put_on in (
@@ -35,6 +36,7 @@ for put_on in (
     explain_shapes,
     encode_new_data,
     name_columns,
+    keep_states,
     give_noise_to_nuts,
     pickle_with_hooks,
 ):

@@ -45,6 +45,7 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
     ),
     "pymc.sampling.parallel.ProcessAdapter._send": "self msg args",
     "pymc.sampling.parallel.ProcessAdapter.recv_draw": "processes timeout",
+    "pymc.sampling.parallel._Process._start_loop": "self",
     "pymc.smc.sampling.sample_smc": (
         "draws kernel start model random_seed chains cores blas_cores "
         "compute_convergence_checks return_inferencedata idata_kwargs progressbar "

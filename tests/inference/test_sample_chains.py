@@ -39,8 +39,11 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(found[group][name], expected[group][name], err_msg=name)
 
 
-def test_draws_are_those_of_pymc(model, expected):
+def test_draws_are_those_of_pymc(model, expected, caplog):
+    caplog.set_level("INFO", logger="pymc.sampling.mcmc")
     assert_same(pmt.sample_chains(model, 3, cores=1, **RUN), expected)
+    assert "Chains by joblib (3 chains)" in caplog.text
+    assert "Sequential" not in caplog.text
 
 
 def test_tuning_is_kept_when_asked_for(model):

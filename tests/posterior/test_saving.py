@@ -15,7 +15,6 @@ from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import default_max_nodes
 
 NEW = np.random.default_rng(6).random((12, 2))
-PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
 
 SCRIPT = """
 import sys
@@ -55,8 +54,10 @@ def fitted(quick_compile):
 @pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.versions)])
 def test_a_new_process_predicts_the_same(fitted, packed, tmp_path):
     _, idata, pred = fitted
-    encoding = {"/posterior": {"mu_forest": PACKED, "mu": PACKED}} if packed else None
-    idata.to_netcdf(tmp_path / "fit.nc", engine="h5netcdf", encoding=encoding)
+    if packed:
+        pmt.save(idata, tmp_path / "fit.nc")
+    else:
+        idata.to_netcdf(tmp_path / "fit.nc", engine="h5netcdf")
     np.savez(tmp_path / "arrays.npz", new=NEW)
     tests = Path(__file__).parents[1]
     done = subprocess.run(
@@ -85,19 +86,76 @@ def test_a_new_process_predicts_the_same(fitted, packed, tmp_path):
 def test_compression_is_lossless_and_saves_most(fitted, tmp_path):
     _, idata, _ = fitted
     idata.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
-    idata.to_netcdf(
-        tmp_path / "packed.nc",
-        engine="h5netcdf",
-        encoding={"/posterior": {"mu_forest": PACKED, "mu": PACKED}},
-    )
+    assert pmt.save(idata, tmp_path / "packed.nc") == tmp_path / "packed.nc"
     read = xr.open_datatree(tmp_path / "packed.nc", engine="h5netcdf")
-    np.testing.assert_array_equal(
-        read.posterior["mu_forest"].values, idata.posterior["mu_forest"].values
-    )
+    for group in idata.children:
+        xr.testing.assert_equal(read[group].to_dataset(), idata[group].to_dataset())
     sizes = {p.stem: p.stat().st_size for p in tmp_path.iterdir()}
     assert sizes["packed"] < 0.6 * sizes["plain"]
     pmt.check_draws(read, fitted[0])
     read.close()
+
+
+DRAWS = """
+import resource, signal, sys
+import numpy as np, xarray as xr
+import pymc_trees as pmt
+
+def draws(n):
+    values = np.random.default_rng(n).random(n)
+    return xr.DataTree.from_dict({"posterior": xr.Dataset({"mu": ("draw", values)})})
+
+pmt.save(draws(1000), sys.argv[1])
+"""
+FULL = (
+    DRAWS
+    + """
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    pmt.save(draws(100_000), sys.argv[1])
+except OSError as error:
+    assert "could not be written" in str(error) and "is unchanged" in str(error), error
+else:
+    raise AssertionError("800 kB were written where 50 kB are allowed")
+"""
+)
+KILLED = (
+    DRAWS
+    + """
+import os
+os.fsync = lambda handle: os._exit(9)
+pmt.save(draws(100_000), sys.argv[1])
+"""
+)
+
+
+@pytest.mark.parametrize(("script", "status", "left"), [(FULL, 0, 1), (KILLED, 9, 2)])
+def test_what_cannot_be_completed_leaves_the_file_before(script, status, left, tmp_path):
+    if sys.platform == "win32":
+        pytest.skip("Windows has no limit of a process's files")
+    path = tmp_path / "fit.nc"
+    run = [sys.executable, "-c", script, path]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert len(list(tmp_path.iterdir())) == left  # a killed process cannot tidy up
+    with xr.open_datatree(path) as found:
+        values = np.random.default_rng(1000).random(1000)
+        np.testing.assert_array_equal(found["posterior"]["mu"].values, values)
+
+
+def test_an_interrupt_leaves_the_file_before(tmp_path, monkeypatch):
+    def interrupted(handle):
+        raise KeyboardInterrupt
+
+    draws = xr.DataTree.from_dict({"posterior": xr.Dataset({"mu": ("draw", [1.0, 2.0])})})
+    path = pmt.save(draws, str(tmp_path / "fit.nc"))
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pmt.save(xr.DataTree.from_dict({}), path)
+    assert list(tmp_path.iterdir()) == [path]
+    with xr.open_datatree(path) as found:
+        assert found.identical(draws)
 
 
 def test_a_thousand_draws_of_two_hundred_trees_stay_below_60_mb():

@@ -50,6 +50,8 @@ TABLE = {
     "SoftCGM": soft_sums.SOFT_CGM,
     "DCCTree": soft.DCC_TREE,
     "sample_chains": runs.CHAINS,
+    "resume": runs.RESUME,
+    "save": runs.SAVE,
     "sample_dcc": soft.SAMPLE_DCC,
     "sample_tree_smc": runs.SMC,
     "check_draws": runs.CHECK_DRAWS,

@@ -1,7 +1,6 @@
 """Fitted estimators in netCDF files."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ import xarray as xr
 
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.variables import TrainingInputs
+from pymc_trees.posterior.saving import save
 
 ABOUT = "pymc_trees_estimator"
 """Attribute of the file: what was fitted, and the training columns."""
-PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
 FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
 """Attributes that `fit` learns beside the draws."""
 TRAINING = "training"
@@ -35,11 +34,7 @@ def write(estimator, path) -> None:
     tree = estimator.idata_.copy()
     tree[TRAINING] = xr.DataTree(xr.Dataset(rows))
     tree.attrs[ABOUT] = json.dumps(about)
-    encoding = {"/posterior": {name: PACKED for name in tree["posterior"].data_vars}}
-    path = Path(path)
-    unfinished = path.with_name(path.name + ".part")
-    tree.to_netcdf(unfinished, engine="h5netcdf", encoding=encoding)
-    unfinished.replace(path)
+    save(tree, path)
 
 
 def read(cls, path):

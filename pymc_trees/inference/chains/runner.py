@@ -1,9 +1,10 @@
 """Chains given out through joblib, and what becomes of those that do not come back."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
+from typing import Any
 
 import cloudpickle
 import joblib
@@ -11,6 +12,7 @@ from pymc.util import get_state_from_generator
 from rich.progress import track
 
 from pymc_trees.core.interrupts import answered_interrupts
+from pymc_trees.inference.chains.left import STATE, Left
 from pymc_trees.inference.chains.task import Drawn, Task, run_chain
 from pymc_trees.inference.processes import given_out
 
@@ -30,13 +32,21 @@ class Runner:
         Chains at once, as joblib's ``n_jobs``.
     progressbar : bool
         Whether to show how many chains there are.
+    goes_on : callable, optional
+        From the step methods to where each chain stopped, in their order, for a run that goes on.
     """
 
-    def __init__(self, cores: int, progressbar: bool):
-        self.cores, self.progressbar = cores, progressbar
+    def __init__(
+        self,
+        cores: int,
+        progressbar: bool,
+        goes_on: Callable[[Any], list[Left]] | None = None,
+    ):
+        self.cores, self.progressbar, self.goes_on = cores, progressbar, goes_on
 
     def __call__(self, *, draws, chains, traces, start, rngs, step, tune, **settings):
         """Chains as `pymc.sampling.mcmc._sample_many` would make them, recorded in the traces."""
+        left = [None] * chains if self.goes_on is None else self.goes_on(step)
         pickled = cloudpickle.dumps(step)
         keeps_tune = not settings.get("discard_tuned_samples", True)
         tasks = {
@@ -48,6 +58,7 @@ class Runner:
                 tune,
                 draws - tune,
                 keeps_tune,
+                left[k],
             )
             for k in range(chains)
         }
@@ -132,3 +143,4 @@ def _record(trace, drawn: Drawn, task: Task) -> None:
     for number, (point, stats) in enumerate(zip(drawn.points, drawn.stats, strict=True), first):
         trace.record(point, stats, in_warmup=number < task.tune)
     trace.close()
+    setattr(trace, STATE, drawn.state)

@@ -1,12 +1,16 @@
 """`sample_chains`: `pymc.sample` with its chains wherever joblib puts them."""
 
 import inspect
+import logging
+import re
 
 import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.inference.chains.runner import RUNNER, Runner
+
+_log = logging.getLogger("pymc.sampling.mcmc")
 
 REFUSED = {
     "callback": "is called where the chains are",
@@ -17,6 +21,25 @@ REFUSED = {
     "return_inferencedata": "is always so",
 }
 """Arguments of `pymc.sample` that have no meaning here, and why."""
+
+
+def check_cores(cores) -> None:
+    """Refuse what is no number of chains at once."""
+    if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
+        raise ValueError(f"cores={cores!r}: give a number of chains at once, -1 for all cores.")
+
+
+def check_options(name: str, options: dict) -> None:
+    """Refuse options of `pymc.sample` that mean nothing to chains in other processes."""
+    known = inspect.signature(pm.sample).parameters
+    for option in options:
+        if option in REFUSED:
+            raise TypeError(
+                f"{name} takes no {option}=, which {REFUSED[option]}: leave it out, or call "
+                "pm.sample."
+            )
+        if option not in known:
+            raise TypeError(f"{option}= is not an argument of pymc.sample.")
 
 
 def sample_chains(
@@ -93,19 +116,10 @@ def sample_chains(
     chains = check_number("chains", chains, 1)
     draws, tune = check_number("draws", draws, 1), check_number("tune", tune, 0)
     check_seed(random_seed)
-    if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
-        raise ValueError(f"cores={cores!r}: give a number of chains at once, -1 for all cores.")
-    known = inspect.signature(pm.sample).parameters
-    for name in options:
-        if name in REFUSED:
-            raise TypeError(
-                f"sample_chains takes no {name}=, which {REFUSED[name]}: leave it out, or call "
-                "pm.sample."
-            )
-        if name not in known:
-            raise TypeError(f"{name}= is not an argument of pymc.sample.")
-    runner = Runner(cores, progressbar)
-    token = RUNNER.set(runner)
+    check_cores(cores)
+    check_options("sample_chains", options)
+    token = RUNNER.set(Runner(cores, progressbar))
+    _log.addFilter(_by_joblib)
     try:
         return pm.sample(
             draws,
@@ -118,4 +132,13 @@ def sample_chains(
             **options,
         )
     finally:
+        _log.removeFilter(_by_joblib)
         RUNNER.reset(token)
+
+
+def _by_joblib(record: logging.LogRecord) -> bool:
+    """Say who runs the chains, where PyMC says that it does, one after the other."""
+    record.msg = re.sub(
+        r"^Sequential sampling \((\d+ chains?) .*", r"Chains by joblib (\1)", record.msg
+    )
+    return True

@@ -6,6 +6,8 @@ import cloudpickle
 import pymc.sampling.mcmc as mcmc
 from pymc.util import RandomGeneratorState, random_generator_from_state
 
+from pymc_trees.inference.chains.left import Left, state_of
+
 
 class Task(NamedTuple):
     """What a process needs to know to run a chain."""
@@ -20,6 +22,8 @@ class Task(NamedTuple):
     draws: int
     """Iterations after those that tune."""
     keeps_tune: bool
+    goes_on: Left | None = None
+    """Where an earlier run of the chain stopped, if it is to go on there."""
 
 
 class Drawn(NamedTuple):
@@ -30,6 +34,8 @@ class Drawn(NamedTuple):
     stats: list[list[dict[str, Any]]]
     error: BaseException | None
     """What ended the chain before its time."""
+    state: Any = None
+    """What `state_of` gives after the last iteration."""
 
 
 class _Points:
@@ -54,11 +60,15 @@ class _Points:
 def run_chain(task: Task) -> Drawn:
     """All iterations of a chain, as `pymc.sample` makes them."""
     kept = _Points(task)
-    error = None
+    error = state = None
     try:
+        step = cloudpickle.loads(task.step)
+        if task.goes_on is not None:
+            _go_on(step, task, task.goes_on, kept)
+            return Drawn(task.chain, kept.points, kept.stats, None, state_of(step))
         made = mcmc._iter_sample(
             draws=task.tune + task.draws,
-            step=cloudpickle.loads(task.step),
+            step=step,
             start=task.start,
             trace=kept,
             chain=task.chain,
@@ -67,10 +77,23 @@ def run_chain(task: Task) -> Drawn:
         )
         for _ in made:
             pass
+        state = state_of(step)
     except Exception as raised:
         raised.add_note(f"It was raised in chain {task.chain}.")
         error = _picklable(raised)
-    return Drawn(task.chain, kept.points, kept.stats, error)
+    return Drawn(task.chain, kept.points, kept.stats, error, state)
+
+
+def _go_on(step, task: Task, left: Left, kept: _Points) -> None:
+    """Draw what follows on the state that a chain was left in."""
+    step.setup_chain(random_generator_from_state(task.rng), 0, task.draws)
+    step.sampling_state = left.state
+    for point, stats in left.ahead:
+        kept.record({name: point[name] for name in task.start}, stats, in_warmup=False)
+    point = {name: left.point[name] for name in task.start}  # PyMC goes by their order
+    for _ in range(task.draws - len(left.ahead)):
+        point, stats = step.step(point)
+        kept.record(point, stats, in_warmup=False)
 
 
 def _picklable(error: Exception) -> Exception:

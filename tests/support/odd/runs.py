@@ -1,4 +1,4 @@
-"""Odd inputs of `sample_chains`, `sample_tree_smc`, `check_draws` and the plots."""
+"""Odd inputs of whole runs, `save`, `check_draws` and the plots."""
 
 import numpy as np
 import pymc as pm
@@ -83,6 +83,47 @@ CHAINS = {
     "a callback": chains(r"takes no callback=", callback=print),
     "an unknown word": chains(r"chain= is not an argument", chain=3),
     "no model": Odd(pmt.sample_chains, r"[Mm]odel"),
+}
+
+
+def goes_on(said, **given):
+    """A row about what `resume` is given."""
+
+    def call():
+        with tree_model():
+            return pmt.resume(**{"idata": DRAWS, "draws": 2, "progressbar": False, **given})
+
+    return Odd(call, said)
+
+
+DRAWS = xr.DataTree.from_dict({"posterior": xr.Dataset({"mu": ("draw", [0.0])})})
+OBJECTS = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"warning": ("draw", [None])})})
+
+
+def saved(idata, path, said):
+    """A row about what `save` is given."""
+    return Odd(lambda: pmt.save(idata, path), said)
+
+
+RESUME = {
+    "idata None": goes_on(r"idata: no states of step methods", idata=None),
+    "no states": goes_on(r"idata: no states of step methods"),
+    "draws zero": goes_on(r"draws=0.*at least 1", draws=0),
+    "cores zero": goes_on(r"cores=0.*-1 for all", cores=0),
+    "chains": goes_on(r"takes no chains=, which are those of the draws", chains=2),
+    "a seed": goes_on(r"takes no random_seed=", random_seed=1),
+    "a trace": goes_on(r"resume takes no trace=.*pm.sample", trace="store"),
+    "an unknown word": goes_on(r"chain= is not an argument", chain=3),
+    "no model": Odd(lambda: pmt.resume(DRAWS), r"[Mm]odel"),
+}
+
+SAVE = {
+    "idata None": saved(None, "a.nc", r"idata: NoneType is no DataTree"),
+    "a group": saved(DRAWS["posterior"].to_dataset(), "a.nc", r"Dataset is no DataTree"),
+    "objects": saved(OBJECTS, "a.nc", r"'warning' of group '/sample_stats' holds Python objects"),
+    "no folder": saved(DRAWS, "nowhere/a.nc", r"there is no folder 'nowhere'"),
+    "a folder": saved(DRAWS, "tests", r"'tests' is a folder"),
+    "path None": saved(DRAWS, None, r"path=None: give the name"),
 }
 
 SMC = {

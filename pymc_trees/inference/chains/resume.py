@@ -1,0 +1,160 @@
+"""`resume`: chains go on where they stopped."""
+
+import logging
+
+import pymc as pm
+import xarray as xr
+from pymc.stats.convergence import log_warnings, run_convergence_checks
+
+from pymc_trees.arguments import check_number
+from pymc_trees.inference.chains.left import read_states
+from pymc_trees.inference.chains.runner import RUNNER, Runner
+from pymc_trees.inference.chains.sample_chains import check_cores, check_options
+from pymc_trees.inference.chains.states import GROUP
+
+_log = logging.getLogger("pymc.sampling.mcmc")
+
+OURS = {
+    "chains": "are those of the draws",
+    "tune": "is over when chains go on",
+    "random_seed": "is in the states of the chains",
+    "initvals": "are where the chains stopped",
+}
+"""Arguments of `pymc.sample` that the draws decide."""
+
+
+def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **options) -> xr.DataTree:
+    """Let the chains of a run go on where they stopped.
+
+    The draws are those that the run would have made had it been longer, bit for bit: the states of
+    all step methods, with what they learnt in tuning and their generators, are kept with the draws
+    of every model with trees, in the group ``sampling_state``, and by `save` in the file.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it
+        read by ``xarray.open_datatree``.
+    model : pymc.Model, optional
+        Default: the model on the context stack. As it was, with the same data.
+    draws : int, default 1000
+        Iterations of each chain that are added.
+    cores : int, default -1
+        Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
+    progressbar : bool, default True
+        Whether to show how many chains have ended.
+    **options
+        Other arguments of `pymc.sample`, as the run had them: ``step``, ``target_accept`` and such.
+
+    Returns
+    -------
+    xarray.DataTree
+        Old and new draws together, which can go on again. Groups made from the old draws alone
+        (predictions, log likelihoods) are left out; ``idata`` itself is unchanged.
+
+    Raises
+    ------
+    ValueError
+        There are no states with the draws, or they are of other steps or options.
+    TypeError
+        An argument that `pymc.sample` lacks, or that the draws decide.
+
+    Notes
+    -----
+    An interrupted run of `pymc.sample` goes on as well where ``cores=1``, and any run of
+    `sample_chains`; of several processes of `pymc.sample` an interrupt leaves no states. Nor are
+    there any when ``var_names=`` left variables of the model out of the draws, or when it was
+    interrupted in tuning.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(
+    ...         5, tune=10, chains=2, cores=1, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False)
+    >>> more = pmt.resume(
+    ...     idata, model, draws=3, cores=1, progressbar=False, compute_convergence_checks=False)
+    >>> dict(more.posterior["mu"].sizes)
+    {'chain': 2, 'draw': 8, 'mu_dim_0': 30}
+    """
+    model = pm.modelcontext(model)
+    draws = check_number("draws", draws, 1)
+    check_cores(cores)
+    for name, why in OURS.items():
+        if name in options:
+            raise TypeError(f"resume takes no {name}=, which {why}: leave it out.")
+    check_options("resume", options)
+    if not isinstance(idata, xr.DataTree) or GROUP not in idata.children:
+        raise ValueError(
+            "idata: no states of step methods are with these draws, so that their chains cannot "
+            "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
+            "several processes of pymc.sample were interrupted, or var_names= was given."
+        )
+    checks = options.pop("compute_convergence_checks", True)
+    chains = sorted(int(name.removeprefix("chain_")) for name in idata[GROUP].children)
+
+    def goes_on(step):
+        left = read_states(idata, step)
+        ahead = max(len(one.ahead) for one in left.values())
+        if ahead > draws:
+            raise ValueError(
+                f"draws={draws}: a chain was {ahead} draws ahead of the others when the run was "
+                "interrupted; give at least as many."
+            )
+        return [left[chain] for chain in chains]
+
+    _log.info(f"Going on with {len(chains)} chains for {draws} draws.")
+    token = RUNNER.set(Runner(cores, progressbar, goes_on))
+    try:
+        new = pm.sample(
+            draws,
+            tune=0,
+            chains=len(chains),
+            cores=1,
+            random_seed=0,
+            progressbar=False,
+            model=model,
+            compute_convergence_checks=False,
+            **{"quiet": True} | options,
+        )
+    finally:
+        RUNNER.reset(token)
+    found = _joined(idata, new)
+    if checks:
+        log_warnings(run_convergence_checks(found, model))
+    return found
+
+
+def _joined(old: xr.DataTree, new: xr.DataTree) -> xr.DataTree:
+    """Old draws and then new ones, in all groups that have both; states are the new ones."""
+    groups = {}
+    for name, node in old.children.items():
+        if name == GROUP:
+            continue
+        if name not in new.children:
+            if name.startswith("warmup_") or "draw" not in node.dims:
+                groups[name] = node
+            continue
+        first, then = node.to_dataset(), new[name].to_dataset()
+        if "draw" not in first.dims:
+            groups[name] = xr.DataTree(first)
+            continue
+        chain, start = first["chain"], int(first["draw"][-1]) + 1
+        then = then.assign_coords(chain=chain, draw=range(start, start + then.sizes["draw"]))
+        shared = [one for one in first.data_vars if one in then.data_vars]
+        joined = xr.concat(
+            [first[shared], then[shared]], "draw", join="override", combine_attrs="override"
+        )
+        groups[name] = xr.DataTree(joined)
+    found = xr.DataTree.from_dict(groups)
+    found.attrs.update(old.attrs)
+    states = {
+        f"chain_{int(chain)}": new[GROUP][f"chain_{k}"].to_dataset()
+        for k, chain in enumerate(old["posterior"]["chain"].to_numpy())
+    }
+    found[GROUP] = xr.DataTree.from_dict(states)
+    return found

@@ -1,0 +1,113 @@
+"""`save`: draws in a compressed file, whole or not at all."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
+"""How an array is kept; nothing is rounded, for a rounded forest is another forest."""
+SMALL = 1000
+"""Bytes of arrays that are left as they are."""
+
+
+def save(idata, path) -> Path:
+    """Write draws to a netCDF file, compressed, whole or not at all.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        What `pymc.sample` or any function of this package returned, with all its groups.
+    path : str or path
+        The file. One that is there already is replaced when the new one is complete and on disk.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the file is.
+
+    Raises
+    ------
+    TypeError
+        `idata` is no DataTree, or has a variable of Python objects other than text; `path` is no
+        name.
+    ValueError
+        The folder does not exist, or `path` is one.
+    OSError
+        The file could not be written, for want of room for example; what was there before is
+        unchanged.
+
+    Notes
+    -----
+    Numbers are kept to the last bit. Arrays of more than a thousand bytes are compressed (zlib,
+    level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files as any other. Part
+    of every forest is room that its trees do not use, which takes next to nothing in the file. The
+    content of the file is made in memory, and the disk must hold it beside the file that it
+    replaces.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, xarray as xr, pymc_trees as pmt
+    >>> draws = xr.Dataset({"mu": (("chain", "draw"), np.zeros((2, 5000)))})
+    >>> idata = xr.DataTree.from_dict({"posterior": draws})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pmt.save(idata, f"{folder}/fit.nc")
+    ...     with xr.open_datatree(path) as again:
+    ...         print(again.identical(idata), path.stat().st_size < 50_000)
+    True True
+    """
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            f"idata: {type(idata).__name__} is no DataTree: give what pm.sample returned."
+        )
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r}: give the name of a file.")
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"path={str(path)!r}: there is no folder {str(path.parent)!r}.")
+    if path.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder: add the name of a file.")
+    encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
+    # In memory first: HDF5 that runs out of room may end the process, now or when it closes.
+    content = idata.to_netcdf(engine="h5netcdf", encoding=encoding)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        _flush_names(path.parent)
+    except OSError as error:
+        raise OSError(
+            f"path={str(path)!r} could not be written ({error}): what was there before is "
+            "unchanged. Make room, or give another folder."
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def _encoding(node: xr.DataTree) -> dict[str, dict]:
+    found = {}
+    for name, values in node.data_vars.items():
+        if values.dtype == object and not all(isinstance(one, str) for one in values.values.flat):
+            raise TypeError(
+                f"idata: {name!r} of group {node.path!r} holds Python objects, which no netCDF "
+                "file can: leave it out with idata[group].dataset.drop_vars."
+            )
+        if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
+            found[str(name)] = PACKED
+    return found
+
+
+def _flush_names(folder: Path) -> None:
+    """Have the operating system write the names in a folder to disk."""
+    if os.name == "nt":
+        return  # Windows opens no folders
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,134 @@
+"""A run that goes on makes the draws of one that was never stopped."""
+
+import json
+import signal
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from support.small_models import FAST, bart_model
+
+import pymc_trees as pmt
+from pymc_trees.inference.chains import states
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+RUN = {"tune": 8, "random_seed": 5, **FAST}
+CLOCKS = ("time", "perf_counter", "process")
+
+
+def assert_same(found, expected):
+    for group in ("posterior", "sample_stats"):
+        assert set(found[group].data_vars) == set(expected[group].data_vars)
+        for name in expected[group].data_vars:
+            if not any(clock in name for clock in CLOCKS):
+                values = found[group][name].values, expected[group][name].values
+                np.testing.assert_array_equal(*values, err_msg=name)
+    np.testing.assert_array_equal(found.posterior["draw"], expected.posterior["draw"])
+
+
+def with_noise():
+    return bart_model(sigma=None)
+
+
+def with_nuts():
+    with bart_model() as model:
+        shift = pm.Normal("shift")
+        pm.Normal("z", shift, 1.0, observed=np.ones(3))
+    return model
+
+
+def soft():
+    X = np.random.default_rng(0).random((20, 2))
+    with pm.Model() as model:
+        mu = pmt.SoftBART("mu", X, X[:, 0], m=3)
+        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=X[:, 0], shape=mu.shape)
+    return model
+
+
+CASES = {
+    "noise": (with_noise, {}),
+    "NUTS": (with_nuts, {}),
+    "particles": (with_noise, {"step": pmt.ParticleGibbs}),
+    "soft": (soft, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_the_longer_run(case, tmp_path):
+    build, options = CASES[case]
+    with build() as model:
+        options = {name: make() for name, make in options.items()}
+        expected = pm.sample(9, chains=2, cores=1, **RUN, **options)
+        short = pm.sample(4, chains=2, cores=1, **RUN, **options)
+    before = short.copy(deep=True)
+    pmt.save(short, tmp_path / "fit.nc")
+    with xr.open_datatree(tmp_path / "fit.nc") as stored:
+        once = pmt.resume(stored, model, 2, cores=1, **FAST, **options)
+    assert_same(pmt.resume(once, model, draws=3, cores=1, **FAST, **options), expected)
+    assert short.identical(before)
+
+
+def test_after_processes_of_pymc_and_of_joblib():
+    with bart_model(sigma=None) as model:
+        expected = pm.sample(7, chains=2, cores=1, **RUN)
+        in_processes = pm.sample(4, chains=2, cores=2, **RUN)
+        by_joblib = pmt.sample_chains(chains=2, draws=4, cores=1, **RUN)
+    for short in (in_processes, by_joblib):
+        found = pmt.resume(short, model, 3, cores=1, **FAST)
+        np.testing.assert_allclose(found.posterior["mu"], expected.posterior["mu"], rtol=1e-9)
+        assert_same(pmt.resume(by_joblib, model, 3, cores=1, **FAST), expected)
+
+
+def interrupt_at(chain, number):
+    def callback(trace, draw):
+        if draw.chain == chain and draw.draw_idx == number:
+            signal.raise_signal(signal.SIGINT)
+
+    return callback
+
+
+@pytest.mark.parametrize("at", [(0, 11), (1, 11)])
+def test_an_interrupted_run_goes_on(at):
+    """Chain 1 stops short of chain 0, whose draws ahead are not lost."""
+    with bart_model(sigma=None) as model:
+        expected = pm.sample(12, chains=2, cores=1, **RUN)
+        run = {"chains": 2, "cores": 1, **RUN}
+        short = pm.sample(6, callback=interrupt_at(*at), **run)
+    kept = short.posterior.sizes
+    assert kept["draw"] < 6 or kept["chain"] < 2
+    found = pmt.resume(short, model, draws=12 - kept["draw"], cores=1, **FAST)
+    chains = found.posterior["chain"]
+    for name in ("mu", "mu_forest"):
+        np.testing.assert_array_equal(
+            found.posterior[name], expected.posterior[name].sel(chain=chains)
+        )
+
+
+def test_other_steps_and_options_are_refused():
+    with bart_model(sigma=None) as model:
+        idata = pm.sample(3, chains=1, cores=1, **RUN)
+        with pytest.raises(ValueError, match=r"other step methods, \['Hybrid.*step="):
+            pmt.resume(idata, draws=2, cores=1, step=pmt.CGM(), **FAST)
+    del idata[states.GROUP]
+    with pytest.raises(ValueError, match="no states of step methods"):
+        pmt.resume(idata, model, draws=2)
+
+
+def test_what_a_state_may_hold_comes_back():
+    rng = np.random.default_rng(3)
+    rng.random()
+    state = {
+        "numbers": [1, 2.5, float("inf"), True, None, "word", np.float32(0.1), np.int64(2**60)],
+        "arrays": (np.arange(6).reshape(2, 3), np.empty((0, 2)), np.array(2.0), np.array([True])),
+        ("a", 1): {3: [np.arange(2, dtype=np.uint8)]},
+    }
+    stored = states.to_dataset(state)
+    again = states.from_dataset(stored, {})
+    assert repr(again) == repr(state)
+    assert json.loads(stored.attrs[states.WORDS])
+    stored.attrs[states.WORDS] = '{"tuple": [], "class": "os.system"}'
+    with pytest.raises(ValueError, match="no tuple of this package"):
+        states.from_dataset(stored, {})
+    with pytest.raises(TypeError, match="holds a set"):
+        states.to_dataset({"a": {1, 2}})
