@@ -115,6 +115,15 @@ def test_other_steps_and_options_are_refused():
         pmt.resume(idata, model, draws=2)
 
 
+def test_a_state_that_no_file_can_hold_costs_no_draws(monkeypatch):
+    monkeypatch.setattr("pymc_trees.inference.chains.left._named", lambda step: {"a set"})
+    with bart_model(sigma=None) as model:
+        idata = pm.sample(3, chains=1, cores=1, **RUN)
+        assert idata.posterior.sizes["draw"] == 3
+        with pytest.raises(ValueError, match="cannot go on.*holds a set"):
+            pmt.resume(idata, model, draws=2)
+
+
 def test_what_a_state_may_hold_comes_back():
     rng = np.random.default_rng(3)
     rng.random()

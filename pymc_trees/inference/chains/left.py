@@ -12,6 +12,9 @@ from pymc_trees.inference.chains.states import GROUP, from_dataset, to_dataset
 STATE = "state_of_steps"
 """Attribute of a trace: what `state_of` gave after its last draw."""
 
+WHY = "missing_because"
+"""Attribute of a group without states."""
+
 
 class Left(NamedTuple):
     """A chain that stopped."""
@@ -31,7 +34,10 @@ def state_of(step) -> dict[str, Any]:
 
 def _named(step) -> list[str]:
     several = getattr(step, "methods", [step])
-    return [f"{type(one).__name__}({', '.join(v.name for v in one.vars)})" for one in several]
+    return [
+        f"{type(one).__name__}({', '.join(v.name for v in getattr(one, 'vars', []))})"
+        for one in several
+    ]
 
 
 def note_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, model) -> None:
@@ -56,7 +62,11 @@ def note_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, mo
             "point": {name: np.asarray(last[name]) for name in names},
             "ahead": [_row(trace, names, k) for k in range(int(length), len(trace))],
         }
-        found[f"chain_{trace.chain}"] = to_dataset(left)
+        try:
+            found[f"chain_{trace.chain}"] = to_dataset(left)
+        except TypeError as error:  # the draws are not to be lost for it
+            idata[GROUP] = xr.DataTree(xr.Dataset(attrs={WHY: str(error)}))
+            return
     idata[GROUP] = xr.DataTree.from_dict(found)
 
 

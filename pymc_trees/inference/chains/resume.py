@@ -7,7 +7,7 @@ import xarray as xr
 from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_trees.arguments import check_number
-from pymc_trees.inference.chains.left import read_states
+from pymc_trees.inference.chains.left import WHY, read_states
 from pymc_trees.inference.chains.runner import RUNNER, Runner
 from pymc_trees.inference.chains.sample_chains import check_cores, check_options
 from pymc_trees.inference.chains.states import GROUP
@@ -94,6 +94,8 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
             "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
             "several processes of pymc.sample were interrupted, or var_names= was given."
         )
+    if not idata[GROUP].children:
+        raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
     checks = options.pop("compute_convergence_checks", True)
     chains = sorted(int(name.removeprefix("chain_")) for name in idata[GROUP].children)
 

@@ -89,7 +89,7 @@ def _value(words: Any, stored: xr.Dataset, like: Any) -> Any:
     return _named(words["class"])(*several) if "class" in words else tuple(several)
 
 
-def _named(name: str) -> type:
+def _named(name: str) -> Any:
     """A class of named tuples of this package, which the steps have imported."""
     module, _, kind = name.rpartition(".")
     found = getattr(sys.modules.get(module), kind, None)
