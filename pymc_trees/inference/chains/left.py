@@ -81,14 +81,13 @@ def _row(trace: NDArray, names: list[str], k: int) -> list:
 
 def read_states(idata: xr.DataTree, step: Any) -> dict[int, Left]:
     """What `note_states` noted, by chain, for steps of the same kinds."""
-    like = state_of(step)
-    found = {}
+    named, found = _named(step), {}
     for name, node in idata[GROUP].children.items():
-        stored = from_dataset(node.to_dataset(), like)
-        if stored["steps"] != like["steps"]:
+        stored = from_dataset(node.to_dataset())
+        if stored["steps"] != named:
             raise ValueError(
                 f"idata: its chains were made by other step methods, {stored['steps']}, and not by "
-                f"{like['steps']}. Give resume the step= and the other options of the first run."
+                f"{named}. Give resume the step= and the other options of the first run."
             )
         ahead = [(point, stats) for point, stats in stored["ahead"]]
         found[int(name.removeprefix("chain_"))] = Left(stored["state"], stored["point"], ahead)

@@ -85,12 +85,15 @@ class Screened:
     @property
     def kept(self):
         """What tuning has learnt for screens."""
-        return self.restored | self.screenings
+        return {name: dict(vars(one)) for name, one in (self.restored | self.screenings).items()}
 
     @kept.setter
     def kept(self, kept):
-        self.screenings, self.restored = {}, deepcopy(dict(kept))
+        self.screenings, self.restored = {}, {}
+        for name, learnt in kept.items():
+            self.restored[name] = Screening.__new__(Screening)
+            vars(self.restored[name]).update(deepcopy(learnt))
 
     def __getstate__(self):
         """Without what belongs to a chain."""
-        return {**self.__dict__, "screenings": {}, "restored": self.kept}
+        return {**self.__dict__, "screenings": {}, "restored": self.restored | self.screenings}
