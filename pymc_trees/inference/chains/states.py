@@ -1,7 +1,7 @@
 """States of step methods as numbers and text, for files: nothing is pickled.
 
-A state is a tree of dataclasses, dicts, lists, arrays and generators. Its arrays become variables
-of a Dataset, the rest JSON, in which arrays and classes are named. Reading makes objects of classes
+A state is a tree of dataclasses, dicts, lists, arrays and generators. Its arrays become bytes,
+the rest JSON, which says where an array begins and names classes. Reading makes objects of classes
 of states and named tuples alone, and imports none.
 """
 
@@ -17,33 +17,39 @@ from pymc.util import RandomGeneratorState
 
 GROUP = "sampling_state"
 """Group of the draws, with a group for each chain."""
-WORDS = "state"
-"""Attribute of a chain's group: the JSON."""
+WORDS, NUMBERS = "state", "numbers"
+"""Variables of a chain's group, of bytes: the JSON, and all arrays one after another."""
 
 
 def to_dataset(state: dict) -> xr.Dataset:
-    """A state as arrays and text."""
-    arrays: dict[str, np.ndarray] = {}
-    words = json.dumps(_words(state, arrays))
-    variables = {
-        name: ([f"{name}_dim_{k}" for k in range(array.ndim)], array)
-        for name, array in arrays.items()
+    """A state as text and bytes."""
+    arrays: list[np.ndarray] = []
+    parts = {
+        WORDS: json.dumps(_words(state, arrays)).encode(),
+        NUMBERS: b"".join(array.tobytes() for array in arrays),
     }
-    return xr.Dataset(variables, attrs={WORDS: words})
+    return xr.Dataset(
+        {
+            name: (f"byte_of_{name}", np.array(bytearray(part), dtype=np.uint8))
+            for name, part in parts.items()
+        }
+    )
 
 
 def from_dataset(stored: xr.Dataset) -> dict:
     """A state from what `to_dataset` made."""
-    return _value(json.loads(stored.attrs[WORDS]), stored)
+    words = json.loads(stored[WORDS].to_numpy().tobytes())
+    return _value(words, stored[NUMBERS].to_numpy().tobytes())
 
 
-def _words(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _words(value: Any, arrays: list[np.ndarray]) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        name = f"array_{len(arrays)}"
-        arrays[name] = np.asarray(value)
-        return {"scalar" if isinstance(value, np.generic) else "array": name}
+        kind = "scalar" if isinstance(value, np.generic) else "array"
+        start = sum(array.nbytes for array in arrays)
+        arrays.append(np.asarray(value))
+        return {kind: [start, value.dtype.str, *value.shape]}
     name = f"{type(value).__module__}.{type(value).__name__}"
     if isinstance(value, DataClassState):
         inside = {one.name: _words(getattr(value, one.name), arrays) for one in fields(value)}
@@ -60,17 +66,17 @@ def _words(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     raise TypeError(f"The state of a step holds a {type(value).__name__}, which no file can keep.")
 
 
-def _value(words: Any, stored: xr.Dataset) -> Any:
+def _value(words: Any, stored: bytes) -> Any:
     if not isinstance(words, dict):
         return words
     kind, inside = next(iter(words.items()))
-    if kind == "array":
-        return stored[inside].to_numpy().copy()
-    if kind == "scalar":
-        return stored[inside].to_numpy()[()]
+    if kind in ("array", "scalar"):
+        start, dtype, *shape = inside
+        found = np.ndarray(tuple(shape), dtype, stored, start)
+        return found.copy() if kind == "array" else found[()]
     if kind == "state":
-        found = {name: _value(one, stored) for name, one in inside.items()}
-        return _named(words["class"])(**found)
+        of = {name: _value(one, stored) for name, one in inside.items()}
+        return _named(words["class"])(**of)
     if kind == "generator":
         return RandomGeneratorState(**{name: _value(one, stored) for name, one in inside.items()})
     if kind == "dict":
