@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pymc as pm
 import pytest
-from support.small_models import FAST, bart_model
+from support.small_models import FAST, assert_same_draws, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import runner as runners
@@ -29,19 +29,9 @@ def expected(model):
         return pm.sample(chains=3, cores=1, **RUN)
 
 
-def assert_same(found, expected):
-    assert set(found.children) == set(expected.children)
-    for group in ("posterior", "sample_stats"):
-        assert set(found[group].data_vars) == set(expected[group].data_vars)
-        for name in expected[group].data_vars:
-            if "time" in name or name.startswith("perf_counter") or name.startswith("process"):
-                continue
-            np.testing.assert_array_equal(found[group][name], expected[group][name], err_msg=name)
-
-
 def test_draws_are_those_of_pymc(model, expected, caplog):
     caplog.set_level("INFO", logger="pymc.sampling.mcmc")
-    assert_same(pmt.sample_chains(model, 3, cores=1, **RUN), expected)
+    assert_same_draws(pmt.sample_chains(model, 3, cores=1, **RUN), expected)
     assert "Chains by joblib (3 chains)" in caplog.text
     assert "Sequential" not in caplog.text
 
@@ -51,7 +41,7 @@ def test_tuning_is_kept_when_asked_for(model):
     with model:
         here = pm.sample(chains=2, cores=1, **options)
         there = pmt.sample_chains(chains=2, cores=1, **options)
-    assert_same(there, here)
+    assert_same_draws(there, here)
     np.testing.assert_array_equal(
         there["warmup_posterior"]["mu_forest"], here["warmup_posterior"]["mu_forest"]
     )

@@ -86,4 +86,4 @@ def test_what_tuning_learnt_is_kept_with_the_state():
     steps_of(step, model, 12, 10)
     other.sampling_state = step.sampling_state
     kept = step.parts[0].screenings["mu_forest"].anchor
-    np.testing.assert_array_equal(other.parts[0].restored["mu_forest"].anchor, kept)
+    np.testing.assert_array_equal(other.parts[0].restored["mu_forest"]["anchor"], kept)

@@ -42,3 +42,15 @@ def sample(draws=20, tune=20, **arguments):
     return pm.sample(
         draws, **{"tune": tune, "chains": 2, "cores": 1, "random_seed": 1, **FAST, **arguments}
     )
+
+
+def assert_same_draws(found, expected):
+    """Two results of a run have the same draws and statistics, to the bit, but for times."""
+    assert set(found.children) == set(expected.children)
+    for group in ("posterior", "sample_stats"):
+        assert set(found[group].data_vars) == set(expected[group].data_vars)
+        for name in expected[group].data_vars:
+            if "time" in name or name.startswith("perf_counter") or name.startswith("process"):
+                continue
+            np.testing.assert_array_equal(found[group][name], expected[group][name], err_msg=name)
+    np.testing.assert_array_equal(found.posterior["draw"], expected.posterior["draw"])

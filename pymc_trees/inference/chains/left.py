@@ -79,16 +79,15 @@ def _row(trace: NDArray, names: list[str], k: int) -> list:
     return [{name: np.asarray(point[name]) for name in names}, stats]
 
 
-def read_states(idata: xr.DataTree, step: Any) -> dict[int, Left]:
-    """What `note_states` noted, by chain, for steps of the same kinds."""
-    named, found = _named(step), {}
-    for name, node in idata[GROUP].children.items():
-        stored = from_dataset(node.to_dataset())
+def read_states(idata: xr.DataTree, step: Any) -> list[Left]:
+    """What `note_states` noted, chain by chain, for steps of the same kinds."""
+    named, found, noted = _named(step), [], idata[GROUP].children
+    for name in sorted(noted, key=lambda name: int(name.removeprefix("chain_"))):
+        stored = from_dataset(noted[name].to_dataset())
         if stored["steps"] != named:
             raise ValueError(
                 f"idata: its chains were made by other step methods, {stored['steps']}, and not by "
                 f"{named}. Give resume the step= and the other options of the first run."
             )
-        ahead = [(point, stats) for point, stats in stored["ahead"]]
-        found[int(name.removeprefix("chain_"))] = Left(stored["state"], stored["point"], ahead)
+        found.append(Left(stored["state"], stored["point"], stored["ahead"]))
     return found

@@ -8,7 +8,7 @@ from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_trees.arguments import check_number
 from pymc_trees.inference.chains.left import WHY, read_states
-from pymc_trees.inference.chains.runner import RUNNER, Runner
+from pymc_trees.inference.chains.runner import Runner
 from pymc_trees.inference.chains.sample_chains import check_cores, check_options
 from pymc_trees.inference.chains.states import GROUP
 
@@ -97,34 +97,28 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
     checks = options.pop("compute_convergence_checks", True)
-    chains = sorted(int(name.removeprefix("chain_")) for name in idata[GROUP].children)
+    chains = len(idata[GROUP].children)
 
     def goes_on(step):
         left = read_states(idata, step)
-        ahead = max(len(one.ahead) for one in left.values())
+        ahead = max(len(one.ahead) for one in left)
         if ahead > draws:
             raise ValueError(
                 f"draws={draws}: a chain was {ahead} draws ahead of the others when the run was "
                 "interrupted; give at least as many."
             )
-        return [left[chain] for chain in chains]
+        return left
 
-    _log.info(f"Going on with {len(chains)} chains for {draws} draws.")
-    token = RUNNER.set(Runner(cores, progressbar, goes_on))
-    try:
-        new = pm.sample(
-            draws,
-            tune=0,
-            chains=len(chains),
-            cores=1,
-            random_seed=0,
-            progressbar=False,
-            model=model,
-            compute_convergence_checks=False,
-            **{"quiet": True} | options,
-        )
-    finally:
-        RUNNER.reset(token)
+    _log.info(f"Going on with {chains} chains for {draws} draws.")
+    new = Runner(cores, progressbar, goes_on).sample(
+        draws=draws,
+        tune=0,
+        chains=chains,
+        random_seed=0,
+        model=model,
+        compute_convergence_checks=False,
+        **{"quiet": True} | options,
+    )
     found = _joined(idata, new)
     if checks:
         log_warnings(run_convergence_checks(found, model))

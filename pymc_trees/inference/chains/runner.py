@@ -1,5 +1,7 @@
 """Chains given out through joblib, and what becomes of those that do not come back."""
 
+import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -8,6 +10,7 @@ from typing import Any
 
 import cloudpickle
 import joblib
+import pymc as pm
 from pymc.util import get_state_from_generator
 from rich.progress import track
 
@@ -18,6 +21,8 @@ from pymc_trees.inference.processes import given_out
 
 RUNNER: ContextVar["Runner | None"] = ContextVar("runner of chains", default=None)
 """What `pymc.sample` is to give its chains to, if anything."""
+
+_log = logging.getLogger("pymc.sampling.mcmc")
 
 TRIES = 2
 """How often a chain is begun whose process ends."""
@@ -43,6 +48,16 @@ class Runner:
         goes_on: Callable[[Any], list[Left]] | None = None,
     ):
         self.cores, self.progressbar, self.goes_on = cores, progressbar, goes_on
+
+    def sample(self, **options):
+        """`pymc.sample` with these options, its chains run here."""
+        token = RUNNER.set(self)
+        _log.addFilter(_by_joblib)
+        try:
+            return pm.sample(cores=1, progressbar=False, **options)
+        finally:
+            _log.removeFilter(_by_joblib)
+            RUNNER.reset(token)
 
     def __call__(self, *, draws, chains, traces, start, rngs, step, tune, **settings):
         """Chains as `pymc.sampling.mcmc._sample_many` would make them, recorded in the traces."""
@@ -132,6 +147,14 @@ class Runner:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of chains that nobody waits for any more
                 results.close()
+
+
+def _by_joblib(record: logging.LogRecord) -> bool:
+    """Say who runs the chains, where PyMC says that it does, one after the other."""
+    record.msg = re.sub(
+        r"^Sequential sampling \((\d+ chains?) .*", r"Chains by joblib (\1)", record.msg
+    )
+    return True
 
 
 def _record(trace, drawn: Drawn, task: Task) -> None:

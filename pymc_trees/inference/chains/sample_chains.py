@@ -1,16 +1,12 @@
 """`sample_chains`: `pymc.sample` with its chains wherever joblib puts them."""
 
 import inspect
-import logging
-import re
 
 import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.inference.chains.runner import RUNNER, Runner
-
-_log = logging.getLogger("pymc.sampling.mcmc")
+from pymc_trees.inference.chains.runner import Runner
 
 REFUSED = {
     "callback": "is called where the chains are",
@@ -118,27 +114,6 @@ def sample_chains(
     check_seed(random_seed)
     check_cores(cores)
     check_options("sample_chains", options)
-    token = RUNNER.set(Runner(cores, progressbar))
-    _log.addFilter(_by_joblib)
-    try:
-        return pm.sample(
-            draws,
-            tune=tune,
-            chains=chains,
-            cores=1,
-            random_seed=random_seed,
-            progressbar=False,
-            model=model,
-            **options,
-        )
-    finally:
-        _log.removeFilter(_by_joblib)
-        RUNNER.reset(token)
-
-
-def _by_joblib(record: logging.LogRecord) -> bool:
-    """Say who runs the chains, where PyMC says that it does, one after the other."""
-    record.msg = re.sub(
-        r"^Sequential sampling \((\d+ chains?) .*", r"Chains by joblib (\1)", record.msg
+    return Runner(cores, progressbar).sample(
+        draws=draws, tune=tune, chains=chains, random_seed=random_seed, model=model, **options
     )
-    return True

@@ -23,16 +23,11 @@ WORDS, NUMBERS = "state", "numbers"
 
 def to_dataset(state: dict) -> xr.Dataset:
     """A state as text and bytes."""
-    arrays: list[np.ndarray] = []
-    parts = {
-        WORDS: json.dumps(_words(state, arrays)).encode(),
-        NUMBERS: b"".join(array.tobytes() for array in arrays),
-    }
+    numbers = bytearray()
+    words = bytearray(json.dumps(_words(state, numbers)).encode())
+    parts = ((WORDS, words), (NUMBERS, numbers))
     return xr.Dataset(
-        {
-            name: (f"byte_of_{name}", np.array(bytearray(part), dtype=np.uint8))
-            for name, part in parts.items()
-        }
+        {name: (f"byte_of_{name}", np.array(part, dtype=np.uint8)) for name, part in parts}
     )
 
 
@@ -42,27 +37,27 @@ def from_dataset(stored: xr.Dataset) -> dict:
     return _value(words, stored[NUMBERS].to_numpy().tobytes())
 
 
-def _words(value: Any, arrays: list[np.ndarray]) -> Any:
+def _words(value: Any, numbers: bytearray) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         kind = "scalar" if isinstance(value, np.generic) else "array"
-        start = sum(array.nbytes for array in arrays)
-        arrays.append(np.asarray(value))
+        start = len(numbers)
+        numbers += value.tobytes()
         return {kind: [start, value.dtype.str, *value.shape]}
     name = f"{type(value).__module__}.{type(value).__name__}"
     if isinstance(value, DataClassState):
-        inside = {one.name: _words(getattr(value, one.name), arrays) for one in fields(value)}
+        inside = {one.name: _words(getattr(value, one.name), numbers) for one in fields(value)}
         return {"state": inside, "class": name}
     if isinstance(value, RandomGeneratorState):
-        return {"generator": {k: _words(v, arrays) for k, v in value._asdict().items()}}
+        return {"generator": {k: _words(v, numbers) for k, v in value._asdict().items()}}
     if isinstance(value, dict):
-        return {"dict": [[_words(k, arrays), _words(v, arrays)] for k, v in value.items()]}
+        return {"dict": [[_words(k, numbers), _words(v, numbers)] for k, v in value.items()]}
     if isinstance(value, tuple):
-        words = {"tuple": [_words(one, arrays) for one in value]}
+        words = {"tuple": [_words(one, numbers) for one in value]}
         return words if type(value) is tuple else words | {"class": name}
     if isinstance(value, list):
-        return {"list": [_words(one, arrays) for one in value]}
+        return {"list": [_words(one, numbers) for one in value]}
     raise TypeError(f"The state of a step holds a {type(value).__name__}, which no file can keep.")
 
 

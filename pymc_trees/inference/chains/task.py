@@ -63,25 +63,30 @@ def run_chain(task: Task) -> Drawn:
     error = state = None
     try:
         step = cloudpickle.loads(task.step)
-        if task.goes_on is not None:
+        if task.goes_on is None:
+            _begin(step, task, kept)
+        else:
             _go_on(step, task, task.goes_on, kept)
-            return Drawn(task.chain, kept.points, kept.stats, None, state_of(step))
-        made = mcmc._iter_sample(
-            draws=task.tune + task.draws,
-            step=step,
-            start=task.start,
-            trace=kept,
-            chain=task.chain,
-            tune=task.tune,
-            rng=random_generator_from_state(task.rng),
-        )
-        for _ in made:
-            pass
         state = state_of(step)
     except Exception as raised:
         raised.add_note(f"It was raised in chain {task.chain}.")
         error = _picklable(raised)
     return Drawn(task.chain, kept.points, kept.stats, error, state)
+
+
+def _begin(step, task: Task, kept: _Points) -> None:
+    """Draw from the starting point on."""
+    made = mcmc._iter_sample(
+        draws=task.tune + task.draws,
+        step=step,
+        start=task.start,
+        trace=kept,
+        chain=task.chain,
+        tune=task.tune,
+        rng=random_generator_from_state(task.rng),
+    )
+    for _ in made:
+        pass
 
 
 def _go_on(step, task: Task, left: Left, kept: _Points) -> None:

@@ -72,28 +72,28 @@ class Screened:
 
     def __init__(self):
         self.screenings: dict[str, Screening] = {}
-        self.restored: dict[str, Screening] = {}
+        self.restored: dict[str, dict] = {}
 
     def take_screening(self, forest, leaf) -> Screening:
         """That of a forest, taken out while it changes, or a new one.
 
         What an error leaves behind is never gone on with.
         """
-        known = self.screenings.pop(forest.name, None) or self.restored.pop(forest.name, None)
-        return known or Screening(forest, leaf)
+        if forest.name in self.screenings:
+            return self.screenings.pop(forest.name)
+        found = Screening(forest, leaf)
+        vars(found).update(self.restored.pop(forest.name, {}))
+        return found
 
     @property
     def kept(self):
         """What tuning has learnt for screens."""
-        return {name: dict(vars(one)) for name, one in (self.restored | self.screenings).items()}
+        return self.restored | {name: dict(vars(one)) for name, one in self.screenings.items()}
 
     @kept.setter
     def kept(self, kept):
-        self.screenings, self.restored = {}, {}
-        for name, learnt in kept.items():
-            self.restored[name] = Screening.__new__(Screening)
-            vars(self.restored[name]).update(deepcopy(learnt))
+        self.screenings, self.restored = {}, deepcopy(dict(kept))
 
     def __getstate__(self):
         """Without what belongs to a chain."""
-        return {**self.__dict__, "screenings": {}, "restored": self.restored | self.screenings}
+        return {**self.__dict__, "screenings": {}, "restored": self.kept}
