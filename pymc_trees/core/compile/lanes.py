@@ -37,9 +37,6 @@ class _Numbers:
     def load(self, row, is_one):
         return self.builder.load(self._address(row, is_one), align=8)
 
-    def store(self, numbers, row, is_one):
-        self.builder.store(numbers, self._address(row, is_one), align=8)
-
 
 class _Sum:
     """A sum of numbers under masks."""
@@ -100,7 +97,7 @@ def _over_rows(body):
         words, x = arrays[:2]
         n = builder.extract_value(x.array.shape, 0)
         found = body(builder, lambda visit: _for_rows(builder, words, n, visit), *arrays[1:])
-        return context.get_dummy_value() if found is None else found
+        return found
 
     return generate
 
@@ -133,47 +130,6 @@ def masked_product_sum(typing_context, words, x, w):
     return types.float64(words, x, w), _over_rows(body)
 
 
-def _raise(builder, x, value, mask, row, one):
-    """Add ``value`` to x at the rows of a mask; the sums, those of other rows too."""
-    before = x.load(row, one)
-    after = builder.fadd(before, value if one else _spread(builder, value))
-    x.store(builder.select(mask, after, before), row, one)
-    return after
-
-
-def _spread(builder, value):
-    """Eight times a number."""
-    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _I32(0))
-    places = ir.Constant(ir.VectorType(_I32, _LANES), [0] * _LANES)
-    return builder.shuffle_vector(vector, ir.Constant(_VECTOR, ir.Undefined), places)
-
-
-@intrinsic
-def masked_add(typing_context, words, x, value):
-    """Add a number to x at the rows of a set."""
-
-    def body(builder, for_rows, x, value):
-        for_rows(lambda k, mask, row, one: _raise(builder, x, value, mask, row, one))
-
-    return types.void(words, x, types.float64), _over_rows(body)
-
-
-@intrinsic
-def masked_add_and_sum(typing_context, words, x, value):
-    """`masked_add`, and the sum of the new x over the set."""
-
-    def body(builder, for_rows, x, value):
-        total = _Sum(builder)
-
-        def visit(k, mask, row, one):
-            total.add(k, mask, _raise(builder, x, value, mask, row, one), one)
-
-        for_rows(visit)
-        return total.total()
-
-    return types.float64(words, x, types.float64), _over_rows(body)
-
-
 if config.DISABLE_JIT:  # kernels run as Python
 
     def _rows(words, x):
@@ -187,12 +143,3 @@ if config.DISABLE_JIT:  # kernels run as Python
         """Sum of w x over a set of rows."""
         rows = _rows(words, x)
         return (w[rows] * x[rows]).sum()
-
-    def masked_add(words, x, value):  # noqa: F811
-        """Add a number to x at the rows of a set."""
-        x[_rows(words, x)] += value
-
-    def masked_add_and_sum(words, x, value):  # noqa: F811
-        """`masked_add`, and the sum of the new x over the set."""
-        masked_add(words, x, value)
-        return masked_sum(words, x)

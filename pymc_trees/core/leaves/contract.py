@@ -122,27 +122,6 @@ def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
 
 
 @njit(cache=True)
-def _open_next(leaf, trees, tree, nodes, n_nodes, sets, stats):
-    next_tree(leaf, trees, tree - 1, tree, nodes, n_nodes, stats)
-
-
-@generic("leaf", default=_open_next)
-def open_tree(leaf, trees, tree, nodes, n_nodes, sets, stats):
-    """Take a tree out of a sum of trees, in a sweep that visits them in turn."""
-
-
-@njit(cache=True)
-def _close_last(leaf, trees, tree, nodes, n_nodes, sets):
-    if tree == trees.roots.size - 1:
-        next_tree(leaf, trees, tree, -1, nodes, 0, trees.values)
-
-
-@generic("leaf", default=_close_last)
-def close_tree(leaf, trees, tree, nodes, n_nodes, sets):
-    """Put the tree back."""
-
-
-@njit(cache=True)
 def _leave_rows(leaf, rng):
     pass
 
@@ -258,12 +237,6 @@ class LeafKernels(NamedTuple):
     """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves
     between which rows have changed, by `renew_set` unless given; ``old`` and ``old_stats`` are
     pairs."""
-    open_tree: Callable | None = None
-    """``(leaf, trees, tree, nodes, n_nodes, sets, stats)``: begin a tree of a sum of trees in a
-    sweep that visits them in turn, with the rows of each node as bits in ``sets``; by `next_tree`
-    unless given."""
-    close_tree: Callable | None = None
-    """``(leaf, trees, tree, nodes, n_nodes, sets)``: end it; by `next_tree` unless given."""
     renew_rows: Callable | None = None
     """``(leaf, rng)``: draw latent variables of the rows given the trees, between two sweeps;
     nothing unless given."""

@@ -23,8 +23,6 @@ from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents,
 from pymc_trees.core.leaves.normal_sets import (
     add_set,
     add_sets,
-    close_tree,
-    open_tree,
     renew_set,
     renew_sets,
 )
@@ -216,7 +214,5 @@ register(
     add_sets=add_sets,
     renew_set=renew_set,
     renew_sets=renew_sets,
-    open_tree=open_tree,
-    close_tree=close_tree,
     renew_rows=renew,
 )

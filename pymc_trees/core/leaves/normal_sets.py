@@ -7,12 +7,7 @@ differences would carry the largest ones to other leaves.
 
 from pymc_trees.core.columns.row_set import count_changed
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.lanes import (
-    masked_add,
-    masked_add_and_sum,
-    masked_product_sum,
-    masked_sum,
-)
+from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
 from pymc_trees.core.leaves.masked import FEW, change_of_sum, set_sum
 
 
@@ -67,31 +62,3 @@ def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
         add_set(leaf, right, out_right)
     else:
         _leave(leaf, right, old_stats[0][1] + old_stats[1][1] - out_left[1], out_right)
-
-
-@njit(cache=True)
-def open_tree(leaf, trees, tree, nodes, n_nodes, sets, stats):
-    """Add the values of a tree to the residual, and up the residual in its leaves."""
-    r, w, column, values, count = leaf.r, leaf.w, trees.column, trees.values, trees.count
-    for k in range(n_nodes):
-        node = nodes[k]
-        if column[node] >= 0:
-            continue
-        words = sets[node]
-        total = masked_add_and_sum(words, r, values[node, 0])
-        if w.size == 1:
-            stats[node, 0] = w[0] * count[node]
-            stats[node, 1] = w[0] * total
-        else:
-            stats[node, 0] = masked_sum(words, w)
-            stats[node, 1] = masked_product_sum(words, r, w)
-
-
-@njit(cache=True)
-def close_tree(leaf, trees, tree, nodes, n_nodes, sets):
-    """Subtract the values of a tree from the residual."""
-    r, column, values = leaf.r, trees.column, trees.values
-    for k in range(n_nodes):
-        node = nodes[k]
-        if column[node] < 0:
-            masked_add(sets[node], r, -values[node, 0])

@@ -7,7 +7,7 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import close_tree, open_tree, renew_rows
+from pymc_trees.core.leaves.contract import next_tree, renew_rows
 from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
@@ -39,7 +39,7 @@ def sweep(rng, problem, moves, work, counts):
             return False
         census = take_census(trees, t, nodes)
         know_rows(trees, t, census.n_nodes, work)
-        open_tree(leaf, trees, t, nodes, census.n_nodes, work.sets, stats)
+        next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
         write_paths(leaf, problem.design, trees, nodes, census.n_nodes, stats)
         note_tree(order, problem, t, census.n_nodes, work)
         for _ in range(moves.per_visit):
@@ -54,7 +54,7 @@ def sweep(rng, problem, moves, work, counts):
             if outcome != 0:
                 census = take_census(trees, t, nodes)
         draw_ordered(order, rng, problem, t, census.n_nodes, work)
-        close_tree(leaf, trees, t, nodes, census.n_nodes, work.sets)
+    next_tree(leaf, trees, roots.size - 1, -1, nodes, 0, stats)
     renew_times(rng, problem.prior, trees, nodes)
     renew_rows(leaf, rng)
     return True
