@@ -16,7 +16,6 @@ import sys
 from time import perf_counter
 
 COLUMNS, TREES, CUTS = 50, 50, 100
-LOCAL_SWEEPS = 5
 
 
 def peak_gb():
@@ -24,7 +23,7 @@ def peak_gb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def run(n, draws, step_name):
+def run(n, draws, tune, step_name):
     import numpy as np
     import pymc as pm
 
@@ -52,12 +51,11 @@ def run(n, draws, step_name):
         mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
         del X
         pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
-        options = {"local_sweeps": LOCAL_SWEEPS} if step_name == "hybrid" else {}
-        step = timed({"hybrid": pmt.Hybrid, "cgm": pmt.CGM}[step_name])([mu], **options)
+        step = timed({"hybrid": pmt.Hybrid, "cgm": pmt.CGM}[step_name])([mu])
         start = perf_counter()
         idata = pm.sample(
             draws,
-            tune=3,
+            tune=tune,
             chains=1,
             cores=1,
             step=step,
@@ -68,8 +66,8 @@ def run(n, draws, step_name):
         )
         total = perf_counter() - start
     assert list(idata.posterior.data_vars) == ["mu_forest"]
-    sweeps = LOCAL_SWEEPS + 1 if step_name == "hybrid" else 1
-    after = times[3:]
+    sweeps = step.parts[0].sweeps_of(step.forests[0])
+    after = times[tune:]
     print(
         json.dumps(
             {
@@ -93,17 +91,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--tune", type=int, default=3)
     parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:
-        run(args.rows[0], args.draws, args.steps[0])
+        run(args.rows[0], args.draws, args.tune, args.steps[0])
         return
     for step in args.steps:
         found = []
         for n in args.rows:
             command = [sys.executable, "-m", "benchmarks.large_table", "--inside", "--rows", str(n)]
-            command += ["--draws", str(args.draws), "--steps", step]
+            command += ["--draws", str(args.draws), "--tune", str(args.tune), "--steps", step]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(done.stderr)

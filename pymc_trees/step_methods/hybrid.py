@@ -32,8 +32,9 @@ class Hybrid(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, optional
         Sweeps of a step, for each temperature. Default: about 500,000 divided by rows times trees,
-        but 5 to 20, shared out among the temperatures; 5 where leaf values do not integrate out.
-        What else PyMC does in a step then takes about a quarter of its time (from the benchmarks).
+        but 5 to 20, shared out among the temperatures, and above 2,000,000 rows times trees
+        fewer than 5, down to 1; 5 where leaf values do not integrate out. What else PyMC does in a
+        step then takes at most about a quarter of its time (from the benchmarks).
     moves : dict, optional
         Weights of the local moves, as for `CGM`; default grow 0.125, prune 0.125, change 0.1, swap
         0.05, perturb 0.6 (from the benchmarks).

@@ -23,8 +23,6 @@ class RowIndex(NamedTuple):
 
     order: np.ndarray
     """(p, n) uint32: rows by the cells of a column, smallest first."""
-    sorted: np.ndarray
-    """(p, n) as cells: the cells in that order."""
     before: np.ndarray
     """(p, n // step + 1, W) uint64: rows of the first ``b * step`` ranks of a column."""
     step: int
@@ -45,17 +43,17 @@ def make_row_index(design) -> RowIndex:
     n_words = -(-n // 64)
     step = max(STEP, -(-p * n * n_words * 8 // ROOM))
     order = np.empty((p, n), dtype=np.uint32)
-    in_order = np.empty_like(columns)
     before = np.empty((p, n // step + 1, n_words), dtype=np.uint64)
     alike = np.zeros(p, dtype=np.int64)
     for j in range(p):
-        order[j] = np.argsort(columns[j], kind="stable")
-        in_order[j] = columns[j, order[j]]
-        rank = np.empty(n, dtype=np.int64)
-        rank[order[j]] = np.arange(n)
+        cells = columns[j]
+        order[j] = np.argsort(cells, kind=None if cells.dtype.kind == "f" else "stable")
+        below = np.zeros(n, dtype=bool)
         for b in range(before.shape[1]):
-            before[j, b] = words_of(rank < b * step)
-        starts = np.flatnonzero(np.append(True, in_order[j, 1:] != in_order[j, :-1]))
+            below[order[j, max(b - 1, 0) * step : b * step]] = True
+            before[j, b] = words_of(below)
+        in_order = cells[order[j]]
+        starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
         alike[j] = np.diff(starts, append=n).max()
     least_alike = int(alike[design.varies].min(initial=n))
     special: list = []
@@ -67,7 +65,7 @@ def make_row_index(design) -> RowIndex:
             special += [columns[j] == level for level in range(abs(design.kinds[j]))]
     sets = [words_of(rows) for rows in special]
     words = np.array(sets).reshape(-1, n_words)
-    return RowIndex(order, in_order, before, step, words, special_row, alike, least_alike)
+    return RowIndex(order, before, step, words, special_row, alike, least_alike)
 
 
 def words_of(rows: np.ndarray) -> np.ndarray:

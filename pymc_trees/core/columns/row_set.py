@@ -171,19 +171,14 @@ def left_rows(design, code, cut, rows, out):
 
 
 @njit(cache=True)
-def _rows_up_to(column, cut, rows, out):
+def _rows_up_to(design, column, cut, rows, out):
     """Rows whose cell is at most the cut, missing ones among them or not."""
-    words, index = rows.words, rows.index
-    cells, order, before, step = (
-        index.sorted[column],
-        index.order[column],
-        index.before[column],
-        index.step,
-    )
+    words, index, cells = rows.words, rows.index, design.columns[column]
+    order, before, step = index.order[column], index.before[column], index.step
     low, high = 0, order.size
     while low < high:
         middle = (low + high) >> 1
-        if cells[middle] <= cut:
+        if cells[order[middle]] <= cut:
             low = middle + 1
         else:
             high = middle
@@ -202,7 +197,7 @@ def _rows_up_to(column, cut, rows, out):
 
 @njit(cache=True)
 def _left_plain(design, code, cut, rows, out):
-    _rows_up_to(code, cut, rows, out)
+    _rows_up_to(design, code, cut, rows, out)
     return count_rows(out)
 
 
@@ -212,7 +207,7 @@ def _left_mixed(design, code, cut, rows, out):
     column, way = code % p, code // p
     words, special, first = rows.words, rows.index.special, rows.index.special_row[column]
     if way < SET:
-        _rows_up_to(column, cut, rows, out)
+        _rows_up_to(design, column, cut, rows, out)
     else:
         out[:] = np.uint64(0)
         levels, level = np.int64(cut), 0

@@ -62,12 +62,12 @@ def _last_rank(words, order, before, step):
 def set_range(design, column, rows):
     """Smallest and largest cell of a column among rows of which none is missing, as floats."""
     index, words = rows.index, rows.words
-    cells, order = index.sorted[column], index.order[column]
+    cells, order = design.columns[column], index.order[column]
     if rows.n == order.size:
-        return float(cells[0]), float(cells[rows.n - 1])
+        return float(cells[order[0]]), float(cells[order[rows.n - 1]])
     before, step = index.before[column], index.step
-    low = cells[_first_rank(words, order, before, step)]
-    high = cells[_last_rank(words, order, before, step)]
+    low = cells[order[_first_rank(words, order, before, step)]]
+    high = cells[order[_last_rank(words, order, before, step)]]
     return float(low), float(high)
 
 

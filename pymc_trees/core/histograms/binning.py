@@ -28,27 +28,37 @@ class Bins(NamedTuple):
     """(p + 1,) int64: column j's edges are ``edges[offsets[j]:offsets[j + 1]]``."""
 
 
-def make_bins(columns: np.ndarray, n_bins: int, left_out: np.ndarray | None = None) -> Bins:
+def make_bins(
+    columns: np.ndarray,
+    n_bins: int,
+    left_out: np.ndarray | None = None,
+    order: np.ndarray | None = None,
+) -> Bins:
     """Bin (p, n) design columns at up to ``n_bins`` + 1 edges, at most 256.
 
     Edges are the distinct values when they are that few, else evenly spaced quantiles with both
-    extremes. A column ``left_out``, (p,) bool, has the code 0 alone.
+    extremes. A column ``left_out``, (p,) bool, has the code 0 alone. ``order``, (p, n), is that of
+    the cells of each column where it is known.
     """
     p, n = columns.shape
-    codes = np.empty((n, p), dtype=np.uint8)
+    codes = np.zeros((n, p), dtype=np.uint8)
+    quantiles = np.floor((n - 1) * np.linspace(0, 1, n_bins + 1)).astype(np.int64)
     edges, lengths, singles, ahead, offsets = [], [], [], [], [0]
     for j in range(p):
-        cells = columns[j].astype(np.float64)
         if left_out is not None and left_out[j]:
-            cells[:] = 0.0
-        values = np.unique(cells)
-        if len(values) > n_bins + 1:
-            at = np.quantile(cells, np.linspace(0, 1, n_bins + 1), method="lower")
-            chosen = np.unique(np.concatenate([values[[0, -1]], at]))
+            chosen, per_code = np.zeros(1), np.ones(1)
         else:
+            ranked = np.argsort(columns[j]) if order is None else order[j]
+            cells = columns[j, ranked].astype(np.float64)
+            values = cells[np.append(True, cells[1:] != cells[:-1])]
             chosen = values
-        codes[:, j] = np.searchsorted(chosen, cells, side="left")
-        per_code = np.bincount(np.searchsorted(chosen, values, side="left"), minlength=len(chosen))
+            if len(values) > n_bins + 1:
+                chosen = np.unique(np.append(cells[quantiles], values[[0, -1]]))
+            last = np.searchsorted(cells, chosen, side="right")  # cells above an edge come after
+            code = np.empty(n, dtype=np.uint8)  # of one column, which the cache holds
+            code[ranked] = np.repeat(np.arange(len(chosen)), np.diff(last, prepend=0))
+            codes[:, j] = code
+            per_code = np.diff(np.searchsorted(values, chosen, side="right"), prepend=0)
         edges.append(chosen)
         lengths.append(np.append(np.diff(chosen), 0.0))
         singles.append(per_code == 1)

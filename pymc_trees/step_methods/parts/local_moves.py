@@ -22,6 +22,8 @@ ROWS = 500_000
 """Rows times trees that a step visits unless its sweeps are given, within these bounds."""
 FEWEST, MOST = 5, 20
 """Sweeps of a step unless given; the fewest where leaf values do not integrate out."""
+LARGE = 10_000_000
+"""Rows times trees that a step visits on tables on which `FEWEST` sweeps would visit more."""
 
 LONG = 200_000
 """Rows times trees times moves of a tree beyond which an interrupt cannot wait for the call."""
@@ -116,8 +118,9 @@ def enough_sweeps(forest, places: int) -> int:
     """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
-    layout = forest.layout
-    return -(-min(max(ROWS // (layout.n_rows * layout.m), FEWEST), MOST) // places)
+    size = forest.layout.n_rows * forest.layout.m
+    fewest = min(FEWEST, max(LARGE // size, 1))
+    return -(-min(max(ROWS // size, fewest), MOST) // places)
 
 
 def check_moves(given) -> WeightedMoves:

@@ -86,7 +86,8 @@ class RedrawArrays:
         n, n_stats = forest.design.columns.shape[1], forest.work.stats.shape[1]
         most_nodes = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
         self.particles = make_particles(num_particles, most_nodes, n, n_stats)
-        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design))
+        order = forest.work.index.order
+        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design), order)
         self.surrogate = None
         if forest.target.needs_surrogate:
             k = forest.layout.n_values
