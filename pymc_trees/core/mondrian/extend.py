@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.budget import shorten
+from pymc_trees.core.mondrian.budget import heap_of_splits, push_split, shorten
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
 from pymc_trees.core.mondrian.labels import (
     add_to_leaf,
@@ -90,7 +90,7 @@ def put_leaf(tree, labels, y, node, x, row):
 
 @njit(cache=True)
 def branch_off(rng, tree, labels, data, j, row, branch):
-    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8)."""
+    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8); the split."""
     x, y, parent = data.X[row], data.y, tree.parent[j]
     column = draw_column(rng, branch.sides, branch.total)
     new = take_place(tree, parent)
@@ -119,6 +119,7 @@ def branch_off(rng, tree, labels, data, j, row, branch):
     fill_split(labels, new, tree.left[new], tree.right[new])
     if not known:
         rise(labels, tree.parent, new, y[row])
+    return new
 
 
 @njit(cache=True)
@@ -152,14 +153,20 @@ def rows_of(tree, leaf):
 
 @njit(cache=True)
 def extend(rng, tree, labels, rules, data, row, sides):
-    """Extend the tree by one row, up to a paused leaf that must be sampled; that leaf, or none."""
+    """Extend the tree by one row, up to a paused leaf that must be sampled.
+
+    Returns
+    -------
+    leaf, split : int
+        That leaf, or none; the split that was made, or none.
+    """
     x, y = data.X[row], data.y
     j = tree.state[ROOT]
     if j == NONE:
         j = take_place(tree, NONE)
         tree.state[ROOT] = j
         put_leaf(tree, labels, y, j, x, row)
-        return NONE
+        return NONE, NONE
     column, cut, box, count, paused = tree.column, tree.cut, tree.box, tree.count, tree.paused
     left, right = tree.left, tree.right
     while True:
@@ -168,8 +175,8 @@ def extend(rng, tree, labels, rules, data, row, sides):
             start, end = start_and_end(tree, j)
             time = start + rng.standard_exponential() / total
             if time < end:
-                branch_off(rng, tree, labels, data, j, row, Branch(sides, total, time))
-                return NONE
+                branch = Branch(sides, total, time)
+                return NONE, branch_off(rng, tree, labels, data, j, row, branch)
         if total > 0.0:
             widen(box[j], x)
         count[j] += 1
@@ -178,12 +185,12 @@ def extend(rng, tree, labels, rules, data, row, sides):
         pass_through(labels, j, y[row])
         j = left[j] if x[column[j]] <= cut[j] else right[j]
     if paused[j] and not join_paused(tree, labels, rules, y, j, row):
-        return j
+        return j, NONE
     known = knows(labels, j, y[row])
     add_to_leaf(labels, j, y[row])
     if not known:
         rise(labels, tree.parent, j, y[row])
-    return NONE
+    return NONE, NONE
 
 
 @njit(cache=True)
@@ -199,11 +206,15 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
     """
     state, size, y = tree.state, tree.column.size, data.y
     row, stop, pending = progress
+    heap, heaped = np.empty(0, dtype=np.int32), False  # splits by time, once one is too many
     while row < stop:
+        before = state[LEAVES] - 1
         if pending == NONE:
             if state[USED] + 2 > size:
                 return Progress(row, stop, NONE), 2
-            pending = extend(rng, tree, labels, rules, data, row, sides)
+            pending, split = extend(rng, tree, labels, rules, data, row, sides)
+            if heaped and split != NONE:
+                heap = push_split(heap, before, tree.time, split)
         if pending != NONE:
             room = 2 * tree.count[pending]
             if state[USED] + room > size:
@@ -211,12 +222,17 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
             known = knows(labels, pending, y[row])
             to_the_end = np.zeros(1, dtype=np.bool_)
             rows = rows_of(tree, pending)
-            grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
+            splits = grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
+            if heaped:
+                for k in range(splits.size):
+                    heap = push_split(heap, before + k, tree.time, splits[k])
             if not known:
                 rise(labels, tree.parent, pending, y[row])
             pending = NONE
         if state[LEAVES] > rules.max_leaves:
-            shorten(tree, labels, rules.max_leaves)
+            if not heaped:
+                heap, heaped = heap_of_splits(tree), True
+            shorten(tree, labels, heap, rules.max_leaves)
         row += 1
     state[ROWS] = stop
     return Progress(row, stop, NONE), 0
