@@ -70,6 +70,7 @@ def undo_split(tree, labels, node):
     give_back(tree, left)
     give_back(tree, right)
     tree.state[LEAVES] += 1
+    tree.count[node] = tree.count[left] + tree.count[right]  # less, where rows were forgotten
     tree.column[node] = NONE
     tree.time[node] = np.inf
     tree.left[node] = NONE
