@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.paused import rows_of, thin
-from pymc_trees.core.mondrian.tree import CLOSED, LEAVES, NONE, USED, make_tree
+from pymc_trees.core.mondrian.tree import NONE, USED, make_tree
 from pymc_trees.estimators.mondrian.grown import trees as module
 
 KINDS = ["classes", "numbers"]
@@ -52,10 +52,6 @@ def bytes_of(forest):
     return sum(a.nbytes for a in arrays)
 
 
-def closed(forest):
-    return [bool(tree.state[CLOSED]) for tree, _ in forest._fitted.trees]
-
-
 def same_trees(forest, other):
     """Whether two forests have the same trees, but for the numbers of the rows they wait with."""
     for (tree, labels), (twin, as_labels) in zip(forest._fitted.trees, other._fitted.trees):
@@ -81,16 +77,23 @@ def test_within_its_memory_a_forest_is_what_it_is_without_a_bound(kind):
     np.testing.assert_array_equal(*(predictions(forest, X) for forest in forests))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("settings", [{"max_leaf_nodes": 40}, {"lifetime": 1.5}])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("numbers", {"max_memory": 0.3, "max_leaf_nodes": 40}),
+        ("classes", {"max_memory": 0.5, "max_leaf_nodes": 160}),
+        ("numbers", {"max_memory": 1, "lifetime": 1.5}),
+        ("classes", {"max_memory": 1, "lifetime": 1.5}),
+    ],
+)
 def test_rows_that_are_let_go_of_were_not_needed(kind, settings):
     """The same trees bit for bit, though most rows are gone."""
     X, y = data(kind)
-    forests = make(kind, max_memory=1, **settings), make(kind, **settings)
+    forests = make(kind, **settings), make(kind, **settings | {"max_memory": None})
     for forest in forests:
-        feed(feed(forest, X[:300], y[:300]), X[300:], y[300:])
+        feed(feed(forest, X[:40], y[:40]), X[40:], y[40:])
     grown = forests[0]._fitted
-    assert not any(closed(forests[0])) and grown.sample.seen == N > 3 * grown.rules.max_rows
+    assert not forests[0].closed_.any() and grown.sample.seen == N > 3 * grown.rules.max_rows
     same_trees(*forests)
     grown._check()
 
@@ -106,15 +109,28 @@ def test_a_forest_takes_no_more_than_its_memory(kind):
             assert bytes_of(forest) < 600_000
         forest._fitted._check()
         assert forest.n_samples_seen_ == N
-        many = sum(tree.state[LEAVES] for tree, _ in forest._fitted.trees)
+        many = forest.n_leaves_.sum()
         assert "max_leaf_nodes" in settings or many > 500  # it makes use of what it has
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trees_with_a_quarter_of_their_leaves_are_never_closed(kind):
+    """Each of many trees waits with rows of its own; what nodes leave over is for these."""
+    X, y = data(kind)
+    settings = {"max_memory": 1.2, "n_estimators": 30}
+    full = feed(make(kind, **settings), X, y)
+    assert full.closed_.all()
+    forest = make(kind, max_leaf_nodes=int(full.n_leaves_.max()) // 4, **settings)
+    feed(forest, X, y)
+    assert not forest.closed_.any() and forest._fitted.sample.seen == N
+    assert bytes_of(forest) < 1.2e6
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_closed_tree_counts_all_rows_in_the_leaves_it_has(kind):
     X, y = data(kind)
     forest = feed(make(kind, max_memory=0.6), X[:6000], y[:6000])
-    assert all(closed(forest))
+    assert forest.closed_.all()
     before = [(tree.column.copy(), tree.cut.copy()) for tree, _ in forest._fitted.trees]
     feed(forest, X[6000:11_000], y[6000:11_000])
     feed(forest, X[11_000:11_050], y[11_000:11_050], 1)
@@ -156,7 +172,7 @@ def test_predictions_go_on_to_improve_where_trees_are_closed():
     for begin, end in ((0, 1500), (1500, 3000), (3000, N)):
         feed(forest, X[begin:end], y[begin:end])
         errors.append(np.sqrt(np.mean((forest.predict(X) - truth) ** 2)))
-    assert all(closed(forest))
+    assert forest.closed_.all()
     assert errors[0] > errors[1] > errors[2]
 
 
@@ -171,7 +187,7 @@ def test_classes_that_are_far_apart_leave_room_for_a_later_one():
     forest = make("classes", max_memory=1).partial_fit(X[:300], y[:300], classes=[0, 1, 2])
     for begin in range(300, N, 300):
         if begin == half:
-            assert forest._fitted.sample.seen == half and not any(closed(forest))
+            assert forest._fitted.sample.seen == half and not forest.closed_.any()
         forest.partial_fit(X[begin : begin + 300], y[begin : begin + 300])
     forest._fitted._check()
     early = X[:, 0] < 1.75

@@ -55,6 +55,10 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         Rows learnt.
     n_features_in_ : int
         Features.
+    n_leaves_ : (n_estimators,) array
+        Leaves of each tree.
+    closed_ : (n_estimators,) array
+        Whether each tree is split no further, since `max_memory` has no room for it.
     feature_names_in_ : (p,) array
         Their names, where X had some.
 

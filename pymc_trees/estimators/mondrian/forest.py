@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
+from pymc_trees.core.mondrian.tree import CLOSED, LEAVES, USED, find_leaves, find_paths
 from pymc_trees.estimators.mondrian.checks import lifetime_of, positive_and_finite, same
 from pymc_trees.estimators.mondrian.grown.bounded import BoundedGrown
 from pymc_trees.estimators.mondrian.grown.threads import LONG, jobs_for, run
@@ -58,6 +58,16 @@ class MondrianForest(BaseEstimator):
     def n_features_in_(self):
         """Number of features."""
         return self._fitted.n_columns
+
+    @property
+    def n_leaves_(self):
+        """Leaves of each tree."""
+        return np.array([tree.state[LEAVES] for tree, _ in self._fitted.trees])
+
+    @property
+    def closed_(self):
+        """Whether each tree is split no further, for want of memory."""
+        return np.array([bool(tree.state[CLOSED]) for tree, _ in self._fitted.trees])
 
     @property
     def feature_names_in_(self):

@@ -55,9 +55,11 @@ class BoundedGrown(Grown):
         """Keep the rows that trees wait for, or close the trees."""
         if not self.sample.seen:
             self.sample.count(*self.rows.counted())
-        needed = np.zeros(self.rows.n, dtype=np.bool_)
-        for tree, _ in self.trees:
-            mark_rows(tree, self.rules.max_block, needed)
+        needed, most = np.zeros(self.rows.n, dtype=np.bool_), self.rules.max_block
+        self._mark(most, needed)
+        while needed.sum() > self.room.needed and most > self.room.least_block:
+            most = max(most // 2, self.room.least_block)
+            self._mark(most, needed)
         if needed.sum() <= self.room.needed:
             for tree, _ in self.trees:
                 renumber_rows(tree, needed)
@@ -68,6 +70,12 @@ class BoundedGrown(Grown):
             no_rows = np.empty(0, dtype=np.int32)
             self.trees = [(tree._replace(next_row=no_rows), labels) for tree, labels in self.trees]
         self.rows.keep(np.flatnonzero(needed))
+
+    def _mark(self, most, needed):
+        """Set the entries of rows that trees wait with, some ``most`` at a leaf."""
+        needed[:] = False
+        for tree, _ in self.trees:
+            mark_rows(tree, most, needed)
 
     def _count(self, X, y):
         super()._count(X, y)

@@ -17,6 +17,7 @@ _MARK = 1 + 8
 """Bytes of a row's mark and number while rows are let go of."""
 _MOST_NODES = 2**31 - 2
 """Nodes and rows have numbers of four bytes."""
+_LEAST_BLOCK = 8
 _MOST_SAMPLED = 6000
 _SAMPLE_SHARE, _ROWS_SHARE = 16, 4
 """One part in so many is for the sample at most, and for other rows at least."""
@@ -30,6 +31,8 @@ class Room(NamedTuple):
     """Rows that trees may be grown from as a batch."""
     needed: int
     """Rows that trees may wait for when there is no room for another row."""
+    least_block: int
+    """Rows that a leaf may wait with, however little room there is."""
     sample: int
     """Rows of the sample; an even number."""
     bytes: int
@@ -37,7 +40,7 @@ class Room(NamedTuple):
 
 
 def room_for(leaves, memory, design, pause_pure, n_columns, empty):
-    """Room of which trees with some number of leaves take a part."""
+    """Room in some memory with so many leaves a tree: what their nodes leave over is for rows."""
     mss, n_trees = int(design.min_samples_split), int(design.n_estimators)
     tree = make_tree(n_columns, 1.0, 1, 1)
     node = sum(a.nbytes for a in (*tree[:NEXT_ROW], *empty))
@@ -45,14 +48,16 @@ def room_for(leaves, memory, design, pause_pure, n_columns, empty):
     nodes = 2 * leaves * node * (n_trees + 1)
     row = 8 * n_columns + 8
     numbered = row + row // 2 + n_trees * tree.next_row.itemsize + _MARK
-    # A tree of rows that all differ, without an end, has a leaf for each (mss + 1) / 2 of them.
-    rows = max(leaves * (mss + 1) * 5 // 8 + mss, int(memory // (_ROWS_SHARE * numbered)))
-    rows = min(rows, _MOST_NODES)
     sample = 2 * min(_MOST_SAMPLED // 2, 1 + int(memory // (2 * _SAMPLE_SHARE * row)))
+    # A tree of rows that all differ, without an end, has a leaf for each (mss + 1) / 2 of them.
+    least = max(leaves * (mss + 1) * 5 // 8 + mss, int(memory // (_ROWS_SHARE * numbered)))
+    rows = max(least, int((memory - nodes - sample * row) // numbered))
+    rows = min(rows, _MOST_NODES)
     most = COUNT_LIMIT if design.max_leaf_nodes is None else int(design.max_leaf_nodes)
-    rules = Rules(mss, pause_pure, most, 2 * leaves, rows, max(mss, leaves // 8))
+    rules = Rules(mss, pause_pure, most, 2 * leaves, rows, max(mss, _LEAST_BLOCK, leaves // 8))
     first, needed = min(leaves, rows), 4 * rows // 5
-    return Room(rules, first, needed, sample, nodes + rows * numbered + sample * row)
+    block = max(mss, _LEAST_BLOCK)
+    return Room(rules, first, needed, block, sample, nodes + rows * numbered + sample * row)
 
 
 def room_within(design: Any, pause_pure, n_columns, empty):
@@ -71,6 +76,9 @@ def room_within(design: Any, pause_pure, n_columns, empty):
             "a few leaves each. Give a hundred times that, or grow fewer trees."
         )
     low, high = least, int(min(memory, _MOST_NODES // 2))
+    if design.max_leaf_nodes is not None:  # with room for one block more
+        wanted = int(design.max_leaf_nodes)
+        high = max(low, min(high, wanted + max(least, wanted // 4)))
     while low < high:
         leaves = (low + high + 1) // 2
         low, high = (leaves, high) if room(leaves).bytes <= memory else (low, leaves - 1)
