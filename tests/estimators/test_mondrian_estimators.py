@@ -28,7 +28,9 @@ def test_scikit_learn_checks(estimator, check):
 @parametrize_with_checks(
     [
         pmt.MondrianForestClassifier(5, max_leaf_nodes=7, scaling="first", n_jobs=2),
+        pmt.MondrianForestClassifier(20, max_memory=1),
         pmt.MondrianForestRegressor(5, posterior="fast", lifetime=3.0, scaling="first"),
+        pmt.MondrianForestRegressor(20, max_memory=1),
     ]
 )
 @pytest.mark.filterwarnings("default")

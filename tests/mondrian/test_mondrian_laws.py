@@ -154,6 +154,15 @@ def test_a_tree_restricted_to_some_rows_has_their_law(rng, subset):
     assert agree(codes, hierarchy_law(X[rows], Y["numbers"][rows], rule)) > P
 
 
+def test_a_long_block_is_split_as_one_of_the_rows_it_keeps(rng):
+    """Of the five rows of a pure leaf, asked when the last of them comes, it keeps three."""
+    y, kept = np.array([0, 0, 0, 0, 1]), [1, 3, 4]
+    rule = rules(2, pause_pure=True, max_block=3)
+    names = np.array([-1, 0, -1, 1, 2])
+    codes = [code_of(stream(rng, X, y, rule)[0], X, names) for _ in range(TREES)]
+    assert agree(np.array(codes), hierarchy_law(X[kept], y[kept], rules(2, pause_pure=True))) > P
+
+
 @pytest.mark.parametrize("online", tiers([False, True], quick=[True]))
 def test_times_columns_and_cuts(rng, online):
     many = rng.normal(size=(40, 3)) * [1.0, 3.0, 0.2]

@@ -18,7 +18,8 @@ from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_t
 from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.estimators.mondrian import forest as estimators
-from pymc_trees.estimators.mondrian import grown, threads
+from pymc_trees.estimators.mondrian.grown import threads
+from pymc_trees.estimators.mondrian.grown import trees as grown
 from pymc_trees.step_methods.parts import local_moves, moves, tree_redraw
 
 
@@ -84,7 +85,8 @@ def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
 
 def test_a_mondrian_tree_that_is_to_end_is_not_grown(rng):
     X = rng.random((50, 2))
-    rules, empty = Rules(2, False, COUNT_LIMIT), (make_tree(2, np.inf, 1, 1), make_moments(1))
+    rules = Rules(2, False, *[COUNT_LIMIT] * 4)
+    empty = make_tree(2, np.inf, 1, 1), make_moments(1)
     tree, _ = grow_tree(rng, *empty, rules, X, X[:, 0].copy(), 50, np.ones(1, dtype=bool))
     assert tree.state[USED] == 1
 

@@ -7,7 +7,7 @@ import pytest
 from support.scale import scaled
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.tree import FREE, ROOT, USED
+from pymc_trees.core.mondrian.tree import CLOSED, FREE, ROOT, USED
 
 
 def made(kind, **settings):
@@ -21,7 +21,9 @@ def made(kind, **settings):
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
-@pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 4}, {"scaling": "first"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"max_leaf_nodes": 4}, {"scaling": "first"}, {"max_memory": 0.05}]
+)
 def test_a_forest_at_any_time_is_sound(kind, settings):
     forest, X, y = made(kind, **settings)
     for k in range(40, 80):
@@ -53,6 +55,7 @@ def corruptions(tree, labels, rng):
         (tree.state, FREE, rng.choice([tree.state[ROOT], used, -3])),
         (tree.state, 3, 7777),
         (tree.state, 4, 41),
+        (tree.state, CLOSED, 1),
         (tree.first_row, stays, rng.choice([-1, 40, 2**31 - 1])),
         (tree.next_row, tree.first_row[stays], tree.first_row[stays]),
         (tree.count, leaf, rng.choice([0, -1, 2**62])),
@@ -119,6 +122,18 @@ def test_arrays_that_do_not_fit_are_refused():
         spoil(bad._fitted)
         with pytest.raises(ValueError, match="damaged, or was written by another version"):
             pickle.loads(pickle.dumps(bad))
+
+
+def test_a_sample_that_is_none_is_refused():
+    forest, X, y = made("numbers", max_memory=0.05)
+    good = pickle.dumps(forest.partial_fit(np.tile(X, (20, 1)), np.tile(y, 20)))
+    for name, value in (("n", 10**6), ("y", np.zeros(3)), ("X", np.full((5, 3), np.nan))):
+        bad = pickle.loads(good)
+        setattr(bad._fitted.sample, name, value)
+        with pytest.raises(ValueError, match="damaged, or was written by another version"):
+            pickle.loads(pickle.dumps(bad))
+    again = pickle.loads(good)
+    np.testing.assert_array_equal(again.predict(X), forest.predict(X))
 
 
 def test_a_state_of_another_version_is_refused():

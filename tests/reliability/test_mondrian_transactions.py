@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 import pymc_trees as pmt
 from pymc_trees.core.mondrian.tree import ROOT, ROWS
-from pymc_trees.estimators.mondrian import grown as module
+from pymc_trees.estimators.mondrian.grown import trees as module
 
 KINDS = ["classes", "numbers"]
 
@@ -52,6 +52,7 @@ def check_whole(forest, X):
         ({"lifetime": -1}, 1, "lifetime"),
         ({"n_estimators": 0}, 3, "n_estimators"),
         ({"max_leaf_nodes": 0}, 2, "max_leaf_nodes"),
+        ({"max_memory": 1e-6}, 2, "max_memory=1e-06: 8 trees of 2 features take at least"),
         ({"scaling": "last"}, 1, "scaling"),
         ({"n_jobs": 0}, 2, "n_jobs"),
     ],
@@ -152,6 +153,7 @@ def test_partial_fit_refuses_settings_it_would_not_follow(kind):
         ({"n_estimators": "many"}, "n_estimators='many': must be"),
         ({"min_samples_split": 50}, "min_samples_split"),
         ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
+        ({"max_memory": 10}, "max_memory=10, but the trees were grown with None"),
         ({"scaling": None}, "scaling=None"),
         ({"scaling": (np.zeros(3), np.full(3, 2.0))}, "scaling"),
         ({"n_jobs": 0}, "n_jobs"),

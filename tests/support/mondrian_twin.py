@@ -22,8 +22,14 @@ NEVER = np.zeros(1, dtype=np.bool_)
 """Growing is not to end early."""
 
 
-def rules(min_samples_split=2, pause_pure=False, max_leaves=NO_LIMIT):
-    return Rules(min_samples_split, pause_pure, max_leaves)
+def rules(
+    min_samples_split=2,
+    pause_pure=False,
+    max_leaves=NO_LIMIT,
+    max_nodes=NO_LIMIT,
+    max_block=NO_LIMIT,
+):
+    return Rules(min_samples_split, pause_pure, max_leaves, max_nodes, NO_LIMIT, max_block)
 
 
 def make(X, y, lifetime=np.inf):

@@ -3,13 +3,62 @@
 The tree that is left is a Mondrian tree whose lifetime is the time of its first split too many. A
 further row can only add splits to a tree, so that the first splits of the tree with that row are
 among those kept and those it adds: online and batch still agree in law.
+
+Splits are undone from a heap, the latest on top: each costs the logarithm of their number.
 """
 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.labels import join_leaves
-from pymc_trees.core.mondrian.tree import LEAVES, NONE, USED, give_back
+from pymc_trees.core.mondrian.tree import LEAVES, NONE, USED, give_back, resized
+
+
+@njit(cache=True)
+def push_split(heap, n, time, node):
+    """The heap of n splits with one more; a longer array where it has no room."""
+    if n == heap.size:
+        heap = resized(heap, 2 * n + 2, NONE)
+    while n > 0:
+        above = (n - 1) // 2
+        if time[heap[above]] >= time[node]:
+            break
+        heap[n] = heap[above]
+        n = above
+    heap[n] = node
+    return heap
+
+
+@njit(cache=True)
+def pop_split(heap, n, time):
+    """Take the latest of n splits off their heap."""
+    latest, last = heap[0], heap[n - 1]
+    n -= 1
+    k = 0
+    while True:
+        below = 2 * k + 1
+        if below >= n:
+            break
+        if below + 1 < n and time[heap[below + 1]] > time[heap[below]]:
+            below += 1
+        if time[last] >= time[heap[below]]:
+            break
+        heap[k] = heap[below]
+        k = below
+    heap[k] = last
+    return latest
+
+
+@njit(cache=True)
+def heap_of_splits(tree):
+    """The splits of a tree, `LEAVES` less one, as a heap."""
+    heap = np.empty(max(tree.state[LEAVES] - 1, 0), dtype=np.int32)
+    n = 0
+    for node in range(tree.state[USED]):
+        if tree.column[node] >= 0:
+            heap = push_split(heap, n, tree.time, node)
+            n += 1
+    return heap
 
 
 @njit(cache=True)
@@ -21,6 +70,7 @@ def undo_split(tree, labels, node):
     give_back(tree, left)
     give_back(tree, right)
     tree.state[LEAVES] += 1
+    tree.count[node] = tree.count[left] + tree.count[right]  # less, where rows were forgotten
     tree.column[node] = NONE
     tree.time[node] = np.inf
     tree.left[node] = NONE
@@ -28,15 +78,7 @@ def undo_split(tree, labels, node):
 
 
 @njit(cache=True)
-def shorten(tree, labels, max_leaves):
-    """Undo the latest splits until there are no more than ``max_leaves`` leaves."""
-    excess = tree.state[LEAVES] - max_leaves
-    if excess <= 0:
-        return
-    used = tree.state[USED]
-    time = np.where(tree.column[:used] >= 0, tree.time[:used], -1.0)
-    if excess == 1:
-        undo_split(tree, labels, np.argmax(time))
-    else:
-        for node in np.argsort(-time)[:excess]:
-            undo_split(tree, labels, node)
+def shorten(tree, labels, heap, max_leaves):
+    """Undo the latest splits, which ``heap`` holds all, until no leaf is too many."""
+    while tree.state[LEAVES] > max_leaves:
+        undo_split(tree, labels, pop_split(heap, tree.state[LEAVES] - 1, tree.time))

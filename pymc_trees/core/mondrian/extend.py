@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.budget import shorten
+from pymc_trees.core.mondrian.budget import heap_of_splits, push_split, shorten
+from pymc_trees.core.mondrian.closed import close, count_label, count_rows, widen
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
 from pymc_trees.core.mondrian.labels import (
-    add_to_leaf,
     fill_leaf,
     fill_split,
     knows,
@@ -21,15 +21,17 @@ from pymc_trees.core.mondrian.labels import (
     rise,
     with_label_nodes,
 )
+from pymc_trees.core.mondrian.paused import rows_of
 from pymc_trees.core.mondrian.tree import (
+    CLOSED,
     LEAVES,
     NONE,
     ROOT,
     ROWS,
-    USED,
     Labelled,
     start_and_end,
     take_place,
+    unused_places,
     with_nodes,
     with_rows,
 )
@@ -68,15 +70,6 @@ def excess(box, x, sides):
 
 
 @njit(cache=True)
-def widen(box, x):
-    """Put a point into a box."""
-    low, high = box[0], box[1]
-    for d in range(x.size):
-        low[d] = min(low[d], x[d])
-        high[d] = max(high[d], x[d])
-
-
-@njit(cache=True)
 def put_leaf(tree, labels, y, node, x, row):
     """A leaf that holds one row: paused, whatever the rules."""
     tree.count[node] = 1
@@ -90,7 +83,7 @@ def put_leaf(tree, labels, y, node, x, row):
 
 @njit(cache=True)
 def branch_off(rng, tree, labels, data, j, row, branch):
-    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8)."""
+    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8); the split."""
     x, y, parent = data.X[row], data.y, tree.parent[j]
     column = draw_column(rng, branch.sides, branch.total)
     new = take_place(tree, parent)
@@ -119,6 +112,7 @@ def branch_off(rng, tree, labels, data, j, row, branch):
     fill_split(labels, new, tree.left[new], tree.right[new])
     if not known:
         rise(labels, tree.parent, new, y[row])
+    return new
 
 
 @njit(cache=True)
@@ -140,26 +134,21 @@ def join_paused(tree, labels, rules, y, leaf, row):
 
 
 @njit(cache=True)
-def rows_of(tree, leaf):
-    """Rows of a paused leaf, in the order they came."""
-    rows = np.empty(tree.count[leaf], dtype=np.int64)
-    row = tree.first_row[leaf]
-    for k in range(rows.size - 1, -1, -1):
-        rows[k] = row
-        row = tree.next_row[row]
-    return rows
-
-
-@njit(cache=True)
 def extend(rng, tree, labels, rules, data, row, sides):
-    """Extend the tree by one row, up to a paused leaf that must be sampled; that leaf, or none."""
+    """Extend the tree by one row, up to a paused leaf that must be sampled.
+
+    Returns
+    -------
+    leaf, split : int
+        That leaf, or none; the split that was made, or none.
+    """
     x, y = data.X[row], data.y
     j = tree.state[ROOT]
     if j == NONE:
         j = take_place(tree, NONE)
         tree.state[ROOT] = j
         put_leaf(tree, labels, y, j, x, row)
-        return NONE
+        return NONE, NONE
     column, cut, box, count, paused = tree.column, tree.cut, tree.box, tree.count, tree.paused
     left, right = tree.left, tree.right
     while True:
@@ -168,8 +157,8 @@ def extend(rng, tree, labels, rules, data, row, sides):
             start, end = start_and_end(tree, j)
             time = start + rng.standard_exponential() / total
             if time < end:
-                branch_off(rng, tree, labels, data, j, row, Branch(sides, total, time))
-                return NONE
+                branch = Branch(sides, total, time)
+                return NONE, branch_off(rng, tree, labels, data, j, row, branch)
         if total > 0.0:
             widen(box[j], x)
         count[j] += 1
@@ -178,12 +167,9 @@ def extend(rng, tree, labels, rules, data, row, sides):
         pass_through(labels, j, y[row])
         j = left[j] if x[column[j]] <= cut[j] else right[j]
     if paused[j] and not join_paused(tree, labels, rules, y, j, row):
-        return j
-    known = knows(labels, j, y[row])
-    add_to_leaf(labels, j, y[row])
-    if not known:
-        rise(labels, tree.parent, j, y[row])
-    return NONE
+        return j, NONE
+    count_label(tree, labels, j, y[row])
+    return NONE, NONE
 
 
 @njit(cache=True)
@@ -197,26 +183,35 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
     room : int
         Nodes that the rest of ``row`` may need.
     """
-    state, size, y = tree.state, tree.column.size, data.y
+    state, y = tree.state, data.y
     row, stop, pending = progress
+    heap, heaped = np.empty(0, dtype=np.int32), False  # splits by time, once one is too many
     while row < stop:
+        before = state[LEAVES] - 1
         if pending == NONE:
-            if state[USED] + 2 > size:
+            if unused_places(tree) < 2:
                 return Progress(row, stop, NONE), 2
-            pending = extend(rng, tree, labels, rules, data, row, sides)
+            pending, split = extend(rng, tree, labels, rules, data, row, sides)
+            if heaped and split != NONE:
+                heap = push_split(heap, before, tree.time, split)
         if pending != NONE:
-            room = 2 * tree.count[pending]
-            if state[USED] + room > size:
+            room = 2 * min(tree.count[pending], rules.max_block)
+            if unused_places(tree) < room:
                 return Progress(row, stop, pending), room
             known = knows(labels, pending, y[row])
             to_the_end = np.zeros(1, dtype=np.bool_)
-            rows = rows_of(tree, pending)
-            grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
+            rows = rows_of(tree, pending, rules.max_block)
+            splits = grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
+            if heaped:
+                for k in range(splits.size):
+                    heap = push_split(heap, before + k, tree.time, splits[k])
             if not known:
                 rise(labels, tree.parent, pending, y[row])
             pending = NONE
         if state[LEAVES] > rules.max_leaves:
-            shorten(tree, labels, rules.max_leaves)
+            if not heaped:
+                heap, heaped = heap_of_splits(tree), True
+            shorten(tree, labels, heap, rules.max_leaves)
         row += 1
     state[ROWS] = stop
     return Progress(row, stop, NONE), 0
@@ -224,15 +219,26 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
 
 @njit(cache=True)
 def extend_further(rng, tree, labels, rules, data, progress, sides):
-    """`extend_in_place`, with new arrays for the tree where there is no room."""
+    """`extend_in_place`, with new arrays for the tree where there is no room, or none for more."""
     stop = progress.stop
+    if tree.state[CLOSED]:
+        count_rows(tree, labels, data, progress.row, stop)
+        return tree, labels
     if tree.next_row.size < stop:
-        tree = with_rows(tree, max(stop, 2 * tree.next_row.size))
+        tree = with_rows(tree, max(stop, min(2 * tree.next_row.size, rules.max_rows)))
     while True:
         progress, room = extend_in_place(rng, tree, labels, rules, data, progress, sides)
         if progress.row == stop:
             return tree, labels
-        room += 2 * tree.column.size
+        if tree.column.size - unused_places(tree) + room > rules.max_nodes:
+            close(tree)
+            row = progress.row
+            if progress.pending != NONE:  # the row is in its nodes, and its label is not
+                count_label(tree, labels, progress.pending, data.y[row])
+                row += 1
+            count_rows(tree, labels, data, row, stop)
+            return with_rows(tree, 0), labels
+        room = min(room + 2 * tree.column.size, rules.max_nodes)
         tree, labels = with_nodes(tree, room), with_label_nodes(labels, room)
 
 
@@ -258,6 +264,9 @@ def extend_forest(rng, trees, rules, X, y, start, stop, moved):
     sides, data = np.empty(X.shape[1]), Labelled(X, y)
     for t in range(len(trees)):
         tree, labels = trees[t]
+        if tree.state[CLOSED]:
+            count_rows(tree, labels, data, start, stop)
+            continue
         progress = Progress(start, stop, NONE)
         if tree.next_row.size >= stop:
             progress, _ = extend_in_place(rng, tree, labels, rules, data, progress, sides)

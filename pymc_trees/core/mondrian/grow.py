@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.budget import shorten
+from pymc_trees.core.mondrian.budget import heap_of_splits, shorten
 from pymc_trees.core.mondrian.labels import fill_leaf, fill_split, with_label_nodes
 from pymc_trees.core.mondrian.tree import (
     LEAVES,
@@ -94,7 +94,7 @@ def keep_rows(tree, node, rows, start, stop):
 
 @njit(cache=True)
 def grow_block(rng, tree, labels, rules, data, node, rows, cease):
-    """Sample the block of a leaf from the time of its parent on; there must be room.
+    """Sample the block of a leaf from the time of its parent on; there must be room. Its splits.
 
     ``rows`` is put in another order. Statistics of the labels are filled in below and at the node.
     On ``cease`` it ends at once, with a tree to throw away.
@@ -113,7 +113,7 @@ def grow_block(rng, tree, labels, rules, data, node, rows, cease):
     box, column, cut, time = tree.box, tree.column, tree.cut, tree.time
     while height > 0:
         if cease[0]:
-            return
+            return splits[:0]
         height -= 1
         j, start, stop = nodes[height], starts[height], stops[height]
         tree.count[j] = stop - start
@@ -147,6 +147,7 @@ def grow_block(rng, tree, labels, rules, data, node, rows, cease):
     for k in range(n_splits - 1, -1, -1):  # children after their parents
         j = splits[k]
         fill_split(labels, j, tree.left[j], tree.right[j])
+    return splits[:n_splits]
 
 
 @njit(cache=True, nogil=True)
@@ -166,6 +167,7 @@ def grow_tree(rng, tree, labels, rules, X, y, n, cease):
     grow_block(rng, tree, labels, rules, Labelled(X, y), root, np.arange(n), cease)
     if cease[0]:
         return tree, labels
-    shorten(tree, labels, rules.max_leaves)
+    if tree.state[LEAVES] > rules.max_leaves:
+        shorten(tree, labels, heap_of_splits(tree), rules.max_leaves)
     used = tree.state[USED]
     return with_nodes(tree, used), with_label_nodes(labels, used)

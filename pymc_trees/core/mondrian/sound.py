@@ -8,6 +8,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.categories import Categories
 from pymc_trees.core.mondrian.tree import (
+    CLOSED,
     FREE,
     LEAVES,
     NEXT_ROW,
@@ -22,23 +23,24 @@ from pymc_trees.core.mondrian.tree import (
 
 
 @njit(cache=True)
-def _leaf_is_sound(tree, node, row_seen):
+def _leaf_is_sound(tree, node, row_seen, whole):
     """Whether a leaf has no split, and the rows of a paused one are its own."""
     if not np.isinf(tree.time[node]) or tree.count[node] < 1:
         return False
     if not tree.paused[node]:
         return True
-    row = tree.first_row[node]
-    for _ in range(tree.count[node]):
+    n, row = 0, tree.first_row[node]
+    while row != NONE:
         if row < 0 or row >= row_seen.size or row_seen[row]:
             return False
         row_seen[row] = True
         row = tree.next_row[row]
-    return row == NONE
+        n += 1
+    return n == tree.count[node] or 0 < n < tree.count[node] and not whole
 
 
 @njit(cache=True)
-def _split_is_sound(tree, node, start, used):
+def _split_is_sound(tree, node, start, used, whole):
     """Whether a split lies in its box, and its children know it."""
     column, time = tree.column[node], tree.time[node]
     if column >= tree.box.shape[2] or not start <= time <= tree.lifetime[0] or np.isinf(time):
@@ -50,17 +52,20 @@ def _split_is_sound(tree, node, start, used):
         return False
     if tree.parent[a] != node or tree.parent[b] != node:
         return False
-    return tree.count[node] == tree.count[a] + tree.count[b]
+    forgotten = tree.count[node] - tree.count[a] - tree.count[b]
+    return forgotten == 0 or forgotten > 0 and not whole
 
 
 @njit(cache=True)
-def _is_sound(tree, n_rows):
+def _is_sound(tree, n_seen, n_rows, whole):
     """Whether each place is one node of the tree, or given back; and what is said of it fits."""
     state, used = tree.state, tree.state[USED]
     root = state[ROOT]
     if not (0 < used <= tree.column.size and 0 <= root < used):
         return False
-    if tree.parent[root] != NONE or state[ROWS] != n_rows or tree.count[root] != n_rows:
+    if tree.parent[root] != NONE or state[ROWS] != n_rows:
+        return False
+    if tree.count[root] > n_seen or whole and tree.count[root] < n_seen:
         return False
     seen, row_seen = np.zeros(used, dtype=np.bool_), np.zeros(n_rows, dtype=np.bool_)
     stack = np.empty(used + 2, dtype=np.int64)
@@ -79,9 +84,9 @@ def _is_sound(tree, n_rows):
         start = 0.0 if parent == NONE else tree.time[parent]
         if tree.column[node] == NONE:
             n_leaves += 1
-            if not _leaf_is_sound(tree, node, row_seen):
+            if not _leaf_is_sound(tree, node, row_seen, whole):
                 return False
-        elif tree.column[node] < NONE or not _split_is_sound(tree, node, start, used):
+        elif tree.column[node] < NONE or not _split_is_sound(tree, node, start, used, whole):
             return False
         else:
             stack[height], stack[height + 1] = tree.left[node], tree.right[node]
@@ -110,14 +115,19 @@ def _labels_are_sound(tree, labels):
     return (finite & (labels.squares[nodes] >= 0) & (labels.n[nodes] == n_rows)).all()
 
 
-def check_tree(tree, labels, n_columns, n_rows, empty):
+def check_tree(tree, labels, rows, empty, whole):
     """Raise ValueError unless this is a tree of some rows.
 
     Parameters
     ----------
+    rows : tuple of int
+        How many columns it has, how many rows it has seen, and how many have numbers.
     empty : tuple
         Statistics of no labels, as the tree should have them.
+    whole : bool
+        Whether no block forgot a row.
     """
+    n_columns, n_seen, n_rows = rows
     wanted = make_tree(n_columns, 1.0, 1, 1)
     if not (isinstance(tree, MondrianTree) and isinstance(labels, type(empty))):
         raise ValueError("a tree is of another kind")
@@ -130,11 +140,13 @@ def check_tree(tree, labels, n_columns, n_rows, empty):
             or not array.flags.writeable
         ):
             raise ValueError("an array of a tree is of another type or shape")
+    if len(tree.state) != len(wanted.state) or len(tree.lifetime) != 1 or not tree.lifetime[0] > 0:
+        raise ValueError("the state of a tree is not one")
+    if tree.state[CLOSED]:
+        n_rows = 0
     if {len(a) for a in (*tree[:NEXT_ROW], *labels)} != {len(tree.column)} or len(
         tree.next_row
     ) < n_rows:
         raise ValueError("the arrays of a tree have different lengths")
-    if len(tree.state) != len(wanted.state) or len(tree.lifetime) != 1 or not tree.lifetime[0] > 0:
-        raise ValueError("the state of a tree is not one")
-    if not (_is_sound(tree, n_rows) and _labels_are_sound(tree, labels)):
+    if not (_is_sound(tree, n_seen, n_rows, whole) and _labels_are_sound(tree, labels)):
         raise ValueError("the nodes of a tree do not fit each other")

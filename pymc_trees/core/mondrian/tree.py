@@ -19,8 +19,9 @@ UNUSED = -2
 COUNT_LIMIT = 2**62
 """More leaves than any tree has."""
 
-ROOT, USED, FREE, LEAVES, ROWS = range(5)
-"""Entries of ``state``: root, places ever used, first place given back, leaves, rows seen."""
+ROOT, USED, FREE, LEAVES, ROWS, CLOSED = range(6)
+"""Entries of ``state``: root, places ever used, first place given back, leaves, rows numbered, and
+whether the tree is split no further."""
 
 
 class Labelled(NamedTuple):
@@ -56,7 +57,7 @@ class MondrianTree(NamedTuple):
     next_row: np.ndarray
     """(rows,) another row of the same paused leaf, `NONE` after the last."""
     state: np.ndarray
-    """(5,) `ROOT`, `USED`, `FREE`, `LEAVES`, `ROWS`."""
+    """(6,) `ROOT`, `USED`, `FREE`, `LEAVES`, `ROWS`, `CLOSED`."""
     lifetime: np.ndarray
     """(1,) no split is later; shortened when the tree has more leaves than it may."""
 
@@ -74,11 +75,17 @@ class Rules(NamedTuple):
     """Blocks with one distinct label are paused."""
     max_leaves: int
     """Leaves a tree may have."""
+    max_nodes: int
+    """Nodes a tree may have room for; one that needs more is closed."""
+    max_rows: int
+    """Rows that may have numbers at a time."""
+    max_block: int
+    """Rows a paused leaf is sampled from at most; others of its rows are then forgotten."""
 
 
 def make_tree(n_columns, lifetime, n_nodes, n_rows):
     """Empty tree with room for some nodes and rows."""
-    state = np.array([NONE, 0, NONE, 0, 0])
+    state = np.array([NONE, 0, NONE, 0, 0, False])
     return MondrianTree(
         column=np.full(n_nodes, UNUSED, dtype=np.int32),
         cut=np.zeros(n_nodes),
@@ -136,6 +143,12 @@ def with_rows(tree, n):
     """The tree with room for n rows."""
     next_row = resized(tree.next_row, n, NONE)
     return MondrianTree(*tree[:NEXT_ROW], next_row, tree.state, tree.lifetime)
+
+
+@njit(cache=True)
+def unused_places(tree):
+    """Room for further nodes."""
+    return tree.column.size - max(2 * tree.state[LEAVES] - 1, 0)
 
 
 @njit(cache=True)

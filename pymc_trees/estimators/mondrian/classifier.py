@@ -2,19 +2,13 @@
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 
-from pymc_trees.arguments import check_number
-from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
-from pymc_trees.estimators.mondrian.checks import positive_and_finite
 from pymc_trees.estimators.mondrian.classes import check_same_classes, codes_of, known_classes
-from pymc_trees.estimators.mondrian.draws import predictive_data
-from pymc_trees.estimators.mondrian.forest import MondrianForest
-from pymc_trees.estimators.mondrian.inputs import checked_rows, need_no_check, unmasked
+from pymc_trees.estimators.mondrian.inputs import need_no_check
+from pymc_trees.estimators.mondrian.probabilities import ClassForest
 
 
-class MondrianForestClassifier(ClassifierMixin, MondrianForest):
+class MondrianForestClassifier(ClassifierMixin, ClassForest):
     """Forest of Mondrian trees that learns classes, in a batch or row by row.
 
     A forest fed row by row, in any order, has the law of a forest fitted at once. Class
@@ -36,6 +30,10 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
     max_leaf_nodes : int, optional
         Leaves of a tree at most. A tree with more has its lifetime shortened to the time of the
         first split too many; the law is still that of a batch.
+    max_memory : float, optional
+        Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
+        that no tree waits for are let go of, and a tree without room for another split is split no
+        further; its boxes and counts go on with all rows (`docs/mondrian.md`).
     gamma : float, optional
         The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.
         Default: 10 times the sum of the ranges of the features seen, which is the ``10 D`` of the
@@ -57,6 +55,10 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         Rows learnt.
     n_features_in_ : int
         Features.
+    n_leaves_ : (n_estimators,) array
+        Leaves of each tree.
+    closed_ : (n_estimators,) array
+        Whether each tree is split no further, since `max_memory` has no room for it.
     feature_names_in_ : (p,) array
         Their names, where X had some.
 
@@ -68,9 +70,9 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
 
     Notes
     -----
-    The interpolated Kneser-Ney approximation of the posterior is that of the thesis (5.4.1). All
-    rows are kept, since paused blocks need them; memory is mostly the boxes of the nodes, 16 bytes
-    per node and feature.
+    The interpolated Kneser-Ney approximation of the posterior is that of the thesis (5.4.1).
+    Without `max_memory` all rows are kept, since paused blocks need them; memory is mostly the
+    boxes of the nodes, 16 bytes per node and feature.
 
     References
     ----------
@@ -101,6 +103,7 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         lifetime=np.inf,
         min_samples_split=2,
         max_leaf_nodes=None,
+        max_memory=None,
         gamma=None,
         scaling=None,
         n_jobs=None,
@@ -110,6 +113,7 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
         self.lifetime = lifetime
         self.min_samples_split = min_samples_split
         self.max_leaf_nodes = max_leaf_nodes
+        self.max_memory = max_memory
         self.gamma = gamma
         self.scaling = scaling
         self.n_jobs = n_jobs
@@ -171,128 +175,3 @@ class MondrianForestClassifier(ClassifierMixin, MondrianForest):
     def classes_(self):
         """Class labels in ascending order."""
         return self._fitted.classes
-
-    def _gamma(self):
-        """The setting, checked."""
-        if self.gamma is None:
-            return None
-        return positive_and_finite("gamma", self.gamma, " or None")
-
-    def _checked(self, X, y, reset=True):
-        """Columns, rows and labels."""
-        columns, X, y = checked_rows(self, X, unmasked("y", y), reset)
-        check_classification_targets(y)
-        return columns, X, y
-
-    def _empty_labels(self, classes):
-        return make_categories(len(classes), 1)
-
-    def predict_proba(self, X):
-        """Class probabilities, averaged over all extensions of all trees (thesis, (5.6)).
-
-        Parameters
-        ----------
-        X : (n, p) array
-
-        Returns
-        -------
-        (n, K) array
-            Columns in the order of `classes_`.
-        """
-        grown, X = self._inputs(X)
-        return self._probabilities(grown, X)
-
-    def _probabilities(self, grown, X):
-        gamma = self._gamma()
-        if gamma is None:
-            gamma = 10 * grown.linear_dimension()
-        out, trees = np.zeros((len(X), len(grown.classes))), grown.trees
-
-        def add(rows):
-            for tree, labels in trees:
-                add_class_probabilities(tree, labels, gamma, X[rows], out[rows])
-
-        self._over_rows(add, len(X), len(trees))
-        return out / len(trees)
-
-    def predict(self, X):
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : (n, p) array
-
-        Returns
-        -------
-        (n,) array
-        """
-        grown, X = self._inputs(X)
-        return grown.classes[self._probabilities(grown, X).argmax(axis=1)]
-
-    def log_predictive_density(self, X, y):
-        """Log probability of each row's class.
-
-        Parameters
-        ----------
-        X : (n, p) array
-        y : (n,) array
-            Classes.
-
-        Returns
-        -------
-        (n,) array
-        """
-        grown = self._fitted
-        _, _, y = self._checked(X, y, reset=False)
-        codes = codes_of(y, grown.classes)
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X)[np.arange(len(codes)), codes])
-
-    def _sample(self, X, n_samples, random_state):
-        """The fitted forest; positions of drawn classes."""
-        grown, X = self._inputs(X)
-        check_number("n_samples", n_samples, 1)
-        bounds = self._probabilities(grown, X).cumsum(axis=1)
-        u = check_random_state(random_state).random_sample((len(bounds), n_samples))
-        codes = (u[:, :, None] * bounds[:, -1, None, None] >= bounds[:, None, :]).sum(axis=2)
-        return grown, codes.clip(max=len(grown.classes) - 1)
-
-    def sample_y(self, X, n_samples=1, random_state=None):
-        """Draws of the class of each row, independent of each other.
-
-        Parameters
-        ----------
-        X : (n, p) array
-        n_samples : int, default 1
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        (n, n_samples) array
-        """
-        grown, codes = self._sample(X, n_samples, random_state)
-        return grown.classes[codes]
-
-    def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
-        """Predictive draws, and what was observed, for ArviZ's predictive checks.
-
-        Parameters
-        ----------
-        X : (n, p) array
-            Rows that were held out.
-        y : (n,) array, optional
-            Their classes.
-        n_draws : int, default 1000
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        xarray.DataTree
-            Groups ``posterior_predictive`` and ``observed_data``, both with ``y``: positions in
-            `classes_`, dimension ``row``.
-        """
-        grown, draws = self._sample(X, n_draws, random_state)
-        observed = None
-        if y is not None:
-            observed = codes_of(self._checked(X, y, reset=False)[2], grown.classes)
-        return predictive_data(draws, observed, {"classes": [str(c) for c in grown.classes]})

@@ -10,11 +10,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.mondrian.tree import USED, find_leaves, find_paths
-from pymc_trees.estimators.mondrian.checks import lifetime_of, same
-from pymc_trees.estimators.mondrian.grown import Design, Grown
+from pymc_trees.core.mondrian.tree import CLOSED, LEAVES, USED, find_leaves, find_paths
+from pymc_trees.estimators.mondrian.checks import lifetime_of, positive_and_finite, same
+from pymc_trees.estimators.mondrian.grown.bounded import BoundedGrown
+from pymc_trees.estimators.mondrian.grown.threads import LONG, jobs_for, run
+from pymc_trees.estimators.mondrian.grown.trees import Design, Grown
 from pymc_trees.estimators.mondrian.inputs import checked_X, plain
-from pymc_trees.estimators.mondrian.threads import LONG, jobs_for, run
 
 
 class MondrianForest(BaseEstimator):
@@ -29,6 +30,7 @@ class MondrianForest(BaseEstimator):
     lifetime: Any
     min_samples_split: Any
     max_leaf_nodes: Any
+    max_memory: Any
     scaling: Any
     n_jobs: Any
     random_state: Any
@@ -50,12 +52,22 @@ class MondrianForest(BaseEstimator):
     @property
     def n_samples_seen_(self):
         """Rows learnt."""
-        return self._fitted.rows.n
+        return self._fitted.n_seen
 
     @property
     def n_features_in_(self):
         """Number of features."""
         return self._fitted.n_columns
+
+    @property
+    def n_leaves_(self):
+        """Leaves of each tree."""
+        return np.array([tree.state[LEAVES] for tree, _ in self._fitted.trees])
+
+    @property
+    def closed_(self):
+        """Whether each tree is split no further, for want of memory."""
+        return np.array([bool(tree.state[CLOSED]) for tree, _ in self._fitted.trees])
 
     @property
     def feature_names_in_(self):
@@ -72,6 +84,8 @@ class MondrianForest(BaseEstimator):
         check_number("min_samples_split", self.min_samples_split, 2)
         if self.max_leaf_nodes is not None:
             check_number("max_leaf_nodes", self.max_leaf_nodes, 1, " or None")
+        if self.max_memory is not None:
+            positive_and_finite("max_memory", self.max_memory, " or None")
         return Design(*(getattr(self, name) for name in Design._fields))
 
     def _check_design(self, grown):
@@ -89,7 +103,8 @@ class MondrianForest(BaseEstimator):
         design = self._design()
         seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         empty = self._empty_labels(classes)
-        return Grown(design, self._pause_pure, columns, X, y, classes, empty, seed, self.n_jobs)
+        kind = Grown if design.max_memory is None else BoundedGrown
+        return kind(design, self._pause_pure, columns, X, y, classes, empty, seed, self.n_jobs)
 
     def __setstate__(self, state):
         """`Grown` looks at what it is given; a forest of another time has none."""

@@ -35,7 +35,7 @@ def check_spread(grown):
     """Refuse labels that differ by so little that the squares of the differences vanish."""
     tree, labels = grown.trees[0]
     root = tree.state[ROOT]
-    y = grown.rows.y[: grown.rows.n]
+    _, y = grown.known_rows()
     if labels.squares[root] < np.finfo(float).tiny / _LEAST_SHARE and y.min() < y.max():
         raise ValueError(
             f"y lies between {y.min():g} and {y.max():g}: the squares of such differences are 0 "
@@ -90,16 +90,16 @@ def leave_one_out(grown, prior, run):
     ``run`` calls a function for several trees, maybe in threads. Rows and trees beyond some
     number are passed over. gamma_1 follows: mean and sd far from the data are those of y.
     """
-    rows, trees = grown.rows, grown.trees[:_MOST_TREES]
+    (X, y), trees = grown.known_rows(), grown.trees[:_MOST_TREES]
     size, (tree, labels) = grown.linear_dimension(), trees[0]
     root = tree.state[ROOT]
     total = labels.squares[root] / labels.n[root]
     start = heuristic(tree, labels, size, None, None, None, None)
-    if rows.n < 3 or total == 0.0:
+    if len(y) < 3 or total == 0.0:
         return start.gamma_2, start.noise
     least = max(_LEAST_SEARCHED / tree.lifetime[0] for tree, _ in grown.trees)
-    some = np.linspace(0, rows.n - 1, min(rows.n, _MOST_ROWS)).astype(int)
-    X, y = rows.X[some], rows.y[some]
+    some = np.linspace(0, len(y) - 1, min(len(y), _MOST_ROWS)).astype(int)
+    X, y = X[some], y[some]
 
     def leaves_of(tree):
         out = np.empty(len(y), dtype=np.int64)

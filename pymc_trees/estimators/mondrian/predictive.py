@@ -19,7 +19,7 @@ from pymc_trees.estimators.mondrian.checks import (
 )
 from pymc_trees.estimators.mondrian.draws import predictive_data
 from pymc_trees.estimators.mondrian.forest import MondrianForest
-from pymc_trees.estimators.mondrian.grown import Grown
+from pymc_trees.estimators.mondrian.grown.trees import Grown
 from pymc_trees.estimators.mondrian.hyperparameters import (
     Prior,
     check_spread,
@@ -59,7 +59,7 @@ class MixtureForest(MondrianForest):
         prior, known = self._prior(), grown.beliefs
         if known is not None and known[0] == prior:
             return known[1]
-        trees, work = grown.trees, grown.rows.n * len(grown.trees)
+        trees, work = grown.trees, grown.n_seen * len(grown.trees)
         check_spread(grown)
         gamma_2, noise = prior.gamma_2, prior.noise_variance
         exact = prior.posterior == "exact"

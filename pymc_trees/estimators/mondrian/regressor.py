@@ -42,6 +42,10 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     max_leaf_nodes : int, optional
         Leaves of a tree at most. A tree with more has its lifetime shortened to the time of the
         first split too many; the law is still that of a batch.
+    max_memory : float, optional
+        Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
+        that no tree waits for are let go of, and a tree without room for another split is split no
+        further; its boxes and means go on with all rows (`docs/mondrian.md`).
     posterior : "exact" or "fast", default "exact"
         Belief propagation, which after new rows goes once over all nodes before it predicts; or
         the mean and variance of the rows of each node in place of its posterior (thesis, 6.3.3),
@@ -75,6 +79,10 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         Rows learnt.
     n_features_in_ : int
         Features.
+    n_leaves_ : (n_estimators,) array
+        Leaves of each tree.
+    closed_ : (n_estimators,) array
+        Whether each tree is split no further, since `max_memory` has no room for it.
     feature_names_in_ : (p,) array
         Their names, where X had some.
 
@@ -87,7 +95,8 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     -----
     Two terms that the thesis leaves out are kept: the component of a point that does not leave its
     leaf (footnote 4 of chapter 6), and the law of the time at which it leaves, which is integrated
-    by quadrature to an error below 4e-6 gamma_1. All rows are kept, since paused blocks need them.
+    by quadrature to an error below 4e-6 gamma_1. Without `max_memory` all rows are kept, since
+    paused blocks need them.
 
     References
     ----------
@@ -121,6 +130,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         lifetime=np.inf,
         min_samples_split=10,
         max_leaf_nodes=None,
+        max_memory=None,
         posterior="exact",
         hyperparameters="leave-one-out",
         mean=None,
@@ -135,6 +145,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self.lifetime = lifetime
         self.min_samples_split = min_samples_split
         self.max_leaf_nodes = max_leaf_nodes
+        self.max_memory = max_memory
         self.posterior = posterior
         self.hyperparameters = hyperparameters
         self.mean = mean

@@ -15,10 +15,10 @@ from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
 from pymc_trees.core.mondrian.grow import grow_tree
 from pymc_trees.core.mondrian.sound import check_tree
 from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROOT, Rules, make_tree
-from pymc_trees.estimators.mondrian.rows import Rows, Scaling
-from pymc_trees.estimators.mondrian.threads import WORTH_A_THREAD, jobs_for, run, run_all
+from pymc_trees.estimators.mondrian.grown.rows import Rows, Scaling
+from pymc_trees.estimators.mondrian.grown.threads import WORTH_A_THREAD, jobs_for, run, run_all
 
-_FORMAT = 1
+_FORMAT = 2
 """Of what is pickled."""
 _FIRST_BLOCK, _BLOCK_SECONDS = 64, 0.25
 """Rows of the first block that goes into all trees; how long later ones are to take."""
@@ -31,10 +31,12 @@ class Design(NamedTuple):
     lifetime: float
     min_samples_split: int
     max_leaf_nodes: int | None
+    max_memory: float | None
     scaling: Any
 
 
-def _owned(arrays):
+def owned(arrays):
+    """Arrays that may be written to, in this process' memory."""
     return [np.require(a, requirements=["C", "O", "W", "E"]) for a in arrays]
 
 
@@ -55,6 +57,8 @@ class Grown:
     n_jobs : int or None
     """
 
+    whole = True
+    """Whether each tree has all rows at its leaves."""
     _in_python: list[tuple[Any, Any]]
     _packed: Any
     _moved: np.ndarray
@@ -62,27 +66,51 @@ class Grown:
     def __init__(self, design, pause_pure, columns, X, y, classes, empty, seed, n_jobs):
         self.format = _FORMAT
         self.design, self.empty, self.classes, self.names = design, empty, classes, columns.names
-        most = COUNT_LIMIT if design.max_leaf_nodes is None else int(design.max_leaf_nodes)
-        self.rules = Rules(int(design.min_samples_split), pause_pure, most)
         self.scaling = Scaling(design.scaling, X)
-        self.rows = Rows(X.shape[1], y.dtype)
-        self.rows.put(self.scaling.of_new(X), y)
+        self._make_room(pause_pure, X.shape[1], y.dtype)
         seeds = np.random.SeedSequence(seed).spawn(int(design.n_estimators) + 1)
         *self.generators, self.common = [np.random.default_rng(s) for s in seeds]
         self.beliefs: Any = None  # what the first prediction after new rows works out
         self.trees = []
-        self._grow(len(X), jobs_for(n_jobs, len(X) * len(self.generators)))
+        jobs = jobs_for(n_jobs, len(X) * len(self.generators))
+        self._begin(self.scaling.of_new(X), y, jobs)
+
+    def _make_room(self, pause_pure, n_columns, label_type):
+        """Bounds on the trees, and no rows."""
+        most = self.design.max_leaf_nodes
+        most = COUNT_LIMIT if most is None else int(most)
+        mss = int(self.design.min_samples_split)
+        self.rules = Rules(mss, pause_pure, most, COUNT_LIMIT, COUNT_LIMIT, COUNT_LIMIT)
+        self.rows = Rows(n_columns, label_type, COUNT_LIMIT)
+
+    def _begin(self, X, y, jobs):
+        """Trees of some rows."""
+        self.rows.put(X, y)
+        self._grow(len(y), jobs)
+        self.rows.n = len(y)
+
+    def _begin_again(self, jobs):
+        """Trees of the rows that count."""
+        self._grow(self.rows.n, jobs)
 
     def _grow(self, n, jobs):
         """Trees of the first n rows."""
         rows, cease = self.rows, np.zeros(1, dtype=np.bool_)
         tasks = []
         for rng in self.generators:
-            tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, 1)
+            tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, len(rows.X))
             labels = type(self.empty)(*(array.copy() for array in self.empty))
             tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, cease))
         self.trees = run(grow_tree, tasks, n * len(tasks), jobs, cease)
-        rows.n = n
+
+    @property
+    def n_seen(self):
+        """Rows in the trees."""
+        return self.rows.n
+
+    def known_rows(self):
+        """Rows and labels of them: all, or a sample."""
+        return self.rows.counted()
 
     @property
     def n_columns(self):
@@ -111,30 +139,43 @@ class Grown:
         are in some trees and half in others: all trees are then grown anew from the rows that
         count, which gives them the same law. Without memory for that there are no trees left.
         """
-        X = self.scaling.of_new(X)
-        rows, stop = self.rows, self.rows.n + len(X)
         work = len(X) * len(self._in_python)
-        few, jobs = work < WORTH_A_THREAD, jobs_for(n_jobs, work)
+        self._take(self.scaling.of_new(X), y, work < WORTH_A_THREAD, jobs_for(n_jobs, work))
+
+    def _take(self, X, y, few, jobs):
+        """Put some rows into all trees, in one block if they are few."""
         with deferred_interrupts() as held:
-            rows.put(X, y)
             self.beliefs = None
-            size = len(X) if few else _FIRST_BLOCK
-            while rows.n < stop:
-                begin, end = perf_counter(), min(rows.n + size, stop)
+            size, start = len(X) if few else _FIRST_BLOCK, 0
+            while start < len(X):
+                begin = perf_counter()
+                stop = min(start + min(size, self._room_for_rows()), len(X))
+                block = X[start:stop], y[start:stop]
+                self.rows.put(*block)
+                end = self.rows.n + stop - start
                 try:
                     if few:
                         self._extend_all(end)
                     else:
                         self._extend_each(end, jobs)
-                    rows.n = end
+                    self._count(*block)
                 except BaseException:
                     self.trees = []
                     self.generators = self.common.spawn(len(self.generators))
-                    self._grow(rows.n, jobs)
+                    self._begin_again(jobs)
                     raise
+                start = stop
                 held.answer()
                 seconds = max(perf_counter() - begin, 1e-6)
                 size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
+
+    def _room_for_rows(self):
+        """How many rows can be put at once."""
+        return COUNT_LIMIT
+
+    def _count(self, X, y):
+        """Count rows that are in all trees now."""
+        self.rows.n += len(y)
 
     def _extend_all(self, stop):
         """Extend all trees by few rows: one call, since each costs more than a row does."""
@@ -147,12 +188,13 @@ class Grown:
 
     def _extend_each(self, stop, jobs):
         """Extend each tree by a block of rows."""
-        rows = self.rows
-        tasks = [
-            (rng, *tree, self.rules, rows.X, rows.y, rows.n, stop)
-            for rng, tree in zip(self.generators, self.trees)
-        ]
-        self.trees = run_all(extend_tree, tasks, jobs)
+        rows, trees = self.rows, self.trees
+
+        def one(t, rng):  # in place: the arrays it had go before those of the next tree are copied
+            trees[t] = extend_tree(rng, *trees[t], self.rules, rows.X, rows.y, rows.n, stop)
+
+        run_all(one, list(enumerate(self.generators)), jobs)
+        self.trees = trees
 
     def box(self):
         """(2, features) least and largest values seen, scaled."""
@@ -187,37 +229,46 @@ class Grown:
     def _own(self):
         """Copy arrays that are a file's: kernels are compiled for those one may write to."""
         rows = self.rows
-        rows.X, rows.y = _owned((rows.X, rows.y))
+        rows.X, rows.y = owned((rows.X, rows.y))
         self.trees = [
-            (type(tree)(*_owned(tree)), type(labels)(*_owned(labels)))
+            (type(tree)(*owned(tree)), type(labels)(*owned(labels)))
             for tree, labels in self._in_python
         ]
 
-    def _check(self):
-        """Raise where trees, rows and settings do not fit each other."""
-        rows, n_trees = self.rows, len(self._in_python)
-        for part, kind in (
-            (rows, Rows),
+    def _parts(self):
+        """What the forest is made of, and of which kind each must be."""
+        return [
+            (self.rows, Rows),
             (self.scaling, Scaling),
             (self.rules, Rules),
             (self.design, Design),
             (self.common, np.random.Generator),
             *((rng, np.random.Generator) for rng in self.generators),
-        ):
+        ]
+
+    def _check(self):
+        """Raise where trees, rows and settings do not fit each other."""
+        rows, n_trees = self.rows, len(self._in_python)
+        for part, kind in self._parts():
             if not isinstance(part, kind):
                 raise TypeError(f"{type(part).__name__} for {kind.__name__}")
+        self._check_rows(rows)
+        if len(self.generators) != n_trees:
+            raise ValueError("another number of trees")
+        known = rows.X.shape[1], self.n_seen, rows.n
+        for tree, labels in self._in_python:
+            check_tree(tree, labels, known, self.empty, self.whole)
+
+    def _check_rows(self, rows):
+        """Raise where some rows are not ones that a forest may have."""
         if not 0 <= rows.n <= len(rows.X) == len(rows.y):
             raise ValueError("more rows are counted than there are")
         kinds = (np.float64, 2), (np.float64 if self.classes is None else np.int64, 1)
         for array, (dtype, n_dims) in zip((rows.X, rows.y), kinds):
             if array.dtype != dtype or array.ndim != n_dims:
                 raise ValueError("rows are of another type")
-        X, y = rows.X[: rows.n], rows.y[: rows.n]
+        X, y = rows.counted()
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise ValueError("rows are not finite")
         if self.classes is not None and rows.n and not 0 <= y.min() <= y.max() < len(self.classes):
             raise ValueError("labels are not classes")
-        if len(self.generators) != n_trees:
-            raise ValueError("another number of trees")
-        for tree, labels in self._in_python:
-            check_tree(tree, labels, rows.X.shape[1], rows.n, self.empty)

@@ -1,0 +1,55 @@
+"""A tree that is split no further: its boxes and statistics tell of all rows, its splits do not.
+
+Its splits are those of a Mondrian tree of the rows it had when it was closed. Further rows fall
+into its leaves as they are, and no leaf waits for rows.
+"""
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.mondrian.labels import add_to_leaf, knows, pass_through, rise
+from pymc_trees.core.mondrian.tree import CLOSED, NONE, ROOT, ROWS, USED
+
+
+@njit(cache=True)
+def widen(box, x):
+    """Put a point into a box."""
+    low, high = box[0], box[1]
+    for d in range(x.size):
+        low[d] = min(low[d], x[d])
+        high[d] = max(high[d], x[d])
+
+
+@njit(cache=True)
+def count_label(tree, labels, leaf, y):
+    """Count a label at a leaf, and above where it is new."""
+    known = knows(labels, leaf, y)
+    add_to_leaf(labels, leaf, y)
+    if not known:
+        rise(labels, tree.parent, leaf, y)
+
+
+@njit(cache=True)
+def close(tree):
+    """Split a tree no further: its leaves are asked no more, and their rows are not needed."""
+    for node in range(tree.state[USED]):
+        tree.paused[node] = False
+        tree.first_row[node] = NONE
+    tree.state[CLOSED] = True
+    tree.state[ROWS] = 0
+
+
+@njit(cache=True)
+def count_rows(tree, labels, data, start, stop):
+    """Put some rows into the nodes that a closed tree has."""
+    column, cut, box, count = tree.column, tree.cut, tree.box, tree.count
+    left, right = tree.left, tree.right
+    for row in range(start, stop):
+        x, y = data.X[row], data.y[row]
+        j = tree.state[ROOT]
+        while True:
+            widen(box[j], x)
+            count[j] += 1
+            if column[j] == NONE:
+                break
+            pass_through(labels, j, y)
+            j = left[j] if x[column[j]] <= cut[j] else right[j]
+        count_label(tree, labels, j, y)
