@@ -97,23 +97,26 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
 class answered_interrupts:  # noqa: N801 (used like a function)
     """Context within `deferred_interrupts` in which the handler runs at once.
 
-    For waiting in Python alone: nothing in it may be compiled, or defer interrupts again.
+    For waiting in Python; what is compiled must be in a `deferred_interrupts` of its own.
     """
 
     _held: deferred_interrupts | None = None
 
     def __enter__(self):
+        global _current
         held = None if _in_other_thread() else _current
         if held is None or held._handler is None:
             return self
         held.answer()
         _signal.signal(_signal.SIGINT, held._handler)
-        self._held = held
+        self._held, _current = held, None
         return self
 
     def __exit__(self, kind, error, trace):
         if self._held is not None:
+            global _current
             _signal.signal(_signal.SIGINT, self._held._note)
+            _current = self._held
 
 
 def interrupts_wait() -> bool:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from pymc_trees.core.interrupts import deferred_interrupts, run_apart
+from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts, run_apart
 
 
 def interrupt():
@@ -105,6 +105,23 @@ def test_where_the_body_can_be_left_an_interrupt_is_answered(depth, handler):
         interrupt()
         held.answer()
         raise AssertionError("the body was not left")
+
+
+def test_while_python_waits_the_handler_runs_at_once_and_compiled_code_defers_again(handler):
+    with deferred_interrupts():
+        with answered_interrupts():
+            interrupt()
+            assert len(handler) == 1
+            with deferred_interrupts() as held:
+                interrupt()
+                assert len(handler) == 1
+                held.answer()
+                assert len(handler) == 2
+            interrupt()
+            assert len(handler) == 3
+        interrupt()
+        assert len(handler) == 3
+    assert len(handler) == 4
 
 
 def test_other_threads_change_nothing():

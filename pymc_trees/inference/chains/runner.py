@@ -4,28 +4,23 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import cloudpickle
-import joblib
 import pymc as pm
 from pymc.util import get_state_from_generator
-from rich.progress import track
+from rich.progress import Progress
 
-from pymc_trees.core.interrupts import answered_interrupts
 from pymc_trees.inference.chains.left import STATE, Left
-from pymc_trees.inference.chains.task import Drawn, Task, run_chain
-from pymc_trees.inference.processes import given_out
+from pymc_trees.inference.chains.task import Drawn, Task
+from pymc_trees.inference.chains.tries import Tries
 
 RUNNER: ContextVar["Runner | None"] = ContextVar("runner of chains", default=None)
 """What `pymc.sample` is to give its chains to, if anything."""
 
 _log = logging.getLogger("pymc.sampling.mcmc")
-
-TRIES = 2
-"""How often a chain is begun whose process ends."""
 
 
 class Runner:
@@ -64,8 +59,8 @@ class Runner:
         left = [None] * chains if self.goes_on is None else self.goes_on(step)
         pickled = cloudpickle.dumps(step)
         keeps_tune = not settings.get("discard_tuned_samples", True)
-        tasks = {
-            k: Task(
+        tasks = [
+            Task(
                 pickled,
                 k,
                 start[k],
@@ -76,16 +71,18 @@ class Runner:
                 left[k],
             )
             for k in range(chains)
-        }
+        ]
         errors: dict[int, BaseException] = {}
         recorded = 0
         try:
-            for drawn in self._each(tasks):
-                if drawn.error is not None:
-                    errors[drawn.chain] = drawn.error
-                    continue
-                _record(traces[drawn.chain], drawn, tasks[drawn.chain])
-                recorded += 1
+            with Tries(self.cores) as tries, self._bar(chains) as advance:
+                for drawn in tries.drawn(tasks):
+                    advance()
+                    if drawn.error is not None:
+                        errors[drawn.chain] = drawn.error
+                        continue
+                    _record(traces[drawn.chain], drawn, tasks[drawn.chain])
+                    recorded += 1
         except KeyboardInterrupt:
             if not recorded:
                 raise
@@ -104,49 +101,12 @@ class Runner:
                 stacklevel=2,
             )
 
-    def _each(self, tasks: dict[int, Task]) -> Iterator[Drawn]:
-        """Chains as they end; those that a process took with it are begun again."""
-        left, tries = dict(tasks), 0
-        while left:
-            tries += 1
-            try:
-                for drawn in self._given_out(list(left.values()), len(tasks)):
-                    del left[drawn.chain]
-                    yield drawn
-            except BrokenProcessPool as error:
-                if tries == TRIES:
-                    yield from (Drawn(chain, [], [], error) for chain in left)
-                    return
-                warnings.warn(
-                    "A process ended before its chain had (memory ran out, or it was killed): "
-                    f"chains {sorted(left)} are begun again, with the same seeds.",
-                    stacklevel=2,
-                )
-
-    def _given_out(self, tasks: list[Task], total: int) -> Iterator[Drawn]:
-        # No memory maps of pickled steps: a machine of its own could not read them.
-        parallel = joblib.Parallel(
-            n_jobs=self.cores, batch_size=1, return_as="generator_unordered", max_nbytes=None
-        )
-        work = joblib.delayed(run_chain)
-        results = given_out(parallel, (work(task) for task in tasks))
-        shown = track(
-            range(total - len(tasks), total),
-            "Chains",
-            total=total,
-            completed=total - len(tasks),
-            transient=True,
-            disable=not self.progressbar,
-        )
-        try:
-            for _ in shown:
-                with answered_interrupts():
-                    drawn = next(results)
-                yield drawn
-        finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of chains that nobody waits for any more
-                results.close()
+    @contextmanager
+    def _bar(self, chains: int) -> Iterator[Callable[[], None]]:
+        """What shows that one more chain has ended."""
+        with Progress(transient=True, disable=not self.progressbar) as progress:
+            bar = progress.add_task("Chains", total=chains)
+            yield lambda: progress.advance(bar)
 
 
 def _by_joblib(record: logging.LogRecord) -> bool:

@@ -52,8 +52,10 @@ def sample_chains(
     """Draw chains by `pymc.sample`, each of them a task of joblib.
 
     Where they run is joblib's to say: in processes of this machine by default, on a cluster within
-    ``joblib.parallel_config(backend="dask")`` or ``"ray"``. The same seed gives the same draws
-    everywhere, and those of ``pymc.sample(draws, tune=tune, chains=chains, random_seed=...)``.
+    ``joblib.parallel_config("dask")``, where a ``distributed.Client`` is, or
+    ``joblib.parallel_config("ray")`` after ``ray.util.joblib.register_ray()``. The same seed gives
+    the same draws everywhere, and those of ``pymc.sample(draws, tune=tune, chains=chains,
+    random_seed=...)``.
 
     Parameters
     ----------
@@ -86,8 +88,9 @@ def sample_chains(
     -----
     UserWarning
         A process ended before its chain had, for want of memory or because it was killed: the
-        chains that are missing are begun again once, with the same seeds. A chain that ends in an
-        error is left out, and so are those that an interrupt leaves unfinished.
+        chains that are missing are drawn again, with the same seeds, the third time one after the
+        other. A chain that ends in an error is left out, and so are those that an interrupt leaves
+        unfinished.
 
     Notes
     -----

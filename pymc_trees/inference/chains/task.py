@@ -1,11 +1,13 @@
 """One chain, in whatever process joblib starts it in."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cloudpickle
 import pymc.sampling.mcmc as mcmc
 from pymc.util import RandomGeneratorState, random_generator_from_state
 
+from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.inference.chains.left import Left, state_of
 
 
@@ -62,12 +64,13 @@ def run_chain(task: Task) -> Drawn:
     kept = _Points(task)
     error = state = None
     try:
-        step = cloudpickle.loads(task.step)
-        if task.goes_on is None:
-            _begin(step, task, kept)
-        else:
-            _go_on(step, task, task.goes_on, kept)
-        state = state_of(step)
+        with deferred_interrupts() as held:
+            step = cloudpickle.loads(task.step)
+            if task.goes_on is None:
+                _begin(step, task, kept)
+            else:
+                _go_on(step, task, task.goes_on, kept, held.answer)
+            state = state_of(step)
     except Exception as raised:
         raised.add_note(f"It was raised in chain {task.chain}.")
         error = _picklable(raised)
@@ -89,7 +92,7 @@ def _begin(step, task: Task, kept: _Points) -> None:
         pass
 
 
-def _go_on(step, task: Task, left: Left, kept: _Points) -> None:
+def _go_on(step, task: Task, left: Left, kept: _Points, answer: Callable[[], None]) -> None:
     """Draw what follows on the state that a chain was left in."""
     step.setup_chain(random_generator_from_state(task.rng), 0, task.draws)
     step.sampling_state = left.state
@@ -97,6 +100,7 @@ def _go_on(step, task: Task, left: Left, kept: _Points) -> None:
         kept.record({name: point[name] for name in task.start}, stats, in_warmup=False)
     point = {name: left.point[name] for name in task.start}  # PyMC goes by their order
     for _ in range(task.draws - len(left.ahead)):
+        answer()
         point, stats = step.step(point)
         kept.record(point, stats, in_warmup=False)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_trees.inference.dcc.local import LocalChain, visit, warm_up
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
-from pymc_trees.inference.processes import given_out
+from pymc_trees.processes import given_out, make_parallel
 
 _POSTERIORS: dict[str, SoftPosterior] = {}
 """Of the model a worker process is at; compiled functions cannot be sent."""
@@ -53,5 +53,5 @@ class Runner:
         if self.cores == 1 or len(tasks) == 1:
             return [run_task(self.posterior, task) for task in tasks]
         work = joblib.delayed(_work)
-        parallel = joblib.Parallel(n_jobs=self.cores, batch_size=1, return_as="generator")
-        return list(given_out(parallel, (work(self.pickled, self.digest, task) for task in tasks)))
+        given = (work(self.pickled, self.digest, task) for task in tasks)
+        return list(given_out(make_parallel(self.cores), given))

@@ -17,12 +17,12 @@ from pymc_trees.core.samplers.smc.ancestors import SCHEMES
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
 from pymc_trees.core.samplers.smc.top_down import LOST, UNFINISHED
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
-from pymc_trees.inference.processes import given_out
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.tree_smc.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.tree_smc.model import log_share_in_order, read_tree
 from pymc_trees.inference.tree_smc.run import Island, Settings, run_island
 from pymc_trees.inference.tree_smc.statistics import smc_statistics
+from pymc_trees.processes import given_out, make_parallel
 
 PRIOR_DRAWS = 20_000
 """Trees of the prior among which the share in order is counted, where leaf values have one."""
@@ -188,12 +188,11 @@ def sample_tree_smc(
 
 def _run(generators, problem, settings, cores, progressbar, forest) -> list[Island]:
     """Islands in order, run by joblib."""
-    # No memory maps: the kernels would be compiled again for arrays that cannot be written.
-    parallel = joblib.Parallel(n_jobs=cores, return_as="generator", max_nbytes=None)
     work = joblib.delayed(run_island)
     found: list[Island] = []
     try:
-        results = given_out(parallel, (work(rng, problem, settings) for rng in generators))
+        given = (work(rng, problem, settings) for rng in generators)
+        results = given_out(make_parallel(cores), given)
         shown = track(
             results,
             "Top-down SMC",

@@ -6,5 +6,6 @@ and `hand_over` (`vi_to_kulprit`, for another package), `permutation` (what is l
 shuffled), `selection` (columns that are split more often than for responses that have nothing to do
 with them).
 
-May import: `core`, `distributions`, `posterior.check`, `posterior.reading`, `posterior.inclusion`.
+May import: `core`, `distributions`, `posterior.check`, `posterior.reading`, `posterior.inclusion`,
+`processes`.
 """

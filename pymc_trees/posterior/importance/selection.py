@@ -11,9 +11,9 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
+from pymc_trees.processes import given_out, make_parallel
 
 THRESHOLDS = ("local", "global_max", "global_se")
 FEWEST = 2
@@ -163,13 +163,10 @@ def _fit(declare, y, number, permuted, rng, forest, options) -> tuple[int, list[
 
 def _run(tasks: Iterator, total: int, n_replicates: int, cores: int, progressbar: bool):
     """Shares by the number of the fit, of all fits or of those before an interrupt; names."""
-    # No memory maps: the responses would reach the models as arrays that cannot be written.
-    parallel = joblib.Parallel(cores, return_as="generator_unordered", max_nbytes=None)
     done: dict[int, np.ndarray] = {}
     names: list[str] = []
     try:
-        with deferred_interrupts():  # joblib cannot take back what it is starting
-            results = parallel(tasks)
+        results = given_out(make_parallel(cores, ordered=False), tasks)
         shown = track(results, "Fits", total, disable=not progressbar, transient=True)
         for number, columns, share in shown:
             done[number], names = share, columns
