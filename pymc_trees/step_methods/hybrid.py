@@ -44,7 +44,9 @@ class Hybrid(SweepStep):
         Particles of a redrawn tree, the present tree included. With two, a redrawn tree is a
         Metropolis-Hastings proposal.
     batch : tuple of two floats in (0, 1], default (0.02, 0.02)
-        Share of the trees redrawn by a step while tuning and after, rounded up to whole trees.
+        Share of the trees redrawn by a step while tuning and after, rounded up to whole trees. A
+        step on a large table, which makes fewer than 5 sweeps, does so with the probability that
+        keeps the number of redrawn trees per sweep.
     temperatures : int, at least 1, default 3
         Posteriors among which forests are exchanged, that of the model included; 1 for no other.
         The flatter ones have likelihoods raised to powers below 1, which are found in tuning so
@@ -72,7 +74,8 @@ class Hybrid(SweepStep):
     -----
     Statistics per draw: those of `CGM` and of `ParticleGibbs`; with more than one temperature
     ``accept_exchange``, the mean probability of the exchanges tried, and ``least_power``, the power
-    of the flattest likelihood. Both are NaN where a forest has no flatter posteriors.
+    of the flattest likelihood. Both are NaN where a forest has no flatter posteriors, and those of
+    `ParticleGibbs` where a step redrew no tree.
 
     References
     ----------
@@ -114,7 +117,7 @@ class Hybrid(SweepStep):
         )
         tempering = Tempering(temperatures, local)
         local.places = tempering.places
-        redraw = TreeRedraw(num_particles, "optimal", "multinomial", batch)
+        redraw = TreeRedraw(num_particles, "optimal", "multinomial", batch, local.share_of_sweeps)
         super().__init__(vars, local, redraw, tempering, in_rounds=local, **options)
 
     @staticmethod

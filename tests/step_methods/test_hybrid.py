@@ -13,6 +13,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
+from pymc_trees.step_methods.parts import local_moves
 from pymc_trees.step_methods.parts.local_moves import enough_sweeps
 from pymc_trees.step_methods.parts.tempering import places_of
 
@@ -76,9 +77,20 @@ def test_sweeps_of_a_step(n, m, likelihood, sweeps):
             pm.Poisson("y", pm.math.exp(mu), observed=np.ones(n), shape=mu.shape)
         step = pmt.Hybrid([mu])
     assert enough_sweeps(step.forests[0], 1) == sweeps
+    assert step.parts[1].chance(step.forests[0]) == min(sweeps / 5, 1)  # trees redrawn per sweep
     places = 3 if likelihood == "normal" and n * m <= 2_000_000 else 1
     assert places_of(step.forests[0], 3) == places
     assert enough_sweeps(step.forests[0], places) == np.ceil(sweeps / places)
+
+
+def test_on_large_tables_trees_are_redrawn_in_some_steps(model, monkeypatch):
+    monkeypatch.setattr(local_moves, "LARGE", 1)  # then every table is large
+    step = pmt.Hybrid(model=model, temperatures=1)
+    step.setup_chain(np.random.default_rng(1), 0, 60)
+    _, stats = go(step, model.initial_point(), 60)
+    redrawn = [bool(np.isfinite(one["trees_changed"])) for one in stats]
+    assert 3 <= sum(redrawn) <= 25  # of 60, each with probability 1/5: 99.9% of all seeds
+    assert redrawn == [bool(np.isfinite(one["particle_ess"])) for one in stats]
 
 
 def test_a_restored_state_goes_on_exactly(model):

@@ -90,6 +90,12 @@ class LocalMoves(Screened, Part):
         places = 1 if self.places is None else self.places(forest)
         return self.n_sweeps or enough_sweeps(forest, places)
 
+    def share_of_sweeps(self, forest) -> float:
+        """Sweeps of a step as a share of `FEWEST`, at most 1; 1 where their number is given."""
+        if self.n_sweeps is not None or forest.target.needs_surrogate:
+            return 1.0
+        return min(1.0, fewest_sweeps(forest) / FEWEST)
+
     def sweep(self, rng, forest, problem, work, n_sweeps):
         """Sweep the trees of a problem that has the layout of a forest, without a screen."""
         if forest.target.is_joint:
@@ -119,8 +125,12 @@ def enough_sweeps(forest, places: int) -> int:
     if forest.target.needs_surrogate:
         return FEWEST
     size = forest.layout.n_rows * forest.layout.m
-    fewest = min(FEWEST, max(LARGE // size, 1))
-    return -(-min(max(ROWS // size, fewest), MOST) // places)
+    return -(-min(max(ROWS // size, fewest_sweeps(forest)), MOST) // places)
+
+
+def fewest_sweeps(forest) -> int:
+    """`FEWEST`, or fewer on a large table."""
+    return min(FEWEST, max(LARGE // (forest.layout.n_rows * forest.layout.m), 1))
 
 
 def check_moves(given) -> WeightedMoves:

@@ -39,17 +39,19 @@ class TreeRedraw(Part):
         As for `ParticleGibbs`.
     batch : tuple of two floats
         Share of the trees redrawn by a step while tuning and after.
+    chance : callable, optional
+        Of a forest: probability that a step redraws trees at all; by default it does.
     """
 
     statistics: tuple[str, ...] = ("particle_ess", "trees_changed")
 
-    def __init__(self, num_particles, proposal, resampling, batch):
+    def __init__(self, num_particles, proposal, resampling, batch, chance=None):
         more = ", the present tree and one more"
         self.num_particles = check_number("num_particles", num_particles, 2, more)
         check_choice("proposal", proposal, PROPOSALS)
         check_choice("resampling", resampling, SCHEMES)
         self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
-        self.batch = check_batch(batch)
+        self.batch, self.chance = check_batch(batch), chance
         self.arrays: dict[str, RedrawArrays] = {}
 
     def prepare(self, forest):
@@ -60,8 +62,11 @@ class TreeRedraw(Part):
         """Redraw a share of the trees; in tuning, one that finds no room is not taken.
 
         The share of these that another particle replaced and their mean effective number of
-        particles, or None when the forest outgrew its pool.
+        particles, NaN where none was redrawn, or None when the forest outgrew its pool.
         """
+        chance = 1.0 if self.chance is None else self.chance(forest)
+        if chance < 1.0 and rng.random() >= chance:
+            return {"trees_changed": np.nan, "particle_ess": np.nan}
         arrays, m = self.arrays[forest.name], forest.layout.m
         look = arrays.look_ahead(arrays.surrogate or problem.leaf)
         particles, buffer = arrays.particles, forest.work.buffer
