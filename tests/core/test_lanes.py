@@ -21,16 +21,6 @@ def product(words, x, w):
     return lanes.masked_product_sum(words, x, w)
 
 
-@njit
-def add(words, x, value):
-    lanes.masked_add(words, x, value)
-
-
-@njit
-def add_and_sum(words, x, value):
-    return lanes.masked_add_and_sum(words, x, value)
-
-
 def in_order(x, inside):
     """Four chains of eight lanes, by the place of a byte in its word, or the first at the end."""
     n, chains, single = len(x), np.zeros((4, 8)), 0.0
@@ -56,20 +46,6 @@ def test_the_order_of_additions_is_written_down(n, share, rng):
     assert total(words, x) == in_order(x, inside)
     assert product(words, x, w) == in_order(w * x, inside)
     assert total(words, x) == pytest.approx(x[inside].sum(), abs=1e-10)
-
-
-@CASES
-def test_other_rows_are_left_alone(n, rng):
-    room = rng.normal(size=n + 100)  # nothing is written beyond the last row
-    before, inside = room.copy(), rng.random(n) < 0.4
-    x, words = room[:n], words_of(inside)
-    add(words, x, 0.7)
-    after = before.copy()
-    after[:n][inside] += 0.7
-    assert (room == after).all()
-    assert add_and_sum(words, x, -0.3) == in_order(after[:n] - 0.3, inside)
-    after[:n][inside] += -0.3
-    assert (room == after).all()
 
 
 def test_a_number_that_is_none_stays_out_of_sums(rng):
