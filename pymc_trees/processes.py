@@ -5,7 +5,7 @@ all at the end. A process that ends in the middle of a task is an error with lok
 gives the task to another worker, three times by default.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import joblib
@@ -44,14 +44,14 @@ def make_parallel(cores: int, ordered: bool = True) -> joblib.Parallel:
     return parallel
 
 
-def given_out(parallel: joblib.Parallel, tasks: Iterator) -> Iterator:
+def given_out(parallel: joblib.Parallel, tasks: Iterator) -> Generator:
     """Results of the tasks; an interrupt waits until all processes have started.
 
     Where all results come at the end it does not wait.
     """
     if not parallel.return_generator:
         with answered_interrupts():
-            return iter(parallel(tasks))
+            return (result for result in parallel(tasks))  # made here, before the first is asked
     with deferred_interrupts() as held:
         try:
             return parallel(tasks)

@@ -96,8 +96,7 @@ def _over_rows(body):
         ]
         words, x = arrays[:2]
         n = builder.extract_value(x.array.shape, 0)
-        found = body(builder, lambda visit: _for_rows(builder, words, n, visit), *arrays[1:])
-        return found
+        return body(builder, lambda visit: _for_rows(builder, words, n, visit), *arrays[1:])
 
     return generate
 

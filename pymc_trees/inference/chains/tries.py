@@ -70,4 +70,4 @@ class Tries:
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of chains that nobody waits for any more
-                getattr(results, "close", int)()
+                results.close()

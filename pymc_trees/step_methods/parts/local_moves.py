@@ -91,10 +91,8 @@ class LocalMoves(Screened, Part):
         return self.n_sweeps or enough_sweeps(forest, places)
 
     def share_of_sweeps(self, forest) -> float:
-        """Sweeps of a step as a share of `FEWEST`, at most 1; 1 where their number is given."""
-        if self.n_sweeps is not None or forest.target.needs_surrogate:
-            return 1.0
-        return min(1.0, fewest_sweeps(forest) / FEWEST)
+        """`fewest_sweeps` as a share of `FEWEST`; 1 where the number of sweeps is given."""
+        return 1.0 if self.n_sweeps is not None else fewest_sweeps(forest) / FEWEST
 
     def sweep(self, rng, forest, problem, work, n_sweeps):
         """Sweep the trees of a problem that has the layout of a forest, without a screen."""
@@ -114,8 +112,7 @@ class LocalMoves(Screened, Part):
     def _run(self, run, forest, work, n_sweeps, n_further):
         """Accepted shares of moves and of what else is counted, or None: too small a pool."""
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
-        layout, n_moves = forest.layout, n_sweeps * self.moves.per_visit
-        long = layout.n_rows * layout.m * n_moves > most
+        long = _size(forest) * n_sweeps * self.moves.per_visit > most
         n_counted = len(self.moves.moves) + n_further
         return accepted_shares(partial(run, n_sweeps), work.cease, long, n_counted)
 
@@ -124,13 +121,19 @@ def enough_sweeps(forest, places: int) -> int:
     """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
-    size = forest.layout.n_rows * forest.layout.m
-    return -(-min(max(ROWS // size, fewest_sweeps(forest)), MOST) // places)
+    return -(-min(max(ROWS // _size(forest), fewest_sweeps(forest)), MOST) // places)
 
 
 def fewest_sweeps(forest) -> int:
-    """`FEWEST`, or fewer on a large table."""
-    return min(FEWEST, max(LARGE // (forest.layout.n_rows * forest.layout.m), 1))
+    """`FEWEST`, or fewer on a large table where leaf values integrate out."""
+    if forest.target.needs_surrogate:
+        return FEWEST
+    return min(FEWEST, max(LARGE // _size(forest), 1))
+
+
+def _size(forest) -> int:
+    """Rows times trees."""
+    return forest.layout.n_rows * forest.layout.m
 
 
 def check_moves(given) -> WeightedMoves:
