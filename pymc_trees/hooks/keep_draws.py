@@ -7,6 +7,7 @@ wrapper around its sampling loops hands the draws over with the error.
 import time
 
 import pymc.sampling.mcmc
+from pymc.backends.base import _choose_chains
 from pymc.backends.ndarray import NDArray
 
 from pymc_trees.distributions.capacity import ForestTooLargeError
@@ -71,16 +72,22 @@ def _draws_so_far(given, seconds):
     longest = max(len(trace) for trace in traces)
     if longest == 0:
         return None
-    return pymc.sampling.mcmc._sample_return(
+    discard = given["discard_tuned_samples"] and longest > tune
+    idata = pymc.sampling.mcmc._sample_return(
         run=None,
         traces=traces,
         tune=tune,
         t_sampling=seconds,
-        discard_tuned_samples=given["discard_tuned_samples"] and longest > tune,
+        discard_tuned_samples=discard,
         compute_convergence_checks=False,
         return_inferencedata=True,
         keep_warning_stat=False,
         idata_kwargs={},
         model=given["model"],
         quiet=True,
+    )
+    # PyMC keeps the chains that together hold most draws, and numbers them from zero.
+    kept = sorted(trace.chain for trace in _choose_chains(traces, tune if discard else 0)[0])
+    return idata.map_over_datasets(
+        lambda group: group.assign_coords(chain=kept) if "chain" in group.dims else group
     )

@@ -20,10 +20,12 @@ def test_chains_on_a_cluster(cluster, what, tmp_path):
         pytest.skip(f"{PACKAGES[cluster]} is not installed: pip install 'pymc_trees[{cluster}]'")
     # Workers have no `quick_compile` but this; and only then are their sums added up as here.
     flags = f"{os.environ.get('PYTENSOR_FLAGS', '')},mode=FAST_COMPILE".lstrip(",")
+    # Under `uv run`, Ray would build the environment anew for its workers: minutes.
+    ray = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     paths = os.pathsep.join([str(TESTS.parent), str(TESTS)])
     done = subprocess.run(
         [sys.executable, TESTS / "support" / "cluster.py", cluster, what, tmp_path],
-        env=os.environ | {"PYTENSOR_FLAGS": flags, "PYTHONPATH": paths},
+        env=os.environ | {"PYTENSOR_FLAGS": flags, "PYTHONPATH": paths} | ray,
         capture_output=True,
         text=True,
         check=False,

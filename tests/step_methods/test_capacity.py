@@ -18,7 +18,7 @@ from pymc_trees.distributions.capacity import (
     mondrian_max_nodes,
     too_small,
 )
-from pymc_trees.hooks.keep_draws import ForestTooLargeError
+from pymc_trees.hooks.keep_draws import ForestTooLargeError, _draws_so_far
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -62,6 +62,15 @@ def test_error_names_max_nodes_and_holds_the_draws(free, cores):
         np.testing.assert_allclose(mu, idata.posterior["mu"].values[chain][: len(mu)])
     assert "n_leaves" in kept.sample_stats
     pmt.check_draws(kept, small(room))
+
+
+def test_chains_of_the_held_draws_keep_their_numbers():
+    with small(295) as model, pytest.warns(FutureWarning, match="return_inferencedata"):
+        traces = sample(10, 0, return_inferencedata=False)._straces
+    given = {"tune": 4, "discard_tuned_samples": True, "model": model}
+    held = _draws_so_far(given | {"traces": [traces[0][:5], traces[1]]}, 1.0)
+    assert held.posterior["chain"].values.tolist() == [1]
+    np.testing.assert_array_equal(held.posterior["mu"][0], traces[1].get_values("mu")[4:])
 
 
 def test_draws_of_tuning_are_kept_when_there_are_no_others(free):
