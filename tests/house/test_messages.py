@@ -40,6 +40,7 @@ NO_ENTRY = {
             "name, since compiled code is kept under that name.",
             "…: n_outputs=… must be that of its kernel, and between 1 and n_values=….",
             "… is not a contiguous array of one dimension",
+            "… is not a contiguous array of codes or of float64",
         ],
         "for those who extend the package: docs/extending says what a kernel has to answer",
     ),

@@ -2,8 +2,9 @@
 
 A set of rows is an array of W = ceil(n / 64) words, row i being bit ``i % 64`` of word ``i // 64``.
 For a column of numbers the index holds the rows in order, and of every STEP-th rank the set of rows
-before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. For a
-column with levels or missing cells it holds the set of missing rows and those of each level.
+before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. Codes
+of a grid need neither: comparing them all is as quick (`core.compile.cell_lanes`). For a column
+with levels or missing cells the index holds the set of missing rows and those of each level.
 """
 
 from typing import NamedTuple
@@ -22,9 +23,10 @@ class RowIndex(NamedTuple):
     """Sets of training rows by column."""
 
     order: np.ndarray
-    """(p, n) uint32: rows by the cells of a column, smallest first."""
+    """(p, n) uint32: rows by the cells of a column, smallest first; (0, 0) for codes."""
     before: np.ndarray
-    """(p, n // step + 1, W) uint64: rows of the first ``b * step`` ranks of a column."""
+    """(p, n // step + 1, W) uint64: rows of the first ``b * step`` ranks of a column; (0, 0, 0) for
+    codes."""
     step: int
     special: np.ndarray
     """(q, W) uint64: of each column with levels or missing cells, missing rows, then each level."""
@@ -41,20 +43,9 @@ def make_row_index(design) -> RowIndex:
     columns = design.columns
     p, n = columns.shape
     n_words = -(-n // 64)
-    step = max(STEP, -(-p * n * n_words * 8 // ROOM))
-    order = np.empty((p, n), dtype=np.uint32)
-    before = np.empty((p, n // step + 1, n_words), dtype=np.uint64)
-    alike = np.zeros(p, dtype=np.int64)
-    for j in range(p):
-        cells = columns[j]
-        order[j] = np.argsort(cells, kind=None if cells.dtype.kind == "f" else "stable")
-        below = np.zeros(n, dtype=bool)
-        for b in range(before.shape[1]):
-            below[order[j, max(b - 1, 0) * step : b * step]] = True
-            before[j, b] = words_of(below)
-        in_order = cells[order[j]]
-        starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
-        alike[j] = np.diff(starts, append=n).max()
+    has_codes = columns.dtype.kind != "f"
+    step, order, before = _no_order() if has_codes else _order(columns, n_words)
+    alike = np.array([_most_alike(columns[j], order[j] if order.size else None) for j in range(p)])
     least_alike = int(alike[design.varies].min(initial=n))
     special: list = []
     special_row = np.full(p, -1)
@@ -66,6 +57,34 @@ def make_row_index(design) -> RowIndex:
     sets = [words_of(rows) for rows in special]
     words = np.array(sets).reshape(-1, n_words)
     return RowIndex(order, before, step, words, special_row, alike, least_alike)
+
+
+def _no_order():
+    return STEP, np.empty((0, 0), dtype=np.uint32), np.empty((0, 0, 0), dtype=np.uint64)
+
+
+def _order(columns, n_words):
+    """Rows of each column in order, and the sets before every so many of them."""
+    p, n = columns.shape
+    step = max(STEP, -(-p * n * n_words * 8 // ROOM))
+    order = np.empty((p, n), dtype=np.uint32)
+    before = np.empty((p, n // step + 1, n_words), dtype=np.uint64)
+    for j in range(p):
+        order[j] = np.argsort(columns[j])
+        below = np.zeros(n, dtype=bool)
+        for b in range(before.shape[1]):
+            below[order[j, max(b - 1, 0) * step : b * step]] = True
+            before[j, b] = words_of(below)
+    return step, order, before
+
+
+def _most_alike(cells, order) -> int:
+    """The most rows that share a cell."""
+    if order is None:
+        return int(np.bincount(cells).max())
+    in_order = cells[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
+    return int(np.diff(starts, append=len(cells)).max())
 
 
 def words_of(rows: np.ndarray) -> np.ndarray:

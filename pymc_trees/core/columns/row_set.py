@@ -12,6 +12,7 @@ from pymc_trees.core.columns.mixed import LEFT, SET, MixedDesign
 from pymc_trees.core.columns.row_index import RowIndex
 from pymc_trees.core.compile.bits import lowest_bit, popcount
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.cell_lanes import write_up_to
 from pymc_trees.core.compile.dispatch import generic, register
 
 _ONE = np.uint64(1)
@@ -174,6 +175,13 @@ def left_rows(design, code, cut, rows, out):
 def _rows_up_to(design, column, cut, rows, out):
     """Rows whose cell is at most the cut, missing ones among them or not."""
     words, index, cells = rows.words, rows.index, design.columns[column]
+    if index.order.size == 0:
+        if cut < 0.0:
+            out[:] = np.uint64(0)
+        else:
+            most = 256.0**cells.itemsize - 1.0
+            write_up_to(words, cells, cells.dtype.type(min(cut, most)), out)
+        return
     order, before, step = index.order[column], index.before[column], index.step
     low, high = 0, order.size
     while low < high:

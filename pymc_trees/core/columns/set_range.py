@@ -5,6 +5,7 @@ import numpy as np
 from pymc_trees.core.columns.mixed import present_range
 from pymc_trees.core.columns.row_set import has_row, list_rows, share_rows
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.cell_lanes import cell_range
 
 _NEAR = 24
 """Ranks looked at one by one from either end, before a search by halves."""
@@ -61,8 +62,11 @@ def _last_rank(words, order, before, step):
 @njit(cache=True)
 def set_range(design, column, rows):
     """Smallest and largest cell of a column among rows of which none is missing, as floats."""
-    index, words = rows.index, rows.words
-    cells, order = design.columns[column], index.order[column]
+    index, words, cells = rows.index, rows.words, design.columns[column]
+    if index.order.size == 0:
+        least, largest = cell_range(words, cells)
+        return float(least), float(largest)
+    order = index.order[column]
     if rows.n == order.size:
         return float(cells[order[0]]), float(cells[order[rows.n - 1]])
     before, step = index.before[column], index.step

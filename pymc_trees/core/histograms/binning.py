@@ -38,7 +38,7 @@ def make_bins(
 
     Edges are the distinct values when they are that few, else evenly spaced quantiles with both
     extremes. A column ``left_out``, (p,) bool, has the code 0 alone. ``order``, (p, n), is that of
-    the cells of each column where it is known.
+    the cells of each column where it is known, or empty.
     """
     p, n = columns.shape
     codes = np.zeros((n, p), dtype=np.uint8)
@@ -48,16 +48,9 @@ def make_bins(
         if left_out is not None and left_out[j]:
             chosen, per_code = np.zeros(1), np.ones(1)
         else:
-            ranked = np.argsort(columns[j]) if order is None else order[j]
-            cells = columns[j, ranked].astype(np.float64)
-            values = cells[np.append(True, cells[1:] != cells[:-1])]
-            chosen = values
-            if len(values) > n_bins + 1:
-                chosen = np.unique(np.append(cells[quantiles], values[[0, -1]]))
-            last = np.searchsorted(cells, chosen, side="right")  # cells above an edge come after
-            code = np.empty(n, dtype=np.uint8)  # of one column, which the cache holds
-            code[ranked] = np.repeat(np.arange(len(chosen)), np.diff(last, prepend=0))
-            codes[:, j] = code
+            ranked = None if order is None or order.size == 0 else order[j]
+            look = _edges_of_codes if columns.dtype.kind != "f" else _edges_of_numbers
+            values, chosen, codes[:, j] = look(columns[j], ranked, quantiles)
             per_code = np.diff(np.searchsorted(values, chosen, side="right"), prepend=0)
         edges.append(chosen)
         lengths.append(np.append(np.diff(chosen), 0.0))
@@ -72,3 +65,32 @@ def make_bins(
         np.concatenate(ahead),
         np.array(offsets),
     )
+
+
+def _edges_of_numbers(cells, ranked, quantiles):
+    """Distinct values, edges, and the codes of the cells."""
+    ranked = np.argsort(cells) if ranked is None else ranked
+    cells = cells[ranked].astype(np.float64)
+    values = cells[np.append(True, cells[1:] != cells[:-1])]
+    chosen = _edges(values, cells[quantiles])
+    last = np.searchsorted(cells, chosen, side="right")  # cells above an edge come after
+    codes = np.empty(len(cells), dtype=np.uint8)  # of one column, which the cache holds
+    codes[ranked] = np.repeat(np.arange(len(chosen)), np.diff(last, prepend=0))
+    return values, chosen, codes
+
+
+def _edges_of_codes(cells, _, quantiles):
+    """The same of whole numbers below 65,536, which are counted and not sorted."""
+    counts = np.bincount(cells)
+    values = np.flatnonzero(counts)
+    at = np.searchsorted(np.cumsum(counts[values]), quantiles, side="right")
+    chosen = _edges(values, values[at])
+    table = np.searchsorted(chosen, np.arange(len(counts))).astype(np.uint8)
+    return values, chosen.astype(np.float64), table[cells]
+
+
+def _edges(values, at_quantiles):
+    """All values where they are few, else those at the quantiles and both extremes."""
+    if len(values) <= len(at_quantiles):
+        return values
+    return np.unique(np.append(at_quantiles, values[[0, -1]]))
