@@ -4,6 +4,7 @@ In this process they are read when a chain ends, or an interrupt ends it, betwee
 iterations. From a process of `pymc.sample` the state comes with the statistics of the last draw.
 """
 
+import warnings
 from contextvars import ContextVar
 
 import pymc.sampling.mcmc
@@ -13,7 +14,18 @@ from pymc.sampling.parallel import ProcessAdapter, _Process
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap
-from pymc_trees.inference.chains.left import STATE, note_states, state_of
+from pymc_trees.inference.chains.left import (
+    STATE,
+    is_tuning,
+    note_states,
+    state_of,
+    states_alone,
+)
+
+STOPPED_TUNING = (
+    "The run was stopped while it tuned: the result holds no draws, and the states of the chains "
+    "that had begun, from which pymc_trees.resume goes on."
+)
 
 _arrived: ContextVar[dict | None] = ContextVar("states from other processes", default=None)
 
@@ -50,11 +62,17 @@ def _has_trees(model) -> bool:
 
 
 def _note(original, *args, **kwargs):
-    found = original(*args, **kwargs)
     given = arguments(original, args, kwargs)
-    if isinstance(found, xr.DataTree) and _has_trees(given["model"]):
-        discards = given["discard_tuned_samples"]
-        note_states(found, given["traces"], given["tune"], discards, given["model"])
+    traces, tune, model = given["traces"], given["tune"], given["model"]
+    discards = given["discard_tuned_samples"]
+    if given["return_inferencedata"] and is_tuning(traces, tune, discards):
+        alone = states_alone(traces, tune, model)
+        if alone is not None:
+            warnings.warn(STOPPED_TUNING, stacklevel=2)
+            return alone
+    found = original(*args, **kwargs)
+    if isinstance(found, xr.DataTree):
+        note_states(found, traces, tune, discards, model)
     return found
 
 

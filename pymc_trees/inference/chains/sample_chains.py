@@ -6,6 +6,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.inference.chains.checkpoint import check_checkpoint
 from pymc_trees.inference.chains.runner import Runner
 
 REFUSED = {
@@ -47,6 +48,8 @@ def sample_chains(
     random_seed=None,
     cores=-1,
     progressbar=True,
+    checkpoint=None,
+    every=None,
     **options,
 ) -> xr.DataTree:
     """Draw chains by `pymc.sample`, each of them a task of joblib.
@@ -117,6 +120,9 @@ def sample_chains(
     check_seed(random_seed)
     check_cores(cores)
     check_options("sample_chains", options)
-    return Runner(cores, progressbar).sample(
+    file = check_checkpoint(checkpoint, every, draws + tune, options)
+    runner = Runner(cores, progressbar, file)
+    found = runner.sample(
         draws=draws, tune=tune, chains=chains, random_seed=random_seed, model=model, **options
     )
+    return runner.finish(found)
