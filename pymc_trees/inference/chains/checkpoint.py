@@ -75,19 +75,21 @@ class Checkpoint:
             return None
         if is_tuning(traces, tune, discards):
             return states_alone(traces, tune, model)
-        return mcmc._sample_return(
-            run=None,
-            traces=traces,
-            tune=tune,
-            t_sampling=time.time() - self.start,
-            discard_tuned_samples=discards,
-            compute_convergence_checks=False,
-            return_inferencedata=True,
-            keep_warning_stat=False,
-            idata_kwargs={},
-            model=model,
-            quiet=True,
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found chain dimension to be longer")  # a few draws
+            return mcmc._sample_return(
+                run=None,
+                traces=traces,
+                tune=tune,
+                t_sampling=time.time() - self.start,
+                discard_tuned_samples=discards,
+                compute_convergence_checks=False,
+                return_inferencedata=True,
+                keep_warning_stat=False,
+                idata_kwargs={},
+                model=model,
+                quiet=True,
+            )
 
 
 def check_checkpoint(checkpoint, every, total: int, options: dict, *joined) -> Checkpoint | None:
