@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import joblib
@@ -278,3 +279,22 @@ def test_a_chain_that_fails_is_left_out_of_what_goes_on(model, expected, monkeyp
     assert list(found.posterior["chain"]) == [1]
     assert list(found[GROUP].children) == ["chain_1"]
     np.testing.assert_array_equal(found.posterior["mu_forest"], expected.posterior["mu_forest"][1:])
+
+
+@pytest.mark.parametrize("at", [pytest.param(3, marks=full), TUNE + 2])
+def test_an_interrupt_of_pymcs_processes(at, model, expected):
+    """Each process hands over its state, in tuning too."""
+
+    def callback(trace, draw):
+        if draw.draw_idx == at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with model, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = pm.sample(chains=2, cores=2, callback=callback, **RUN)
+        more = pmt.resume(found, model, DRAWS - drawn(found), **GO_ON)
+    chains = [int(name.removeprefix("chain_")) for name in found[GROUP].children]
+    assert (at < TUNE) == (drawn(found) == 0)
+    np.testing.assert_allclose(
+        more.posterior["mu"], expected.posterior["mu"].isel(chain=sorted(chains)), rtol=1e-9
+    )
