@@ -123,10 +123,11 @@ def test_every_checkpoint_goes_on(case, written, tmp_path):
 
 
 def test_a_run_that_goes_on_writes_checkpoints_of_all_its_draws(model, expected, written, tmp_path):
-    pmt.sample_chains(model, 2, cores=1, checkpoint=tmp_path / "a.nc", every=10, **RUN)
-    old = written[0]
-    file = tmp_path / "b.nc"
-    with xr.open_datatree(old) as stored:
+    """In the file that it goes on from, too."""
+    file = tmp_path / "run.nc"
+    pmt.sample_chains(model, 2, cores=1, checkpoint=file, every=10, **RUN)
+    written[0].replace(file)
+    with xr.open_datatree(file) as stored:
         assert drawn(stored) == 2
         found = pmt.resume(stored, model, 4, checkpoint=file, every=2, **GO_ON)
     assert_same_draws(found, expected)

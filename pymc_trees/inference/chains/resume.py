@@ -50,16 +50,21 @@ def resume(
     Parameters
     ----------
     idata : xarray.DataTree
-        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it
-        read by ``xarray.open_datatree``.
+        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it, or
+        a checkpoint, read by ``xarray.open_datatree``.
     model : pymc.Model, optional
         Default: the model on the context stack. As it was, with the same data.
     draws : int, default 1000
-        Iterations of each chain that are added.
+        Draws of each chain that are added. A run that was stopped while it tuned tunes first for as
+        long as it was to.
     cores : int, default -1
         Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
     progressbar : bool, default True
-        Whether to show how many chains have ended.
+        Whether to show how much of the chains has been drawn.
+    checkpoint, every : optional
+        As for `sample_chains`; the file holds old and new draws. It may be the one that ``idata``
+        was read from, where the operating system lets a file be replaced that is open (Windows does
+        not).
     **options
         Other arguments of `pymc.sample`, as the run had them: ``step``, ``target_accept`` and such.
 
@@ -78,10 +83,11 @@ def resume(
 
     Notes
     -----
-    An interrupted run of `pymc.sample` goes on as well where ``cores=1``, and any run of
-    `sample_chains`; of several processes of `pymc.sample` an interrupt leaves no states. Nor are
-    there any when ``var_names=`` left variables of the model out of the draws, or when it was
-    interrupted in tuning.
+    An interrupted run of `pymc.sample` or of `sample_chains` goes on as well. Where it was
+    interrupted before any chain had tuned, the result holds the states alone, of those chains that
+    had begun. Processes of `pymc.sample` have five seconds for the iterations that they are in, or
+    there are no states; nor are there any when ``var_names=`` left variables of the model out of
+    the draws.
 
     Examples
     --------
@@ -109,7 +115,7 @@ def resume(
         raise ValueError(
             "idata: no states of step methods are with these draws, so that their chains cannot "
             "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
-            "several processes of pymc.sample were interrupted, or var_names= was given."
+            "var_names= was given, or a process that was interrupted did not answer."
         )
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
@@ -130,6 +136,8 @@ def resume(
         return _joined(idata, new)
 
     file = check_checkpoint(checkpoint, every, draws + tune, options, joined)
+    if file is not None:
+        idata = idata.compute()  # once, and before the file that it is in may be replaced
     _log.info(f"Going on with {chains} chains for {tune + draws} iterations.")
     runner = Runner(cores, progressbar, file, goes_on)
     new = runner.sample(

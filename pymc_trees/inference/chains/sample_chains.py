@@ -73,7 +73,13 @@ def sample_chains(
     cores : int, default -1
         Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
     progressbar : bool, default True
-        Whether to show how many chains have ended.
+        Whether to show how much of the chains has been drawn.
+    checkpoint : str or path, optional
+        A file for `resume`, in tuning too: all draws so far with the states of the steps, written
+        again and again while chains are drawn, and the result at the end. Default: none.
+    every : int, optional
+        Iterations of each chain between two writes, tuning included. Default: a tenth of the run,
+        ``(tune + draws) / 10``.
     **options
         Other arguments of `pymc.sample`, such as ``step``, ``initvals`` or ``target_accept``.
 
@@ -85,7 +91,9 @@ def sample_chains(
     Raises
     ------
     ValueError, TypeError
-        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here.
+        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here;
+        ``every`` without ``checkpoint``; ``checkpoint`` with ``var_names``, without which chains
+        cannot go on.
 
     Warns
     -----
@@ -93,13 +101,22 @@ def sample_chains(
         A process ended before its chain had, for want of memory or because it was killed: the
         chains that are missing are drawn again, with the same seeds, the third time one after the
         other. A chain that ends in an error is left out, and so are those that an interrupt leaves
-        unfinished.
+        unfinished. A checkpoint could not be written, for want of room for example: the one before
+        is unchanged and the run goes on.
 
     Notes
     -----
     A process compiles the model when it is given a chain; for a small model that takes longer than
     the chain. All its draws come back when the chain is complete: they must fit in the memory of
     the process, and all chains in that of this one.
+
+    With a checkpoint chains are drawn in pieces of ``every`` iterations, which go back to this
+    process; it alone writes the file, so that workers need not see its disk. All chains end a piece
+    before any begins the next, and meanwhile the file is written as by `save`: whole or not at all.
+    The draws are the same bit for bit. A process that ends takes one piece of its chains with it,
+    and an interrupt leaves what the pieces before had. Each write takes as long as `save` takes for
+    all draws so far. A file that is there already is replaced by the first of them, so that a job
+    that begins again must look for it first.
 
     Examples
     --------
