@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -18,7 +19,7 @@ from support.small_models import FAST, assert_same_draws, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import checkpoint as checkpoints
-from pymc_trees.inference.chains import tries
+from pymc_trees.inference.chains import left, tries
 from pymc_trees.inference.chains.states import GROUP
 from pymc_trees.inference.chains.task import Drawn, run_chain
 
@@ -299,3 +300,10 @@ def test_an_interrupt_of_pymcs_processes(at, model, expected):
     np.testing.assert_allclose(
         more.posterior["mu"], expected.posterior["mu"].isel(chain=sorted(chains)), rtol=1e-9
     )
+
+
+def test_the_number_of_divergences_is_part_of_the_state():
+    """NUTS leaves it out of its own."""
+    made, new = (SimpleNamespace(divergences=n, sampling_state=n) for n in (3, 0))
+    left.put_back(new, left.state_of(made))
+    assert new == made
