@@ -133,7 +133,7 @@ def numbers_of_chains(idata: xr.DataTree) -> list[int]:
 
 
 def longest_tuning(idata: xr.DataTree) -> int:
-    """Iterations that the chain of the least has still to tune."""
+    """Iterations that are still to tune in the chain that has made the fewest."""
     return max(int(node.attrs.get(TUNING, 0)) for node in idata[GROUP].children.values())
 
 
