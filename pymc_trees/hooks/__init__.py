@@ -6,7 +6,7 @@ judged on function values), `keep_draws` (what becomes of the draws when a run e
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
 (new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
 is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere), `states`
-(kept, so that chains can go on). Importing this package puts all on.
+and `process_states` (kept, so that chains can go on). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -19,6 +19,7 @@ from pymc_trees.hooks.keep_draws import keep_draws
 from pymc_trees.hooks.new_rows import explain_shapes
 from pymc_trees.hooks.nuts_options import give_noise_to_nuts
 from pymc_trees.hooks.pickling import pickle_with_hooks
+from pymc_trees.hooks.process_states import keep_states_of_processes
 from pymc_trees.hooks.refusals import refuse_outsiders
 from pymc_trees.hooks.register import register_steps
 from pymc_trees.hooks.set_data import encode_new_data
@@ -37,6 +38,7 @@ for put_on in (
     encode_new_data,
     name_columns,
     keep_states,
+    keep_states_of_processes,
     give_noise_to_nuts,
     pickle_with_hooks,
 ):

@@ -61,13 +61,7 @@ def save(idata, path) -> Path:
         raise TypeError(
             f"idata: {type(idata).__name__} is no DataTree: give what pm.sample returned."
         )
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path={path!r}: give the name of a file.")
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"path={str(path)!r}: there is no folder {str(path.parent)!r}.")
-    if path.is_dir():
-        raise ValueError(f"path={str(path)!r} is a folder: add the name of a file.")
+    path = check_path("path", path)
     encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
     # In memory first: HDF5 that runs out of room may end the process, now or when it closes.
     content = idata.to_netcdf(engine="h5netcdf", encoding=encoding)
@@ -86,6 +80,18 @@ def save(idata, path) -> Path:
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
+    return path
+
+
+def check_path(name: str, path) -> Path:
+    """A file in a folder that is there, or an error that names the argument."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name}={path!r}: give the name of a file.")
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"{name}={str(path)!r}: there is no folder {str(path.parent)!r}.")
+    if path.is_dir():
+        raise ValueError(f"{name}={str(path)!r} is a folder: add the name of a file.")
     return path
 
 

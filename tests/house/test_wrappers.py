@@ -43,6 +43,7 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "return_inferencedata idata_kwargs nuts_sampler_kwargs callback mp_ctx blas_cores "
         "model backend compile_kwargs kwargs"
     ),
+    "pymc.sampling.parallel.ParallelSampler.__exit__": "self args",
     "pymc.sampling.parallel.ProcessAdapter._send": "self msg args",
     "pymc.sampling.parallel.ProcessAdapter.recv_draw": "processes timeout",
     "pymc.sampling.parallel._Process._start_loop": "self",

@@ -86,9 +86,8 @@ def test_an_error_of_every_chain_is_raised(model, monkeypatch):
 
 
 def test_errors_come_from_the_task(model):
-    task = runners.Task(
-        b"no step", 2, {}, runners.get_state_from_generator(np.random.default_rng(1)), 1, 1, False
-    )
+    rng = runners.get_state_from_generator(np.random.default_rng(1))
+    task = runners.Task(b"no step", 2, {}, rng, 1, 1, keeps_tune=False, n=2, is_last=True)
     drawn = run_chain(task)
     assert drawn.points == [] and "chain 2" in drawn.error.__notes__[0]
 

@@ -2,12 +2,19 @@
 
 import logging
 
+import numpy as np
 import pymc as pm
 import xarray as xr
 from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_trees.arguments import check_number
-from pymc_trees.inference.chains.left import WHY, read_states
+from pymc_trees.inference.chains.checkpoint import check_checkpoint
+from pymc_trees.inference.chains.left import (
+    WHY,
+    longest_tuning,
+    numbers_of_chains,
+    read_states,
+)
 from pymc_trees.inference.chains.runner import Runner
 from pymc_trees.inference.chains.sample_chains import check_cores, check_options
 from pymc_trees.inference.chains.states import GROUP
@@ -23,7 +30,17 @@ OURS = {
 """Arguments of `pymc.sample` that the draws decide."""
 
 
-def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **options) -> xr.DataTree:
+def resume(
+    idata,
+    model=None,
+    draws=1000,
+    *,
+    cores=-1,
+    progressbar=True,
+    checkpoint=None,
+    every=None,
+    **options,
+) -> xr.DataTree:
     """Let the chains of a run go on where they stopped.
 
     The draws are those that the run would have made had it been longer, bit for bit: the states of
@@ -33,16 +50,21 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
     Parameters
     ----------
     idata : xarray.DataTree
-        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it
-        read by ``xarray.open_datatree``.
+        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it, or
+        a checkpoint, read by ``xarray.open_datatree``.
     model : pymc.Model, optional
         Default: the model on the context stack. As it was, with the same data.
     draws : int, default 1000
-        Iterations of each chain that are added.
+        Draws of each chain that are added. A run that was stopped while it tuned tunes first for as
+        long as it was to.
     cores : int, default -1
         Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
     progressbar : bool, default True
-        Whether to show how many chains have ended.
+        Whether to show how much of the chains has been drawn.
+    checkpoint, every : optional
+        As for `sample_chains`; the file holds old and new draws. It may be the one that ``idata``
+        was read from, where the operating system lets a file be replaced that is open (Windows does
+        not).
     **options
         Other arguments of `pymc.sample`, as the run had them: ``step``, ``target_accept`` and such.
 
@@ -61,10 +83,11 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
 
     Notes
     -----
-    An interrupted run of `pymc.sample` goes on as well where ``cores=1``, and any run of
-    `sample_chains`; of several processes of `pymc.sample` an interrupt leaves no states. Nor are
-    there any when ``var_names=`` left variables of the model out of the draws, or when it was
-    interrupted in tuning.
+    An interrupted run of `pymc.sample` or of `sample_chains` goes on as well. Where it was
+    interrupted before any chain had tuned, the result holds the states alone, of those chains that
+    had begun. Processes of `pymc.sample` have five seconds for the iterations that they are in, or
+    there are no states; nor are there any when ``var_names=`` left variables of the model out of
+    the draws.
 
     Examples
     --------
@@ -92,16 +115,16 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
         raise ValueError(
             "idata: no states of step methods are with these draws, so that their chains cannot "
             "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
-            "several processes of pymc.sample were interrupted, or var_names= was given."
+            "var_names= was given, or a process that was interrupted did not answer."
         )
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
     checks = options.pop("compute_convergence_checks", True)
-    chains = len(idata[GROUP].children)
+    chains, tune = len(idata[GROUP].children), longest_tuning(idata)
 
     def goes_on(step):
         left = read_states(idata, step)
-        ahead = max(len(one.ahead) for one in left)
+        ahead = max(len(one.ahead) for one in left) - tune
         if ahead > draws:
             raise ValueError(
                 f"draws={draws}: a chain was {ahead} draws ahead of the others when the run was "
@@ -109,48 +132,67 @@ def resume(idata, model=None, draws=1000, *, cores=-1, progressbar=True, **optio
             )
         return left
 
-    _log.info(f"Going on with {chains} chains for {draws} draws.")
-    new = Runner(cores, progressbar, goes_on).sample(
+    def joined(new):
+        return _joined(idata, new)
+
+    file = check_checkpoint(checkpoint, every, draws + tune, options, joined)
+    if file is not None:
+        idata = idata.compute()  # once, and before the file that it is in may be replaced
+    _log.info(f"Going on with {chains} chains for {tune + draws} iterations.")
+    runner = Runner(cores, progressbar, file, goes_on)
+    new = runner.sample(
         draws=draws,
-        tune=0,
+        tune=tune,
         chains=chains,
         random_seed=0,
         model=model,
         compute_convergence_checks=False,
         **{"quiet": True} | options,
     )
-    found = _joined(idata, new)
-    if checks:
+    found = runner.finish(joined(new))
+    if checks and "posterior" in found.children:
         log_warnings(run_convergence_checks(found, model))
     return found
 
 
 def _joined(old: xr.DataTree, new: xr.DataTree) -> xr.DataTree:
-    """Old draws and then new ones, in all groups that have both; states are the new ones."""
+    """Old draws and then new ones, in all groups that have both; states are the new ones.
+
+    Chains that the new ones lack, which an error ended, are left out of the old ones.
+    """
+    numbers = numbers_of_chains(old)
+    kept = numbers_of_chains(new) or list(range(len(numbers)))
+    known = [node["chain"].to_numpy() for node in old.children.values() if "chain" in node.dims]
+    chain = (known[0] if known else np.array(numbers))[kept]
     groups = {}
     for name, node in old.children.items():
         if name == GROUP:
             continue
+        first = node.to_dataset()
+        if "chain" in first.dims:
+            first = first.isel(chain=kept)
         if name not in new.children:
-            if name.startswith("warmup_") or "draw" not in node.dims:
-                groups[name] = node
+            if name.startswith("warmup_") or "draw" not in first.dims:
+                groups[name] = xr.DataTree(first)
             continue
-        first, then = node.to_dataset(), new[name].to_dataset()
         if "draw" not in first.dims:
             groups[name] = xr.DataTree(first)
             continue
-        chain, start = first["chain"], int(first["draw"][-1]) + 1
+        then, start = new[name].to_dataset(), int(first["draw"][-1]) + 1
         then = then.assign_coords(chain=chain, draw=range(start, start + then.sizes["draw"]))
         shared = [one for one in first.data_vars if one in then.data_vars]
         joined = xr.concat(
             [first[shared], then[shared]], "draw", join="override", combine_attrs="override"
         )
         groups[name] = xr.DataTree(joined)
+    for name, node in new.children.items():
+        if name not in old.children:  # the old ones were still tuning
+            first = node.to_dataset()
+            groups[name] = xr.DataTree(
+                first.assign_coords(chain=chain) if "chain" in first.dims else first
+            )
     found = xr.DataTree.from_dict(groups)
-    found.attrs.update(old.attrs)
-    states = {
-        f"chain_{int(chain)}": new[GROUP][f"chain_{k}"].to_dataset()
-        for k, chain in enumerate(old["posterior"]["chain"].to_numpy())
-    }
-    found[GROUP] = xr.DataTree.from_dict(states)
+    found.attrs.update(old.attrs or new.attrs)
+    states = {f"chain_{chain[j]}": new[GROUP][f"chain_{k}"] for j, k in enumerate(kept)}
+    found[GROUP] = xr.DataTree.from_dict(states) if new[GROUP].children else new[GROUP].copy()
     return found

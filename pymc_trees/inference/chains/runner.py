@@ -1,4 +1,4 @@
-"""Chains given out through joblib, and what becomes of those that do not come back."""
+"""Chains given out through joblib, piece by piece, and what becomes of those that fail."""
 
 import logging
 import re
@@ -13,7 +13,8 @@ import pymc as pm
 from pymc.util import get_state_from_generator
 from rich.progress import Progress
 
-from pymc_trees.inference.chains.left import STATE, Left
+from pymc_trees.inference.chains.checkpoint import Checkpoint
+from pymc_trees.inference.chains.left import STATE, Left, tuning_left
 from pymc_trees.inference.chains.task import Drawn, Task
 from pymc_trees.inference.chains.tries import Tries
 
@@ -31,7 +32,9 @@ class Runner:
     cores : int
         Chains at once, as joblib's ``n_jobs``.
     progressbar : bool
-        Whether to show how many chains there are.
+        Whether to show how much of the chains has been drawn.
+    checkpoint : Checkpoint, optional
+        What is written between pieces of the chains; without it each is drawn in one piece.
     goes_on : callable, optional
         From the step methods to where each chain stopped, in their order, for a run that goes on.
     """
@@ -40,9 +43,12 @@ class Runner:
         self,
         cores: int,
         progressbar: bool,
+        checkpoint: Checkpoint | None = None,
         goes_on: Callable[[Any], list[Left]] | None = None,
     ):
-        self.cores, self.progressbar, self.goes_on = cores, progressbar, goes_on
+        self.cores, self.progressbar = cores, progressbar
+        self.checkpoint, self.goes_on = checkpoint, goes_on
+        self.is_complete = False
 
     def sample(self, **options):
         """`pymc.sample` with these options, its chains run here."""
@@ -54,45 +60,80 @@ class Runner:
             _log.removeFilter(_by_joblib)
             RUNNER.reset(token)
 
+    def finish(self, result):
+        """The result, written to the checkpoint too unless an interrupt left the run unfinished."""
+        if self.checkpoint is not None and self.is_complete:
+            self.checkpoint.write(result)
+        return result
+
     def __call__(self, *, draws, chains, traces, start, rngs, step, tune, **settings):
         """Chains as `pymc.sampling.mcmc._sample_many` would make them, recorded in the traces."""
-        left = [None] * chains if self.goes_on is None else self.goes_on(step)
-        pickled = cloudpickle.dumps(step)
-        keeps_tune = not settings.get("discard_tuned_samples", True)
-        tasks = [
-            Task(
-                pickled,
-                k,
-                start[k],
-                get_state_from_generator(rngs[k]),
-                tune,
-                draws - tune,
-                keeps_tune,
-                left[k],
-            )
-            for k in range(chains)
-        ]
+        waiting: dict[int, Left | None] = dict.fromkeys(range(chains))
+        for k, one in enumerate(self.goes_on(step) if self.goes_on else []):
+            _record_left(traces[k], start[k], one, tune)
+            waiting[k] = one
+            if len(traces[k]) == draws:
+                del waiting[k]
+        common = {
+            "step": cloudpickle.dumps(step),
+            "tune": tune,
+            "draws": draws - tune,
+            "keeps_tune": not settings.get("discard_tuned_samples", True),
+        }
+        every = draws if self.checkpoint is None else self.checkpoint.every
         errors: dict[int, BaseException] = {}
-        recorded = 0
         try:
-            with Tries(self.cores) as tries, self._bar(chains) as advance:
-                for drawn in tries.drawn(tasks):
-                    advance()
-                    if drawn.error is not None:
-                        errors[drawn.chain] = drawn.error
-                        continue
-                    _record(traces[drawn.chain], drawn, tasks[drawn.chain])
-                    recorded += 1
+            with (
+                Tries(self.cores) as tries,
+                self._bar(sum(draws - len(traces[k]) for k in waiting)) as advance,
+            ):
+                while waiting:
+                    n = {k: min(every, draws - len(traces[k])) for k in waiting}
+                    is_last = all(len(traces[k]) + n[k] == draws for k in waiting)
+                    tasks = [
+                        Task(
+                            chain=k,
+                            start=start[k],
+                            rng=get_state_from_generator(rngs[k]),
+                            n=n[k],
+                            is_last=is_last,
+                            goes_on=one,
+                            **common,
+                        )
+                        for k, one in waiting.items()
+                    ]
+                    for drawn in tries.drawn(tasks):
+                        k = drawn.chain
+                        advance(n[k])
+                        if drawn.error is not None:
+                            errors[k] = drawn.error
+                            del waiting[k]
+                            traces[k].draw_idx = 0  # of pieces before
+                            continue
+                        waiting[k] = _record(traces[k], drawn, tune)
+                        if len(traces[k]) == draws:
+                            del waiting[k]
+                    if waiting and self.checkpoint is not None:
+                        self.checkpoint.write_traces(traces, tune, settings)
         except KeyboardInterrupt:
-            if not recorded:
+            if not any(len(trace) for trace in traces):
                 raise
+            ended = sum(len(trace) == draws for trace in traces)
             warnings.warn(
-                f"Interrupted: the result holds the {recorded} of {chains} chains that had ended.",
+                f"Interrupted: the result holds the {ended} of {chains} chains that had ended."
+                if self.checkpoint is None
+                else "Interrupted: the result holds each chain up to the last of its pieces "
+                "between two checkpoints, and resume goes on from there.",
                 stacklevel=2,
             )
             return
+        finally:
+            for trace in traces:
+                trace.close()
+        recorded = chains - len(errors)
         if errors and not recorded:
             raise next(iter(errors.values()))
+        self.is_complete = True
         for chain, error in sorted(errors.items()):
             warnings.warn(
                 "A chain ended in an error and is left out: "
@@ -102,11 +143,11 @@ class Runner:
             )
 
     @contextmanager
-    def _bar(self, chains: int) -> Iterator[Callable[[], None]]:
-        """What shows that one more chain has ended."""
+    def _bar(self, iterations: int) -> Iterator[Callable[[int], None]]:
+        """What shows that so many more iterations of any chains have been made."""
         with Progress(transient=True, disable=not self.progressbar) as progress:
-            bar = progress.add_task("Chains", total=chains)
-            yield lambda: progress.advance(bar)
+            bar = progress.add_task("Chains", total=iterations)
+            yield lambda n: progress.advance(bar, n)
 
 
 def _by_joblib(record: logging.LogRecord) -> bool:
@@ -117,13 +158,26 @@ def _by_joblib(record: logging.LogRecord) -> bool:
     return True
 
 
-def _record(trace, drawn: Drawn, task: Task) -> None:
-    """Record a chain as if it had been drawn here; tuning that is thrown away is its start."""
-    if not task.keeps_tune:
-        for _ in range(task.tune):
-            trace.record(task.start, drawn.stats[0], in_warmup=True)
-    first = 0 if task.keeps_tune else task.tune
-    for number, (point, stats) in enumerate(zip(drawn.points, drawn.stats, strict=True), first):
-        trace.record(point, stats, in_warmup=number < task.tune)
-    trace.close()
+def _record(trace, drawn: Drawn, tune: int) -> Left:
+    """Record a piece of a chain as if it had been drawn here, and where it stopped.
+
+    Iterations that tune and are thrown away are recorded as the last of them.
+    """
+    for _ in range(drawn.n_tuned):
+        trace.record(*drawn.tuned, in_warmup=True)
+    for point, stats in zip(drawn.points, drawn.stats, strict=True):
+        trace.record(point, stats, in_warmup=len(trace) < tune)
     setattr(trace, STATE, drawn.state)
+    last = drawn.points[-1] if drawn.points else drawn.tuned[0]
+    return Left(drawn.state, last, tuning_left(len(trace), tune))
+
+
+def _record_left(trace, start: dict[str, Any], left: Left, tune: int) -> None:
+    """Record what a chain is ahead of the one that has most to do: draws, or tuning."""
+    rows = [({name: point[name] for name in start}, stats) for point, stats in left.ahead]
+    if left.tuning is not None and not rows:
+        nothing: list[dict[str, Any]] = [{} for _ in trace._stats]
+        rows = [({name: left.point[name] for name in start}, nothing)] * (tune - left.tuning)
+    for point, stats in rows:
+        trace.record(point, stats, in_warmup=len(trace) < tune)
+    setattr(trace, STATE, left.state)

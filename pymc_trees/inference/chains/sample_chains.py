@@ -6,6 +6,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.inference.chains.checkpoint import check_checkpoint
 from pymc_trees.inference.chains.runner import Runner
 
 REFUSED = {
@@ -47,6 +48,8 @@ def sample_chains(
     random_seed=None,
     cores=-1,
     progressbar=True,
+    checkpoint=None,
+    every=None,
     **options,
 ) -> xr.DataTree:
     """Draw chains by `pymc.sample`, each of them a task of joblib.
@@ -70,7 +73,13 @@ def sample_chains(
     cores : int, default -1
         Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
     progressbar : bool, default True
-        Whether to show how many chains have ended.
+        Whether to show how much of the chains has been drawn.
+    checkpoint : str or path, optional
+        A file for `resume`, in tuning too: all draws so far with the states of the steps, written
+        again and again while chains are drawn, and the result at the end. Default: none.
+    every : int, optional
+        Iterations of each chain between two writes, tuning included. Default: a tenth of the run,
+        ``(tune + draws) / 10``.
     **options
         Other arguments of `pymc.sample`, such as ``step``, ``initvals`` or ``target_accept``.
 
@@ -82,7 +91,9 @@ def sample_chains(
     Raises
     ------
     ValueError, TypeError
-        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here.
+        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here;
+        ``every`` without ``checkpoint``; ``checkpoint`` with ``var_names``, without which chains
+        cannot go on.
 
     Warns
     -----
@@ -90,13 +101,22 @@ def sample_chains(
         A process ended before its chain had, for want of memory or because it was killed: the
         chains that are missing are drawn again, with the same seeds, the third time one after the
         other. A chain that ends in an error is left out, and so are those that an interrupt leaves
-        unfinished.
+        unfinished. A checkpoint could not be written, for want of room for example: the one before
+        is unchanged and the run goes on.
 
     Notes
     -----
     A process compiles the model when it is given a chain; for a small model that takes longer than
     the chain. All its draws come back when the chain is complete: they must fit in the memory of
     the process, and all chains in that of this one.
+
+    With a checkpoint chains are drawn in pieces of ``every`` iterations, which go back to this
+    process; it alone writes the file, so that workers need not see its disk. All chains end a piece
+    before any begins the next, and meanwhile the file is written as by `save`: whole or not at all.
+    The draws are the same bit for bit. A process that ends takes one piece of its chains with it,
+    and an interrupt leaves what the pieces before had. Each write takes as long as `save` takes for
+    all draws so far. A file that is there already is replaced by the first of them, so that a job
+    that begins again must look for it first.
 
     Examples
     --------
@@ -117,6 +137,9 @@ def sample_chains(
     check_seed(random_seed)
     check_cores(cores)
     check_options("sample_chains", options)
-    return Runner(cores, progressbar).sample(
+    file = check_checkpoint(checkpoint, every, draws + tune, options)
+    runner = Runner(cores, progressbar, file)
+    found = runner.sample(
         draws=draws, tune=tune, chains=chains, random_seed=random_seed, model=model, **options
     )
+    return runner.finish(found)

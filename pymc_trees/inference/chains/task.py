@@ -1,6 +1,9 @@
-"""One chain, in whatever process joblib starts it in."""
+"""A piece of one chain, in whatever process joblib starts it in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
+from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -8,11 +11,11 @@ import pymc.sampling.mcmc as mcmc
 from pymc.util import RandomGeneratorState, random_generator_from_state
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.inference.chains.left import Left, state_of
+from pymc_trees.inference.chains.left import Left, put_back, state_of
 
 
 class Task(NamedTuple):
-    """What a process needs to know to run a chain."""
+    """What a process needs to know to run a piece of a chain."""
 
     step: bytes
     """The step methods, pickled once for all chains: they hold the model."""
@@ -24,12 +27,16 @@ class Task(NamedTuple):
     draws: int
     """Iterations after those that tune."""
     keeps_tune: bool
+    n: int
+    """Iterations of this piece."""
+    is_last: bool
+    """Whether no pieces follow, of any chain."""
     goes_on: Left | None = None
-    """Where an earlier run of the chain stopped, if it is to go on there."""
+    """Where the piece before, or an earlier run of the chain, stopped."""
 
 
 class Drawn(NamedTuple):
-    """What comes back: points and statistics, of the last iterations or of all."""
+    """What comes back: points and statistics of the iterations that are kept."""
 
     chain: int
     points: list[dict[str, Any]]
@@ -38,19 +45,26 @@ class Drawn(NamedTuple):
     """What ended the chain before its time."""
     state: Any = None
     """What `state_of` gives after the last iteration."""
+    n_tuned: int = 0
+    """Iterations before these, which tuned and are thrown away."""
+    tuned: Any = None
+    """Point and statistics of the last of them."""
 
 
 class _Points:
     """Stands where PyMC has a trace, and keeps what it is given."""
 
-    def __init__(self, task: Task):
-        self.task = task
+    def __init__(self, keeps_tune: bool):
+        self.keeps_tune = keeps_tune
         self.points: list[dict[str, Any]] = []
         self.stats: list[list[dict[str, Any]]] = []
+        self.n_tuned = 0
+        self.tuned: Any = None
 
     def record(self, point, stats, *, in_warmup):
         """Keep a draw."""
-        if in_warmup and not self.task.keeps_tune:
+        if in_warmup and not self.keeps_tune:
+            self.n_tuned, self.tuned = self.n_tuned + 1, (point, stats)
             return
         self.points.append(point)
         self.stats.append(stats)
@@ -60,26 +74,31 @@ class _Points:
 
 
 def run_chain(task: Task) -> Drawn:
-    """All iterations of a chain, as `pymc.sample` makes them."""
-    kept = _Points(task)
+    """The iterations of a piece, as `pymc.sample` makes them."""
+    kept = _Points(task.keeps_tune)
     error = state = None
     try:
         with deferred_interrupts() as held:
-            step = cloudpickle.loads(task.step)
-            if task.goes_on is None:
+            step = _take_step(task)
+            made = (
                 _begin(step, task, kept)
-            else:
-                _go_on(step, task, task.goes_on, kept, held.answer)
+                if task.goes_on is None
+                else _go_on(step, task, task.goes_on, kept, held.answer)
+            )
+            with closing(made):
+                for _ in islice(made, task.n):
+                    pass
             state = state_of(step)
+            _leave_step(task, step)
     except Exception as raised:
         raised.add_note(f"It was raised in chain {task.chain}.")
         error = _picklable(raised)
-    return Drawn(task.chain, kept.points, kept.stats, error, state)
+    return Drawn(task.chain, kept.points, kept.stats, error, state, kept.n_tuned, kept.tuned)
 
 
-def _begin(step, task: Task, kept: _Points) -> None:
+def _begin(step, task: Task, kept: _Points) -> Generator:
     """Draw from the starting point on."""
-    made = mcmc._iter_sample(
+    return mcmc._iter_sample(
         draws=task.tune + task.draws,
         step=step,
         start=task.start,
@@ -88,21 +107,44 @@ def _begin(step, task: Task, kept: _Points) -> None:
         tune=task.tune,
         rng=random_generator_from_state(task.rng),
     )
-    for _ in made:
-        pass
 
 
-def _go_on(step, task: Task, left: Left, kept: _Points, answer: Callable[[], None]) -> None:
+def _go_on(step, task: Task, left: Left, kept: _Points, answer: Callable[[], None]) -> Generator:
     """Draw what follows on the state that a chain was left in."""
-    step.setup_chain(random_generator_from_state(task.rng), 0, task.draws)
-    step.sampling_state = left.state
-    for point, stats in left.ahead:
-        kept.record({name: point[name] for name in task.start}, stats, in_warmup=False)
+    # As a chain that tunes, which some steps insist on; whether it still does, its state says.
+    step.setup_chain(random_generator_from_state(task.rng), max(task.tune, 1), task.draws)
+    put_back(step, left.state)
     point = {name: left.point[name] for name in task.start}  # PyMC goes by their order
-    for _ in range(task.draws - len(left.ahead)):
+    for k in range(task.n):
         answer()
+        if k == left.tuning:
+            step.stop_tuning()
         point, stats = step.step(point)
-        kept.record(point, stats, in_warmup=False)
+        kept.record(point, stats, in_warmup=left.tuning is not None and k < left.tuning)
+        yield stats
+
+
+_idle: dict[bytes, list] = {}
+"""Steps of a run that wait for its next pieces, by what they were made of: they are compiled."""
+
+
+def _take_step(task: Task) -> Any:
+    """Step methods that nobody else uses meanwhile, in a thread beside this one say."""
+    digest = sha256(task.step).digest()
+    if digest not in _idle:
+        _idle.clear()  # of a run that was interrupted
+    try:
+        return _idle[digest].pop()
+    except LookupError:
+        return cloudpickle.loads(task.step)
+
+
+def _leave_step(task: Task, step: Any) -> None:
+    digest = sha256(task.step).digest()
+    if task.is_last:
+        _idle.pop(digest, None)
+    else:
+        _idle.setdefault(digest, []).append(step)
 
 
 def _picklable(error: Exception) -> Exception:

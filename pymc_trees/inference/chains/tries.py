@@ -63,9 +63,11 @@ class Tries:
         work = joblib.delayed(run_chain)
         results = given_out(self.parallel, (work(task) for task in tasks))
         try:
-            for _ in tasks:
+            while True:  # to the end of the results, or joblib would close its processes
                 with answered_interrupts():
-                    drawn = next(results)
+                    drawn = next(results, None)
+                if drawn is None:
+                    return
                 yield drawn
         finally:
             with warnings.catch_warnings():

@@ -82,6 +82,15 @@ CHAINS = {
     "a trace": chains(r"takes no trace=.*pm.sample", trace="store"),
     "a callback": chains(r"takes no callback=", callback=print),
     "an unknown word": chains(r"chain= is not an argument", chain=3),
+    "every alone": chains(r"every=5.*give checkpoint=", every=5),
+    "every zero": chains(r"every=0.*at least 1", checkpoint="a.nc", every=0),
+    "every fraction": chains(r"every=0.5.*whole", checkpoint="a.nc", every=0.5),
+    "checkpoint a number": chains(r"checkpoint=3: give the name of a file", checkpoint=3),
+    "checkpoint nowhere": chains(r"checkpoint=.*no folder 'nowhere'", checkpoint="nowhere/a.nc"),
+    "checkpoint a folder": chains(r"checkpoint='tests' is a folder", checkpoint="tests"),
+    "checkpoint of some": chains(
+        r"checkpoint= and var_names=.*[Ll]eave var_names out", checkpoint="a.nc", var_names=["mu"]
+    ),
     "no model": Odd(pmt.sample_chains, r"[Mm]odel"),
 }
 
@@ -97,6 +106,7 @@ def goes_on(said, **given):
 
 
 DRAWS = xr.DataTree.from_dict({"posterior": xr.Dataset({"mu": ("draw", [0.0])})})
+STATES = xr.DataTree.from_dict({"sampling_state/chain_0": xr.Dataset()})
 OBJECTS = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"warning": ("draw", [None])})})
 
 
@@ -114,6 +124,10 @@ RESUME = {
     "a seed": goes_on(r"takes no random_seed=", random_seed=1),
     "a trace": goes_on(r"resume takes no trace=.*pm.sample", trace="store"),
     "an unknown word": goes_on(r"chain= is not an argument", chain=3),
+    "every alone": goes_on(r"every=5.*give checkpoint=", idata=STATES, every=5),
+    "checkpoint nowhere": goes_on(
+        r"checkpoint=.*no folder 'nowhere'", idata=STATES, checkpoint="nowhere/a.nc"
+    ),
     "no model": Odd(lambda: pmt.resume(DRAWS), r"[Mm]odel"),
 }
 

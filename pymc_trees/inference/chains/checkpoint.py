@@ -1,0 +1,101 @@
+"""Draws and states in a file while chains are drawn, from which `resume` goes on."""
+
+import time
+import warnings
+from collections.abc import Callable
+
+import pymc.sampling.mcmc as mcmc
+import xarray as xr
+
+from pymc_trees.arguments import check_number
+from pymc_trees.inference.chains.left import WHY, is_tuning, states_alone
+from pymc_trees.inference.chains.states import GROUP
+from pymc_trees.posterior.saving import check_path, save
+
+WRITES = 10
+"""Of a run whose `every` is not given; each writes all draws so far."""
+
+
+class Checkpoint:
+    """The file, and when it is written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    every : int or None
+        Iterations of each chain between two writes; None for a tenth of the run.
+    total : int
+        Iterations of a chain, tuning included.
+    options : dict
+        What `pymc.sample` is given besides.
+    joined : callable
+        From a result to what the file is to hold.
+    """
+
+    def __init__(self, path, every, total: int, options: dict, joined: Callable = lambda new: new):
+        self.path = check_path("checkpoint", path)
+        self.every = -(-total // WRITES) if every is None else check_number("every", every, 1)
+        if options.get("var_names") is not None:
+            raise ValueError(
+                "checkpoint= and var_names= exclude each other: chains go on from draws of all "
+                "variables of the model. Leave var_names out and select from the result."
+            )
+        self.joined, self.start = joined, time.time()
+        self.warned = False
+
+    def write_traces(self, traces, tune: int, settings: dict) -> None:
+        """Write what the traces hold so far."""
+        found = self._so_far(traces, tune, settings)
+        if found is not None:
+            self.write(self.joined(found))
+
+    def write(self, idata: xr.DataTree) -> None:
+        """Write the file; a warning where that is impossible, and the run goes on."""
+        states = idata.children.get(GROUP)
+        if states is not None and not states.children and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"checkpoint={str(self.path)!r} holds draws from which chains cannot go on. "
+                f"{states.attrs[WHY]}",
+                stacklevel=2,
+            )
+        try:
+            save(idata, self.path)
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint: the run goes on without this one, from the one before at most. "
+                f"{error}",
+                stacklevel=2,
+            )
+
+    def _so_far(self, traces, tune: int, settings: dict) -> xr.DataTree | None:
+        discards, model = settings["discard_tuned_samples"], settings["model"]
+        if not any(len(trace) for trace in traces):
+            return None
+        if is_tuning(traces, tune, discards):
+            return states_alone(traces, tune, model)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found chain dimension to be longer")  # a few draws
+            return mcmc._sample_return(
+                run=None,
+                traces=traces,
+                tune=tune,
+                t_sampling=time.time() - self.start,
+                discard_tuned_samples=discards,
+                compute_convergence_checks=False,
+                return_inferencedata=True,
+                keep_warning_stat=False,
+                idata_kwargs={},
+                model=model,
+                quiet=True,
+            )
+
+
+def check_checkpoint(checkpoint, every, total: int, options: dict, *joined) -> Checkpoint | None:
+    """A checkpoint, if there is to be one, or an error that names the argument."""
+    if checkpoint is None:
+        if every is not None:
+            raise ValueError(f"every={every!r} is for a checkpoint: give checkpoint= a file.")
+        return None
+    return Checkpoint(checkpoint, every, total, options, *joined)
