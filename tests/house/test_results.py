@@ -12,6 +12,7 @@ TABLES = {
     "extrapolation": "benchmarks.extrapolation",
     "soft_bart": "benchmarks.soft_bart",
     "scoringbench": "benchmarks.tables.scoringbench_folds",
+    "stream": "benchmarks.scale.stream",
 }
 
 
