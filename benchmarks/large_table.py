@@ -4,8 +4,9 @@
     python -m benchmarks.large_table --draws 100 --steps hybrid cgm
 
 The forest is recorded and ``mu`` left out. Time is that of the forest's step alone after tuning,
-per training row, tree and sweep; memory is the peak of the process, and how much of it was there
-before the table was made.
+per training row, tree and sweep, and of a step on average and in the middle; memory is the peak of
+the process, and how much of it was there before the table was made. With several chains, one after
+the other, R-hat is that of f at 200 of the rows. ``--out`` adds to a file of results.
 """
 
 import argparse
@@ -13,9 +14,10 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter
 
-COLUMNS, TREES, CUTS = 50, 50, 100
+COLUMNS, TREES, CUTS, LOOKED_AT = 50, 50, 100, 200
 
 
 def peak_gb():
@@ -23,7 +25,8 @@ def peak_gb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def run(n, draws, tune, step_name):
+def run(n, draws, tune, step_name, chains):
+    import arviz as az
     import numpy as np
     import pymc as pm
 
@@ -47,8 +50,9 @@ def run(n, draws, tune, step_name):
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
     y += 5 * X[:, 4] + rng.normal(size=n)
     y = y.astype(np.float64)
-    with pm.Model():
+    with pm.Model() as model:
         mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
+        looked_at = X[:: n // LOOKED_AT][:LOOKED_AT].astype(np.float64)
         del X
         pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
         step = timed({"hybrid": pmt.Hybrid, "cgm": pmt.CGM}[step_name])([mu])
@@ -56,7 +60,7 @@ def run(n, draws, tune, step_name):
         idata = pm.sample(
             draws,
             tune=tune,
-            chains=1,
+            chains=chains,
             cores=1,
             step=step,
             var_names=["mu_forest"],
@@ -67,7 +71,13 @@ def run(n, draws, tune, step_name):
         total = perf_counter() - start
     assert list(idata.posterior.data_vars) == ["mu_forest"]
     sweeps = step.parts[0].sweeps_of(step.forests[0])
-    after = times[tune:]
+    after = np.concatenate(
+        [times[k * (tune + draws) + tune : (k + 1) * (tune + draws)] for k in range(chains)]
+    )
+    rhat = np.nan
+    if chains > 1:
+        f = pmt.predictions(idata, model, looked_at, progressbar=False)
+        rhat = float(az.rhat(f["prediction"]).max())
     print(
         json.dumps(
             {
@@ -77,6 +87,9 @@ def run(n, draws, tune, step_name):
                 "seconds": total,
                 "ns_per_row_tree_sweep": 1e9 * float(np.median(after)) / (n * TREES * sweeps),
                 "seconds_per_step": float(np.median(after)),
+                "mean_seconds_per_step": float(np.mean(after)),
+                "chains": chains,
+                "rhat": rhat,
                 "leaves": float(idata.sample_stats["n_leaves"].values[0, -1]),
                 "forest_mb": idata.posterior["mu_forest"].nbytes / 2**20,
                 "gb_before": before,
@@ -93,23 +106,30 @@ def main():
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--tune", type=int, default=3)
     parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
+    parser.add_argument("--chains", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="file of results to add lines to")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:
-        run(args.rows[0], args.draws, args.tune, args.steps[0])
+        run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains)
         return
     for step in args.steps:
         found = []
         for n in args.rows:
             command = [sys.executable, "-m", "benchmarks.large_table", "--inside", "--rows", str(n)]
             command += ["--draws", str(args.draws), "--tune", str(args.tune), "--steps", step]
+            command += ["--chains", str(args.chains)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(done.stderr)
             found.append(json.loads(done.stdout.strip().splitlines()[-1]))
+            if args.out is not None:
+                with args.out.open("a") as file:
+                    file.write(json.dumps(found[-1]) + "\n")
             print(
                 "{step:7s} n = {n:>9,}: {ns_per_row_tree_sweep:6.2f} ns per row, tree and sweep, "
-                "{seconds_per_step:.3f} s a step, {leaves:.0f} leaves, forests {forest_mb:.1f} MB, "
+                "{seconds_per_step:.3f} s a step ({mean_seconds_per_step:.3f} on average), R-hat "
+                "{rhat:.3f}, {leaves:.0f} leaves, forests {forest_mb:.1f} MB, "
                 "peak {gb_peak:.2f} GB ({gb_before:.2f} before)".format(**found[-1]),
                 flush=True,
             )
