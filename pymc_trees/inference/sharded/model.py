@@ -15,6 +15,7 @@ from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.forest_inputs import declared
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import tree_variables
+from pymc_trees.targets.conjugate.normal import NormalLikelihood
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError, UnsupportedModelError
@@ -80,20 +81,21 @@ def read_model(model: pm.Model) -> ShardedModel:
             f"sample_sharded needs leaf values that integrate out. {found.error} pm.sample() "
             "samples a NormalLeaf forest under any likelihood."
         )
-    if found.is_prior:
+    start = model.initial_point()
+    settings, seen = found.at(start)
+    if seen is None:
         raise ValueError(
             f"Nothing observed depends on {forest.name}: sample_sharded needs pm.Normal(..., "
             "observed=y) around it. For draws of the prior call pm.sample_prior_predictive()."
         )
     check_inputs(forest, inputs_seen(model, forest))
     layout, known = forest.owner.op.layout, declared(forest)
-    start = model.initial_point()
-    settings, seen = found.at(start)
     if seen[3] is not None:
         raise UnsupportedModelError(
             f"The mean of the observed variable is a multiple of {forest.name}: sample_sharded "
             f"takes the function itself, plus terms that are data. Scale y in its place, {ELSE}."
         )
+    assert isinstance(found.likelihood, NormalLikelihood)  # that of a NormalLeaf
     target, precision = found.likelihood.scaled(*seen)
     if precision.size > 1 and np.ptp(precision) > 0:
         raise UnsupportedModelError(
