@@ -104,8 +104,9 @@ def test_draws_do_not_depend_on_how_rows_are_dealt(m):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_sum_of_squares_is_that_of_the_residual():
-    driver, shards = make_driver(3, PROBLEMS["deep"], "cgm", m=3)
+@pytest.mark.parametrize("m", [1, 3])
+def test_the_sum_of_squares_is_that_of_the_residual(m):
+    driver, shards = make_driver(3, PROBLEMS["deep"], "cgm", m=m)
     for _ in range(10):
         carry(shards, driver.sweep(1.0))
         residual = carry(shards, driver.residual())

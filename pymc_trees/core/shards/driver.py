@@ -127,12 +127,12 @@ class Driver:
             self._check(answer)
             self._decide(tree, draft, leaf, opened, answer)
             self._draw(tree, leaf)
+            if last:
+                self._add_up_squares(answer.squares)
             if m == 1:
                 yield from self._draft(tree)
             elif asked.tree >= 0:
                 self.extent = answer.extent
-            if last:
-                self._add_up_squares(answer.squares)
 
     def residual(self) -> Generator[Message, Answer, np.ndarray]:
         """Ask for the residual of every row, which the generator returns."""
