@@ -63,6 +63,7 @@ _HOMES = {
     "predictions": "posterior.comparisons",
     "resume": "inference.chains.resume",
     "sample_chains": "inference.chains.sample_chains",
+    "sample_sharded": "inference.sharded.sample_sharded",
     "sample_dcc": "inference.dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
     "save": "posterior.saving",

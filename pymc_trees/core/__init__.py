@@ -4,6 +4,6 @@ Reading order: `compile` (how kernels are compiled), `random` (decisions), `colu
 columns), `forest` (working arrays), `priors` (p(tree)), `leaves` (p(y | leaf)), `order` (leaf
 values that must keep one), `value` (the encoded forest), `explain` (shares of columns),
 `histograms` (what cuts would gain), `moves` (one change of one tree), `samplers` (whole sweeps);
-`soft`, `soft_forest` (sums of soft trees) and `mondrian`, which stand beside them; `interrupts`
-(ctrl-C waits for compiled code).
+`shards` (a forest whose rows are elsewhere), `soft`, `soft_forest` (sums of soft trees) and
+`mondrian`, which stand beside them; `interrupts` (ctrl-C waits for compiled code).
 """

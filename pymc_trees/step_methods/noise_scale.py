@@ -8,11 +8,11 @@ import pytensor.tensor as pt
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
-from pytensor.graph.traversal import explicit_graph_inputs
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.step_methods.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
+from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.targets.noise import Noise, read_noise
+from pymc_trees.targets.noise_density import NoiseDensity, compiled_at, numbers_at
 
 
 @dataclass_state
@@ -145,37 +145,25 @@ class _Scale:
     """One variable, the rows it is the noise of, and its log-density given their sum of squares."""
 
     def __init__(self, model, rv, noise: Noise, compile_kwargs):
-        value = model.rvs_to_values[rv]
-        self.name, self.rv_name, self.observed_name = value.name, rv.name, noise.observed.name
+        name = model.rvs_to_values[rv].name
+        self.name, self.rv_name, self.observed_name = name, rv.name, noise.observed.name
         observed = model.rvs_to_values[noise.observed]
         residual = (pt.log(observed) if noise.of_logs else observed) - noise.mean
         for factor in noise.factors:
             residual = residual / pt.switch((factor > 0) & ~pt.isinf(factor), factor, np.nan)
         root = pt.sqrt(pt.sum(residual**2))
         rows = model.replace_rvs_by_values([root, residual.size.astype("float64")])
-        self._rows, self._needs = _compiled(model, [], rows, compile_kwargs)
+        self._rows, self._needs = compiled_at(model, [], rows, compile_kwargs)
 
-        [sd] = model.replace_rvs_by_values([noise.scale])
-        # the root of the sum of squares and not the sum: for a tiny sd its square is 0
-        sd, root, count = sd.sum(), pt.dscalar("root"), pt.dscalar("count")
-        of_rows = -count * pt.log(sd) - 0.5 * (root / sd) ** 2
-        log_density = model.logp(vars=[rv]) + pt.switch(sd > 0, of_rows, -np.inf)
-        first = [value, root, count]
-        self._log_density, self._parents = _compiled(model, first, log_density, compile_kwargs)
-        self._log_density.trust_input = True
+        self._density = NoiseDensity(model, rv, noise, compile_kwargs)
 
     def draw(self, rng, point, width):
         """New value of the variable, and the evaluations it took."""
-        root, count = map(np.asarray, self._rows(*_numbers(point, self._needs)))
+        root, count = map(np.asarray, self._rows(*numbers_at(point, self._needs)))
         new, evaluations = np.nan, 0
         if np.isfinite(root):
-            log_density, parents = self._log_density, _numbers(point, self._parents)
-            new, evaluations = slice_draw(
-                rng,
-                lambda value: float(log_density(np.array(value), root, count, *parents)),
-                float(point[self.name]),
-                width,
-            )
+            log_density = self._density.at(point, root, count)
+            new, evaluations = slice_draw(rng, log_density, float(point[self.name]), width)
         if np.isnan(new):
             raise ValueError(
                 f"At this point the density of {self.rv_name} is 0, or {self.observed_name} or "
@@ -183,16 +171,3 @@ class _Scale:
                 "inside the prior, and remove rows that hold NaN or infinite values."
             )
         return new, evaluations
-
-
-def _compiled(model, first, expressions, compile_kwargs):
-    """Function of ``first`` and of the value variables that are needed, and of which they are."""
-    several = expressions if isinstance(expressions, list) else [expressions]
-    needed = set(explicit_graph_inputs(several)) - set(first)
-    values = [v for v in model.value_vars if v in needed]
-    function = pm.compile([*first, *values], expressions, **(compile_kwargs or {}))
-    return function, [(v.name, v.dtype) for v in values]
-
-
-def _numbers(point, needs):
-    return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]

@@ -10,8 +10,8 @@ kernels call) with `special` (code for Ops that have none), `slopes` (their deri
 (all rows together) with `cut` (what does not change with the outputs); `choose` (which of them a
 forest has), `forest_state` and `soft_forest_state` (working arrays of a forest between two steps);
 `noise` (which variables
-scale the noise around forests and do nothing else), `nuisance` (which enter a likelihood beside
-forests, and their densities given these).
+scale the noise around forests and do nothing else) with `noise_density` (given a sum of squares),
+`nuisance` (which enter a likelihood beside forests, and their densities given these).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

@@ -11,6 +11,7 @@ TABLES = {
     "uci": "benchmarks.tables.uci",
     "extrapolation": "benchmarks.extrapolation",
     "soft_bart": "benchmarks.soft_bart",
+    "sharded": "benchmarks.sharded",
     "scoringbench": "benchmarks.tables.scoringbench_folds",
     "stream": "benchmarks.scale.stream",
 }

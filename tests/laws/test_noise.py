@@ -17,9 +17,9 @@ from support.small_models import step_data
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.core.samplers import slice_draw as slicing
+from pymc_trees.core.samplers.slice_draw import slice_draw
 from pymc_trees.step_methods import noise_scale
-from pymc_trees.step_methods import slice_draw as slicing
-from pymc_trees.step_methods.slice_draw import slice_draw
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 6  # few rows, so that the prior and its Jacobian weigh

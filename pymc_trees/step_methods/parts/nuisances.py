@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
+from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
-from pymc_trees.step_methods.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.targets.forest_state import WorkingForest
 from pymc_trees.targets.nuisance import Conditional, read_nuisances
 

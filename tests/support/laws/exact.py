@@ -39,8 +39,8 @@ def chain_of(name, leaf, moves):
     return run_chain(seed, make_setup(EVERY[name], leaf), weights, draws, keep_fits=True)
 
 
-def partition_shares(chain, n):
-    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
+def partition_shares(chain, n, batches=BATCHES):
+    codes, shares = frequencies(chain.codes[:, 0], batches)
     return [partition_of(code, n) for code in codes], shares
 
 

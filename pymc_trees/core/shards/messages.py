@@ -1,0 +1,140 @@
+"""What the driver asks of a shard in one round trip, and what it is told.
+
+Nodes have the numbers of the driver's pool (`core.forest.trees`); a shard knows of each row the
+leaf it is in, for each tree, and nothing of the trees.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+NO_NODES = np.empty(0, dtype=np.int32)
+NO_VALUES = np.empty(0, dtype=np.int64)
+
+
+class Leaves(NamedTuple):
+    """Leaves of one tree."""
+
+    tree: int
+    """-1 for none."""
+    nodes: np.ndarray
+    """(L,) int32."""
+    values: np.ndarray
+    """(L,) int64: their values, in units of `fixed_point`."""
+
+
+class Rules(NamedTuple):
+    """A subtree that is proposed in the place of some leaves; K nodes in preorder, or none."""
+
+    replaced: np.ndarray
+    """(R,) int32: the leaves."""
+    column: np.ndarray
+    """(K,) int32: split column; -1 for a leaf."""
+    cut: np.ndarray
+    """(K,) float64."""
+    left: np.ndarray
+    """(K,) int32: place of the left child."""
+    right: np.ndarray
+    """(K,) int32: place of the right child."""
+
+
+class Extent(NamedTuple):
+    """The question between which cells a column lies in some leaves of a tree."""
+
+    tree: int
+    """-1 for none."""
+    nodes: np.ndarray
+    """(A,) int32: the leaves."""
+    column: int
+
+
+class Message(NamedTuple):
+    """One round trip, in the order of its parts."""
+
+    moved: np.ndarray
+    """(K,) int32: for each place of the rules of the message before, the node it became; empty when
+    they were refused."""
+    closed: Leaves
+    """Tree whose new values are taken from the residual."""
+    opened: Leaves
+    """Tree whose values are put back into the residual, to be visited."""
+    rules: Rules
+    """Proposed for the opened tree."""
+    extent: Extent
+    """Asked of another tree than the opened one."""
+    squares: bool
+    """Whether the sum of the squared residuals is asked for."""
+    fit: bool
+    """Whether the residual itself is asked for, at the end."""
+
+
+class Counted(NamedTuple):
+    """Rows that the proposed rules send to each of their K places."""
+
+    count: np.ndarray
+    """(K,) int64: how many; of leaves."""
+    sum: np.ndarray
+    """(K,) int64: their residuals; of leaves."""
+    low: np.ndarray
+    """(K,) float64: smallest cell of the split column among them; inf where there are none."""
+    high: np.ndarray
+    """(K,) float64: largest; -inf."""
+    first: np.ndarray
+    """(K, p) float64: cells of one of these rows; of leaves."""
+    varies: np.ndarray
+    """(K, p) bool: whether a column has two different cells there; of leaves."""
+
+
+class Answer(NamedTuple):
+    """What one shard says of its rows, or all of them (`total`)."""
+
+    sums: np.ndarray
+    """(L,) int64: residuals in each leaf of the opened tree."""
+    counted: Counted
+    extent: np.ndarray
+    """(2,) float64: smallest and largest of the cells asked for."""
+    largest: int
+    """Size of the largest residual."""
+    squares: int
+    """Sum of the squared residuals of the opened tree, or 0."""
+    fit: np.ndarray
+    """(n,) int64: residuals, or empty."""
+
+
+NO_LEAVES = Leaves(-1, NO_NODES, NO_VALUES)
+NO_RULES = Rules(NO_NODES, NO_NODES, np.empty(0), NO_NODES, NO_NODES)
+NO_EXTENT = Extent(-1, NO_NODES, 0)
+
+
+def total(answers: list[Answer]) -> Answer:
+    """Answer of all rows from those of all shards, in their order; whole numbers add exactly."""
+    parts = Answer(*zip(*answers, strict=True))
+    extents = np.stack(parts.extent)
+    return Answer(
+        np.add.reduce(parts.sums),
+        _all_counted(parts.counted),
+        np.array([extents[:, 0].min(), extents[:, 1].max()]),
+        max(parts.largest),
+        sum(parts.squares),
+        np.concatenate(parts.fit),
+    )
+
+
+def _all_counted(counted) -> Counted:
+    parts = Counted(*zip(*counted, strict=True))
+    first, varies = parts.first[0].copy(), np.logical_or.reduce(parts.varies)
+    known = parts.count[0] > 0
+    for count, cells in zip(parts.count[1:], parts.first[1:], strict=True):
+        here = count > 0
+        varies |= (known & here)[:, None] & (cells != first)
+        fresh = here & ~known
+        first[fresh] = cells[fresh]
+        known |= here
+    return Counted(
+        np.add.reduce(parts.count),
+        np.add.reduce(parts.sum),
+        np.minimum.reduce(parts.low),
+        np.maximum.reduce(parts.high),
+        first,
+        varies,
+    )

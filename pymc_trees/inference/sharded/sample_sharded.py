@@ -1,0 +1,208 @@
+"""`sample_sharded`: a BART whose rows are in shards, on several machines or here."""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.graph.traversal import ancestors
+from rich.progress import Progress
+
+from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.shards.driver import RangeError, RoomError
+from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
+from pymc_trees.inference.sharded.chain import Chain, Sigma
+from pymc_trees.inference.sharded.model import ShardedModel, read_model
+from pymc_trees.inference.sharded.transports import ShardLostError, Shards, make_shards
+
+
+def sample_sharded(
+    model=None,
+    shards=1,
+    *,
+    draws=1000,
+    tune=1000,
+    chains=4,
+    sweeps=1,
+    random_seed=None,
+    progressbar=True,
+    var_names=None,
+) -> xr.DataTree:
+    """Sample a model with one `BART` whose rows are dealt out to several processes or machines.
+
+    Every shard keeps its rows and their residuals; this process keeps the trees and the random
+    generator, asks the shards for counts and sums, and decides (Pratola 2014). Sums are of whole
+    numbers and so exact: the same seed gives the same draws, bit for bit, however many shards there
+    are and wherever they run.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        One `BART` of constant `NormalLeaf` values over columns of numbers, in the mean of one
+        `pymc.Normal` (or LogNormal) whose sigma is a number or has a prior of its own. Default: the
+        model on the context stack.
+    shards : int, distributed.Client or the module ray, default 1
+        Where the rows go: to so many shards in this process; to an actor on each worker of a Dask
+        cluster; or, with ``shards=ray`` after ``ray.init()``, to an actor on each processor of a
+        Ray cluster.
+    draws, tune : int, default 1000
+        Draws of a chain that are kept, and before them those that are not.
+    chains : int, default 4
+        Number of chains. They share the round trips: on a cluster four take little longer than one.
+    sweeps : int, default 1
+        Sweeps of a draw: in each every tree receives one proposal and new leaf values.
+    random_seed : int, sequence of int or numpy.random.Generator, optional
+        Same seed, same draws.
+    progressbar : bool, default True
+        Counts draws, of all chains.
+    var_names : sequence of str, optional
+        Variables of the posterior. Default: all but functions of the forest, which have an entry
+        for each row; `pm.sample_posterior_predictive` works them out from the trees.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``posterior``, ``observed_data``, ``constant_data``, and ``sample_stats`` (chain, draw) with
+        ``accept_grow``, ``accept_prune``, ``accept_change``, ``accept_swap`` (NaN where none was
+        proposed), ``n_leaves``, ``max_depth``, ``variable_inclusion`` (of each column) and
+        ``log_likelihood``. The attribute ``shards`` is their number.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, UnsupportedModelError
+        With the name of the argument, or of what the model holds beside such a forest.
+    ForestTooLargeError
+        The forest outgrew ``max_nodes`` of its declaration.
+    ShardLostError
+        A shard does not answer. As with the error above, the draws made before are ``error.idata``.
+    FloatingPointError
+        Residuals grew beyond 16 times the range that response and leaf prior give them.
+
+    Warns
+    -----
+    UserWarning
+        An interrupted run returns the draws that it has.
+
+    Notes
+    -----
+    A visit of a tree takes one round trip: it carries the new leaf values of the tree before, the
+    proposal for this one, and a question about the next. Visits of different trees of a chain
+    cannot share one, since each needs the residuals that the last one left.
+
+    The response and the leaf values are rounded to multiples of a power of two, ``2**-44`` of their
+    range and ``2**-38`` with a million rows. The draws are of the exact posterior of that response.
+
+    The model holds X and y in the memory of this process: what shards divide is time, and the
+    memory of residuals and of the leaves of rows.
+
+    References
+    ----------
+    Pratola, Chipman, Gattiker, Higdon, McCulloch and Rust (2014). Parallel Bayesian additive
+    regression trees. Journal of Computational and Graphical Statistics 23(3), 830-852, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model():
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     sigma = pm.HalfNormal("sigma", 1)
+    ...     y = pm.Normal("y", mu, sigma, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pmt.sample_sharded(
+    ...         shards=2, draws=5, tune=10, chains=2, random_seed=1, progressbar=False)
+    >>> sorted(idata.posterior.data_vars), idata.posterior["sigma"].shape
+    (['mu_forest', 'sigma'], (2, 5))
+    """
+    model = pm.modelcontext(model)
+    chains, sweeps = check_number("chains", chains, 1), check_number("sweeps", sweeps, 1)
+    draws, tune = check_number("draws", draws, 1), check_number("tune", tune, 0)
+    rng = check_seed(random_seed)
+    started = time.perf_counter()
+    known = read_model(model)
+    names = _without_rows(model, known) if var_names is None else check_var_names(model, var_names)
+    sigma = None if known.sigma is None else Sigma(model, *known.sigma)
+    found = [Chain(known, one, sigma) for one in rng.spawn(chains)]
+
+    def result():
+        made = min(len(chain.points) for chain in found)
+        return _result(model, found, made, names, started, held.n_shards) if made else None
+
+    held = make_shards(shards, known, chains)
+    try:
+        with Progress(transient=True, disable=not progressbar) as progress:
+            bar = progress.add_task("Draws", total=chains * (tune + draws))
+            runs = [chain.run(tune, draws, sweeps) for chain in found]
+            _carry(held, runs, lambda k: progress.update(bar, completed=k), found)
+    except KeyboardInterrupt:
+        idata = result()
+        if idata is None:
+            raise
+        warnings.warn(
+            f"Interrupted: the result holds {idata.posterior.sizes['draw']} of {draws} draws.",
+            stacklevel=2,
+        )
+        return idata
+    except (RoomError, RangeError, ShardLostError) as error:
+        raise _with_draws(error, known, result()) from error
+    finally:
+        held.close()
+    return result()
+
+
+def _carry(shards: Shards, runs: list, advance: Callable[[int], None], found: list[Chain]) -> None:
+    """Carry the messages of all chains to the shards, one of each at a time, until they end."""
+    answers: dict[int, Any] = dict.fromkeys(range(len(runs)))
+    while answers:
+        messages = {}
+        with deferred_interrupts():
+            for chain, answer in answers.items():
+                try:
+                    messages[chain] = runs[chain].send(answer)
+                except StopIteration:
+                    continue
+        answers = shards.ask(messages) if messages else {}
+        advance(sum(chain.made for chain in found))
+
+
+def _without_rows(model: pm.Model, known: ShardedModel) -> list[str]:
+    """Names of the free variables, and of Deterministics that do not see the forest."""
+    names = [v.name for v in model.free_RVs]
+    for one in model.deterministics:
+        if not any(v is known.forest for v in ancestors([one])):
+            names.append(one.name)
+    return names
+
+
+def _result(model, found: list[Chain], made: int, names, started: float, n_shards: int):
+    """The first so many draws of every chain."""
+    points = np.empty((len(found), made), dtype=object)
+    for k, chain in enumerate(found):
+        points[k] = chain.points[:made]
+    stats = {
+        name: np.array([[one[name] for one in chain.stats[:made]] for chain in found])
+        for name in found[0].stats[0]
+    }
+    groups = {"posterior": recorded(model, points, names), "sample_stats": stats}
+    return data_tree(model, groups, started, shards=n_shards)
+
+
+def _with_draws(error: Exception, known: ShardedModel, idata) -> Exception:
+    """The error for a user, with the draws made before."""
+    kept = "" if idata is None else " The draws made before are error.idata."
+    name = known.forest.name
+    if isinstance(error, RoomError):
+        raised: Any = ForestTooLargeError(too_small(name, known.layout) + kept)
+    elif isinstance(error, RangeError):
+        raised = FloatingPointError(
+            f"Residuals of {name} outgrew the range that y and the leaf prior give them: give the "
+            f"leaf a mean and an sd for which the sum of trees can reach y.{kept}"
+        )
+    else:
+        raised = ShardLostError(f"{error}{kept}")
+    raised.idata = idata
+    return raised
