@@ -4,7 +4,8 @@ Tolerances. Shares of partitions are averages over `CHAINS` independent chains, 
 standard errors, of a t law with 11 degrees of freedom, need no guess of what a chain remembers. The
 file looks at some 100 averages; one of them is beyond 7 standard errors by chance in 500 runs of
 the file with fresh seeds, and the seeds are fixed. The absolute tolerance, 0.03 on the probability
-of a partition, is four to ten of these errors.
+of a partition, is four to ten of these errors. The largest distances of all cases are 3.0 standard
+errors and 0.015.
 """
 
 from functools import cache

@@ -53,7 +53,7 @@ def sample_sharded(
     draws, tune : int, default 1000
         Draws of a chain that are kept, and before them those that are not.
     chains : int, default 4
-        Number of chains. They share the round trips: on a cluster four take little longer than one.
+        Number of chains. Messages of all travel together, so that the waiting is that of one.
     sweeps : int, default 1
         Sweeps of a draw: in each every tree receives one proposal and new leaf values.
     random_seed : int, sequence of int or numpy.random.Generator, optional
