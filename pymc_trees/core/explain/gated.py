@@ -14,7 +14,7 @@ game that is 1 at S and 0 elsewhere, that of a hard leaf with U = S and V = not 
 
 and c is found once for all rows that are explained. There are 2^D terms for D columns.
 
-By quadrature, where that is more than there are background rows. Shapley values are integrals of
+By quadrature, where these are too many. Shapley values are integrals of
 the derivatives of the multilinear extension along its diagonal (Owen 1972); that of nu is
 F(q) = prod_j (q_j a_j + (1 - q_j) b_j), so that for each background row
 
@@ -65,7 +65,7 @@ def make_quadrature() -> Quadrature:
 
 @njit(cache=True)
 def takes_subsets(n_columns, n_background):
-    """Whether eq. 1 has fewer terms than eq. 2 has factors."""
+    """Whether the terms of eq. 1 are few enough for a table, and fewer than those of eq. 2."""
     return n_columns <= TABLE and 1 << n_columns <= 4 * n_background
 
 
