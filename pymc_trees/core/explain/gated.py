@@ -14,8 +14,8 @@ game that is 1 at S and 0 elsewhere, that of a hard leaf with U = S and V = not 
 
 and c is found once for all rows that are explained. There are 2^D terms for D columns.
 
-By quadrature, where these are too many. Shapley values are integrals of
-the derivatives of the multilinear extension along its diagonal (Owen 1972); that of nu is
+By quadrature, where these are too many. Shapley values are integrals of the derivatives of the
+multilinear extension along its diagonal (Owen 1972); that of nu is
 F(q) = prod_j (q_j a_j + (1 - q_j) b_j), so that for each background row
 
     phi_i = (a_i - b_i) int_0^1 prod_{j != i} (t a_j + (1 - t) b_j) dt,                  (2)
