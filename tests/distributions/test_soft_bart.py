@@ -282,9 +282,10 @@ def test_answers_of_posterior_tools(sampled):
     for refused in (pmt.tree_text, pmt.summarise_trees):
         with pytest.raises(ValueError, match="The trees of .* are soft"):
             refused(idata, model)
-    for refused in (pmt.shap_values, pmt.sobol_indices):
-        with pytest.raises(ValueError, match="no closed form. Use partial_dependence"):
-            refused(idata, model, **given)
+    with pytest.raises(ValueError, match="path-dependent values are not defined: give background="):
+        pmt.shap_values(idata, model, **given)
+    with pytest.raises(ValueError, match="of these only shap_values and shap_interactions"):
+        pmt.sobol_indices(idata, model, **given)
 
 
 def test_a_forest_is_evaluated_elsewhere(sampled):

@@ -6,8 +6,9 @@ Shapley values, variance shares and dependence are made of, have closed forms fo
 
 Reading order: `paths` (the leaves of a tree and the columns on the way to each), `agreement` (which
 of these columns of a row lead there), `games` (weights of Shapley values), `shapley` (one column
-and pairs), `variance` (Sobol indices), `dependence` (H statistics); `choices` (the columns of the
-splits, counted).
+and pairs), `variance` (Sobol indices), `dependence` (H statistics); `gated` (games of leaves that
+rows are in by a share) and `soft_shapley` (the same as `shapley` of soft trees); `choices` (the
+columns of the splits, counted).
 
-May import: `core.columns`, `core.value`.
+May import: `core.columns`, `core.value`, `core.soft_forest`.
 """

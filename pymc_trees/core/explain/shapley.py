@@ -15,17 +15,17 @@ from pymc_trees.core.value.evaluate import links_of, rules_of
 
 
 @njit(cache=True, nogil=True)
-def shapley(value, X, n, X_train, outputs, by_path, sizes, weights, values, pairs, base):
+def shapley(value, X, n, X_train, by_path, outputs, sizes, weights, values, pairs, base):
     """Add the Shapley values of the rows ``X[:n]`` against the rows ``X[n:]``.
 
     Parameters
     ----------
-    outputs : (max_nodes, K) float64
-        What each leaf, a row of the value, returns.
     by_path : bool
         Whether columns that are not taken from the explained row follow both branches, by the
         shares of the rows ``X[n:]`` that do at that node (Lundberg, Erion and Lee 2018, algorithm
         1). Otherwise they are taken from each of these rows in turn, and the mean is explained.
+    outputs : (max_nodes, K) float64
+        What each leaf, a row of the value, returns.
     weights : Weights
     values : (n, p, K) float64
         Of single columns.
@@ -54,9 +54,9 @@ def shapley(value, X, n, X_train, outputs, by_path, sizes, weights, values, pair
             for k in range(output.size):
                 base[k] += mean * output[k]
             for i in range(n):
-                _add(values, i, columns, output, of_single[kind[i]])
+                add_leaf(values, i, columns, output, of_single[kind[i]])
             for i in range(pairs.shape[0]):
-                _add_pairs(pairs, i, columns, output, of_pairs[kind[i]])
+                add_leaf_pairs(pairs, i, columns, output, of_pairs[kind[i]])
 
 
 @njit(cache=True)
@@ -104,7 +104,7 @@ def _by_shares(paths, leaf, sides, known, of_single, of_pairs):
 
 
 @njit(cache=True)
-def _add(values, i, columns, output, of_single):
+def add_leaf(values, i, columns, output, of_single):
     """Add a leaf's share to a row."""
     for s in range(columns.size):
         for k in range(output.size):
@@ -112,7 +112,7 @@ def _add(values, i, columns, output, of_single):
 
 
 @njit(cache=True)
-def _add_pairs(pairs, i, columns, output, of_pairs):
+def add_leaf_pairs(pairs, i, columns, output, of_pairs):
     """Add a leaf's share to the pairs of a row."""
     for s in range(columns.size):
         for t in range(s + 1, columns.size):

@@ -16,6 +16,7 @@ from pytensor.tensor import matrix
 from pymc_trees.core.explain.paths import add_values
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.posterior.explain.linear import is_linear
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
@@ -35,6 +36,8 @@ class AdditiveFunction:
     ----------
     idata, model, var_name, func
         As for `Function`.
+    soft_too : bool, default False
+        Whether sums of soft trees are taken, whose leaves all add their share at every row.
 
     Raises
     ------
@@ -42,22 +45,28 @@ class AdditiveFunction:
         When it is no sum of trees: a curved function of a sum, or func of one.
     """
 
-    def __init__(self, idata, model: pm.Model, var_name: str | None = None, func=None):
+    def __init__(
+        self,
+        idata,
+        model: pm.Model,
+        var_name: str | None = None,
+        func=None,
+        soft_too: bool = False,
+    ):
         self.function = Function(idata, model, var_name, func)
         name = self.function.name
         found = evaluations([self.function.variable])
-        if not all(is_forest(one.tree) for one in found):
-            raise NotAdditiveError(
-                f"{name} is a function of soft trees, where every row is in every leaf: there is "
-                "no closed form. Use partial_dependence or comparisons."
-            )
-        self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
-        if any(one.layout.own_outputs is not None for one in self.forests):
+        _refuse_soft(name, [one.tree for one in found], soft_too)
+        self.forests = [
+            ForestDraws(idata, model, one.tree.name, soft_too=soft_too) for one in found
+        ]
+        if any(not one.is_soft and one.layout.own_outputs is not None for one in self.forests):
             raise NotAdditiveError(f"{name} has leaves that return other values at other rows.")
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
-        self.single = len(self.forests) == 1 and self.forests[0].layout.m == 1
+        hard = not any(one.is_soft for one in self.forests)
+        self.single = hard and len(self.forests) == 1 and self.forests[0].layout.m == 1
         if set(ancestors([whole])) & {one.X for one in found}:
             raise NotAdditiveError(
                 f"{name} reads columns of X beside the splits of its trees: choose a function of "
@@ -140,3 +149,17 @@ class AdditiveFunction:
                 f"{draw}, by {wrong:.2g}. Does func return a finite number for each value, "
                 "whatever the others are?"
             )
+
+
+def _refuse_soft(name: str, trees: list, soft_too: bool) -> None:
+    """An error where a function is of soft trees that are not taken."""
+    if not all(is_forest(one) or is_soft_forest(one) for one in trees):
+        raise NotAdditiveError(
+            f"{name} is a function of soft trees that split on all columns at once: there is no "
+            "closed form. Use partial_dependence or comparisons."
+        )
+    if not soft_too and not all(is_forest(one) for one in trees):
+        raise NotAdditiveError(
+            f"{name} is a function of soft trees: of these only shap_values and shap_interactions "
+            "are computed, with background=. Use those, partial_dependence or comparisons."
+        )

@@ -77,8 +77,8 @@ def interaction_strength(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees, a column that does not exist, or rows and columns
-        that take more memory than there should be.
+        A function that is not a sum of trees with hard splits, a column that does not exist, or
+        rows and columns that take more memory than there should be.
 
     References
     ----------

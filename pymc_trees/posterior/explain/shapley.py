@@ -10,7 +10,9 @@ import xarray as xr
 from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.explain.games import make_weights
+from pymc_trees.core.explain.gated import make_quadrature
 from pymc_trees.core.explain.shapley import shapley
+from pymc_trees.core.explain.soft_shapley import soft_shapley
 from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
 from pymc_trees.posterior.explain.additive import AdditiveFunction
@@ -18,7 +20,7 @@ from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
 
 LARGEST = 2**29
 """Bytes that the values of all draws may take before fewer draws are taken."""
-WEIGHTS = make_weights()
+WEIGHTS, QUADRATURE = make_weights(), make_quadrature()
 
 
 def shap_values(
@@ -53,7 +55,7 @@ def shap_values(
         Rows from which columns that are not known are taken, all rows in turn (interventional
         values); an int for so many of the model's rows, at random. Default: a column that is not
         known follows both branches of a split, by the shares of training rows that do
-        (path-dependent values).
+        (path-dependent values). Must be given for `SoftBART`, where all rows follow both branches.
     draws : int, optional
         Draws to take, evenly spaced. Default: all, or as many as fit into half a gigabyte.
     cores : int, optional
@@ -78,13 +80,17 @@ def shap_values(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees, values that do not add up to f, or arguments that are
-        not what they should be.
+        A function that is not a sum of trees, or of soft trees without a background, values that
+        do not add up to f, or arguments that are not what they should be.
 
     Notes
     -----
     Over the columns on the path of a leaf the values have a closed form, so that the time grows
-    with rows and leaves, and hardly with the rows of the background or the number of columns.
+    with rows and leaves, and hardly with the rows of the background or the number of columns. A
+    leaf of a soft tree is a product of gates: the mean of what S leaves to the background is known
+    for all sets S of its columns before a row is looked at, and with many columns on a path and
+    few rows in the background the values are integrals of polynomials, by points of Gauss and
+    Legendre (Owen 1972). Both are exact.
 
     References
     ----------
@@ -93,6 +99,7 @@ def shap_values(
     ensembles. arXiv 1802.03888 (path-dependent values).
     Janzing, Minorics and Bloebaum (2020). Feature relevance quantification in explainable AI: a
     causal problem. AISTATS (interventional values).
+    Owen (1972). Multilinear extensions of games. Management Science 18(5).
 
     Examples
     --------
@@ -184,10 +191,17 @@ class _Explained:
     def __init__(
         self, idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
     ):
-        self.additive = AdditiveFunction(idata, pm.modelcontext(model), var_name, func)
+        model = pm.modelcontext(model)
+        self.additive = AdditiveFunction(idata, model, var_name, func, soft_too=True)
         function = self.additive.function
         self.X = function.rows(X)
         self.by_path = background is None
+        if self.by_path and any(one.is_soft for one in self.additive.forests):
+            raise ValueError(
+                f"{function.name} is a function of soft trees, where every row follows both "
+                "branches of a split, and path-dependent values are not defined: give background=, "
+                "rows or their number, as background=100."
+            )
         self.given = background
         self.background = None if self.by_path else _background(function, background, random_state)
         self.wanted, self.cores, self.progressbar = draws, cores, progressbar
@@ -207,21 +221,15 @@ class _Explained:
     def _one(self, chain, place):
         """Add the values of every forest in one draw."""
         drawn = self.additive.draws_at(chain, self.at[place])
+        found = (self.values[chain, place], self.pairs[chain, place], self.base[chain, place])
         for forest, value, outputs in drawn:
             background = forest.X_train if self.background is None else self.background
-            shapley(
-                value,
-                np.concatenate([self.X, background]),
-                len(self.X),
-                forest.X_train,
-                outputs,
-                self.by_path,
-                forest.sizes,
-                WEIGHTS,
-                self.values[chain, place],
-                self.pairs[chain, place],
-                self.base[chain, place],
-            )
+            rows = (np.concatenate([self.X, background]), len(self.X))
+            of_trees = (outputs, forest.sizes, WEIGHTS)
+            if forest.is_soft:
+                soft_shapley(value, *rows, forest.soft_columns, *of_trees, QUADRATURE, *found)
+            else:
+                shapley(value, *rows, forest.X_train, self.by_path, *of_trees, *found)
         total = self.base[chain, place] + self.values[chain, place].sum(axis=1)
         self.additive.check_sum(chain, self.at[place], drawn, self.X, total)
 

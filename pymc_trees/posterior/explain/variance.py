@@ -56,7 +56,8 @@ def sobol_indices(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees, or arguments that are not what they should be.
+        A function that is not a sum of trees with hard splits, or arguments that are not what they
+        should be.
 
     Notes
     -----

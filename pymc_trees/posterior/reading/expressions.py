@@ -161,10 +161,16 @@ def random_below(model: pm.Model, variable: Variable) -> list[Variable]:
 
 
 def _inputs_of(found: list[Evaluation], name: str) -> tuple[np.ndarray, Schema | None]:
-    """The present X of all evaluations, and what is known of its columns."""
+    """The present X of all evaluations, and what is known of its columns.
+
+    Soft trees take no missing cells, and so neither does a function of these and others.
+    """
     several = {one.X: getattr(one.tree.tag, "pymc_trees_columns", None) for one in found}
     X, *others = (np.asarray(one.eval(), dtype=np.float64) for one in several)
-    schema, *schemas = several.values()
+    complete = any(one is not None and one.complete for one in several.values())
+    schema, *schemas = (
+        None if one is None else one._replace(complete=complete) for one in several.values()
+    )
     if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
         raise ValueError(
             f"{name} evaluates forests at several X that differ: ask each of its functions."

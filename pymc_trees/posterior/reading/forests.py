@@ -12,11 +12,12 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from rich.progress import track
 
+from pymc_trees.core.soft_forest.fields import soft_sizes
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.text import distinct_cells
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import training_rows
+from pymc_trees.distributions.forest_inputs import forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
@@ -58,8 +59,19 @@ class ForestDraws:
 
     @property
     def sizes(self):
-        """Sizes of the encoded value as the kernels of hard splits take them."""
-        return sizes(self.layout)
+        """Sizes of the encoded value as the kernels take them."""
+        return soft_sizes(self.layout) if self.is_soft else sizes(self.layout)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether it is a sum of soft trees."""
+        return is_soft_forest(self.variable)
+
+    @property
+    def soft_columns(self) -> tuple[np.ndarray, ...]:
+        """Of soft trees the map of the columns, and which are hard (`core.soft_forest`)."""
+        known = forest_inputs(self.variable)
+        return tuple(np.asarray(one.data) for one in (*known.unit_map, known.hard))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -134,8 +146,8 @@ def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
         raise ValueError(
             f"The trees of {soft} are soft: in a SoftBART every row is in every leaf, and a node "
             "stands for no set of rows. get_variable_inclusion and get_interaction_inclusion count "
-            "their splits; partial_dependence, comparisons and permutation_importance say what the "
-            "function does."
+            "their splits; partial_dependence, comparisons, permutation_importance and shap_values "
+            "with background= say what the function does."
         )
 
 
