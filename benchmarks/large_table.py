@@ -2,6 +2,7 @@
 
     python -m benchmarks.large_table                # both sizes, each in a process of its own
     python -m benchmarks.large_table --draws 100 --steps hybrid cgm
+    python -m benchmarks.large_table --report
 
 The forest is recorded and ``mu`` left out. Time is that of the forest's step alone after tuning,
 per training row, tree and sweep, and of a step on average and in the middle; memory is the peak of
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
+RESULTS = Path(__file__).parent / "results" / "large_table.jsonl"
 COLUMNS, TREES, CUTS, LOOKED_AT = 50, 50, 100, 200
 
 
@@ -100,6 +102,20 @@ def run(n, draws, tune, step_name, chains):
     )
 
 
+def report(results):
+    """Print the stored results as a table of the docs."""
+    latest = results.drop_duplicates(["n", "step"], keep="last").sort_values(["n", "step"])
+    print("| rows | step | chains | draws | s a step, median | mean | R-hat | leaves | peak GB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for one in latest.itertuples():
+        print(
+            f"| {one.n:,} | `{one.step}` | {one.chains} | {one.draws} | "
+            f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {one.rhat:.2f} | "
+            f"{one.leaves:.0f} | {one.gb_peak:.2f} |"
+        )
+    print(f"forests of the last: {latest.forest_mb.iloc[-1]:.0f} MB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
@@ -108,8 +124,14 @@ def main():
     parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
     parser.add_argument("--chains", type=int, default=1)
     parser.add_argument("--out", type=Path, help="file of results to add lines to")
+    parser.add_argument("--report", action="store_true", help="print the table of the results")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.report:
+        import pandas as pd
+
+        report(pd.read_json(args.out or RESULTS, lines=True))
+        return
     if args.inside:
         run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains)
         return

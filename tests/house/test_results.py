@@ -13,6 +13,7 @@ TABLES = {
     "soft_bart": "benchmarks.soft_bart",
     "sharded": "benchmarks.sharded",
     "scoringbench": "benchmarks.tables.scoringbench_folds",
+    "large_table": "benchmarks.large_table",
     "stream": "benchmarks.scale.stream",
 }
 

@@ -27,20 +27,13 @@ class Checkpoint:
         Iterations of each chain between two writes; None for a tenth of the run.
     total : int
         Iterations of a chain, tuning included.
-    options : dict
-        What `pymc.sample` is given besides.
     joined : callable
         From a result to what the file is to hold.
     """
 
-    def __init__(self, path, every, total: int, options: dict, joined: Callable = lambda new: new):
+    def __init__(self, path, every, total: int, joined: Callable = lambda new: new):
         self.path = check_path("checkpoint", path)
         self.every = -(-total // WRITES) if every is None else check_number("every", every, 1)
-        if options.get("var_names") is not None:
-            raise ValueError(
-                "checkpoint= and var_names= exclude each other: chains go on from draws of all "
-                "variables of the model. Leave var_names out and select from the result."
-            )
         self.joined, self.start = joined, time.time()
         self.warned = False
 
@@ -92,10 +85,10 @@ class Checkpoint:
             )
 
 
-def check_checkpoint(checkpoint, every, total: int, options: dict, *joined) -> Checkpoint | None:
+def check_checkpoint(checkpoint, every, total: int, *joined) -> Checkpoint | None:
     """A checkpoint, if there is to be one, or an error that names the argument."""
     if checkpoint is None:
         if every is not None:
             raise ValueError(f"every={every!r} is for a checkpoint: give checkpoint= a file.")
         return None
-    return Checkpoint(checkpoint, every, total, options, *joined)
+    return Checkpoint(checkpoint, every, total, *joined)

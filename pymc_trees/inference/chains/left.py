@@ -13,6 +13,10 @@ from pymc_trees.inference.chains.states import GROUP, from_dataset, to_dataset
 STATE = "state_of_steps"
 """Attribute of a trace: what `state_of` gave after its last draw."""
 
+POINT = "last_point"
+"""Attribute of a trace: the values of the model's variables that its chain goes on from. Without it
+the last draw says them."""
+
 WHY = "missing_because"
 """Attribute of a group without states."""
 
@@ -97,12 +101,13 @@ def _stored(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
     if not all(hasattr(trace, STATE) for trace in traces):
         return None  # interrupted in another process
     names = [variable.name for variable in model.value_vars]
-    if not all(name in trace.varnames for trace in traces for name in names):
-        return None  # var_names= of pymc.sample leaves some out
+    if not all(_has_points(trace, names, length) for trace in traces):
+        return None
     found = {}
     for trace in sorted(traces, key=lambda trace: trace.chain):
         made = len(trace)
-        last, tuning = trace.point(made - 1), tuning_left(made, tune)
+        last = getattr(trace, POINT, None) or trace.point(made - 1)
+        tuning = tuning_left(made, tune)
         first = made if length is None else length
         left = {
             "left": getattr(trace, STATE),
@@ -116,6 +121,13 @@ def _stored(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
         stored.attrs = {} if tuning is None else {TUNING: tuning}
         found[f"chain_{trace.chain}"] = stored
     return xr.DataTree.from_dict(found)
+
+
+def _has_points(trace: NDArray, names: list[str], length: int | None) -> bool:
+    """Whether all is known that a chain goes on from, where var_names= leaves variables out too."""
+    if all(name in trace.varnames for name in names):
+        return True
+    return hasattr(trace, POINT) and length in (None, len(trace))  # no draws ahead
 
 
 def _row(trace: NDArray, names: list[str], k: int) -> list:

@@ -86,8 +86,9 @@ def resume(
     An interrupted run of `pymc.sample` or of `sample_chains` goes on as well. Where it was
     interrupted before any chain had tuned, the result holds the states alone, of those chains that
     had begun. Processes of `pymc.sample` have five seconds for the iterations that they are in, or
-    there are no states; nor are there any when ``var_names=`` left variables of the model out of
-    the draws.
+    there are no states. Where ``var_names=`` left variables of the model out of the draws,
+    `sample_chains` and `resume` keep states, unless an interrupt left chains of different lengths
+    (a checkpoint goes on then), and `pymc.sample` keeps none.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def resume(
         raise ValueError(
             "idata: no states of step methods are with these draws, so that their chains cannot "
             "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
-            "var_names= was given, or a process that was interrupted did not answer."
+            "var_names= was given to pymc.sample, or a process that was interrupted did not answer."
         )
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
@@ -135,7 +136,7 @@ def resume(
     def joined(new):
         return _joined(idata, new)
 
-    file = check_checkpoint(checkpoint, every, draws + tune, options, joined)
+    file = check_checkpoint(checkpoint, every, draws + tune, joined)
     if file is not None:
         idata = idata.compute()  # once, and before the file that it is in may be replaced
     _log.info(f"Going on with {chains} chains for {tune + draws} iterations.")

@@ -14,7 +14,7 @@ from pymc.util import get_state_from_generator
 from rich.progress import Progress
 
 from pymc_trees.inference.chains.checkpoint import Checkpoint
-from pymc_trees.inference.chains.left import STATE, Left, tuning_left
+from pymc_trees.inference.chains.left import POINT, STATE, Left, tuning_left
 from pymc_trees.inference.chains.task import Drawn, Task
 from pymc_trees.inference.chains.tries import Tries
 
@@ -167,8 +167,9 @@ def _record(trace, drawn: Drawn, tune: int) -> Left:
         trace.record(*drawn.tuned, in_warmup=True)
     for point, stats in zip(drawn.points, drawn.stats, strict=True):
         trace.record(point, stats, in_warmup=len(trace) < tune)
-    setattr(trace, STATE, drawn.state)
     last = drawn.points[-1] if drawn.points else drawn.tuned[0]
+    setattr(trace, STATE, drawn.state)
+    setattr(trace, POINT, last)
     return Left(drawn.state, last, tuning_left(len(trace), tune))
 
 
@@ -181,3 +182,4 @@ def _record_left(trace, start: dict[str, Any], left: Left, tune: int) -> None:
     for point, stats in rows:
         trace.record(point, stats, in_warmup=len(trace) < tune)
     setattr(trace, STATE, left.state)
+    setattr(trace, POINT, left.point)

@@ -92,8 +92,7 @@ def sample_chains(
     ------
     ValueError, TypeError
         With the name of the argument, also one that `pymc.sample` lacks or that means nothing here;
-        ``every`` without ``checkpoint``; ``checkpoint`` with ``var_names``, without which chains
-        cannot go on.
+        ``every`` without ``checkpoint``.
 
     Warns
     -----
@@ -137,7 +136,7 @@ def sample_chains(
     check_seed(random_seed)
     check_cores(cores)
     check_options("sample_chains", options)
-    file = check_checkpoint(checkpoint, every, draws + tune, options)
+    file = check_checkpoint(checkpoint, every, draws + tune)
     runner = Runner(cores, progressbar, file)
     found = runner.sample(
         draws=draws, tune=tune, chains=chains, random_seed=random_seed, model=model, **options

@@ -88,9 +88,6 @@ CHAINS = {
     "checkpoint a number": chains(r"checkpoint=3: give the name of a file", checkpoint=3),
     "checkpoint nowhere": chains(r"checkpoint=.*no folder 'nowhere'", checkpoint="nowhere/a.nc"),
     "checkpoint a folder": chains(r"checkpoint='tests' is a folder", checkpoint="tests"),
-    "checkpoint of some": chains(
-        r"checkpoint= and var_names=.*[Ll]eave var_names out", checkpoint="a.nc", var_names=["mu"]
-    ),
     "no model": Odd(pmt.sample_chains, r"[Mm]odel"),
 }
 
