@@ -34,7 +34,6 @@ def test_scikit_learn_checks(estimator, check):
     ]
 )
 @pytest.mark.filterwarnings("default")
-@pytest.mark.versions
 @pytest.mark.full
 def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)
