@@ -15,7 +15,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from joblib.externals import loky
-from support.small_models import FAST, assert_same_draws, bart_model
+from support.small_models import FAST, assert_same_draws, bart_model, counts_model, soft_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import checkpoint as checkpoints
@@ -35,24 +35,6 @@ def with_nuts():
         shift = pm.Normal("shift")
         width = pm.Exponential("width")
         pm.Normal("z", shift, width, observed=np.ones(3))
-    return model
-
-
-def soft():
-    X = np.random.default_rng(0).random((20, 2))
-    with pm.Model() as model:
-        mu = pmt.SoftBART("mu", X, X[:, 0], m=3)
-        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=X[:, 0], shape=mu.shape)
-    return model
-
-
-def counts():
-    X = np.random.default_rng(0).random((20, 2))
-    with pm.Model() as model:
-        mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
-        pm.NegativeBinomial(
-            "y", mu=pm.math.exp(mu), alpha=pm.HalfNormal("alpha"), observed=[1, 3] * 10
-        )
     return model
 
 
@@ -98,8 +80,8 @@ CASES = {
     "all tuning kept": (lambda: bart_model(sigma=None), {"discard_tuned_samples": False}),
     "some variables": (lambda: bart_model(sigma=None), {"var_names": ["mu_forest"]}),
     "NUTS": (with_nuts, {}),
-    "soft": (soft, {}),
-    "screened": (counts, {}),
+    "soft": (soft_model, {}),
+    "screened": (counts_model, {}),
     "flatter posteriors": (lambda: bart_model(sigma=None), {"step": 2}),
 }
 

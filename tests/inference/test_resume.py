@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from support.small_models import FAST, assert_same_draws, bart_model
+from support.small_models import FAST, assert_same_draws, bart_model, counts_model, soft_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import states
@@ -27,30 +27,12 @@ def with_nuts():
     return model
 
 
-def soft():
-    X = np.random.default_rng(0).random((20, 2))
-    with pm.Model() as model:
-        mu = pmt.SoftBART("mu", X, X[:, 0], m=3)
-        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=X[:, 0], shape=mu.shape)
-    return model
-
-
-def counts():
-    X = np.random.default_rng(0).random((20, 2))
-    with pm.Model() as model:
-        mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
-        pm.NegativeBinomial(
-            "y", mu=pm.math.exp(mu), alpha=pm.HalfNormal("alpha"), observed=[1, 3] * 10
-        )
-    return model
-
-
 CASES = {
     "noise": (with_noise, {}),
     "NUTS": (with_nuts, {}),
     "particles": (with_noise, {"step": pmt.ParticleGibbs}),
-    "soft": (soft, {}),
-    "screened": (counts, {}),
+    "soft": (soft_model, {}),
+    "screened": (counts_model, {}),
 }
 
 

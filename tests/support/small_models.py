@@ -31,6 +31,26 @@ def bart_model(n=30, p=2, m=5, sigma=0.5, data=True, **settings):
     return model
 
 
+def soft_model():
+    """SoftBART on few rows."""
+    X = np.random.default_rng(0).random((20, 2))
+    with pm.Model() as model:
+        mu = pmt.SoftBART("mu", X, X[:, 0], m=3)
+        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=X[:, 0], shape=mu.shape)
+    return model
+
+
+def counts_model():
+    """Counts, whose leaf values do not integrate out, with a parameter of the likelihood."""
+    X = np.random.default_rng(0).random((20, 2))
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
+        pm.NegativeBinomial(
+            "y", mu=pm.math.exp(mu), alpha=pm.HalfNormal("alpha"), observed=[1, 3] * 10
+        )
+    return model
+
+
 def forest_of(model, name="mu_forest"):
     """Forest, its layout and its training inputs."""
     rv = model[name]
