@@ -92,7 +92,7 @@ STEPS = {
 CASES = [
     ("cgm", 1, "each", "levels"),
     ("cgm", 2, "covariance", "numbers"),
-    ("hybrid", 1, "number", "levels"),
+    ("cgm", 1, "number", "levels"),
     ("hybrid", 2, "each", "numbers"),
     ("particles", 2, "number", "numbers"),
 ]

@@ -148,7 +148,7 @@ CASES = [
     ("cgm", "numbers", 2, "parent", 0.0),
     ("cgm", "numbers", 2, "path", 0.0),
     ("hybrid", "numbers", 2, "parent", 0.0),
-    ("hybrid", "levels", 1, "all", 0.0),
+    ("cgm", "levels", 1, "all", 0.0),
     ("optimal", "numbers", 1, "path", 0.5),
     ("optimal", "numbers", 2, "parent", 0.0),
     ("prior", "missing", 1, "parent", 0.0),

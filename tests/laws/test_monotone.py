@@ -175,7 +175,7 @@ CHAINS = [
     ("all_moves", "two", "prior", "conjugate"),
     ("hybrid", "two", "probit", "latent"),
     ("cgm", "one", "poisson", "rowwise"),
-    ("hybrid", "two", "gumbel", "rowwise"),
+    ("cgm", "two", "gumbel", "rowwise"),
     ("optimal", "one", "poisson", "rowwise"),
     ("cgm", "one", "joint", "joint"),
     ("optimal", "two", "joint", "joint"),
