@@ -13,6 +13,7 @@ from pymc.backends.ndarray import NDArray
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.inference.chains.left import result_so_far
 
 LOOPS = ("_sample_many", "_mp_sample")
 """Functions of `pymc.sampling.mcmc` that run chains: in this process, in others."""
@@ -73,19 +74,7 @@ def _draws_so_far(given, seconds):
     if longest == 0:
         return None
     discard = given["discard_tuned_samples"] and longest > tune
-    idata = pymc.sampling.mcmc._sample_return(
-        run=None,
-        traces=traces,
-        tune=tune,
-        t_sampling=seconds,
-        discard_tuned_samples=discard,
-        compute_convergence_checks=False,
-        return_inferencedata=True,
-        keep_warning_stat=False,
-        idata_kwargs={},
-        model=given["model"],
-        quiet=True,
-    )
+    idata = result_so_far(traces, tune, seconds, discard, given["model"])
     # PyMC keeps the chains that together hold most draws, and numbers them from zero.
     kept = sorted(trace.chain for trace in _choose_chains(traces, tune if discard else 0)[0])
     return idata.map_over_datasets(

@@ -43,9 +43,12 @@ def make_row_index(design) -> RowIndex:
     columns = design.columns
     p, n = columns.shape
     n_words = -(-n // 64)
-    has_codes = columns.dtype.kind != "f"
-    step, order, before = _no_order() if has_codes else _order(columns, n_words)
-    alike = np.array([_most_alike(columns[j], order[j] if order.size else None) for j in range(p)])
+    if columns.dtype.kind == "f":
+        step, order, before = _order(columns, n_words)
+        alike = np.array([_longest_run(columns[j, order[j]]) for j in range(p)])
+    else:
+        step, order, before = STEP, np.empty((0, 0), np.uint32), np.empty((0, 0, 0), np.uint64)
+        alike = np.array([np.bincount(cells).max() for cells in columns])
     least_alike = int(alike[design.varies].min(initial=n))
     special: list = []
     special_row = np.full(p, -1)
@@ -57,10 +60,6 @@ def make_row_index(design) -> RowIndex:
     sets = [words_of(rows) for rows in special]
     words = np.array(sets).reshape(-1, n_words)
     return RowIndex(order, before, step, words, special_row, alike, least_alike)
-
-
-def _no_order():
-    return STEP, np.empty((0, 0), dtype=np.uint32), np.empty((0, 0, 0), dtype=np.uint64)
 
 
 def _order(columns, n_words):
@@ -78,13 +77,10 @@ def _order(columns, n_words):
     return step, order, before
 
 
-def _most_alike(cells, order) -> int:
-    """The most rows that share a cell."""
-    if order is None:
-        return int(np.bincount(cells).max())
-    in_order = cells[order]
+def _longest_run(in_order) -> int:
+    """The most rows that share a cell, the cells being in order."""
     starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
-    return int(np.diff(starts, append=len(cells)).max())
+    return int(np.diff(starts, append=len(in_order)).max())
 
 
 def words_of(rows: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def make_bins(
 
     Edges are the distinct values when they are that few, else evenly spaced quantiles with both
     extremes. A column ``left_out``, (p,) bool, has the code 0 alone. ``order``, (p, n), is that of
-    the cells of each column where it is known, or empty.
+    the cells of each column where it is known; codes need none.
     """
     p, n = columns.shape
     codes = np.zeros((n, p), dtype=np.uint8)
@@ -48,9 +48,11 @@ def make_bins(
         if left_out is not None and left_out[j]:
             chosen, per_code = np.zeros(1), np.ones(1)
         else:
-            ranked = None if order is None or order.size == 0 else order[j]
-            look = _edges_of_codes if columns.dtype.kind != "f" else _edges_of_numbers
-            values, chosen, codes[:, j] = look(columns[j], ranked, quantiles)
+            if columns.dtype.kind == "f":
+                ranked = np.argsort(columns[j]) if order is None else order[j]
+                values, chosen, codes[:, j] = _edges_of_numbers(columns[j], ranked, quantiles)
+            else:
+                values, chosen, codes[:, j] = _edges_of_codes(columns[j], quantiles)
             per_code = np.diff(np.searchsorted(values, chosen, side="right"), prepend=0)
         edges.append(chosen)
         lengths.append(np.append(np.diff(chosen), 0.0))
@@ -69,7 +71,6 @@ def make_bins(
 
 def _edges_of_numbers(cells, ranked, quantiles):
     """Distinct values, edges, and the codes of the cells."""
-    ranked = np.argsort(cells) if ranked is None else ranked
     cells = cells[ranked].astype(np.float64)
     values = cells[np.append(True, cells[1:] != cells[:-1])]
     chosen = _edges(values, cells[quantiles])
@@ -79,7 +80,7 @@ def _edges_of_numbers(cells, ranked, quantiles):
     return values, chosen, codes
 
 
-def _edges_of_codes(cells, _, quantiles):
+def _edges_of_codes(cells, quantiles):
     """The same of whole numbers below 65,536, which are counted and not sorted."""
     counts = np.bincount(cells)
     values = np.flatnonzero(counts)

@@ -4,11 +4,10 @@ import time
 import warnings
 from collections.abc import Callable
 
-import pymc.sampling.mcmc as mcmc
 import xarray as xr
 
 from pymc_trees.arguments import check_number
-from pymc_trees.inference.chains.left import WHY, is_tuning, states_alone
+from pymc_trees.inference.chains.left import WHY, is_tuning, result_so_far, states_alone
 from pymc_trees.inference.chains.states import GROUP
 from pymc_trees.posterior.saving import check_path, save
 
@@ -70,19 +69,7 @@ class Checkpoint:
             return states_alone(traces, tune, model)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Found chain dimension to be longer")  # a few draws
-            return mcmc._sample_return(
-                run=None,
-                traces=traces,
-                tune=tune,
-                t_sampling=time.time() - self.start,
-                discard_tuned_samples=discards,
-                compute_convergence_checks=False,
-                return_inferencedata=True,
-                keep_warning_stat=False,
-                idata_kwargs={},
-                model=model,
-                quiet=True,
-            )
+            return result_so_far(traces, tune, time.time() - self.start, discards, model)
 
 
 def check_checkpoint(checkpoint, every, total: int, *joined) -> Checkpoint | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc.sampling.mcmc as mcmc
 import xarray as xr
 from pymc.backends.base import _choose_chains
 from pymc.backends.ndarray import NDArray
@@ -66,6 +67,23 @@ def _named(step) -> list[str]:
 def tuning_left(made: int, tune: int) -> int | None:
     """`Left.tuning` of a chain that has made so many iterations."""
     return tune - made if made <= tune else None
+
+
+def result_so_far(traces, tune: int, seconds: float, discards_tuning: bool, model) -> xr.DataTree:
+    """What `pymc.sample` would return of traces that hold only so much, without its checks."""
+    return mcmc._sample_return(
+        run=None,
+        traces=traces,
+        tune=tune,
+        t_sampling=seconds,
+        discard_tuned_samples=discards_tuning,
+        compute_convergence_checks=False,
+        return_inferencedata=True,
+        keep_warning_stat=False,
+        idata_kwargs={},
+        model=model,
+        quiet=True,
+    )
 
 
 def is_tuning(traces, tune: int, discards_tuning: bool) -> bool:
