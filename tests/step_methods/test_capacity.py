@@ -110,7 +110,8 @@ def test_interruption_keeps_draws(cores):
 
     with small(295) as model:
         idata = sample(1000, 10, callback=stop, cores=cores, mp_ctx="fork", chains=cores)
-    assert 1 <= idata.posterior.sizes["draw"] <= 15
+    # Another process may be ahead of the one that is stopped, and the longest chain is kept.
+    assert 1 <= idata.posterior.sizes["draw"] <= (15 if cores == 1 else 999)
     pmt.check_draws(idata, model)
 
 
