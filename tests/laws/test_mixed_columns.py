@@ -25,7 +25,7 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
 MOVED = [(name, "cgm") for name in MIXED]
-MOVED += [(name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate")]
+MOVED += [(name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate", "restructure")]
 MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
 
 

@@ -386,6 +386,7 @@ def offered(bench, root, weights):
     """Sum of the weights of the moves of the package that a tree allows."""
     found = bench.counts(root)
     able = [found.open_leaves, found.nogs, found.splits, found.pairs, found.splits, found.pairs]
+    able.append(found.splits)
     return sum(w for w, some in zip(weights, able) if some)
 
 

@@ -4,13 +4,14 @@ from pymc_trees.core.moves.change import Change
 from pymc_trees.core.moves.contract import WeightedMoves
 from pymc_trees.core.moves.grow_prune import Grow, Prune
 from pymc_trees.core.moves.perturb import Perturb
+from pymc_trees.core.moves.restructure import Restructure
 from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.swap import Swap
 
 MOVES = (Grow(), Prune(), Change(), Swap())
 """Part of every sweep, whatever their weights: one compilation serves all."""
 
-FURTHER = (Perturb(), Rotate())
+FURTHER = (Perturb(), Rotate(), Restructure())
 """Part of the sweeps that give them a weight."""
 
 

@@ -19,10 +19,11 @@ CGM = with_weights(0.25, 0.25, 0.4, 0.1)
 GROW_PRUNE = with_weights(0.5, 0.5)
 # Mostly changes and swaps, so that an error in either cannot hide behind grow and prune.
 CHANGE_SWAP = with_weights(0.1, 0.1, 0.4, 0.4)
-ALL_MOVES = with_weights(0.15, 0.2, 0.1, 0.05, 0.3, 0.2)
-# Small steps of rules, or rotations, with hardly anything else.
+ALL_MOVES = with_weights(0.15, 0.2, 0.1, 0.05, 0.25, 0.15, 0.1)
+# Small steps of rules, rotations, or other trees with the same leaves, and hardly anything else.
 PERTURB = with_weights(0.1, 0.1, 0.0, 0.0, 0.8)
 ROTATE = with_weights(0.2, 0.2, 0.0, 0.0, 0.0, 0.6)
+RESTRUCTURE = with_weights(0.2, 0.2, 0.0, 0.0, 0.0, 0.0, 0.6)
 # Each proposal after the first starts from what the one before it left behind.
 THREE_A_VISIT = ALL_MOVES._replace(per_visit=3)
 
@@ -34,6 +35,7 @@ MOVE_SETS = {
     "all_moves": ALL_MOVES,
     "perturb": PERTURB,
     "rotate": ROTATE,
+    "restructure": RESTRUCTURE,
 }
 
 

@@ -26,6 +26,7 @@ MOVES = {
     "all_moves": 180_000,
     "perturb": 240_000,
     "rotate": 240_000,
+    "restructure": 240_000,
 }
 BATCHES = 60
 Z = 6.0

@@ -1,0 +1,246 @@
+"""Rules that part blocks of rows without cutting any: the chance of one, and a draw of one.
+
+A node holds some blocks, and a rule of the prior (`rules`) cuts a block where it sends rows of it
+both ways. Of a column the rules that cut none are
+
+- cuts in a gap between blocks. Where rows of the node are missing, their side is free while no
+  block holds both missing and present cells, and else that of such blocks, which stay together;
+- sets of levels that keep together the levels of a block, and so those of blocks that share one;
+  missing cells count as one more level, whose side is free where it is on its own;
+- missing against present rows, where no block holds both.
+
+``chance_uncut`` is the probability of these under the prior given the column, ``draw_uncut`` draws
+from the prior given that the rule is one of them. So ``log_set_rule`` less the log of the chance is
+the density of the draw.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.design import Design, draw_cut
+from pymc_trees.core.columns.gaps import extent_of, find_gap, line_up
+from pymc_trees.core.columns.joint_levels import chances_of_levels, draw_levels_uncut, join_levels
+from pymc_trees.core.columns.mixed import EVERY, LEFT, SET, MixedDesign, present_range
+from pymc_trees.core.columns.row_set import list_rows
+from pymc_trees.core.columns.set_range import any_missing, set_levels, set_numbers, set_range
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+
+
+class Blocks(NamedTuple):
+    """What b blocks of rows hold of p columns, and which of them a node holds."""
+
+    low: np.ndarray
+    """(p, b) float64: smallest present cell of a column of numbers; inf where none is."""
+    high: np.ndarray
+    """(p, b) float64: largest one, or -inf."""
+    levels: np.ndarray
+    """(p, b) int64: set of the levels present."""
+    missing: np.ndarray
+    """(p, b) bool: whether a cell is missing."""
+    order: np.ndarray
+    """(b,) int64: the blocks; a node holds a stretch of them, ``order[start:stop]``."""
+    line: np.ndarray
+    """(b,) int64, overwritten: blocks of a node by their smallest cell."""
+    joint: np.ndarray
+    """(64,) int64, overwritten: sets of levels that stay together."""
+
+
+@njit(cache=True)
+def make_blocks(n_columns, n_blocks):
+    """Room for so many blocks, in the order of their numbers."""
+    return Blocks(
+        np.full((n_columns, n_blocks), np.inf),
+        np.full((n_columns, n_blocks), -np.inf),
+        np.zeros((n_columns, n_blocks), dtype=np.int64),
+        np.zeros((n_columns, n_blocks), dtype=np.bool_),
+        np.arange(n_blocks),
+        np.zeros(n_blocks, dtype=np.int64),
+        np.zeros(64, dtype=np.int64),
+    )
+
+
+@generic("design")
+def note_block(design, rows, blocks, block):
+    """Write what the rows of a block, a `RowSet`, hold."""
+
+
+@generic("design")
+def chance_uncut(design, column, blocks, start, stop, rows):
+    """Chance that a rule of a column from the prior cuts no block, and the column's extent.
+
+    0 where it does not vary in the node, whose `RowSet` is ``rows``.
+    """
+
+
+@generic("design")
+def draw_uncut(rng, design, column, blocks, start, stop, rows):
+    """Rule of a column, from the prior given that it cuts no block; the chance is not 0."""
+
+
+@generic("design")
+def goes_left(design, code, cut, blocks, block):
+    """Whether a rule that does not cut a block sends it left."""
+
+
+@njit(cache=True)
+def part_blocks(design, code, cut, blocks, start, stop):
+    """Put the blocks that a rule sends left first, the others in order; where these start."""
+    order, line = blocks.order, blocks.line
+    middle, n_right = start, 0
+    for k in range(start, stop):
+        block = order[k]
+        if goes_left(design, code, cut, blocks, block):
+            order[middle] = block
+            middle += 1
+        else:
+            line[n_right] = block
+            n_right += 1
+    for k in range(n_right):
+        order[middle + k] = line[k]
+    return middle
+
+
+@njit(cache=True)
+def _note_plain(design, rows, blocks, block):
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            blocks.low[j, block], blocks.high[j, block] = set_range(design, j, rows)
+
+
+@njit(cache=True)
+def _chance_plain(design, column, blocks, start, stop, rows):
+    low, high, line = blocks.low[column], blocks.high[column], blocks.line
+    n = line_up(low, blocks, start, stop)
+    extent = extent_of(low, high, line, n)
+    if extent == 0.0:
+        return 0.0, 0.0
+    return find_gap(low, high, line, n, (np.inf, -np.inf), np.inf)[0] / extent, extent
+
+
+@njit(cache=True)
+def _draw_plain(rng, design, column, blocks, start, stop, rows):
+    low, high, line, held = blocks.low[column], blocks.high[column], blocks.line, (np.inf, -np.inf)
+    n = line_up(low, blocks, start, stop)
+    total = find_gap(low, high, line, n, held, np.inf)[0]
+    _, begin, end = find_gap(low, high, line, n, held, rng.random() * total)
+    return column, draw_cut(rng, design, begin, end)
+
+
+@njit(cache=True)
+def _plain_goes_left(design, code, cut, blocks, block):
+    return blocks.low[code, block] <= cut
+
+
+@njit(cache=True)
+def _note_mixed(design, rows, blocks, block):
+    for j in range(design.columns.shape[0]):
+        if not design.varies[j]:
+            continue
+        blocks.missing[j, block] = any_missing(design, j, rows)
+        if design.kinds[j] != 0:
+            blocks.levels[j, block] = set_levels(design, j, rows)[0]
+        elif blocks.missing[j, block]:
+            _, distinct, low, high = present_range(design, j, rows.listed, 0, list_rows(rows))
+            if distinct > 0:
+                blocks.low[j, block], blocks.high[j, block] = low, high
+        else:
+            blocks.low[j, block], blocks.high[j, block] = set_range(design, j, rows)
+
+
+@njit(cache=True)
+def chances_of_numbers(design, column, blocks, start, stop, rows):
+    """Of missing rows apart, and of a cut elsewhere: `chance_uncut`; the held cells, the extent."""
+    low, high, missing = blocks.low[column], blocks.high[column], blocks.missing[column]
+    order, line = blocks.order, blocks.line
+    n = line_up(low, blocks, start, stop)
+    extent = extent_of(low, high, line, n)
+    least, largest, is_gappy = np.inf, -np.inf, False
+    for k in range(start, stop):
+        block = order[k]
+        if missing[block]:
+            is_gappy = True
+            least, largest = min(least, low[block]), max(largest, high[block])
+    apart, elsewhere = 0.0, 1.0
+    if is_gappy:
+        distinct = set_numbers(design, column, rows)[1]
+        apart = 1.0 if distinct == 1 else 1.0 / (1.0 + distinct)
+        elsewhere = 1.0 - apart
+        if n == 0 or least <= largest:
+            apart = 0.0
+        if least <= largest:
+            elsewhere *= 0.5
+    if extent > 0.0:
+        elsewhere *= find_gap(low, high, line, n, (least, largest), np.inf)[0] / extent
+    else:
+        elsewhere = 0.0
+    return apart, elsewhere, (least, largest), extent
+
+
+@njit(cache=True)
+def draw_number_uncut(rng, design, column, blocks, start, stop, rows):
+    """`draw_uncut` of a column of numbers: the side of missing rows, and the cut."""
+    apart, elsewhere, held, _ = chances_of_numbers(design, column, blocks, start, stop, rows)
+    side = int(rng.random() < 0.5)
+    if rng.random() * (apart + elsewhere) < apart:
+        return side, -EVERY if side == 1 else EVERY
+    low, high, line = blocks.low[column], blocks.high[column], blocks.line
+    n = line_up(low, blocks, start, stop)
+    total = find_gap(low, high, line, n, held, np.inf)[0]
+    _, begin, end = find_gap(low, high, line, n, held, rng.random() * total)
+    if held[0] <= held[1]:
+        side = int(held[1] <= begin)
+    return side, draw_cut(rng, design, begin, end)
+
+
+@njit(cache=True)
+def _chance_mixed(design, column, blocks, start, stop, rows):
+    kind = design.kinds[column]
+    if kind == 0:
+        found = chances_of_numbers(design, column, blocks, start, stop, rows)
+        return found[0] + found[1], found[3]
+    levels, missing = blocks.levels[column], blocks.missing[column]
+    n_joint = join_levels(levels, missing, blocks, start, stop)
+    apart, elsewhere, _ = chances_of_levels(kind, blocks.joint, n_joint)
+    return apart + elsewhere, 0.0
+
+
+@njit(cache=True)
+def _draw_mixed(rng, design, column, blocks, start, stop, rows):
+    p, kind = design.columns.shape[0], design.kinds[column]
+    if kind == 0:
+        side, cut = draw_number_uncut(rng, design, column, blocks, start, stop, rows)
+        return column + p * side, cut
+    levels, missing = blocks.levels[column], blocks.missing[column]
+    n_joint = join_levels(levels, missing, blocks, start, stop)
+    side, cut = draw_levels_uncut(rng, kind, blocks.joint, n_joint)
+    return column + p * (SET + side), cut
+
+
+@njit(cache=True)
+def _mixed_goes_left(design, code, cut, blocks, block):
+    p = design.columns.shape[0]
+    column, way = code % p, code // p
+    if way >= SET:
+        if blocks.levels[column, block] != 0:
+            return np.int64(cut) & blocks.levels[column, block] != 0
+    elif blocks.low[column, block] != np.inf:
+        return blocks.low[column, block] <= cut
+    return way & LEFT != 0
+
+
+register(
+    Design,
+    note_block=_note_plain,
+    chance_uncut=_chance_plain,
+    draw_uncut=_draw_plain,
+    goes_left=_plain_goes_left,
+)
+register(
+    MixedDesign,
+    note_block=_note_mixed,
+    chance_uncut=_chance_mixed,
+    draw_uncut=_draw_mixed,
+    goes_left=_mixed_goes_left,
+)

@@ -1,0 +1,86 @@
+"""Restructure: another tree with the same leaves (Wu, Tjelmeland and West 2007, section 4).
+
+The rows of every leaf stay, and so does the likelihood, unless a leaf reads the columns of the
+splits above it. The tree that parts them so is drawn anew from the root down (`same_leaves`), and
+the densities q of this draw and of that which would lead back are known:
+
+    ratio = p(tree') / p(tree) * q(tree) / q(tree') * choice
+
+with p the prior and likelihood of `subtree`. In it the density of each rule and the weight of its
+column cancel. What is left of a split with the rows S is ``Z(S) / W(S)``, Z from `same_leaves` and
+W the same sum with the chances left out: the probability that a rule drawn from the prior would cut
+no leaf. Leaves and splits keep their places in the pool.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.outline import outline_of, put_back
+from pymc_trees.core.forest.trees import is_nog
+from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.choice import log_choice_ratio
+from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.same_leaves import blocks_of, draw_same_leaves, log_same_leaves
+from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced
+from pymc_trees.core.random import accepts
+
+
+class Restructure(NamedTuple):
+    """Another tree with the same leaves."""
+
+
+@njit(cache=True, inline="always")
+def can_restructure(move, census):
+    """Whether there is a split."""
+    return census.splits > 0
+
+
+@njit(cache=True)
+def log_rules(column, log_cut, below, n_nodes):
+    """Log of the product of p(rule | column) over the splits of a subtree."""
+    total = 0.0
+    for k in range(n_nodes):
+        if column[below[k]] >= 0:
+            total += log_cut[below[k]]
+    return total
+
+
+@njit(cache=True)
+def count_nogs(trees, below, n_nodes):
+    """Splits of a subtree that can be pruned."""
+    column, left, right = trees.column, trees.left, trees.right
+    nogs = 0
+    for k in range(n_nodes):
+        nogs += column[below[k]] >= 0 and is_nog(column, left, right, below[k])
+    return nogs
+
+
+@njit(cache=True)
+def restructure(move, rng, problem, tree, moves, census, work):
+    """Propose another tree with the same leaves; 1 when accepted, else 0."""
+    trees, root, below = problem.trees, problem.trees.roots[tree], work.below
+    subtree = gather(trees, root, work)
+    blocks = blocks_of(problem, subtree, work)
+    log_old = log_current(problem, subtree, work)
+    log_back = log_same_leaves(problem, subtree, blocks, work)
+    log_back += log_rules(trees.column, trees.log_cut, below, subtree.n_nodes)
+    outline = outline_of(trees, below, subtree.n_nodes)
+    log_there = draw_same_leaves(rng, problem, outline, blocks, work)
+    if log_there > -np.inf:
+        subtree = gather(trees, root, work)
+        log_new = log_replaced(problem, subtree, work, True)
+        if log_new > -1e300:
+            log_there += log_rules(trees.column, work.log_cut, below, subtree.n_nodes)
+            nogs = count_nogs(trees, below, subtree.n_nodes)
+            after = Census(census.n_nodes, census.open_leaves, census.splits, nogs)
+            log_choice = log_choice_ratio(moves, census, after)
+            if accepts(rng, log_new - log_old + log_back - log_there + log_choice):
+                commit(trees, tree, subtree, work)
+                return 1
+    put_back(trees, outline)
+    return 0
+
+
+register("restructure", Restructure, is_available=can_restructure, propose=restructure)

@@ -1,0 +1,171 @@
+"""A tree drawn anew with the leaves that it has: the draw, and its density.
+
+From the root down, a node that holds several of the leaves takes
+
+- a column j, in proportion to its weight w_j under the tree prior times the chance c_j that a rule
+  of it cuts no leaf (`columns.blocks`);
+- a rule of the column, from its prior p(rule | j) given that it cuts no leaf;
+- a time, from its prior given that the node splits.
+
+So with Z the sum of ``w_j c_j`` in the node, the density of a tree is
+
+    q = prod over splits of w_j p(rule | j) p(time | split) / Z.
+
+There is always such a rule: of the tree that made the leaves, the last node above all leaves of a
+node has a rule that parts them and cuts none; where it leaves missing rows alone on one side of the
+node, the rule of the prior that does is missing against present.
+"""
+
+import numpy as np
+
+from pymc_trees.core.columns.blocks import (
+    chance_uncut,
+    draw_uncut,
+    make_blocks,
+    note_block,
+    part_blocks,
+)
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.trees import NONE
+from pymc_trees.core.priors.contract import (
+    Place,
+    column_weight,
+    draw_time,
+    log_split,
+    log_split_at,
+    place_of,
+    survey_set,
+)
+from pymc_trees.core.random import draw_by_weight
+
+
+@njit(cache=True)
+def blocks_of(problem, subtree, work):
+    """The leaves of a subtree, in preorder, as blocks of rows."""
+    trees, design = problem.trees, problem.design
+    blocks = make_blocks(design.columns.shape[0], (subtree.n_nodes + 1) // 2)
+    block = 0
+    for k in range(subtree.n_nodes):
+        node = work.below[k]
+        if trees.column[node] < 0:
+            rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+            note_block(design, rows, blocks, block)
+            block += 1
+    return blocks
+
+
+@njit(cache=True)
+def weigh_columns(problem, blocks, start, stop, rows, weights):
+    """Write w_j, and w_j c_j, of a node's columns to ``weights``, (2, p); the sum of the second."""
+    design, prior = problem.design, problem.prior
+    total = 0.0
+    weights[:] = 0.0
+    for j in range(design.columns.shape[0]):
+        if design.varies[j]:
+            chance, extent = chance_uncut(design, j, blocks, start, stop, rows)
+            if chance > 0.0:
+                weights[0, j] = column_weight(prior, j, extent)
+                weights[1, j] = weights[0, j] * chance
+                total += weights[1, j]
+    return total
+
+
+@njit(cache=True)
+def log_time(prior, place, time):
+    """Log density of the time of a split, given that there is one."""
+    return log_split_at(prior, place, time) - log_split(prior, place)
+
+
+@njit(cache=True)
+def log_same_leaves(problem, subtree, blocks, work):
+    """Log q of a subtree, whose leaves in preorder are the blocks, but for its p(rule | j)."""
+    trees, design, below = problem.trees, problem.design, work.below
+    weights = np.empty((2, design.columns.shape[0]))
+    n_leaves = np.ones(subtree.n_nodes, dtype=np.int64)
+    for k in range(subtree.n_nodes - 1, -1, -1):
+        if trees.column[below[k]] >= 0:
+            left, right = trees.left[below[k]], trees.right[below[k]]
+            n_leaves[k] = n_leaves[work.place[left]] + n_leaves[work.place[right]]
+    start, total = 0, 0.0
+    for k in range(subtree.n_nodes):
+        node = below[k]
+        if trees.column[node] < 0:
+            start += 1
+            continue
+        rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+        z = weigh_columns(problem, blocks, start, start + n_leaves[k], rows, weights)
+        total += np.log(weights[0, column_of(design, trees.column[node])] / z)
+        total += log_time(problem.prior, place_of(trees, node), trees.time[node])
+    return total
+
+
+@njit(cache=True)
+def hang(trees, node, top):
+    """Hang a node below another, on the left unless that is taken."""
+    if trees.left[top] == NONE:
+        trees.left[top] = node
+    else:
+        trees.right[top] = node
+    trees.parent[node] = top
+    trees.depth[node] = trees.depth[top] + 1
+
+
+@njit(cache=True)
+def unite_blocks(leaves, blocks, start, stop, trees, work):
+    """Write the rows of some blocks to ``work.proposed[0]``; their number."""
+    words, n = work.proposed[0], 0
+    words[:] = np.uint64(0)
+    for k in range(start, stop):
+        leaf = leaves[blocks.order[k]]
+        n += trees.count[leaf]
+        for w in range(words.size):
+            words[w] |= work.sets[leaf, w]
+    return n
+
+
+@njit(cache=True)
+def draw_same_leaves(rng, problem, outline, blocks, work):
+    """Hang the nodes of a subtree together anew; log q but for p(rule | j), -inf if undone.
+
+    ``outline`` is that of the subtree, whose leaves in preorder are the blocks. The nodes keep
+    being leaves or splits, the top is the same, and ``Trees`` and `log_replaced` lack the rest.
+    """
+    trees, design, prior = problem.trees, problem.design, problem.prior
+    splits, leaves = outline.nodes[outline.column >= 0], outline.nodes[outline.column < 0]
+    weights = np.empty((2, design.columns.shape[0]))
+    # Stretches of blocks that are still to be hung, and below what; the last one first.
+    starts, stops, tops = np.empty((3, leaves.size), dtype=np.int64)
+    starts[0], stops[0], tops[0] = 0, leaves.size, NONE
+    height, n_splits, total = 1, 0, 0.0
+    while height > 0:
+        height -= 1
+        start, stop, top = starts[height], stops[height], tops[height]
+        is_leaf = stop - start == 1
+        node = leaves[blocks.order[start]] if is_leaf else splits[n_splits]
+        if top != NONE:
+            hang(trees, node, top)
+        if is_leaf:
+            continue
+        n_splits += 1
+        n = unite_blocks(leaves, blocks, start, stop, trees, work)
+        rows = RowSet(work.proposed[0], n, work.index, work.rows)
+        z = weigh_columns(problem, blocks, start, stop, rows, weights)
+        if not z > 0.0:  # weights of columns that are too small for a float
+            return -np.inf
+        column = draw_by_weight(weights[1], 0, weights.shape[1], rng.random() * z)
+        trees.column[node], trees.cut[node] = draw_uncut(
+            rng, design, column, blocks, start, stop, rows
+        )
+        trees.left[node], trees.right[node] = NONE, NONE
+        unsplittable, rate = survey_set(prior, design, rows)
+        begin = trees.time[top] if top != NONE else 0.0
+        place = Place(trees.depth[node], begin, rate, unsplittable)
+        trees.time[node] = draw_time(rng, prior, place)
+        total += np.log(weights[0, column] / z) + log_time(prior, place, trees.time[node])
+        middle = part_blocks(design, trees.column[node], trees.cut[node], blocks, start, stop)
+        starts[height], stops[height], tops[height] = middle, stop, node
+        starts[height + 1], stops[height + 1], tops[height + 1] = start, middle, node
+        height += 2
+    return total
