@@ -27,6 +27,7 @@ KINDS = {
     "swap": [NEVER, NEVER, 0.0, 1.0, 0.0],
     "perturb": [NEVER, NEVER, 0.0, 0.0, 1.0],
     "rotate": [NEVER, NEVER, 0.0, 0.0, 0.0, 1.0],
+    "restructure": [NEVER, NEVER, 0.0, 0.0, 0.0, 0.0, 1.0],
 }
 REPEATS, SWEEPS, MANY = 9, 20, 9
 

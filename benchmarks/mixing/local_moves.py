@@ -21,13 +21,14 @@ from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves
 from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.restructure import Restructure
 from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
-# grow, prune, change, swap, perturb, rotate; largest step of a cut as a share of its column's
-# range; moves of a tree at each visit
+# grow, prune, change, swap, perturb, rotate, restructure; largest step of a cut as a share of its
+# column's range; moves of a tree at each visit
 SETS = {
     "CGM": ([0.25, 0.25, 0.4, 0.1], None, 1),
     "CGM, three a visit": ([0.25, 0.25, 0.4, 0.1], None, 3),
@@ -38,6 +39,7 @@ SETS = {
     "perturb .3, four a visit": ([0.125, 0.125, 0.1, 0.05, 0.6], 0.3, 4),
     "and rotate .1": ([0.11, 0.11, 0.09, 0.05, 0.54, 0.1], 0.3, 4),
     "and rotate .3": ([0.09, 0.09, 0.07, 0.04, 0.41, 0.3], 0.3, 4),
+    "and restructure .1": ([0.11, 0.11, 0.09, 0.05, 0.54, 0.0, 0.1], 0.3, 4),
     "perturb 1": ([0.125, 0.125, 0.1, 0.05, 0.6], 1.0, 1),
     "perturb .3, less": ([0.2, 0.2, 0.15, 0.05, 0.4], 0.3, 1),
 }
@@ -65,7 +67,7 @@ def run_block(rng, problem, moves, work, y, n_sweeps, counts):
 def moves_of(name):
     """`WeightedMoves` of a set."""
     weights, largest, per_visit = SETS[name]
-    moves = (*MOVES, Perturb(largest or 0.0), Rotate())[: len(weights)]
+    moves = (*MOVES, Perturb(largest or 0.0), Rotate(), Restructure())[: len(weights)]
     return WeightedMoves(moves, np.array(weights) / np.sum(weights), per_visit)
 
 

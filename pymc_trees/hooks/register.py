@@ -10,8 +10,9 @@ from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
+from pymc_trees.step_methods.wtw import WTW
 
-STEPS = (Hybrid, CGM, GrowPrune, ParticleGibbs, SoftCGM, DCCTree, SplitWeights, NoiseScale)
+STEPS = (Hybrid, CGM, GrowPrune, WTW, ParticleGibbs, SoftCGM, DCCTree, SplitWeights, NoiseScale)
 
 
 def register_steps() -> None:

@@ -20,9 +20,10 @@ class CGM(SweepStep):
     moves : dict, optional
         Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
         move that a tree does not allow is left out and the others share its weight. ``"perturb"``,
-        a small step of one rule, and ``"rotate"``, by which a split and its split parent change
-        places (both Pratola 2016), are left out by default. Moves of your own are named once they
-        are registered (`pymc_trees.core.moves.contract`).
+        a small step of one rule, ``"rotate"``, by which a split and its split parent change places
+        (both Pratola 2016), and ``"restructure"``, another tree with the same leaves (`WTW`), are
+        left out by default. Moves of your own are named once they are registered
+        (`pymc_trees.core.moves.contract`).
     moves_per_visit : int, at least 1, default 1
         Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
         less than the visit of a tree, which adds up the residuals of all rows.

@@ -47,6 +47,7 @@ CASES = [
     ("student", "gaps", "perturb"),
     ("logit", "deep", "perturb"),
     ("logit", "deep", "rotate"),
+    ("logit", "deep", "restructure"),
     ("exposed", "gaps", "three_a_visit"),
     ("times", "gaps", "cgm"),
     ("truncated", "gaps", "cgm"),

@@ -198,7 +198,9 @@ def worst_z(pi, P, repeats):
     return max(z.max(), rest), still.max()
 
 
-@pytest.mark.parametrize("kernel", tiers(KERNELS, quick=["swap", "uneven", "rotate", "restructure"]))
+@pytest.mark.parametrize(
+    "kernel", tiers(KERNELS, quick=["swap", "uneven", "rotate", "restructure"])
+)
 def test_each_kernel_is_in_detailed_balance(kernel):
     repeats = 6000
     pi, P = transition_matrix(KERNELS[kernel], repeats, 5)

@@ -41,6 +41,7 @@ QUICK = [
     ("deep", "normal", "three_a_visit"),
     ("deep", "normal", "perturb"),
     ("deep", "normal", "rotate"),
+    ("deep", "normal", "restructure"),
     ("repeats", "normal", "all_moves"),
 ]
 

@@ -124,10 +124,12 @@ def distances(record, name, m=M):
 
 
 CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
-CASES += [(name, "all_moves") for name in ("gaps", "repeats")]
+CASES += [(name, moves) for name in ("gaps", "repeats") for moves in ("all_moves", "restructure")]
 
 
-@pytest.mark.parametrize("name, moves", tiers(CASES, quick=[("repeats", "cgm")]))
+@pytest.mark.parametrize(
+    "name, moves", tiers(CASES, quick=[("repeats", "cgm"), ("repeats", "restructure")])
+)
 def test_joint_chain_of_a_sum_of_trees_keeps_the_prior(name, moves):
     record = run_normal(PROBLEMS[name], MOVE_SETS[moves], 200_000, 20)
     found = distances(record, name)

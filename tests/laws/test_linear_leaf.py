@@ -126,7 +126,7 @@ def declare(name, m, columns="parent", likelihood=True, **given):
     return model
 
 
-ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1}
+ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
 STEPS = {
     "cgm": (pmt.CGM, 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, **given), 60_000),

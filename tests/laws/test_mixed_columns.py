@@ -25,7 +25,9 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
 MOVED = [(name, "cgm") for name in MIXED]
-MOVED += [(name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate", "restructure")]
+MOVED += [
+    (name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate", "restructure")
+]
 MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
 
 
@@ -33,7 +35,12 @@ MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "c
     "name, moves",
     tiers(
         MOVED,
-        quick=[("levels", "all_moves"), ("mixed_grid", "rotate"), ("onehot", "perturb")],
+        quick=[
+            ("levels", "all_moves"),
+            ("mixed_grid", "rotate"),
+            ("onehot", "perturb"),
+            ("missing", "restructure"),
+        ],
     ),
 )
 def test_moves_agree_with_the_enumeration(name, moves):

@@ -136,7 +136,7 @@ MOVES = {
 
 CASES = [(name, moves, data) for name in LIFETIMES for moves in MOVES for data in (True, False)]
 QUICK = [("two_columns", "all_moves", True), ("repeats", "perturb", True)]
-QUICK += [("two_columns", "rotate", True)]
+QUICK += [("two_columns", "rotate", True), ("repeats", "restructure", True)]
 QUICK += [("binary_constant", "all_moves", False)]
 
 

@@ -151,7 +151,7 @@ def test_the_list_of_trees_has_the_prior_over_partitions(name):
     assert np.allclose([law[part] for part in known], list(known.values()), rtol=1e-12)
 
 
-ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1}
+ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
 STEPS = {
     "cgm": (pmt.CGM, 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, moves_per_visit=3, **given), 40_000),

@@ -11,21 +11,18 @@ from functools import partial
 import numpy as np
 import pytest
 from support import oracle as o
-from support.chains import ALL_MOVES, make_setup, sweep_on, weights_of, with_weights
-from support.laws.ratios import ratios_of_perturb, ratios_of_rotate
+from support.chains import ALL_MOVES, sweep_on, with_weights
+from support.laws.bench import ATOL, Bench, check_kept
+from support.laws.ratios import ratios_of, ratios_of_perturb
 from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees.core.moves.rotate as rotate_module
 from pymc_trees.core.columns.design import any_column_varies
-from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.leaves.contract import next_tree
-from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
-from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.perturb import Perturb, perturb
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -35,71 +32,16 @@ from pymc_trees.core.moves.subtree import (
     log_replaced_choice,
 )
 from pymc_trees.core.moves.swap import exchange
-from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import Place
-from pymc_trees.core.priors.draw import draw_tree
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
 NAMES += ["missing", "onehot"]
 WEIGHTS = np.array([0.3, 0.15, 0.35, 0.2])  # all different, so that none can stand for another
-ATOL = 1e-9
 
 
 @pytest.fixture(params=tiers(NAMES, quick=["deep", "mixed_grid"]))
 def problem(request):
     return EVERY[request.param]
-
-
-class Bench:
-    """A tree from the prior, opened as a sweep opens it."""
-
-    def __init__(self, problem, rng):
-        self.setup = make_setup(problem, "normal")
-        self.n = problem.n
-        self.alpha, self.beta = problem.prior["alpha"], problem.prior["beta"]
-        self.weights = weights_of(problem, problem.X.shape[1])
-        self.cells = slow.cells_of(self.setup.design)
-        self.likelihood = problem.normal()
-        trees = make_trees(1, self.setup.work.nodes.size, 1, self.n)
-        work = self.setup.work
-        prior = make_prior(self.alpha, 0.3, self.weights)  # deeper trees than the target's own
-        assert draw_tree(rng, trees, 0, self.setup.design, prior, work.rows, work.buffer)
-        self.trees = trees
-        self.leaf = self.setup.leaf._replace(r=problem.y.copy())
-        self.open()
-
-    def open(self):
-        work = self.setup.work
-        self.census = take_census(self.trees, 0, work.nodes)
-        work.is_known[:] = False
-        know_rows(self.trees, 0, self.census.n_nodes, work)
-        next_tree(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
-
-    @property
-    def problem(self):
-        return Problem(self.trees, self.setup.design, self.setup.prior, self.leaf)
-
-    @property
-    def root(self):
-        return slow.read(self.trees, 0)
-
-    def log_prior(self, root):
-        return slow.log_prior(root, self.cells, self.alpha, self.beta, self.weights)
-
-    def log_target(self, root):
-        prior = self.log_prior(root)
-        if prior == -math.inf:
-            return prior
-        return prior + sum(self.likelihood(rows) for rows in slow.leaves_of(root, self.cells))
-
-    def top_is_possible(self, place):
-        """Whether the rule of a node has prior mass, whatever is below it."""
-        at = next(v for v in slow.visits(self.root, self.cells) if v.node.place == place)
-        rule = (at.node.column, at.node.cut)
-        return slow.log_rule(self.cells, at.rows, self.weights, *rule) > -math.inf
-
-    def counts(self, root):
-        return slow.counts(root, self.cells, self.weights)
 
 
 def test_the_census_counts_the_whole_tree(problem, rng):
@@ -218,22 +160,6 @@ def there_and_back(bench, top, edit, undo):
     return True
 
 
-def check_kept(bench):
-    """What the nodes keep equals what the slow twin finds."""
-    trees = bench.trees
-    for node, depth, rows, _ in slow.visits(bench.root, bench.cells):
-        assert trees.depth[node.place] == depth
-        assert trees.count[node.place] == len(rows)
-        able = slow.varying(bench.cells, rows, bench.weights)
-        assert bool(trees.unsplittable[node.place]) == (not able)
-        if isinstance(node, slow.Leaf):
-            assert np.flatnonzero(trees.leaf_of[0] == node.place).tolist() == list(rows)
-        else:
-            kept = trees.log_cut[node.place] + trees.log_column[node.place]
-            rule = slow.log_rule(bench.cells, rows, bench.weights, node.column, node.cut)
-            assert kept == pytest.approx(rule, abs=ATOL)
-
-
 def test_change_ratio_is_that_of_the_definition_and_reverses(problem, rng):
     possible = 0
     for _ in range(40):
@@ -349,7 +275,10 @@ def log_choices(bench, before, after, top, child):
 
 def test_rotate_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch):
     """Twelve rotations from each of 40 trees; where one is refused, the tree is what it was."""
-    ratios, moves = ratios_of_rotate(monkeypatch), with_weights(0.25, 0.1, 0.05, 0.15, 0.3, 0.15)
+    ratios, moves = (
+        ratios_of(rotate_module, monkeypatch),
+        with_weights(0.25, 0.1, 0.05, 0.15, 0.3, 0.15),
+    )
     met = {-1: 0, 0: 0, 1: 0}
     for _ in range(40):
         bench = Bench(problem, rng)

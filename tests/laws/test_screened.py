@@ -33,6 +33,7 @@ CASES = [
     ("grouped", "gaps", "three_a_visit", 0.3, 0.2),
     ("logit", "deep", "perturb", 0.0, 0.05),
     ("logit", "deep", "rotate", 0.5, 0.05),
+    ("exposed", "deep", "restructure", 0.4, 0.2),
     ("student", "gaps", "three_a_visit", 0.4, 0.5),
     ("rowwise", "gaps", "three_a_visit", 0.4, 0.5),
     ("bounded", "gaps", "three_a_visit", 0.4, 0.5),

@@ -104,6 +104,7 @@ CASES = [
     ("correlated", "repeats", "grow_prune", 1),
     ("cumulated", "gaps", "perturb", 1),
     ("correlated", "gaps", "rotate", 1),
+    ("correlated", "gaps", "restructure", 1),
     ("cumulated", "four rows", "cgm", 2),
     ("correlated", "four rows", "cgm", 2),
     ("cumulated", "gaps", "two particles", 1),

@@ -41,6 +41,7 @@ TABLE = {
     "evaluate": data.EVALUATE,
     "CGM": steps.CGM,
     "GrowPrune": steps.GROW_PRUNE,
+    "WTW": steps.WTW,
     "Hybrid": steps.HYBRID,
     "ParticleGibbs": steps.PARTICLE_GIBBS,
     "SplitWeights": steps.SPLIT_WEIGHTS,

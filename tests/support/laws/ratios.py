@@ -1,6 +1,6 @@
 """Ratios that a move accepts by, without their being drawn for: its kernels run as Python."""
 
-from pymc_trees.core.moves import change, perturb, rotate
+from pymc_trees.core.moves import change, perturb
 
 
 def ratios_of_perturb(monkeypatch):
@@ -27,13 +27,16 @@ class Ratios(list):
     refuse = False
 
 
-def ratios_of_rotate(monkeypatch):
-    """List to which `rotate` adds the log ratios that it decides by, as `ratios_of_perturb`."""
+def ratios_of(move, monkeypatch):
+    """List to which the module of a move adds the log ratios that it decides by.
+
+    The move is called as ``py_func``.
+    """
     found = Ratios()
 
     def accepts(rng, log_ratio):
         found.append(log_ratio)
         return not found.refuse
 
-    monkeypatch.setattr(rotate, "accepts", accepts)
+    monkeypatch.setattr(move, "accepts", accepts)
     return found

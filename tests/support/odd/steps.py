@@ -126,6 +126,13 @@ GROW_PRUNE = (
         "moves": on_model(lambda m: pmt.GrowPrune(moves={"grow": 1}), r"moves"),
     }
 )
+WTW = (
+    of_vars(pmt.WTW)
+    | of_visits(pmt.WTW)
+    | {
+        "moves": on_model(lambda m: pmt.WTW(moves={"restructure": 1}), r"moves"),
+    }
+)
 HYBRID = (
     of_vars(pmt.Hybrid)
     | of_moves(pmt.Hybrid)
