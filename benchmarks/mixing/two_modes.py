@@ -9,8 +9,9 @@ leaves of the truth, and a chain should go from one to the other:
 - quadrants: column 0 or column 1 at the root.
 
 Chains of 10,000 steps of one proposal each, from a stump, kernels without PyMC, sigma drawn after
-each step; the first 1,000 are dropped. The prior is that of `DecisionTree`. ESS is ArviZ's bulk ESS
-of the indicator of the first kind over all chains, 0 where no chain changes.
+each step; the first 1,000 are dropped. The prior is that of `DecisionTree`. ESS and R-hat are
+ArviZ's of the indicator of the first kind over all chains; none is given where no chain changes.
+Where R-hat is far above 1 the ESS says no more than how many chains there are.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.papers.dcc_tree.data import cgm, wu
-from benchmarks.peers.metrics import ess
+from benchmarks.peers.metrics import ess, rhat
 from benchmarks.tables.lines import run_table
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.cache import njit
@@ -110,7 +111,9 @@ def one(name: str, sampler: str, chains: int) -> dict:
         int((np.diff(k[(k == a) | (k == b)]) != 0).sum())
         for k, (a, b) in ((row, DATA[name][1]) for row in kept)
     ]
-    n_eff = float(ess(first.astype(float))) if sum(switches) else 0.0
+    indicator, moved = first.astype(float), sum(switches) > 0
+    seconds = sum(seconds)
+    kept_seconds = seconds * (1 - WARM_UP / STEPS)
     accepted = np.sum(counts, axis=0)
     return {
         "either": float((first.any(axis=1) | second.any(axis=1)).mean()),
@@ -118,8 +121,9 @@ def one(name: str, sampler: str, chains: int) -> dict:
         "switches": float(np.mean(switches)),
         "first": float(first.mean()),
         "second": float(second.mean()),
-        "ess_per_second": n_eff / (sum(seconds) * (1 - WARM_UP / STEPS)),
-        "microseconds": 1e6 * sum(seconds) / (chains * STEPS),
+        "ess_per_second": float(ess(indicator)) / kept_seconds if moved else None,
+        "rhat": float(rhat(indicator)) if moved else None,
+        "microseconds": 1e6 * seconds / (chains * STEPS),
         "restructured": float(accepted[1, 6] / max(accepted[0, 6], 1)),
     }
 
@@ -127,17 +131,22 @@ def one(name: str, sampler: str, chains: int) -> dict:
 KEYS = ("data", "sampler", "chains")
 
 
+def shown(value, digits):
+    return "" if pd.isna(value) else f"{value:.{digits}f}"
+
+
 def report(results: pd.DataFrame) -> None:
     """A line for each data set and sampler."""
     print(
         "| data | sampler | chains in either kind | in both | switches a chain | shares of steps |"
-        " ESS of the kind per s | us a step |"
+        " R-hat | ESS per s | us a step |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for row in results.itertuples():
         print(
             f"| {row.data} | {row.sampler} | {row.either:.0%} | {row.both:.0%} | "
-            f"{row.switches:.1f} | {row.first:.2f}, {row.second:.2f} | {row.ess_per_second:.1f} | "
+            f"{row.switches:.1f} | {row.first:.2f}, {row.second:.2f} | {shown(row.rhat, 2)} | "
+            f"{shown(row.ess_per_second, 0)} | "
             f"{row.microseconds:.1f} |"
         )
 
