@@ -206,6 +206,7 @@ STEPS = {
     "perturb": lambda mu: pmt.CGM(
         [mu], moves={"grow": 0.2, "prune": 0.2, "change": 0.1, "perturb": 0.5}, rng=1
     ),
+    "wtw": lambda mu: pmt.WTW([mu], rng=1),
     "prior": lambda mu: pmt.ParticleGibbs([mu], num_particles=5, rng=1),
     "empirical": lambda mu: pmt.ParticleGibbs(
         [mu], num_particles=3, proposal="empirical", resampling="systematic", rng=1
