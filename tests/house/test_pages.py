@@ -1,4 +1,4 @@
-"""No page of the site is longer than a reader wants; theory and the list of names may be."""
+"""Pages of the site are short and begin with their question; theory and lists of names need not."""
 
 import re
 from pathlib import Path
@@ -26,6 +26,21 @@ def words(text: str) -> int:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_page_has_few_words(page):
     assert words(page.read_text()) <= LONGEST, "split it by topic, or move measurements to a note"
+
+
+def test_the_readme_is_short():
+    assert len((DOCS.parent / "README.md").read_text().splitlines()) < 150
+
+
+GUIDE = re.compile(r"^(?!(index|changelog|cite|scale|tutorials/index|extending/release)\.md)")
+"""Pages that answer a question: no lists. `scale` says in its first line what it is for."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_page_begins_with_its_question(page):
+    if GUIDE.match(page.relative_to(DOCS).as_posix()):
+        text = page.read_text()
+        assert "?" in text[: text.index("\n\n", text.index("\n\n") + 2)]
 
 
 def test_words_are_counted():
