@@ -1,6 +1,6 @@
 """How many nodes forests reach between the first stumps and the posterior.
 
-    python -m benchmarks.capacity                       # the table of docs/benchmarks.md
+    python -m benchmarks.capacity                       # the table of benchmarks/notes/capacity.md
     python -m benchmarks.capacity --n 1000 --noise 0.1 --m 50 --steps 300
 
 Friedman's first function, chains started from stumps. Reported are the most places of the pool in
@@ -131,7 +131,7 @@ def watch(
 
 
 def table():
-    """Settings of the rows of docs/benchmarks.md."""
+    """Settings of the rows of benchmarks/notes/capacity.md."""
     for n, noise in product((300, 1000, 10_000, 50_000, 200_000), (1.0, 0.01)):
         for m in (1, 50) if n == 200_000 else (0, 1, 10, 50, 200):
             steps = 100 if n < 5000 else 20

@@ -115,7 +115,7 @@ def plot_shap(
 
 
 def _swarm(x: np.ndarray) -> np.ndarray:
-    """Heights, along the last axis, at which points that are alike stand beside one another."""
+    """Heights, along the last axis, that spread points of equal values beside one another."""
     found = np.zeros(x.shape)
     for at in np.ndindex(x.shape[:-1]):
         wide = np.ptp(x) or 1.0

@@ -64,7 +64,7 @@ def survival_function(
     Raises
     ------
     ValueError
-        Times beyond the grid; a model that says nothing of times, with the reason.
+        Times beyond the grid; a model without a distribution of times, with the reason.
 
     References
     ----------

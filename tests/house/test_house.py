@@ -93,9 +93,17 @@ def test_importing_the_package_needs_no_extra():
     assert loaded.isdisjoint({"sklearn", "matplotlib"})
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
+RECIPES = [
+    f"{module}.{name}"
+    for module in ("causal", "survival")
+    for name in pkgutil.resolve_name(f"pymc_trees.{module}").__all__
+    if name != "LongForm"  # what long_form returns
+]
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTED, *RECIPES])
 def test_public_name_is_described_in_numpydoc(name):
-    docstring = inspect.getdoc(getattr(pymc_trees, name)) or ""
+    docstring = inspect.getdoc(pkgutil.resolve_name(f"pymc_trees.{name}")) or ""
     assert _section(docstring, "Parameters"), f"{name}: no Parameters section"
     assert ">>>" in _section(docstring, "Examples"), f"{name}: no example in an Examples section"
 

@@ -1,7 +1,7 @@
-"""`docs/troubleshooting.md` explains every error and warning of the package, and no other.
+"""The pages of `docs/troubleshooting` explain every error and warning of the package, and no other.
 
-A message is read from the source of the call that makes it, with … for each value put in. The page
-quotes pieces of messages as **`piece`**; a message is explained where the page has a piece of it.
+A message is read from the source of the call that makes it, with … for each value put in. A page
+quotes pieces of messages as **`piece`**; a message is explained where some page has a piece of it.
 """
 
 import ast
@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/troubleshooting.md").read_text()
-NOT_OURS = "## From PyMC and others"
-"""Heading of the section whose pieces are other packages' words."""
+PAGES = {path.stem: path.read_text() for path in (ROOT / "docs/troubleshooting").glob("*.md")}
+NOT_OURS = "others"
+"""Page whose pieces are other packages' words."""
+OURS = "\n".join(text for name, text in PAGES.items() if name != NOT_OURS)
 
 # Name of a function that makes a message, other than those called ...Error or ...Warning.
 MAKERS = {"warn", "warning", "refusal"}
@@ -66,7 +67,7 @@ NO_ENTRY = {
         ],
         "quoted in the message of a damaged pickle",
     ),
-    "… is …; …": "a reason in a refusal, which the page explains",
+    "… is …; …": "a reason in a refusal, which a page explains",
     "… (… is in the way)": "the same",
 }
 
@@ -157,25 +158,31 @@ MESSAGES = messages()
 
 
 def test_every_message_is_explained():
-    known = pieces(PAGE.split(NOT_OURS)[0])
+    known = pieces(OURS)
     missing = {
         message: places
         for message, places in MESSAGES.items()
         if message not in NO_ENTRY and not any(explains(piece, message) for piece in known)
     }
     lines = "\n".join(f"{', '.join(places)}\n    {text}" for text, places in missing.items())
-    assert not missing, f"docs/troubleshooting.md has no entry for\n{lines}"
+    assert not missing, f"docs/troubleshooting has no entry for\n{lines}"
 
 
 def test_nothing_is_explained_that_no_longer_exists():
-    ours = pieces(PAGE.split(NOT_OURS)[0])
+    ours = pieces(OURS)
     gone = [piece for piece in ours if not any(explains(piece, text) for text in MESSAGES)]
-    assert gone == [], "take them off docs/troubleshooting.md"
+    assert gone == [], "take them off docs/troubleshooting"
     assert [message for message in NO_ENTRY if message not in MESSAGES] == []
 
 
 def test_no_piece_stands_twice():
-    assert len(pieces(PAGE)) == len(set(pieces(PAGE)))
+    found = pieces("\n".join(PAGES.values()))
+    assert len(found) == len(set(found))
+
+
+def test_the_index_names_every_page():
+    index = (ROOT / "docs/troubleshooting.md").read_text()
+    assert set(re.findall(r"\(troubleshooting/(\w+)\.md\)", index)) == set(PAGES)
 
 
 @pytest.mark.parametrize(

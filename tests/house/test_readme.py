@@ -30,7 +30,7 @@ def test_blocks_run_from_top_to_bottom(monkeypatch):
 
 
 def test_speeds_are_those_of_the_table():
-    table = (ROOT / "docs/benchmarks.md").read_text()
+    table = (ROOT / "benchmarks/notes/sweep_speed.md").read_text()
     found = re.findall(r"^\| (1000|10000) \| (\S+) \| ([\d.]+) \|", table, re.MULTILINE)
     ms = {(rows, package): number for rows, package, number in found}
     said = " ".join(README.split())

@@ -1,5 +1,7 @@
 """Code of pages that samples as its readers would, with few draws."""
 
+import functools
+
 import pymc as pm
 
 import pymc_trees as pmt
@@ -11,6 +13,7 @@ def sample_few(monkeypatch, draws: int) -> None:
     few = {"draws": draws, "tune": draws, "chains": 2, "cores": 1, "progressbar": False}
     sample = pm.sample
 
+    @functools.wraps(sample)
     def short(**asked):  # by the estimators too, which name their numbers of draws
         return sample(**{**asked, **few, "random_seed": 1})
 

@@ -6,9 +6,9 @@
 The first makes 3 runs of each data set with 60 global iterations of 8 chains and a quarter of the
 warm-up. So few iterations rarely propose a topology of five leaves often enough for a visit, which
 CGM needs: ``--threshold 1`` helps. ``--full`` is the paper's 10 runs of 500 iterations of 16
-chains: by the seconds per proposal of docs/dcc_tree.md 70 core-hours without CGM, half of them
-Raisin, and several hundred with it. With ``--cores 1`` seconds are those of the processor, else of
-the clock. Every run is kept in
+chains: by the seconds per proposal of docs/papers/dcc_tree.md 70 core-hours without CGM, half of
+them Raisin, and several hundred with it. With ``--cores 1`` seconds are those of the processor,
+else of the clock. Every run is kept in
 ``<out>/<sampler>_<set>_<seed>.json`` and not made again; ``<out>/table.md`` holds what is there.
 """
 

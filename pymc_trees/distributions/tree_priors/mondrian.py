@@ -50,7 +50,7 @@ class MondrianPrior(TreePrior):
     last split, a wall at which NUTS diverges.
 
     New rows outside the box of the training rows fall to the side of each cut on which they lie.
-    That uncertainty grows there is a matter of the estimators `MondrianForestRegressor` and
+    Uncertainty does not grow there, as it does in the estimators `MondrianForestRegressor` and
     `MondrianForestClassifier`.
 
     References

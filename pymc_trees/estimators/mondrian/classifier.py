@@ -32,7 +32,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         first split too many; the law is still that of a batch.
     max_memory : float, optional
         Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
-        that no tree waits for are let go of, and a tree without room for another split is split no
+        that no tree waits for are dropped, and a tree without room for another split is split no
         further; its boxes and counts go on with all rows (`docs/mondrian.md`).
     gamma : float, optional
         The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.

@@ -44,7 +44,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         first split too many; the law is still that of a batch.
     max_memory : float, optional
         Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
-        that no tree waits for are let go of, and a tree without room for another split is split no
+        that no tree waits for are dropped, and a tree without room for another split is split no
         further; its boxes and means go on with all rows (`docs/mondrian.md`).
     posterior : "exact" or "fast", default "exact"
         Belief propagation, which after new rows goes once over all nodes before it predicts; or

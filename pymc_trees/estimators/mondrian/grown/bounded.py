@@ -12,7 +12,7 @@ from pymc_trees.estimators.mondrian.grown.trees import Grown, owned
 class BoundedGrown(Grown):
     """Trees that are closed when they have no room for another split, and the rows they wait for.
 
-    When there is no room for another row, those that no tree waits for are let go of; where these
+    When there is no room for another row, those that no tree waits for are dropped; where these
     are few, all trees are closed and wait for none. From then on there is a sample of all rows, and
     a forest that fails to take a block of rows cannot be grown anew.
     """

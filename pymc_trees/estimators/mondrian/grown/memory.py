@@ -14,7 +14,7 @@ MEGABYTE = 10**6
 _BELIEF = 4 * 8
 """Bytes of the messages that an exact posterior keeps for a node."""
 _MARK = 1 + 8
-"""Bytes of a row's mark and number while rows are let go of."""
+"""Bytes of a row's mark and number while rows are dropped."""
 _MOST_NODES = 2**31 - 2
 """Nodes and rows have numbers of four bytes."""
 _LEAST_BLOCK = 8

@@ -1,0 +1,153 @@
+"""The pages of the guide tell what runs: their code, on small data and with few draws.
+
+Blocks that need a cluster, and DCC-Tree, are read only, by `test_code_on_pages`; the pages of
+pictures, of survival and the tour have tests of their own.
+"""
+
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from support.few_draws import sample_few
+
+import pymc_trees as pmt
+
+DOCS = Path(__file__).parents[2] / "docs"
+DRAWS = 13
+"""Of two chains: the fewest from which ArviZ computes Pareto k."""
+FEW = {
+    r"draws=\d{3,}": f"draws={DRAWS}",
+    r"tune=\d{3,}": f"tune={DRAWS}",
+    r"every=\d+": "every=5",
+}
+"""Numbers of draws as pages have them, and as tests do."""
+
+
+def blocks(page: str) -> list[str]:
+    text = (DOCS / f"{page}.md").read_text()
+    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def run(code: str, names: dict) -> None:
+    """Run a block, with few draws."""
+    for pattern, few in FEW.items():
+        code = re.sub(pattern, few, code)
+    exec(code, names)
+
+
+def changed(code: str, *pairs: tuple[str, str]) -> str:
+    """Code with something put in place of what it says."""
+    for said, put in pairs:
+        assert said in code, f"the page says {said} no more"
+        code = code.replace(said, put)
+    return code
+
+
+@pytest.fixture
+def names(monkeypatch, tmp_path) -> dict:
+    """What pages take for granted: rows to train, new ones, and the packages."""
+    sample_few(monkeypatch, DRAWS)
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("Agg")
+    rng = np.random.default_rng(1)
+    X, y = rng.random((40, 3)), rng.normal(size=40)
+    columns = {"dose": rng.integers(0, 2, 40), "age": X[:, 1], "site": rng.choice(["a", "b"], 40)}
+    frame = pd.DataFrame(columns)
+    yield {
+        **{"np": np, "pm": pm, "pmt": pmt},
+        **{"X": X, "y": y, "X_train": X, "y_train": y, "X_new": X[:7], "table": X},
+        **{"frame": frame, "new_frame": frame[:7], "labels": (3 * X[:, 0]).astype(int)},
+    }
+    plt.close("all")
+
+
+@pytest.mark.full
+def test_prediction_saving_and_going_on(names):
+    X = names["X_train"]
+    run(blocks("index")[0], names)
+    declare, check, table, chains, save, elsewhere, resume, checkpoint, dask, ray = blocks(
+        "prediction"
+    )
+    run(declare, names)
+    assert names["pred"].predictions["mu"].shape == (2, DRAWS, 7)
+    for code in (check, table, chains, save):
+        run(code, names)
+    model = names["model"]
+    pm.set_data({"X": X}, model=model)
+    names["build_model"] = lambda X, y: model
+    run(elsewhere, names)
+    pm.set_data({"X": X}, model=model)
+    run(changed(resume, ("draws=1000", f"draws={DRAWS}, cores=1")), names)
+    assert names["idata"].posterior.sizes["draw"] == 2 * DRAWS
+    for draws in (DRAWS, 2 * DRAWS):  # a run, and one that goes on from its file
+        few = ("5000", f"{draws}"), ("model, 4,", "model, 2, cores=1,")
+        run(changed(checkpoint, *few, ("draws - made", "draws - made, cores=1")), names)
+        assert names["idata"].posterior.sizes["draw"] == draws
+    assert "dask" in dask and "ray" in ray
+    run(blocks("which_sampler")[0], names)
+
+
+@pytest.mark.full
+def test_a_large_table(names):
+    (code,) = blocks("scale")
+    run(changed(code, ("        4,\n", "        2,\n        cores=1,\n")), names)
+    assert set(names["idata"].posterior) == {"mu_forest", "sigma"}
+
+
+@pytest.mark.full
+def test_frames_and_questions(names):
+    (declare,) = blocks("data")
+    run(declare, names)
+    pmt.set_data({"X": names["frame"]}, model=names["model"])
+    for code in blocks("questions"):
+        run(code, names)
+    assert names["effect"].dims == ("chain", "draw", "dose_contrast")
+    assert set(names["found"]["feature"].values) == {"dose", "age", "site"}
+
+
+@pytest.mark.full
+def test_mondrian_forests(names):
+    names["stream"] = [(names["X"], names["labels"])] * 2
+    names |= {"y_new": names["y"][:7], "X_test": names["X"], "y_test": names["y"]}
+    first, inspection, _, prior, checks = blocks("mondrian")
+    for code in (first, inspection, *blocks("mondrian_streams"), checks, prior):
+        run(code, names)
+    assert names["mean"].shape == (7,)
+
+
+# Few draws do not converge.
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto distribution:UserWarning")
+def test_estimators(names):
+    fit, asked, search, compare = blocks("estimators")
+    run(fit, names)
+    run(asked, names)
+    few = ("[50, 200]", "[5]"), ("[1, 2, 3]", "[2]"), ("cv=5", "cv=2")
+    run(changed(search, *few), names)
+    run(compare, names)
+    assert set(names["loo"]) == {"forest", "constant", "student"}
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_effects_of_a_treatment(names):
+    names |= {"X": names["frame"].drop(columns="dose"), "z": names["frame"]["dose"].to_numpy()}
+    names["X_new"] = names["X"][:7]
+    for code in blocks("causal"):
+        run(code, names)
+
+
+@pytest.mark.full
+def test_one_tree_and_its_evidence(names):
+    grow, evidence = blocks("tree_smc")
+    run(
+        changed(grow, ("n_classes=10", "n_classes=3"), ("1000", "20")),
+        names | {"y": names["labels"]},
+    )
+    run(changed(evidence, ("2000", "20")), names)
+    assert len(names["weights"]) == 9
