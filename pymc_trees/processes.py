@@ -44,6 +44,11 @@ def make_parallel(cores: int, ordered: bool = True) -> joblib.Parallel:
     return parallel
 
 
+def shares_cores(cores: int) -> bool:
+    """Whether joblib tells its processes, so many at once, which share of the cores they have."""
+    return joblib.Parallel(n_jobs=cores)._backend.supports_inner_max_num_threads
+
+
 def given_out(parallel: joblib.Parallel, tasks: Iterator) -> Generator:
     """Results of the tasks; an interrupt waits until all processes have started.
 

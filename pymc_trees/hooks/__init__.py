@@ -5,8 +5,9 @@ judged on function values), `keep_draws` (what becomes of the draws when a run e
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
 (new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
-is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere), `states`
-and `process_states` (kept, so that chains can go on). Importing this package puts all on.
+is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere), `threads` (of
+cores that chains leave), `states` and `process_states` (kept, so that chains can go on). Importing
+this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -25,12 +26,14 @@ from pymc_trees.hooks.register import register_steps
 from pymc_trees.hooks.set_data import encode_new_data
 from pymc_trees.hooks.states import keep_states
 from pymc_trees.hooks.statistics import name_columns
+from pymc_trees.hooks.threads import share_cores
 
 for put_on in (
     register_steps,
     judge_function_values,
     keep_draws,
     give_chains_out,
+    share_cores,
     defer_in_draws,
     defer_around_draws,
     refuse_outsiders,

@@ -27,6 +27,10 @@ class CGM(SweepStep):
     moves_per_visit : int, at least 1, default 1
         Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
         less than the visit of a tree, which adds up the residuals of all rows.
+    threads : int, optional
+        Threads that work on one chain of a table of 200,000 rows or more, where leaf values
+        integrate out of one normal observation a row; the draws are the same for any number.
+        Default: the cores that other chains leave.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

@@ -15,6 +15,10 @@ class GrowPrune(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves_per_visit : int, at least 1, default 1
         As for `CGM`.
+    threads : int, optional
+        Threads that work on one chain of a table of 200,000 rows or more, where leaf values
+        integrate out of one normal observation a row; the draws are the same for any number.
+        Default: the cores that other chains leave.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

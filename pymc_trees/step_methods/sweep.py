@@ -5,8 +5,11 @@ from copy import deepcopy
 import numpy as np
 import pymc as pm
 
+from pymc_trees.arguments import check_number
+from pymc_trees.core.compile.threads import available_threads, taken_threads
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.leaves.threaded import in_threads
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.outcome import log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
@@ -29,12 +32,20 @@ class SweepStep(ForestStep):
     in_rounds : LocalMoves, optional
         The first part, if its sweeps are to be split into rounds with draws of the likelihoods'
         parameters in between (`Nuisances`).
+    threads : int, optional
+        Threads of a step on a large table; by default the cores that other chains leave.
     **options
         As for every step.
     """
 
-    def __init__(self, vars, *parts: Part, in_rounds: LocalMoves | None = None, **options):
+    threads_left: int | None = None
+    """Threads that other chains leave, where that is known."""
+
+    def __init__(
+        self, vars, *parts: Part, in_rounds: LocalMoves | None = None, threads=None, **options
+    ):
         super().__init__(vars, **options)
+        self.threads = None if threads is None else check_number("threads", threads, 1)
         self.parts = parts
         model = pm.modelcontext(options.get("model"))
         self.nuisances = Nuisances(model, self.forests, in_rounds)
@@ -82,13 +93,14 @@ class SweepStep(ForestStep):
         """Update every forest once."""
         point = dict(point)
         stats: dict = {}
-        with deferred_interrupts():
+        wanted = self.threads or self.threads_left or available_threads()
+        with deferred_interrupts(), taken_threads(wanted) as n_threads:
             for forest in self.forests:
-                point, one = self._update(forest, point)
+                point, one = self._update(forest, point, n_threads)
                 stats |= {f"{key}{self.ending(forest)}": value for key, value in one.items()}
         return point, [stats]
 
-    def _update(self, forest, point):
+    def _update(self, forest, point, n_threads):
         settings, seen = forest.target.at(point)
         arrays = forest.load(point[forest.value_name], settings.weights)
         forest.arrays = None  # stand for no value before the sweep is over
@@ -96,6 +108,8 @@ class SweepStep(ForestStep):
         rounds = self.nuisances.rounds(forest)
         for n_sweeps in rounds:
             leaf, target = forest.target.leaf_data(settings, seen, fit, self.rng)
+            if forest.directions is None:
+                leaf = in_threads(leaf, n_threads)
             forest.aim = target
             problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
             found.append(self._run(self.parts[0], forest, problem, *n_sweeps))

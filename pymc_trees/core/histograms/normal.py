@@ -11,6 +11,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.histograms.contract import PROPOSES
 from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.leaves.threaded import ThreadedNormal
 
 _STEP = 1.0 / 1024.0
 _SIXTH = 1.0 / 6.0
@@ -187,12 +188,13 @@ def _left_stats(leaf, histogram, place, k, unit, out):
     out[1] = s
 
 
-register(
-    NormalData,
-    histogram_layout=lambda leaf: (1 if leaf.w.size == 1 else 2, np.int64),
-    pack_rows=_pack_rows,
-    add_to_histogram=_add_to_histogram,
-    tempering=_tempering,
-    score_cuts=_score_cuts,
-    left_stats=_left_stats,
-)
+for kind in (NormalData, ThreadedNormal):
+    register(
+        kind,
+        histogram_layout=lambda leaf: (1 if leaf.w.size == 1 else 2, np.int64),
+        pack_rows=_pack_rows,
+        add_to_histogram=_add_to_histogram,
+        tempering=_tempering,
+        score_cuts=_score_cuts,
+        left_stats=_left_stats,
+    )

@@ -20,15 +20,11 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents, renew
-from pymc_trees.core.leaves.normal_sets import (
-    add_set,
-    add_sets,
-    renew_set,
-    renew_sets,
-)
+from pymc_trees.core.leaves.normal_sets import add_set_of_rows, add_sets, renew_set, renew_sets
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
-_LANES = 8
+LANES = 8
+"""Sums of a leaf kept apart, so that an addition need not wait for the one before."""
 
 
 class NormalData(NamedTuple):
@@ -49,7 +45,7 @@ class NormalData(NamedTuple):
 def make_normal(mean, sd, residual, precision, max_nodes, latent=None):
     """Leaf model of a residual (used in place) and a common or a per-row precision."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    lanes = np.zeros(max_nodes * _LANES)
+    lanes = np.zeros(max_nodes * LANES)
     latent = no_latents() if latent is None else latent
     return NormalData(float(mean), float(sd), residual, precision, lanes, latent)
 
@@ -60,70 +56,88 @@ def _n_stats(leaf):
 
 
 @njit(cache=True)
-def _shift(r, values, old_leaf, new_leaf):
+def shift(r, values, old_leaf, new_leaf):
     """Close the old tree and open the new one: their values move into and out of the residual."""
     for i in range(r.size):
         r[i] += values[new_leaf[i]] - values[old_leaf[i]]
 
 
 @njit(cache=True)
-def _shift_and_add(r, values, old_leaf, new_leaf, lanes):
-    """`_shift`, and the sum of the new residual in each leaf, in one pass over the rows."""
+def shift_and_add(r, values, old_leaf, new_leaf, lanes):
+    """`shift`, and the sum of the new residual in each leaf, in one pass over the rows."""
     n = r.size
-    body = n - n % _LANES
-    for i in range(0, body, _LANES):
-        for lane in range(_LANES):
+    body = n - n % LANES
+    for i in range(0, body, LANES):
+        for lane in range(LANES):
             leaf = new_leaf[i + lane]
             r_i = r[i + lane] + (values[leaf] - values[old_leaf[i + lane]])
             r[i + lane] = r_i
-            lanes[leaf * _LANES + lane] += r_i
+            lanes[leaf * LANES + lane] += r_i
     for i in range(body, n):
         leaf = new_leaf[i]
         r[i] += values[leaf] - values[old_leaf[i]]
-        lanes[leaf * _LANES] += r[i]
+        lanes[leaf * LANES] += r[i]
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
-    r, w, lanes, count, column = leaf.r, leaf.w, leaf.lanes, trees.count, trees.column
-    values = trees.values.reshape(-1)
-    leaf_of = trees.leaf_of
-    if new < 0:
-        subtract_outputs(leaf, trees.values, leaf_of[old], r.reshape(r.size, 1))
-        return
+def add_weighted(r, w, leaf_of, lanes):
+    """The sums of w and of w r in each leaf."""
+    for i in range(r.size):
+        place = leaf_of[i] * LANES
+        lanes[place] += w[i]
+        lanes[place + 1] += w[i] * r[i]
+
+
+@njit(cache=True)
+def clear_lanes(lanes, column, nodes, n_nodes):
+    """Set the sums of the leaves of a tree to 0."""
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
-            place = nodes[k] * _LANES
-            for lane in range(_LANES):
+            place = nodes[k] * LANES
+            for lane in range(LANES):
                 lanes[place + lane] = 0.0
-    if old < 0:
-        add_outputs(leaf, trees.values, leaf_of[new], r.reshape(r.size, 1))
-    if w.size > 1:
-        if old >= 0:
-            _shift(r, values, leaf_of[old], leaf_of[new])
-        for i in range(r.size):
-            place = leaf_of[new, i] * _LANES
-            lanes[place] += w[i]
-            lanes[place + 1] += w[i] * r[i]
-    elif old >= 0:
-        _shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes)
-    else:
-        for i in range(r.size):
-            lanes[leaf_of[new, i] * _LANES] += r[i]
+
+
+@njit(cache=True)
+def write_stats(w, lanes, count, column, nodes, n_nodes, stats):
+    """Statistics of the leaves of a tree from their sums."""
     for k in range(n_nodes):
         node = nodes[k]
         if column[node] >= 0:
             continue
-        place = node * _LANES
+        place = node * LANES
         if w.size > 1:
             stats[node, 0] = lanes[place]
             stats[node, 1] = lanes[place + 1]
         else:
             total = 0.0
-            for lane in range(_LANES):
+            for lane in range(LANES):
                 total += lanes[place + lane]
             stats[node, 0] = w[0] * count[node]
             stats[node, 1] = w[0] * total
+
+
+@njit(cache=True)
+def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+    r, w, lanes, column = leaf.r, leaf.w, leaf.lanes, trees.column
+    values = trees.values.reshape(-1)
+    leaf_of = trees.leaf_of
+    if new < 0:
+        subtract_outputs(leaf, trees.values, leaf_of[old], r.reshape(r.size, 1))
+        return
+    clear_lanes(lanes, column, nodes, n_nodes)
+    if old < 0:
+        add_outputs(leaf, trees.values, leaf_of[new], r.reshape(r.size, 1))
+    if w.size > 1:
+        if old >= 0:
+            shift(r, values, leaf_of[old], leaf_of[new])
+        add_weighted(r, w, leaf_of[new], lanes)
+    elif old >= 0:
+        shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes)
+    else:
+        for i in range(r.size):
+            lanes[leaf_of[new, i] * LANES] += r[i]
+    write_stats(w, lanes, trees.count, column, nodes, n_nodes, stats)
 
 
 @njit(cache=True)
@@ -201,18 +215,20 @@ def log_constant_about_mean(leaf) -> float:
     return log_rows_about(leaf, leaf.mean)
 
 
-register(
-    NormalData,
-    n_stats=_n_stats,
-    next_tree=_next_tree,
-    add_rows=_add_rows,
-    log_marginal=_log_marginal,
-    draw_values=_draw_values,
-    log_likelihood=_log_likelihood,
-    log_constant=log_constant_about_mean,
-    add_set=add_set,
-    add_sets=add_sets,
-    renew_set=renew_set,
-    renew_sets=renew_sets,
-    renew_rows=renew,
-)
+KERNELS = {
+    "n_stats": _n_stats,
+    "next_tree": _next_tree,
+    "add_rows": _add_rows,
+    "log_marginal": _log_marginal,
+    "draw_values": _draw_values,
+    "log_likelihood": _log_likelihood,
+    "log_constant": log_constant_about_mean,
+    "add_set": add_set_of_rows,
+    "add_sets": add_sets,
+    "renew_set": renew_set,
+    "renew_sets": renew_sets,
+    "renew_rows": renew,
+}
+"""Those of the contract."""
+
+register(NormalData, **KERNELS)

@@ -8,11 +8,12 @@ differences would carry the largest ones to other leaves.
 from pymc_trees.core.columns.row_set import count_changed
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
+from pymc_trees.core.leaves.contract import add_set
 from pymc_trees.core.leaves.masked import FEW, change_of_sum, set_sum
 
 
 @njit(cache=True)
-def add_set(leaf, rows, out):
+def add_set_of_rows(leaf, rows, out):
     """`add_rows` of a `RowSet`."""
     r, w, words = leaf.r, leaf.w, rows.words
     if w.size == 1:
