@@ -4,8 +4,8 @@
     python -m benchmarks.scale.threads --report
 
 Friedman's function, ten columns, cuts on a grid, 50 trees. Sweeps of the local moves of `Hybrid`,
-by turns with rows in one piece, in blocks, and in blocks with two threads; the time is the middle
-one of a hundred sweeps, after a hundred others.
+by turns with rows in one piece, in blocks, and in blocks with two threads, twenty in a row; the
+time is the middle one of a hundred sweeps, after a hundred others.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 RESULTS = Path(__file__).parents[1] / "results" / "threads.jsonl"
-TREES, CUTS, WARM_UP = 50, 100, 100
+TREES, CUTS, WARM_UP, IN_A_ROW = 50, 100, 100, 20
 IN_ONE_PIECE = 0
 
 
@@ -39,13 +39,14 @@ def turns(n, threads, steps):
         }
     points = dict.fromkeys(threads, model.initial_point())
     times: dict[int, list[float]] = {k: [] for k in threads}
-    for turn in range(WARM_UP + steps):
+    for turn in range((WARM_UP + steps) // IN_A_ROW):
         for k, step in steps_of.items():
             threaded.ROWS = np.inf if k == IN_ONE_PIECE else 0
-            begin = perf_counter()
-            points[k], _ = step.step(points[k])
-            if turn >= WARM_UP:
-                times[k].append(perf_counter() - begin)
+            for _ in range(IN_A_ROW):
+                begin = perf_counter()
+                points[k], _ = step.step(points[k])
+                if turn >= WARM_UP // IN_A_ROW:
+                    times[k].append(perf_counter() - begin)
     return {k: 1e3 * float(np.median(of_k)) for k, of_k in times.items()}
 
 

@@ -124,7 +124,14 @@ def interrupts_wait() -> bool:
     return _current is not None and not _in_other_thread()
 
 
+_beside: ThreadPoolExecutor | None = None
+"""The thread of `run_apart`: always the same, for OpenMP gives every thread that calls it new ones,
+and it takes milliseconds until these have a core each."""
+
+
 def _forget() -> None:
+    global _beside
+    _beside = None
     if _current is not None:
         _current._leave()
 
@@ -150,13 +157,16 @@ def run_apart(call: Callable[[], Any], cease) -> Any:
     cease[0] = False
     if _in_other_thread():
         return call()
-    with deferred_interrupts() as held, ThreadPoolExecutor(1) as pool:
-        made = pool.submit(copy_context().run, call)
+    global _beside
+    with deferred_interrupts() as held:
+        _beside = _beside or ThreadPoolExecutor(1)
+        made = _beside.submit(copy_context().run, call)
         try:
             while not made.done():
                 wait([made], PATIENCE)
                 held.answer()
         except BaseException:
             cease[0] = True
+            wait([made])
             raise
     return made.result()
