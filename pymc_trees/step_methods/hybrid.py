@@ -3,12 +3,14 @@
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.arguments import check_number
+from pymc_trees.step_methods.parts.learnt import AdaptiveMoves, AdaptiveRedraw
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.parts.tempering import Tempering
 from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
 
 MOVES = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05, "perturb": 0.6}
+BATCH = 0.02, 0.02
 
 
 class Hybrid(SweepStep):
@@ -36,17 +38,20 @@ class Hybrid(SweepStep):
         fewer than 5, down to 1; 5 where leaf values do not integrate out. What else PyMC does in a
         step then takes at most about a quarter of its time (from the benchmarks).
     moves : dict, optional
-        Weights of the local moves, as for `CGM`; default grow 0.125, prune 0.125, change 0.1, swap
-        0.05, perturb 0.6 (from the benchmarks).
+        Weights of the local moves, as for `CGM`. Default: in tuning they go from grow 0.125, prune
+        0.125, change 0.1, swap 0.05, perturb 0.6 (from the benchmarks) to between a quarter of
+        these and twice these, as more or fewer moves are accepted for what they cost, and stay as
+        they are afterwards.
     moves_per_visit : int, at least 1, default 4
         Local moves of a tree each time a sweep visits it, as for `CGM`.
     num_particles : int, at least 2, default 2
         Particles of a redrawn tree, the present tree included. With two, a redrawn tree is a
         Metropolis-Hastings proposal.
-    batch : tuple of two floats in (0, 1], default (0.02, 0.02)
+    batch : tuple of two floats in (0, 1], optional
         Share of the trees redrawn by a step while tuning and after, rounded up to whole trees. A
         step on a large table, which makes fewer than 5 sweeps, does so with the probability that
-        keeps the number of redrawn trees per sweep.
+        keeps the number of redrawn trees per sweep. Default: (0.02, 0.02), and where tuning finds
+        that fewer than one redrawn tree in twenty is taken, less often, down to a quarter.
     temperatures : int, at least 1, default 3
         Posteriors among which forests are exchanged, that of the model included; 1 for no other.
         The flatter ones have likelihoods raised to powers below 1, which are found in tuning so
@@ -76,7 +81,9 @@ class Hybrid(SweepStep):
 
     Notes
     -----
-    Statistics per draw: those of `CGM` and of `ParticleGibbs`; with more than one temperature
+    Statistics per draw: those of `CGM` and of `ParticleGibbs`; unless fixed by ``moves`` and
+    ``batch``, ``weight_grow``, ``weight_prune``, ... , the weights of the local moves, and
+    ``chance_of_redraw``, how often a step redraws trees; with more than one temperature
     ``accept_exchange``, the mean probability of the exchanges tried, and ``least_power``, the power
     of the flattest likelihood. Both are NaN where a forest has no flatter posteriors, and those of
     `ParticleGibbs` where a step redrew no tree.
@@ -110,18 +117,17 @@ class Hybrid(SweepStep):
         moves=None,
         moves_per_visit=4,
         num_particles=2,
-        batch=(0.02, 0.02),
+        batch=None,
         temperatures=3,
         **options,
     ):
-        local = LocalMoves(
-            MOVES if moves is None else moves,
-            None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1),
-            moves_per_visit,
-        )
+        n_sweeps = None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1)
+        Local, weights = (AdaptiveMoves, MOVES) if moves is None else (LocalMoves, moves)
+        local = Local(weights, n_sweeps, moves_per_visit)
         tempering = Tempering(temperatures, local)
         local.places = tempering.places
-        redraw = TreeRedraw(num_particles, "optimal", "multinomial", batch, local.share_of_sweeps)
+        Redraw, shares = (AdaptiveRedraw, BATCH) if batch is None else (TreeRedraw, batch)
+        redraw = Redraw(num_particles, "optimal", "multinomial", shares, local.share_of_sweeps)
         super().__init__(vars, local, redraw, tempering, in_rounds=local, **options)
 
     @staticmethod

@@ -9,8 +9,10 @@ from pymc_trees.targets.forest_state import WorkingForest
 class Part:
     """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
 
-    statistics: tuple[str, ...] = ()
-    """Names of its numbers per draw."""
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of its numbers per draw; none unless overridden."""
+        return ()
 
     def prepare(self, forest: WorkingForest) -> None:
         """Make what a forest needs, once; nothing unless overridden."""

@@ -53,12 +53,21 @@ class LocalMoves(Screened, Part):
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps, self.places = n_sweeps, places
-        self.statistics = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
+        self.counted = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
+
+    @property
+    def statistics(self):
+        """Shares that were accepted."""
+        return self.counted
 
     def prepare(self, forest):
         """Name the statistic of screened sweeps where there are any."""
-        if is_screened(forest) and "accept_screened" not in self.statistics:
-            self.statistics += ("accept_screened",)
+        if is_screened(forest) and "accept_screened" not in self.counted:
+            self.counted += ("accept_screened",)
+
+    def moves_of(self, forest) -> WeightedMoves:
+        """Moves of a forest's trees, with their weights."""
+        return self.moves
 
     def update(self, rng, forest, problem, tuning, n_sweeps=None):
         """Sweep, so often if given; the accepted share of each move, or None: too small a pool."""
@@ -74,13 +83,14 @@ class LocalMoves(Screened, Part):
             if found is None:
                 return None
         if tuning or not screening.fails:
-            run = screening.sweeps(rng, forest, problem, self.moves, forest.work)
+            moves = self.moves_of(forest)
+            run = screening.sweeps(rng, forest, problem, moves, forest.work)
             shares = self._run(run, forest, forest.work, 1 if found else n_sweeps, 1)
             if shares is None:
                 return None
             if tuning:
                 screening.learn(shares[-1])
-            found = found or dict(zip(self.statistics, shares, strict=False))
+            found = found or dict(zip(self.counted, shares, strict=False))
             found["accept_screened"] = shares[-1]
         self.screenings[forest.name] = screening
         return found
@@ -96,18 +106,19 @@ class LocalMoves(Screened, Part):
 
     def sweep(self, rng, forest, problem, work, n_sweeps):
         """Sweep the trees of a problem that has the layout of a forest, without a screen."""
+        moves = self.moves_of(forest)
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
             kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-            run = partial(forest.call, joint_sweeps, rng, problem, flat, self.moves, work, kept)
+            run = partial(forest.call, joint_sweeps, rng, problem, flat, moves, work, kept)
         else:
-            run = partial(forest.call, sweeps, rng, problem, self.moves, work)
+            run = partial(forest.call, sweeps, rng, problem, moves, work)
         shares = self._run(run, forest, work, n_sweeps, 0)
         if shares is None:
             return None
-        unscreened = np.full(len(self.statistics) - len(shares), np.nan)
-        return dict(zip(self.statistics, [*shares, *unscreened], strict=True))
+        unscreened = np.full(len(self.counted) - len(shares), np.nan)
+        return dict(zip(self.counted, [*shares, *unscreened], strict=True))
 
     def _run(self, run, forest, work, n_sweeps, n_further):
         """Accepted shares of moves and of what else is counted, or None: too small a pool."""

@@ -92,6 +92,10 @@ class Screened:
 
     @kept.setter
     def kept(self, kept):
+        self.restore(kept)
+
+    def restore(self, kept):
+        """Go on from what tuning had learnt."""
         self.screenings, self.restored = {}, deepcopy(dict(kept))
 
     def __getstate__(self):

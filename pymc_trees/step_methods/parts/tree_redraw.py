@@ -43,8 +43,6 @@ class TreeRedraw(Part):
         Of a forest: probability that a step redraws trees at all; by default it does.
     """
 
-    statistics: tuple[str, ...] = ("particle_ess", "trees_changed")
-
     def __init__(self, num_particles, proposal, resampling, batch, chance=None):
         more = ", the present tree and one more"
         self.num_particles = check_number("num_particles", num_particles, 2, more)
@@ -53,6 +51,15 @@ class TreeRedraw(Part):
         self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
         self.batch, self.chance = check_batch(batch), chance
         self.arrays: dict[str, RedrawArrays] = {}
+
+    @property
+    def statistics(self):
+        """Of redrawn trees."""
+        return "particle_ess", "trees_changed"
+
+    def chance_of(self, forest) -> float:
+        """Probability that a step redraws trees at all."""
+        return 1.0 if self.chance is None else self.chance(forest)
 
     def prepare(self, forest):
         """Make the workspace of a forest."""
@@ -64,7 +71,7 @@ class TreeRedraw(Part):
         The share of these that another particle replaced and their mean effective number of
         particles, NaN where none was redrawn, or None when the forest outgrew its pool.
         """
-        chance = 1.0 if self.chance is None else self.chance(forest)
+        chance = self.chance_of(forest)
         if chance < 1.0 and rng.random() >= chance:
             return {"trees_changed": np.nan, "particle_ess": np.nan}
         arrays, m = self.arrays[forest.name], forest.layout.m

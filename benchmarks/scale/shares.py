@@ -1,0 +1,106 @@
+"""Is there a better fixed choice of what a step does, at any number of rows?
+
+    python -m benchmarks.scale.shares --rows 30 1000 --out benchmarks/results/shares.jsonl
+    python -m benchmarks.scale.shares --report
+
+Friedman's first function, ten columns, noise of sd 1 that is known, 50 trees; cuts on a grid from
+100,000 rows on. Effective samples of f per CPU second of the default step, called on its own
+points, and of the same step with shares fixed by hand. Chains take turns on one core, each until it
+has used its CPU seconds; the first quarter, in which the step tunes, is dropped. ESS is the middle
+one over 100 training rows.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+
+import pymc_trees as pmt
+from benchmarks.mixing import turns
+from benchmarks.peers import data
+from benchmarks.peers.metrics import ess, of_each, rhat
+
+RESULTS = Path(__file__).parents[1] / "results" / "shares.jsonl"
+TREES, GRID_FROM = 50, 100_000
+
+
+def weights(perturb):
+    """Local moves of which such a share are small steps of one rule; others as in the default."""
+    rest = (1 - perturb) / 0.4
+    moves = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05}
+    return {"perturb": perturb} | {name: rest * weight for name, weight in moves.items()}
+
+
+CHOICES = {
+    "default": {},
+    "perturb 0": {"moves": weights(0.0)},
+    "perturb .3": {"moves": weights(0.3)},
+    "perturb .85": {"moves": weights(0.85)},
+    "few changes": {
+        "moves": {"grow": 0.1, "prune": 0.1, "change": 0.025, "swap": 0.015, "perturb": 0.76}
+    },
+    "a tenth redrawn": {"batch": (0.1, 0.1)},
+    "half redrawn": {"batch": (0.5, 0.5)},
+    "1 temperature": {"temperatures": 1},
+}
+
+
+def chain(step, start, seconds, seed):
+    """Draws of f after the warm-up."""
+    rows = turns.rows_of(step.forests[0].layout.n_rows)
+    step.setup_chain(np.random.default_rng(seed), 1, 0)
+    point, draws = start, []
+    for is_kept in turns.blocks(seconds):
+        if is_kept and step.tune:
+            step.stop_tuning()
+        point, _ = step.step(point)
+        if is_kept:
+            draws.append(step.forests[0].arrays.fit[rows, 0])
+    return np.array(draws)
+
+
+def measure(n, name, seconds, seeds):
+    """A line of results."""
+    case = data.friedman("friedman", n, TREES)
+    with pm.Model() as model:
+        mu = pmt.BART("mu", case.X, case.y, m=TREES, n_cuts=100 if n >= GRID_FROM else None)
+        pm.Normal("y", mu, 1.0, observed=case.y, shape=mu.shape)
+        step = pmt.Hybrid([mu], **CHOICES[name])
+    start = model.initial_point()
+    chain(step, start, 0.2, 0)  # compiles
+    f = turns.together([chain(step, start, seconds, seed) for seed in seeds])
+    used = len(seeds) * seconds * (1 - turns.WARM_UP)
+    return {
+        "n": n,
+        "choice": name,
+        "ess": float(np.median(of_each(ess, f))) / used,
+        "least": float(of_each(ess, f).min()) / used,
+        "rhat": float(of_each(rhat, f).mean()),
+        "seconds": seconds,
+        "chains": len(seeds),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[30, 300, 3_000, 30_000])
+    parser.add_argument("--choices", nargs="+", default=list(CHOICES), choices=list(CHOICES))
+    parser.add_argument("--seconds", type=float, default=10.0, help="CPU seconds of a chain")
+    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0, help="of the first chain")
+    parser.add_argument("--out", type=Path, help="file of results to add lines to")
+    args = parser.parse_args()
+    for n in args.rows:
+        for name in args.choices:
+            seeds = range(args.seed, args.seed + args.chains)
+            line = json.dumps(measure(n, name, args.seconds, seeds))
+            print(line, flush=True)
+            if args.out is not None:
+                with args.out.open("a") as file:
+                    file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
