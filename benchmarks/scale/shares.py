@@ -101,9 +101,8 @@ def report(results):
         print(f"| {choice} | {' | '.join(told)} |")
     best = latest[latest.choice != "default"].groupby("n").ess.max()
     own = latest[latest.choice == "default"].set_index("n").ess
-    print(
-        f"| best of these over the default | {' | '.join(f'{best[n] / own[n]:.2f}' for n in sizes)} |"
-    )
+    over = [f"{best[n] / own[n]:.2f}" for n in sizes]
+    print(f"| best of these over the default | {' | '.join(over)} |")
 
 
 def main():
