@@ -128,6 +128,13 @@ def test_processes_of_joblib_are_told_by_it(monkeypatch, backend, left):
         RUNNER.reset(token)
 
 
+@pytest.mark.full
+def test_processes_of_joblib_do_not_take_more_threads_than_there_are_cores():
+    with joblib.parallel_config("loky"):
+        found = joblib.Parallel(2)(joblib.delayed(threads.available_threads)() for _ in range(2))
+    assert found == [max(joblib.cpu_count() // 2, 1)] * 2
+
+
 def test_threads_must_be_a_number():
     with bart_model(), pytest.raises(ValueError, match="threads=0"):
         pmt.CGM(threads=0)
