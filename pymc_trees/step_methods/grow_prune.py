@@ -16,9 +16,7 @@ class GrowPrune(SweepStep):
     moves_per_visit : int, at least 1, default 1
         As for `CGM`.
     threads : int, optional
-        Threads that work on one chain of a table of 200,000 rows or more, where leaf values
-        integrate out of one normal observation a row; the draws are the same for any number.
-        Default: the cores that other chains leave.
+        As for `CGM`.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

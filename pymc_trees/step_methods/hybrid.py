@@ -62,9 +62,7 @@ class Hybrid(SweepStep):
         are at most 2,000,000, and rows tell enough: their mean precision times the prior variance
         of f, as tuning finds it, is at least 5 (from the benchmarks).
     threads : int, optional
-        Threads that work on one chain of a table of 200,000 rows or more, where leaf values
-        integrate out of one normal observation a row; the draws are the same for any number.
-        Default: the cores that other chains leave.
+        As for `CGM`.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

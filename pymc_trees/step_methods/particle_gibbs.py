@@ -32,9 +32,7 @@ class ParticleGibbs(SweepStep):
     batch : tuple of two floats in (0, 1], default (1.0, 1.0)
         Share of the trees visited by a step while tuning and after.
     threads : int, optional
-        Threads that work on one chain of a table of 200,000 rows or more, where leaf values
-        integrate out of one normal observation a row; the draws are the same for any number.
-        Default: the cores that other chains leave.
+        As for `CGM`.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

@@ -24,6 +24,8 @@ class WTW(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves_per_visit : int, at least 1, default 1
         As for `CGM`.
+    threads : int, optional
+        As for `CGM`.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
