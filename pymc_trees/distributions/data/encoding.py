@@ -14,8 +14,9 @@ from pymc_trees.distributions.data.columns import (
     columns_of,
     columns_of_objects,
 )
+from pymc_trees.distributions.data.large import is_large, large_table
 from pymc_trees.distributions.data.levels import codes_of, levels_at
-from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.data.numbers import check_finite, check_held, real_array
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema, check_rules, read_schema
 
 
@@ -54,6 +55,10 @@ def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarr
     check_held(value, name)
     value = _in_order(value, None if schema is None else schema.names, name)
     if schema is None:
+        new = as_matrix(value, name)
+        _check_width(new.shape[1], p, name)
+        return new
+    if is_large(value) and not any(schema.levels):
         new = as_matrix(value, name)
         _check_width(new.shape[1], p, name)
         return new
@@ -145,6 +150,8 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
                 "or give the frame to BART."
             )
         return _checked(np.column_stack([column.cells for column in found]), name, columns)
+    if is_large(X):
+        return large_table(X, name)
     try:
         values = real_array(X)
     except (TypeError, ValueError) as error:
@@ -163,12 +170,6 @@ def _checked(values, name, columns):
         )
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: give at least one.")
-    infinite = np.isinf(values)
-    if infinite.any():
-        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
-        raise ValueError(
-            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
-            "NaN for a missing cell."
-        )
+    check_finite(values, name, columns)
     values[np.isnan(values)] = MISSING
     return values

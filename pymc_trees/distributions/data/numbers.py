@@ -64,6 +64,17 @@ def real_array(value: Any) -> np.ndarray:
     return values
 
 
+def check_finite(values: np.ndarray, name: str, columns=None) -> None:
+    """Refuse a matrix with infinite numbers, naming the columns."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
+        raise ValueError(
+            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
+            "NaN for a missing cell."
+        )
+
+
 def row_numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
     """(n,) finite numbers, or an error that names them."""
     try:

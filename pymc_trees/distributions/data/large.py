@@ -1,0 +1,61 @@
+"""Large tables of numbers that are not float64 in memory: read by rows, and kept in a file.
+
+So a file is never in memory as a whole, and numbers of four bytes do not come to take eight there.
+"""
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.table_file import BLOCK, FileTable, in_file, write_table
+from pymc_trees.distributions.data.numbers import check_finite, real_array
+
+LARGE = 2**28
+"""Bytes as float64 beyond which a table is kept in a file."""
+
+
+def is_large(X: Any) -> bool:
+    """Whether X is such a table: an array, or what has a shape, a dtype and rows like one."""
+    shape, kind = getattr(X, "shape", None), getattr(getattr(X, "dtype", None), "kind", "O")
+    if not isinstance(shape, tuple) or len(shape) != 2 or kind not in "biuf":
+        return False
+    if in_file(X):
+        return True
+    if np.ma.isMaskedArray(X) or not hasattr(X, "__getitem__"):
+        return False
+    in_memory = isinstance(X, np.ndarray) and not _in_a_map(X)
+    return 8 * shape[0] * shape[1] > LARGE and not (in_memory and X.dtype == np.float64)
+
+
+def _in_a_map(X) -> bool:
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False
+
+
+def large_table(X: Any, name: str) -> FileTable:
+    """Such a table in a file, `MISSING` for NaN, or an error that names it."""
+    if in_file(X):
+        return X
+    n, p = X.shape
+    step = max(1, BLOCK // (8 * p))
+
+    def blocks():
+        for start in range(0, n, step):
+            block = real_array(X[start : min(start + step, n)])
+            check_finite(block, name)
+            block[np.isnan(block)] = MISSING
+            yield block
+
+    try:
+        return write_table((n, p), blocks())
+    except OSError as error:
+        raise OSError(
+            f"{name} takes {8 * n * p / 1e9:.3g} GB as float64, which could not be kept in a file "
+            f"in {tempfile.gettempdir()} ({error}). Make room, set the environment variable TMPDIR "
+            f"to another folder, or give {name} as a float64 array in memory."
+        ) from error
