@@ -60,8 +60,8 @@ class Forest(Continuous):
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     max_nodes : int, optional
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
-        ``3 n**(3/4)`` when that is more (but not n / 2), and at most ``m (2n - 1)``. A forest that
-        does not fit stops the run with an error.
+        ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536), and at most ``m (2n - 1)``. A
+        forest that does not fit stops the run with an error.
     cache_fit : bool, optional
         Whether the value carries the function at the training rows, so that nothing walks the
         trees there. Default: up to 20,000 numbers, rows times outputs.

@@ -3,7 +3,7 @@
 Reading order: `design` (columns of numbers), `mixed` (with levels or missing cells), `rules` (draws
 of rules and their densities), `row_index`, `row_set` and `set_range` (rows of a node as bits),
 `set_rules` (the rules of such rows), `steps` (a rule that moves a little), `alike` (cuts that part
-rows alike).
+rows alike), `table_file` (inputs that lie in a file).
 
 May import: `core.compile`, `core.random`.
 """

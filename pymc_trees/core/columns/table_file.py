@@ -42,11 +42,11 @@ class FileTable(np.ndarray):
     def __reduce_ex__(self, protocol):
         if self.source is None:
             return np.asarray(self).__reduce_ex__(protocol)
-        return write_table, (self.shape, [block.tobytes() for _, block in row_blocks(self)])
+        return write_table, (self.shape[1], [block.tobytes() for _, block in row_blocks(self)])
 
 
-def write_table(shape: tuple[int, int], blocks: Iterable) -> FileTable:
-    """Table of the blocks of its rows, one after another: C-contiguous float64, or their bytes.
+def write_table(p: int, blocks: Iterable) -> FileTable:
+    """Table of p columns from blocks of its rows in turn: C-contiguous float64, or their bytes.
 
     Raises
     ------
@@ -56,10 +56,12 @@ def write_table(shape: tuple[int, int], blocks: Iterable) -> FileTable:
     with tempfile.TemporaryFile(prefix="pymc_trees") as file:
         for block in blocks:
             file.write(memoryview(block).cast("B"))
+        if file.tell() == 0:
+            return np.empty((0, p)).view(FileTable)
         file.flush()
         # shared: memory that is the file's own does not count as promised to this process
-        source = mmap.mmap(file.fileno(), 8 * shape[0] * shape[1])
-    table = np.frombuffer(source, dtype=np.float64).reshape(shape).view(FileTable)
+        source = mmap.mmap(file.fileno(), file.tell())
+    table = np.frombuffer(source, dtype=np.float64).reshape(-1, p).view(FileTable)
     table.source = source
     return table
 

@@ -67,7 +67,7 @@ def make_trees(m, max_nodes, n_values, n_rows):
 
 @njit(cache=True)
 def plant_stumps(max_nodes, n_values, leaf_of):
-    """`make_trees` inside compiled code, where the type of ``leaf_of`` is not known from numbers."""
+    """`make_trees` in compiled code, where numbers do not say the type of ``leaf_of``."""
     m, n_rows = leaf_of.shape
     free = np.empty(max_nodes, dtype=np.int32)
     for k in range(max_nodes - m):

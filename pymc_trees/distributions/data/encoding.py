@@ -16,7 +16,7 @@ from pymc_trees.distributions.data.columns import (
 )
 from pymc_trees.distributions.data.large import is_large, large_table
 from pymc_trees.distributions.data.levels import codes_of, levels_at
-from pymc_trees.distributions.data.numbers import check_finite, check_held, real_array
+from pymc_trees.distributions.data.numbers import check_finite, check_held, is_lazy, matrix_of_reals
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema, check_rules, read_schema
 
 
@@ -25,7 +25,7 @@ def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Sc
     check_held(X, name)
     names = column_names(X)
     _check_repeated(names, name)
-    columns = columns_of(X, name) if names else None
+    columns = columns_of(X, name) if names and not is_large(X) else None
     if columns is None:
         values = as_matrix(X, name)
         p = values.shape[1]
@@ -58,11 +58,12 @@ def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarr
         new = as_matrix(value, name)
         _check_width(new.shape[1], p, name)
         return new
-    if is_large(value) and not any(schema.levels):
+    large = is_large(value)
+    if large and not any(schema.levels):
         new = as_matrix(value, name)
         _check_width(new.shape[1], p, name)
         return new
-    if column_names(value):
+    if column_names(value) and not large:
         columns = columns_of(value, name)
         _check_width(len(columns), p, name)
     else:
@@ -72,7 +73,7 @@ def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarr
 
 def _columns_of_array(value, schema: Schema, name: str, p: int) -> list[Column]:
     """Columns of an array: of text or objects as those of a frame, of numbers with codes."""
-    objects = _objects(value)
+    objects = None if is_large(value) else _objects(value)
     if objects is not None:
         _check_width(objects.shape[1], p, name)
         return columns_of_objects(objects, name)
@@ -135,11 +136,15 @@ def _in_order(X, columns, name):
             f"{unknown}. Give it the columns of the training frame."
         )
     order = [given.index(c) for c in columns]
+    if is_lazy(X):
+        return X.select(list(columns))
     return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
 
 
 def as_matrix(X: Any, name: str) -> np.ndarray:
     """Float64 (n, p) matrix of numbers, `MISSING` for NaN, or an error that names it."""
+    if is_large(X):
+        return large_table(X, name)
     columns = column_names(X)
     if columns:
         found = columns_of(X, name)
@@ -150,16 +155,7 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
                 "or give the frame to BART."
             )
         return _checked(np.column_stack([column.cells for column in found]), name, columns)
-    if is_large(X):
-        return large_table(X, name)
-    try:
-        values = real_array(X)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "
-            "a pandas or polars frame; encode dates as numbers first."
-        ) from error
-    return _checked(values, name, columns)
+    return _checked(matrix_of_reals(X, name), name, columns)
 
 
 def _checked(values, name, columns):

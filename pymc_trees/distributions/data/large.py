@@ -1,4 +1,4 @@
-"""Large tables of numbers that are not float64 in memory: read by rows, and kept in a file.
+"""Large tables of numbers that are not float64 in memory, read by rows and kept in a file.
 
 So a file is never in memory as a whole, and numbers of four bytes do not come to take eight there.
 """
@@ -10,14 +10,16 @@ import numpy as np
 
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.table_file import BLOCK, FileTable, in_file, write_table
-from pymc_trees.distributions.data.numbers import check_finite, real_array
+from pymc_trees.distributions.data.numbers import check_finite, is_lazy, matrix_of_reals
 
 LARGE = 2**28
 """Bytes as float64 beyond which a table is kept in a file."""
 
 
 def is_large(X: Any) -> bool:
-    """Whether X is such a table: an array, or what has a shape, a dtype and rows like one."""
+    """Whether X is such a table: an array, what has rows like one, or a lazy frame."""
+    if is_lazy(X):
+        return True
     shape, kind = getattr(X, "shape", None), getattr(getattr(X, "dtype", None), "kind", "O")
     if not isinstance(shape, tuple) or len(shape) != 2 or kind not in "biuf":
         return False
@@ -41,21 +43,32 @@ def large_table(X: Any, name: str) -> FileTable:
     """Such a table in a file, `MISSING` for NaN, or an error that names it."""
     if in_file(X):
         return X
-    n, p = X.shape
-    step = max(1, BLOCK // (8 * p))
+    names = tuple(X.collect_schema().names()) if is_lazy(X) else None
+    p = X.shape[1] if names is None else len(names)
+    if p == 0:
+        raise ValueError(f"{name} has no columns: give at least one.")
 
-    def blocks():
-        for start in range(0, n, step):
-            block = real_array(X[start : min(start + step, n)])
-            check_finite(block, name)
+    def encoded():
+        for part in _parts(X, max(1, BLOCK // (8 * p))):
+            block = matrix_of_reals(part, name)
+            check_finite(block, name, names)
             block[np.isnan(block)] = MISSING
             yield block
 
     try:
-        return write_table((n, p), blocks())
+        return write_table(p, encoded())
     except OSError as error:
         raise OSError(
-            f"{name} takes {8 * n * p / 1e9:.3g} GB as float64, which could not be kept in a file "
-            f"in {tempfile.gettempdir()} ({error}). Make room, set the environment variable TMPDIR "
-            f"to another folder, or give {name} as a float64 array in memory."
+            f"{name} could not be kept as float64 in a file in {tempfile.gettempdir()} ({error}). "
+            "Make room, set the environment variable TMPDIR to another folder, or give "
+            f"{name} as a float64 array in memory."
         ) from error
+
+
+def _parts(X, step: int):
+    """Blocks of so many rows."""
+    if is_lazy(X):
+        yield from X.collect_batches(chunk_size=step)
+    else:
+        for start in range(0, X.shape[0], step):
+            yield X[start : min(start + step, X.shape[0])]
