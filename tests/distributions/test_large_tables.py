@@ -6,22 +6,26 @@ What counts as large, blocks of rows and groups of columns are made small, so th
 import copy
 import errno
 import pickle
+import tracemalloc
 
 import cloudpickle
 import h5py
 import numpy as np
 import polars as pl
 import pymc as pm
+import pymc.backends.arviz
 import pytest
 from support.small_models import assert_same_draws, bart_model, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.core.columns import table_file
+from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.table_file import each_column, in_file, row_blocks, write_table
 from pymc_trees.distributions.data import large
 from pymc_trees.distributions.forest_inputs import declared, fingerprint_of
 from pymc_trees.targets.errors import ForestUseError
+from pymc_trees.targets.graph import check_inputs
 
 LEAF = pmt.NormalLeaf(0.0, 1.0)
 N, P = 50, 3
@@ -224,6 +228,30 @@ def test_errors_name_the_table(small, monkeypatch):
     monkeypatch.setattr(table_file.tempfile, "TemporaryFile", full)
     with pm.Model(), pytest.raises(OSError, match=r"X could not be kept.*No space left.*TMPDIR"):
         pmt.BART("mu", numbers(), leaf=LEAF)
+
+
+def test_no_table_of_float64_in_memory(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(large, "BLOCK", 2**17)
+    monkeypatch.setattr(table_file, "BLOCK", 2**17)
+    monkeypatch.setattr(table_file, "COLUMNS", 2**19)
+    values = np.random.default_rng(0).random((10_000, 50))
+    n_bytes, most = values.nbytes, []
+    for X in (values, on_disk(values, tmp_path / "table", dtype=np.float32)):
+        tracemalloc.start()
+        with pm.Model() as model:
+            pmt.BART("mu", X, m=2, leaf=LEAF, n_cuts=20)
+        known = declared(model["mu_forest"])
+        declaring = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        held = tracemalloc.get_traced_memory()[0]
+        make_design(known.X, known.cuts)
+        check_inputs(model["mu_forest"], [model["mu_X"]])
+        pymc.backends.arviz.find_constants(model)
+        later = tracemalloc.get_traced_memory()[1] - held
+        tracemalloc.stop()
+        most.append((declaring, later))
+    assert min(most[0]) > n_bytes
+    assert most[1][0] < n_bytes / 2 and most[1][1] < n_bytes / 4  # codes are an eighth
 
 
 @pytest.mark.full
