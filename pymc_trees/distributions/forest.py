@@ -16,6 +16,7 @@ from pymc_trees.distributions.data.variables import TrainingInputs, training_inp
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.table_constant import stamped
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
 
@@ -193,7 +194,7 @@ def _variable(
         *([constants] if constants.size else []),
     )
     _, forest = ForestRV(layout=layout, leaf=leaf.name, tree_prior=prior.trees.name)(
-        pt.constant(X),
+        stamped(X, stamp),
         pt.constant(prior.cuts),
         pt.constant(prior.offsets),
         pt.constant(stamp, dtype="float64"),

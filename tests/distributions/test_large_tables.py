@@ -23,7 +23,7 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.table_file import each_column, in_file, row_blocks, write_table
 from pymc_trees.distributions.data import large
-from pymc_trees.distributions.forest_inputs import declared, fingerprint_of
+from pymc_trees.distributions.forest_inputs import declared, fingerprint_of, forest_inputs
 from pymc_trees.targets.errors import ForestUseError
 from pymc_trees.targets.graph import check_inputs
 
@@ -199,6 +199,9 @@ def test_copies_and_pickles_of_a_table(small):
         assert not in_file(pickle.loads(pickle.dumps(part)))
     assert type(table[:3]) is np.ndarray and isinstance(table.min(), float)
     again = pickle.loads(cloudpickle.dumps(model))
+    constant, known = (forest_inputs(one["mu_forest"]).X for one in (again, model))
+    assert constant.signature() == known.signature() == copy.deepcopy(known).signature()
+    assert copy.copy(known).signature() == known.signature()
     there = again["mu_X"].get_value(borrow=True)
     assert in_file(there) and there is not table and declared(again["mu_forest"]).X is there
     np.testing.assert_array_equal(there, table)

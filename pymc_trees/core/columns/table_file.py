@@ -19,9 +19,9 @@ COLUMNS = 2**30
 class FileTable(np.ndarray):
     """(n, p) float64 array whose numbers lie in a temporary file without a name.
 
-    A deep copy is the same table, so that nobody may write to one. A pickle has the numbers, which
-    whoever reads it writes to another file. What is computed of it or taken out of it is an
-    ordinary array.
+    A deep copy is the same table, and so is one by ``astype``: nobody may write to one. A pickle
+    has the numbers, which whoever reads it writes to another file. What is computed of it or taken
+    out of it is an ordinary array.
     """
 
     source: mmap.mmap | None = None
@@ -35,6 +35,11 @@ class FileTable(np.ndarray):
 
     def __getitem__(self, key):
         return np.asarray(self)[key]
+
+    def astype(self, dtype, *args, **kwargs):
+        """As of arrays, but of its own type it is the same table."""
+        same = self.source is not None and np.dtype(dtype) == self.dtype
+        return self if same else np.asarray(self).astype(dtype, *args, **kwargs)
 
     def __deepcopy__(self, memo):
         return np.array(self) if self.source is None else self
