@@ -180,13 +180,16 @@ def test_a_parquet_file_by_a_lazy_frame(small, tmp_path):
     np.testing.assert_array_equal(model["mu_X"].get_value(), held[:7])
 
 
-def test_plain_model_data_of_float32(small):
+def test_plain_model_data(small):
     X = numbers()
     with pm.Model() as model:
-        pmt.BART("mu", pm.Data("X", X), leaf=LEAF, m=2)
-    known = declared(model["mu_forest"]).X
-    assert in_file(known) and model["X"].dtype == "float32"
-    np.testing.assert_array_equal(known, X)
+        pmt.BART("floats", pm.Data("X", X), leaf=LEAF, m=2)
+        pmt.BART("whole", pm.Data("Z", X.astype(int)), leaf=LEAF, m=2)
+    known = declared(model["floats_forest"]).X
+    assert not in_file(known) and known is model["X"].get_value(borrow=True)
+    known = declared(model["whole_forest"]).X
+    assert in_file(known) and model["Z"].dtype.startswith("int")
+    np.testing.assert_array_equal(known, X.astype(int))
 
 
 def test_copies_and_pickles_of_a_table(small):

@@ -22,7 +22,7 @@ from pymc_trees.distributions.data.schema import CONTINUOUS, Schema, check_rules
 
 def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Schema]:
     """Float64 matrix of training inputs, and their schema."""
-    check_held(X, name)
+    _check_rows(X, name)
     names = column_names(X)
     _check_repeated(names, name)
     columns = columns_of(X, name) if names and not is_large(X) else None
@@ -52,7 +52,7 @@ def _matrix(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
 
 def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarray:
     """Matrix of new inputs for a data variable with p columns."""
-    check_held(value, name)
+    _check_rows(value, name)
     value = _in_order(value, None if schema is None else schema.names, name)
     if schema is None:
         new = as_matrix(value, name)
@@ -102,6 +102,11 @@ def _objects(value) -> np.ndarray | None:
     return values if isinstance(value, np.ndarray) else np.array(value, dtype=object)
 
 
+def _check_rows(X, name):
+    if not is_lazy(X):
+        check_held(X, name)
+
+
 def _check_width(given, known, name):
     if given != known:
         raise ValueError(
@@ -113,7 +118,7 @@ def _check_width(given, known, name):
 def inputs_at(X: Any, schema: Schema | None, name: str = "X") -> np.ndarray:
     """Matrix of other inputs, for a forest whose training inputs had a schema."""
     if schema is None:
-        check_held(X, name)
+        _check_rows(X, name)
         return as_matrix(X, name)
     return encode_new(X, schema, name, len(schema.rules))
 

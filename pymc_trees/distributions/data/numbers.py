@@ -36,7 +36,7 @@ def is_lazy(X: Any) -> bool:
 
 def check_held(X: Any, name: str) -> None:
     """Refuse what holds no table of cells in memory."""
-    if hasattr(X, "collect") and not hasattr(X, "to_numpy") and not is_lazy(X):
+    if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
         raise TypeError(f"{name} is a {type(X).__name__}, which holds no rows: give .collect().")
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TypeError(f"{name} is a sparse {type(X).__name__}: give {name}.toarray().")
