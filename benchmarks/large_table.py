@@ -2,12 +2,15 @@
 
     python -m benchmarks.large_table                # both sizes, each in a process of its own
     python -m benchmarks.large_table --draws 100 --steps hybrid cgm
+    python -m benchmarks.large_table --rows 10000000 --draws 10 --storage memmap
     python -m benchmarks.large_table --report
 
-The forest is recorded and ``mu`` left out. Time is that of the forest's step alone after tuning,
-per training row, tree and sweep, and of a step on average and in the middle; memory is the peak of
-the process, and how much of it was there before the table was made. With several chains, one after
-the other, R-hat is that of f at 200 of the rows. ``--out`` adds to a file of results.
+The table is of float32, in memory or, with ``--storage memmap``, in a file. The forest is recorded
+and ``mu`` left out. Time is that of the forest's step alone after tuning, per training row, tree
+and sweep, and of a step on average and in the middle. Memory is the peak of the process, how much
+of it was there before the table was made, and the peak of what is its own: pages of files are
+memory that the system takes back when it is short. With several chains, one after the other, R-hat
+is that of f at 200 of the rows. ``--out`` adds to a file of results.
 """
 
 import argparse
@@ -15,11 +18,15 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
+import threading
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 RESULTS = Path(__file__).parent / "results" / "large_table.jsonl"
 COLUMNS, TREES, CUTS, LOOKED_AT = 50, 50, 100, 200
+BLOCK = 1_000_000
+"""Rows made at a time."""
 
 
 def peak_gb():
@@ -27,7 +34,39 @@ def peak_gb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def run(n, draws, tune, step_name, chains):
+class OwnMemory(threading.Thread):
+    """Peak of the process's memory that is no file's, looked at twenty times a second."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.gb = 0.0
+
+    def run(self):
+        while True:
+            lines = Path("/proc/self/status").read_text().splitlines()
+            [kb] = [line.split()[1] for line in lines if line.startswith("RssAnon")]
+            self.gb = max(self.gb, int(kb) / 2**20)
+            sleep(0.05)
+
+
+def make_table(rng, n, storage):
+    """Friedman's function with noise, and (n, 50) inputs of float32 in memory or in a file."""
+    import numpy as np
+
+    if storage == "memmap":
+        X = np.memmap(tempfile.TemporaryFile(), np.float32, "w+", shape=(n, COLUMNS))
+    else:
+        X = np.empty((n, COLUMNS), np.float32)
+    y = np.empty(n)
+    for start in range(0, n, BLOCK):
+        x = rng.random((min(BLOCK, n - start), COLUMNS), dtype=np.float32)
+        X[start : start + BLOCK] = x
+        f = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
+        y[start : start + BLOCK] = f + 10 * x[:, 3] + 5 * x[:, 4]
+    return X, y + rng.normal(size=n)
+
+
+def run(n, draws, tune, step_name, chains, storage):
     import arviz as az
     import numpy as np
     import pymc as pm
@@ -47,11 +86,9 @@ def run(n, draws, tune, step_name, chains):
         return Timed
 
     before = peak_gb()
-    rng = np.random.default_rng(0)
-    X = rng.random((n, COLUMNS), dtype=np.float32)
-    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
-    y += 5 * X[:, 4] + rng.normal(size=n)
-    y = y.astype(np.float64)
+    own = OwnMemory()
+    own.start()
+    X, y = make_table(np.random.default_rng(0), n, storage)
     with pm.Model() as model:
         mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
         looked_at = X[:: n // LOOKED_AT][:LOOKED_AT].astype(np.float64)
@@ -94,7 +131,9 @@ def run(n, draws, tune, step_name, chains):
                 "rhat": rhat,
                 "leaves": float(idata.sample_stats["n_leaves"].values[0, -1]),
                 "forest_mb": idata.posterior["mu_forest"].nbytes / 2**20,
+                "storage": storage,
                 "gb_before": before,
+                "gb_own_peak": own.gb,
                 "gb_peak": peak_gb(),
             }
         ),
@@ -104,14 +143,21 @@ def run(n, draws, tune, step_name, chains):
 
 def report(results):
     """Print the stored results as a table of the docs."""
-    latest = results.drop_duplicates(["n", "step"], keep="last").sort_values(["n", "step"])
-    print("| rows | step | chains | draws | s a step, median | mean | R-hat | leaves | peak GB |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    results = results.fillna({"storage": "array"})
+    key = ["n", "step", "storage"]
+    latest = results.drop_duplicates(key, keep="last").sort_values(key)
+    print(
+        "| rows | table | step | chains | draws | s a step, median | mean | R-hat | leaves | "
+        "peak GB | of its own |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for one in latest.itertuples():
+        rhat = "" if one.chains == 1 else f"{one.rhat:.2f}"
+        own = "" if one.gb_own_peak != one.gb_own_peak else f"{one.gb_own_peak:.2f}"
         print(
-            f"| {one.n:,} | `{one.step}` | {one.chains} | {one.draws} | "
-            f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {one.rhat:.2f} | "
-            f"{one.leaves:.0f} | {one.gb_peak:.2f} |"
+            f"| {one.n:,} | {one.storage} | `{one.step}` | {one.chains} | {one.draws} | "
+            f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {rhat} | "
+            f"{one.leaves:.0f} | {one.gb_peak:.2f} | {own} |"
         )
     print(f"forests of the last: {latest.forest_mb.iloc[-1]:.0f} MB")
 
@@ -123,6 +169,7 @@ def main():
     parser.add_argument("--tune", type=int, default=3)
     parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
     parser.add_argument("--chains", type=int, default=1)
+    parser.add_argument("--storage", default="array", choices=["array", "memmap"])
     parser.add_argument("--out", type=Path, help="file of results to add lines to")
     parser.add_argument("--report", action="store_true", help="print the table of the results")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -133,14 +180,14 @@ def main():
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     if args.inside:
-        run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains)
+        run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains, args.storage)
         return
     for step in args.steps:
         found = []
         for n in args.rows:
             command = [sys.executable, "-m", "benchmarks.large_table", "--inside", "--rows", str(n)]
             command += ["--draws", str(args.draws), "--tune", str(args.tune), "--steps", step]
-            command += ["--chains", str(args.chains)]
+            command += ["--chains", str(args.chains), "--storage", args.storage]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(done.stderr)
@@ -151,8 +198,8 @@ def main():
             print(
                 "{step:7s} n = {n:>9,}: {ns_per_row_tree_sweep:6.2f} ns per row, tree and sweep, "
                 "{seconds_per_step:.3f} s a step ({mean_seconds_per_step:.3f} on average), R-hat "
-                "{rhat:.3f}, {leaves:.0f} leaves, forests {forest_mb:.1f} MB, "
-                "peak {gb_peak:.2f} GB ({gb_before:.2f} before)".format(**found[-1]),
+                "{rhat:.3f}, {leaves:.0f} leaves, forests {forest_mb:.1f} MB, peak {gb_peak:.2f} "
+                "GB ({gb_before:.2f} before), {gb_own_peak:.2f} of its own".format(**found[-1]),
                 flush=True,
             )
         ratio = found[-1]["ns_per_row_tree_sweep"] / found[0]["ns_per_row_tree_sweep"]

@@ -19,6 +19,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.core.forest.trees import MOST_SHORT, label_type
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
 from pymc_trees.core.soft_forest.fields import SoftLayout
@@ -37,11 +38,13 @@ def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
 
 
 def rows_worth(n: int) -> int:
-    """Nodes that many rows may call for: ``3 n**(3/4)``, and no more than n / 2.
+    """Nodes that many rows may call for: ``3 n**(3/4)``, and no more than n / 2 or 65,536.
 
-    Half a row of the value for each training row is what recording the function there takes.
+    Half a row of the value for each training row is what recording the function there takes. Up to
+    65,536 nodes a row's leaf takes 16 bits; `tests.step_methods.test_capacity` has what chains use:
+    at most 4,710 on 200,000 rows, about twice those of 50,000, so that 65,536 last beyond 10^7.
     """
-    return int(min(n // 2, np.ceil(3 * n**0.75)))
+    return int(min(n // 2, np.ceil(3 * n**0.75), MOST_SHORT))
 
 
 def default_room(m: int, n: int, mean: float, n_worth: int | None = None) -> int:
@@ -115,7 +118,8 @@ def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
     """
     memory = _memory()
     draw = 8 * layout.shape[0] * layout.fields
-    chain = draw + 4 * layout.m * layout.n_rows + _NODE * layout.max_nodes
+    label = np.dtype(label_type(layout.max_nodes)).itemsize
+    chain = draw + label * layout.m * layout.n_rows + _NODE * layout.max_nodes
     draws = 0 if given else 1000 * 8 * layout.max_nodes * layout.fields
     if chain + draws > memory:
         raise ValueError(

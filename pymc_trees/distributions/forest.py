@@ -16,6 +16,7 @@ from pymc_trees.distributions.data.variables import TrainingInputs, training_inp
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.table_constant import stamped
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
 
@@ -60,8 +61,8 @@ class Forest(Continuous):
         Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
     max_nodes : int, optional
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
-        ``3 n**(3/4)`` when that is more (but not n / 2), and at most ``m (2n - 1)``. A forest that
-        does not fit stops the run with an error.
+        ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536), and at most ``m (2n - 1)``. A
+        forest that does not fit stops the run with an error.
     cache_fit : bool, optional
         Whether the value carries the function at the training rows, so that nothing walks the
         trees there. Default: up to 20,000 numbers, rows times outputs.
@@ -193,7 +194,7 @@ def _variable(
         *([constants] if constants.size else []),
     )
     _, forest = ForestRV(layout=layout, leaf=leaf.name, tree_prior=prior.trees.name)(
-        pt.constant(X),
+        stamped(X, stamp),
         pt.constant(prior.cuts),
         pt.constant(prior.offsets),
         pt.constant(stamp, dtype="float64"),

@@ -118,8 +118,8 @@ def SoftBART(
         Named dimension of the rows.
     max_nodes : int, optional
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
-        ``3 n**(3/4)`` when that is more (but not n / 2). A forest that does not fit stops the run
-        with an error.
+        ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536). A forest that does not fit stops
+        the run with an error.
     cache_fit : bool, optional
         Whether the value carries the function at the training rows, so that nothing walks the
         trees there. Default: up to 20,000 rows.

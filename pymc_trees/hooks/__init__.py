@@ -4,15 +4,16 @@
 judged on function values), `keep_draws` (what becomes of the draws when a run ends in an error),
 `interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
 PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
-(new inputs, encoded), `statistics` (with their columns named), `nuts_options` (for noise that NUTS
-is to sample), `pickling` (hooks in other processes), `chains` (which run elsewhere), `threads` (of
-cores that chains leave), `states` and `process_states` (kept, so that chains can go on). Importing
-this package puts all on.
+(new inputs, encoded), `constants` (tables in files, left out of results), `statistics` (with their
+columns named), `nuts_options` (for noise that NUTS is to sample), `pickling` (hooks in other
+processes), `chains` (which run elsewhere), `threads` (of cores that chains leave), `states` and
+`process_states` (kept, so that chains can go on). Importing this package puts all on.
 
 May import: everything but `plots` and `estimators`.
 """
 
 from pymc_trees.hooks.chains import give_chains_out
+from pymc_trees.hooks.constants import leave_files_out
 from pymc_trees.hooks.convergence import judge_function_values
 from pymc_trees.hooks.forward_sampling import defer_in_draws
 from pymc_trees.hooks.interrupts import defer_around_draws
@@ -39,6 +40,7 @@ for put_on in (
     refuse_outsiders,
     explain_shapes,
     encode_new_data,
+    leave_files_out,
     name_columns,
     keep_states,
     keep_states_of_processes,

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, toposort
@@ -97,18 +98,25 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     X_train = training_rows(rv)
     for X in inputs:
         try:
-            known = X.data if isinstance(X, Constant) else X.eval()
+            known = _present(X)
         except MissingInputError:
             raise ForestUseError(
                 f"{rv.name} is evaluated at inputs that depend on other variables of the model: "
                 "its inputs must be data."
             ) from None
-        if not np.array_equal(known, X_train):
+        if known is not X_train and not np.array_equal(known, X_train):
             raise ForestUseError(
                 f"{rv.name} is evaluated at inputs other than those it was declared with. "
                 "Sampling needs the training inputs: set the data back with pm.set_data, or "
                 "declare the model anew with the new ones."
             )
+
+
+def _present(X: Variable) -> np.ndarray:
+    """What inputs are at present, and no copy of them."""
+    if isinstance(X, Constant):
+        return X.data
+    return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
 
 
 def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable]:

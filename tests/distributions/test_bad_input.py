@@ -23,6 +23,13 @@ def with_entry(values, entry):
     return values
 
 
+class Lazy:
+    """A frame that gives its rows all at once or not at all."""
+
+    def collect(self):
+        raise AssertionError
+
+
 TEXT = pd.DataFrame({"a": X[:, 0], "b": ["u", "v"] * 10})
 LEVELS = pd.DataFrame({"a": [f"level {k}" for k in range(51)]})
 BLANK = pd.DataFrame({"a": X[:, 0], "b": pd.Series([None] * 20, dtype="string")})
@@ -60,7 +67,8 @@ BAD = {
         r"X .*not numeric.*'a' \(interval.*Encode",
     ),
     "X lists": ({"X": pl.DataFrame({"a": [[1, 2]] * 20})}, r"X .*not numeric.*'a' \(List\(Int64"),
-    "X lazy": ({"X": pl.LazyFrame({"a": range(20)})}, r"X is a LazyFrame.*\.collect\(\)"),
+    "X lazy": ({"X": Lazy()}, r"X is a Lazy,.*\.collect\(\)"),
+    "Y lazy": ({"Y": pl.LazyFrame({"a": range(20)})}, r"Y is a LazyFrame.*\.collect\(\)"),
     "X sparse": ({"X": scipy.sparse.csr_matrix(X)}, r"X is a sparse csr_matrix.*X\.toarray\(\)"),
     "X complex": ({"X": X + 1j}, r"X .*numbers"),
     "X vector": ({"X": X[:, 0]}, r"X .*two-dimensional.*reshape\(-1, 1\)"),

@@ -10,6 +10,7 @@ import pymc_trees.hooks
 from pymc_trees.hooks.wrap import WRAPPED, arguments, wrap
 
 PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
+    "pymc.backends.arviz.find_constants": "model",
     "pymc.model.core.BaseModel.set_data": "self name values coords",
     "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
     "pymc.sampling.forward.compile_forward_sampling_function": (

@@ -154,6 +154,9 @@ def test_default_room_of_small_models_and_its_bounds():
     for n in (100, 1000, 2000, 10_000, 1_000_000):
         # What three times the prior mean calls for, or at most half a row per training row.
         assert default_max_nodes(50, n, 0.95, 2.0) <= max(803, n // 2)
+    assert default_max_nodes(50, 600_000, 0.95, 2.0) == 64_675
+    assert default_max_nodes(50, 10**8, 0.95, 2.0) == 65_536  # labels of 16 bits
+    assert default_max_nodes(20_000, 10**6, 0.95, 2.0) > 65_536  # which the prior may exceed
     X = np.random.default_rng(0).random((5000, 2))
     assert mondrian_max_nodes(1, X, 1.0) == default_max_nodes(1, 5000, 0.95, 1.0)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import MISSING, MixedDesign, fill_mixed, make_mixed, side_cells
+from pymc_trees.core.columns.table_file import let_go, row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
@@ -51,16 +52,17 @@ def make_design(
     """
     if kinds is not None and len(kinds):
         return make_mixed(X, kinds, grid)
-    X = np.asarray(X, dtype=np.float64)
     n, p = X.shape
     if grid is None:
-        columns = np.ascontiguousarray(X.T)
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
+        let_go(X)
         flat, offsets = np.empty(0), np.zeros(p + 1, dtype=np.int64)
     else:
         dtype = np.uint8 if max(len(g) for g in grid) < 256 else np.uint16
         columns = np.empty((p, n), dtype=dtype)
-        for j in range(p):
-            columns[j] = np.searchsorted(grid[j], X[:, j], side="left")
+        for rows, block in row_blocks(X):
+            for j in range(p):
+                columns[j, rows] = np.searchsorted(grid[j], block[:, j], side="left")
         flat = np.concatenate([np.asarray(g, dtype=np.float64) for g in grid])
         offsets = np.cumsum([0] + [len(g) for g in grid]).astype(np.int64)
     low, high = columns.min(axis=1).astype(np.float64), columns.max(axis=1).astype(np.float64)

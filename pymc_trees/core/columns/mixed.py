@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.table_file import let_go
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
@@ -69,7 +70,6 @@ class MixedDesign(NamedTuple):
 
 def make_mixed(X: np.ndarray, kinds: np.ndarray, grid: list[np.ndarray] | None) -> MixedDesign:
     """Design of an (n, p) array in which `MISSING` stands for missing cells."""
-    X = np.ascontiguousarray(X, dtype=np.float64)
     n, p = X.shape
     dtype, flat, offsets = np.float64, np.empty(0), np.empty(0, dtype=np.int64)
     if grid is not None:
@@ -79,7 +79,10 @@ def make_mixed(X: np.ndarray, kinds: np.ndarray, grid: list[np.ndarray] | None) 
     missing = MISSING if grid is None else float(np.iinfo(dtype).max)
     columns = np.empty((p, n), dtype=dtype)
     kinds = np.asarray(kinds, dtype=np.int64)
-    return fill_mixed(X, flat, offsets, kinds, np.ones(p), columns, missing)
+    cells = np.ascontiguousarray(X, dtype=np.float64)
+    design = fill_mixed(cells, flat, offsets, kinds, np.ones(p), columns, missing)
+    let_go(X)
+    return design
 
 
 @njit(cache=True)

@@ -11,6 +11,8 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 NONE = -1
+MOST_SHORT = 65_536
+"""Places that 16 bits tell apart."""
 
 
 class Trees(NamedTuple):
@@ -45,17 +47,28 @@ class Trees(NamedTuple):
     rate: np.ndarray
     """(N,) float64: linear dimension of the box of a Mondrian process' node, else unused."""
     leaf_of: np.ndarray
-    """(m, n) uint32: the leaf of each training row in each tree."""
+    """(m, n) uint16 or uint32, see `label_type`: the leaf of each training row in each tree."""
     free: np.ndarray
     """(N,) int32: stack of unused places."""
     n_free: np.ndarray
     """(1,) int64: height of that stack."""
 
 
-@njit(cache=True)
+def label_type(max_nodes: int) -> type:
+    """Type of `Trees.leaf_of`: 16 bits where they can tell all places apart."""
+    return np.uint16 if max_nodes <= MOST_SHORT else np.uint32
+
+
 def make_trees(m, max_nodes, n_values, n_rows):
     """Forest of ``m`` stumps whose values are 0."""
-    leaf_of = np.empty((m, n_rows), dtype=np.uint32)
+    leaf_of = np.empty((m, n_rows), dtype=label_type(max_nodes))
+    return plant_stumps(max_nodes, n_values, leaf_of)
+
+
+@njit(cache=True)
+def plant_stumps(max_nodes, n_values, leaf_of):
+    """`make_trees` in compiled code, where numbers do not say the type of ``leaf_of``."""
+    m, n_rows = leaf_of.shape
     free = np.empty(max_nodes, dtype=np.int32)
     for k in range(max_nodes - m):
         free[k] = max_nodes - 1 - k

@@ -33,7 +33,7 @@ class KeptTree(NamedTuple):
     sets: np.ndarray
     """(N, W) uint64: their rows."""
     leaf_of: np.ndarray
-    """(n,) uint32."""
+    """(n,), as in `Trees`."""
     free: np.ndarray
     """(N,) int32: the free list, of which only what moves may reach is written."""
     n_free: np.ndarray

@@ -34,7 +34,7 @@ def add_outputs(leaf, values, leaf_of, total):
     ----------
     values : (N, V) float64
         Leaf values.
-    leaf_of : (n,) uint32
+    leaf_of : (n,) uint16 or uint32
         The tree's leaf of each row.
     """
     for i in range(leaf_of.size):

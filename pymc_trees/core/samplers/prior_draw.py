@@ -5,7 +5,7 @@ import numpy as np
 from pymc_trees.core.columns.design import float_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import fell_tree
-from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.forest.trees import make_trees, plant_stumps, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.leaves.path import write_path
@@ -59,7 +59,8 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None
     order : order, optional
         What leaf values must satisfy.
     """
-    trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    leaf_of = np.empty((sizes.m, sizes.n_rows), dtype=np.uint32)
+    trees = plant_stumps(sizes.max_nodes, sizes.n_values, leaf_of)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
     spare = np.empty(sizes.n_rows, dtype=np.uint32)
@@ -106,7 +107,7 @@ def mean_nodes(rng, X, lifetimes):
     nodes = np.empty(2 * n - 1, dtype=np.int32)
     total = 0
     for lifetime in lifetimes:
-        trees = make_trees(1, 2 * n - 1, 1, n)
+        trees = plant_stumps(2 * n - 1, 1, np.empty((1, n), dtype=np.uint32))
         draw_tree(rng, trees, 0, design, make_mondrian(lifetime, 0.0, np.ones(p)), rows, spare)
         total += preorder(trees, 0, nodes)
     return total / lifetimes.size

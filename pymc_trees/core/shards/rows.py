@@ -11,6 +11,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.forest.trees import label_type
 from pymc_trees.core.shards.fixed_point import square_sum
 from pymc_trees.core.shards.messages import Answer, Counted, Message
 
@@ -36,7 +37,7 @@ class Rows(NamedTuple):
     residual: np.ndarray
     """(n,) int64: target less all trees, or all trees but the open one."""
     labels: np.ndarray
-    """(m, n) uint32: the leaf of each row in each tree."""
+    """(m, n), as `Trees.leaf_of`."""
     proposed: np.ndarray
     """(n,) int32: place of the row in the rules that were proposed last; -1 for none."""
     value: np.ndarray
@@ -50,7 +51,7 @@ class Rows(NamedTuple):
 def make_rows(part: Part) -> Rows:
     """Rows where every tree is a stump of value 0, its root having the tree's number."""
     n, m, most = part.target.size, part.n_trees, part.max_nodes
-    labels = np.repeat(np.arange(m, dtype=np.uint32)[:, None], n, axis=1)
+    labels = np.repeat(np.arange(m, dtype=label_type(most))[:, None], n, axis=1)
     return Rows(
         part.columns,
         part.varying,

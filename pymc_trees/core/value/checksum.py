@@ -7,6 +7,7 @@ import hashlib
 
 import numpy as np
 
+from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.value.fields import CHECKSUM
 
@@ -21,7 +22,8 @@ def fingerprint(*parts) -> float:
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype}{part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
+            for block in [part] if part.ndim != 2 else (rows for _, rows in row_blocks(part)):
+                digest.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8))
         else:
             digest.update(repr(part).encode())
     return float(int.from_bytes(digest.digest()[:8], "little") >> 12)

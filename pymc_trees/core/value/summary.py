@@ -5,7 +5,7 @@ import numpy as np
 from pymc_trees.core.columns.design import design_of
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.forest.trees import plant_stumps, preorder
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode
@@ -85,7 +85,9 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
     """
     p = X.shape[1]
     design = design_of(X, grid, offsets, kinds, np.ones(p))
-    trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    trees = plant_stumps(
+        sizes.max_nodes, sizes.n_values, np.empty((sizes.m, sizes.n_rows), dtype=np.uint32)
+    )
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
     rows = np.empty(sizes.n_rows, dtype=np.uint32)
     buffer = np.empty(sizes.n_rows, dtype=np.uint32)

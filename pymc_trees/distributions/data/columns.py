@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_trees.distributions.data.numbers import is_real, real_array
+from pymc_trees.distributions.data.numbers import is_lazy, is_real, real_array
 
 _NUMBERS = re.compile(r"(sparse\[)?(u?int\d|float|halffloat|double|decimal|bool)")
 _LEVELS = re.compile(r"category|categorical|enum|dictionary<|str|string|large_string|utf8|object")
@@ -39,6 +39,8 @@ class Column(NamedTuple):
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """Names of the columns of a frame; None for an array."""
+    if is_lazy(X):
+        return tuple(X.collect_schema().names())
     columns = getattr(X, "columns", None)
     return None if columns is None else tuple(str(c) for c in columns)
 

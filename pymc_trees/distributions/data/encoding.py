@@ -14,17 +14,18 @@ from pymc_trees.distributions.data.columns import (
     columns_of,
     columns_of_objects,
 )
+from pymc_trees.distributions.data.large import is_large, large_table
 from pymc_trees.distributions.data.levels import codes_of, levels_at
-from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.data.numbers import check_finite, check_held, is_lazy, matrix_of_reals
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema, check_rules, read_schema
 
 
 def encode_training(X: Any, name: str, split_rules=None) -> tuple[np.ndarray, Schema]:
     """Float64 matrix of training inputs, and their schema."""
-    check_held(X, name)
+    _check_rows(X, name)
     names = column_names(X)
     _check_repeated(names, name)
-    columns = columns_of(X, name) if names else None
+    columns = columns_of(X, name) if names and not is_large(X) else None
     if columns is None:
         values = as_matrix(X, name)
         p = values.shape[1]
@@ -51,13 +52,18 @@ def _matrix(columns: list[Column], schema: Schema, name: str) -> np.ndarray:
 
 def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarray:
     """Matrix of new inputs for a data variable with p columns."""
-    check_held(value, name)
+    _check_rows(value, name)
     value = _in_order(value, None if schema is None else schema.names, name)
     if schema is None:
         new = as_matrix(value, name)
         _check_width(new.shape[1], p, name)
         return new
-    if column_names(value):
+    large = is_large(value)
+    if large and not any(schema.levels):
+        new = as_matrix(value, name)
+        _check_width(new.shape[1], p, name)
+        return new
+    if column_names(value) and not large:
         columns = columns_of(value, name)
         _check_width(len(columns), p, name)
     else:
@@ -67,7 +73,7 @@ def encode_new(value: Any, schema: Schema | None, name: str, p: int) -> np.ndarr
 
 def _columns_of_array(value, schema: Schema, name: str, p: int) -> list[Column]:
     """Columns of an array: of text or objects as those of a frame, of numbers with codes."""
-    objects = _objects(value)
+    objects = None if is_large(value) else _objects(value)
     if objects is not None:
         _check_width(objects.shape[1], p, name)
         return columns_of_objects(objects, name)
@@ -96,6 +102,11 @@ def _objects(value) -> np.ndarray | None:
     return values if isinstance(value, np.ndarray) else np.array(value, dtype=object)
 
 
+def _check_rows(X, name):
+    if not is_lazy(X):
+        check_held(X, name)
+
+
 def _check_width(given, known, name):
     if given != known:
         raise ValueError(
@@ -107,7 +118,7 @@ def _check_width(given, known, name):
 def inputs_at(X: Any, schema: Schema | None, name: str = "X") -> np.ndarray:
     """Matrix of other inputs, for a forest whose training inputs had a schema."""
     if schema is None:
-        check_held(X, name)
+        _check_rows(X, name)
         return as_matrix(X, name)
     return encode_new(X, schema, name, len(schema.rules))
 
@@ -130,11 +141,15 @@ def _in_order(X, columns, name):
             f"{unknown}. Give it the columns of the training frame."
         )
     order = [given.index(c) for c in columns]
+    if is_lazy(X):
+        return X.select(list(columns))
     return X.iloc[:, order] if hasattr(X, "iloc") else X[:, order]
 
 
 def as_matrix(X: Any, name: str) -> np.ndarray:
     """Float64 (n, p) matrix of numbers, `MISSING` for NaN, or an error that names it."""
+    if is_large(X):
+        return large_table(X, name)
     columns = column_names(X)
     if columns:
         found = columns_of(X, name)
@@ -145,14 +160,7 @@ def as_matrix(X: Any, name: str) -> np.ndarray:
                 "or give the frame to BART."
             )
         return _checked(np.column_stack([column.cells for column in found]), name, columns)
-    try:
-        values = real_array(X)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "
-            "a pandas or polars frame; encode dates as numbers first."
-        ) from error
-    return _checked(values, name, columns)
+    return _checked(matrix_of_reals(X, name), name, columns)
 
 
 def _checked(values, name, columns):
@@ -163,12 +171,6 @@ def _checked(values, name, columns):
         )
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: give at least one.")
-    infinite = np.isinf(values)
-    if infinite.any():
-        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
-        raise ValueError(
-            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
-            "NaN for a missing cell."
-        )
+    check_finite(values, name, columns)
     values[np.isnan(values)] = MISSING
     return values

@@ -29,6 +29,11 @@ def is_number(value: Any) -> bool:
     )
 
 
+def is_lazy(X: Any) -> bool:
+    """Whether X is a lazy frame that gives its rows in batches."""
+    return hasattr(X, "collect_batches") and hasattr(X, "collect_schema")
+
+
 def check_held(X: Any, name: str) -> None:
     """Refuse what holds no table of cells in memory."""
     if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
@@ -62,6 +67,28 @@ def real_array(value: Any) -> np.ndarray:
     if masked is not None:
         values[masked] = np.nan
     return values
+
+
+def matrix_of_reals(value: Any, name: str) -> np.ndarray:
+    """`real_array`, or an error that names it."""
+    try:
+        return real_array(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "
+            "a pandas or polars frame; encode dates as numbers first."
+        ) from error
+
+
+def check_finite(values: np.ndarray, name: str, columns=None) -> None:
+    """Refuse a matrix with infinite numbers, naming the columns."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
+        raise ValueError(
+            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
+            "NaN for a missing cell."
+        )
 
 
 def row_numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
+from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.distributions.data.levels import levels_of
 
 CONTINUOUS, SUBSET, ONEHOT = "continuous", "subset", "onehot"
@@ -106,4 +107,5 @@ def kinds_of(X: np.ndarray, schema: Schema | None, rules: list[str | None]) -> n
             )
         n_levels = int(present.max()) + 1
         kinds[j] = n_levels if rule == SUBSET else -n_levels
-    return kinds if kinds.any() or (X == MISSING).any() else kinds[:0]
+    mixed = kinds.any() or any((rows == MISSING).any() for _, rows in row_blocks(X))
+    return kinds if mixed else kinds[:0]

@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.distributions.data.encoding import as_matrix, encode_new, encode_training
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.undo import all_or_nothing
@@ -83,7 +84,12 @@ def register_data(
         dims = (f"{name}_row", f"{name}_column")
         coords = {dims[1]: schema.names}
     with all_or_nothing(pm.modelcontext(None)):
-        variable = pm.Data(name, values, dims=dims, coords=coords)
+        # PyMC would copy the values; they are nobody else's
+        variable = pm.Data(name, values[:1], dims=dims, coords=coords)
+        if variable.dtype == values.dtype:
+            variable.set_value(values, borrow=True)
+        else:
+            variable.set_value(values.astype(variable.dtype), borrow=True)
     setattr(variable.tag, _TAG, schema)
     return variable
 
@@ -182,14 +188,20 @@ def training_inputs(X: Any, split_rules=None) -> TrainingInputs:
             "frame, pm.Data or an expression of those."
         )
     values = X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
-    checked = as_matrix(values, "X")
-    if isinstance(X, SharedVariable) and not hasattr(X.tag, _TAG):
-        setattr(X.tag, _TAG, None)
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
-    usable = values.dtype == np.float64 and values.flags.c_contiguous
-    usable = usable and not np.isnan(values).any()
-    return TrainingInputs(values if usable else checked, schema_of(X))
+    if not _usable(values):
+        values = as_matrix(values, "X")
+    if isinstance(X, SharedVariable) and not hasattr(X.tag, _TAG):
+        setattr(X.tag, _TAG, None)
+    return TrainingInputs(values, schema_of(X))
+
+
+def _usable(values: np.ndarray) -> bool:
+    """Whether an array is a matrix of inputs as it stands."""
+    if values.dtype != np.float64 or values.ndim != 2 or not values.flags.c_contiguous:
+        return False
+    return values.shape[1] > 0 and all(np.isfinite(rows).all() for _, rows in row_blocks(values))
 
 
 def register_inputs(name: str, inputs: TrainingInputs) -> tuple[SharedVariable, TrainingInputs]:

@@ -4,7 +4,8 @@
 `function_of_rows` (what both kinds of evaluation share), `evaluation` (its function of X); for soft
 trees `soft_tree_rv`, `soft_evaluation` and `soft_gates` (leaf probabilities that are
 differentiable); for sums of soft trees `soft_forest_rv`, `soft_forest_logp` and
-`soft_forest_evaluation`; `by_name` (kernels that compiled graphs call, with sizes as data).
+`soft_forest_evaluation`; `by_name` (kernels that compiled graphs call, with sizes as data);
+`table_constant` (training inputs as constants).
 
 May import: `core`, `distributions.leaves`, `distributions.forest_inputs`; PyMC, PyTensor.
 """

@@ -154,7 +154,7 @@ class Stumps(Op):
         X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread = inputs
         cuts = np.split(grid, offsets[1:-1]) if offsets.size else None
         outputs[0][0] = stumps_value(
-            make_design(np.ascontiguousarray(X), cuts, kinds if self.layout.mixed else None),
+            make_design(X, cuts, kinds if self.layout.mixed else None),
             PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
             centre,
             spread,

@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.table_file import each_column, row_blocks
 
 MOST_CUTS = 65_534
 """Codes are 16-bit: one for each side of every cut, and the largest for a missing cell."""
@@ -11,9 +12,12 @@ MOST_CUTS = 65_534
 
 def check_ranges(X: np.ndarray) -> None:
     """The cut of a column has a density, so that its range must be a number."""
+    lows, highs = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for _, rows in row_blocks(X):
+        lows = np.minimum(lows, rows.min(axis=0, where=rows != MISSING, initial=np.inf))
+        highs = np.maximum(highs, rows.max(axis=0))
     with np.errstate(over="ignore"):
-        lows = X.min(axis=0, where=X != MISSING, initial=np.inf)
-        wide = np.flatnonzero(np.isposinf(X.max(axis=0) - lows))
+        wide = np.flatnonzero(np.isposinf(highs - lows))
     if wide.size:
         raise ValueError(
             f"X spans more than floating-point numbers can hold in columns {wide.tolist()}: "
@@ -41,8 +45,8 @@ def make_grid(X: np.ndarray, n_cuts, kinds: np.ndarray | None = None) -> list[np
     if n_cuts > MOST_CUTS:
         raise ValueError(f"n_cuts={n_cuts}: at most {MOST_CUTS:,} cuts fit a 16-bit code.")
     grid = []
-    for j in range(X.shape[1]):
-        x = X[:, j][X[:, j] != MISSING]
+    for j, cells in enumerate(each_column(X)):
+        x = cells[cells != MISSING]
         if kinds is not None and len(kinds) and kinds[j] != 0:
             x = x[:0]
         values = np.unique(x)

@@ -52,7 +52,10 @@ DATA = {
     "complex": data(r"X .*numbers", X=X + 1j),
     "infinite": data(r"X .*infinite", X=with_entry(X, np.inf)),
     "sparse": data(r"X .*toarray", X=scipy.sparse.csr_array(X)),
-    "lazy frame": data(r"X .*collect", X=pl.DataFrame({"a": [1.0]}).lazy()),
+    "lazy frame": data(X=pl.DataFrame({"a": [1, None]}).lazy(), holds=codes(1.0, MISSING)),
+    "lazy frame of text": data(r"X .*numbers.*'x'", X=pl.DataFrame({"a": ["x"]}).lazy()),
+    "lazy frame, infinite": data(r"X .*infinite.*'a'", X=pl.DataFrame({"a": [np.inf]}).lazy()),
+    "lazy frame without columns": data(r"X .*no columns", X=pl.DataFrame().lazy()),
     "dates": data(r"X .*'a'", X=pd.DataFrame({"a": pd.date_range("2020-01-01", periods=3)})),
     "intervals": data(r"X .*'a'", X=pd.DataFrame({"a": pd.interval_range(0, 3)})),
     "repeated names": data(r"X .*repeated", X=pd.DataFrame(X, columns=["a", "a"])),
@@ -97,7 +100,18 @@ SET_DATA = {
     "infinite": new(with_entry(X, np.inf), r"X .*infinite"),
     "text": new(np.array([["a", "b"]]), r"X, column 0,.*numeric.*'a'"),
     "sparse": new(scipy.sparse.csr_array(X), r"X .*toarray"),
-    "lazy frame": new(pl.DataFrame({"a": [1.0]}).lazy(), r"X .*collect"),
+    "lazy frame": new(
+        pl.DataFrame({"b": [9.0], "a": [1.0]}).lazy(),
+        holds=codes(1.0),
+        first=pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
+    ),
+    "lazy frame of another width": new(pl.DataFrame({"a": [1.0]}).lazy(), r"X has 1 columns.*2"),
+    "lazy frame that lacks a column": new(
+        pl.DataFrame({"b": [1.0]}).lazy(), r"X.*lacks.*'a'", first=NUMBERS
+    ),
+    "lazy frame for levels": new(
+        pl.DataFrame({"a": ["x"]}).lazy(), r"X .*numbers.*'x'", first=CITY
+    ),
     "unknown variable": new(X, r"Z", name="Z"),
     "text for numbers": new(CITY, r"X, column 'a',.*numeric.*'x'", first=NUMBERS),
     "columns unknown": new(pd.DataFrame({"b": [1.0]}), r"X.*'a'.*'b'", first=NUMBERS),

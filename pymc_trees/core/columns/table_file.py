@@ -1,0 +1,109 @@
+"""Tables of inputs that lie in a file, read by blocks of rows.
+
+Inputs are read when a forest is declared and when a step is made, and hardly ever after: a table
+in a file takes memory while it is read, and the operating system takes that back when it is short.
+"""
+
+import mmap
+import tempfile
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+BLOCK = 2**26
+"""Bytes of a block of rows, as float64."""
+COLUMNS = 2**30
+"""Bytes of the columns that are taken out of a file at once."""
+
+
+class FileTable(np.ndarray):
+    """(n, p) float64 array whose numbers lie in a temporary file without a name.
+
+    A deep copy is the same table, and so is one by ``astype``: nobody may write to one. A pickle
+    has the numbers, which whoever reads it writes to another file. What is computed of it or taken
+    out of it is an ordinary array.
+    """
+
+    source: mmap.mmap | None = None
+    """The file; None for an array in memory that came of this class by chance."""
+
+    def __array_finalize__(self, obj):
+        self.source = None
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __getitem__(self, key):
+        return np.asarray(self)[key]
+
+    def astype(self, dtype, *args, **kwargs):
+        """As of arrays, but of its own type it is the same table."""
+        same = self.source is not None and np.dtype(dtype) == self.dtype
+        return self if same else np.asarray(self).astype(dtype, *args, **kwargs)
+
+    def __deepcopy__(self, memo):
+        return np.array(self) if self.source is None else self
+
+    def __reduce_ex__(self, protocol):
+        if self.source is None:
+            return np.asarray(self).__reduce_ex__(protocol)
+        return write_table, (self.shape[1], [block.tobytes() for _, block in row_blocks(self)])
+
+
+def write_table(p: int, blocks: Iterable) -> FileTable:
+    """Table of p columns from blocks of its rows in turn: C-contiguous float64, or their bytes.
+
+    Raises
+    ------
+    OSError
+        When there is no room for the file.
+    """
+    with tempfile.TemporaryFile(prefix="pymc_trees") as file:
+        for block in blocks:
+            file.write(memoryview(block).cast("B"))
+        if file.tell() == 0:
+            return np.empty((0, p)).view(FileTable)
+        file.flush()
+        # shared: memory that is the file's own does not count as promised to this process
+        source = mmap.mmap(file.fileno(), file.tell())
+    table = np.frombuffer(source, dtype=np.float64).reshape(-1, p).view(FileTable)
+    table.source = source
+    return table
+
+
+def in_file(X) -> bool:
+    """Whether an array is a table in a file."""
+    return isinstance(X, FileTable) and X.source is not None
+
+
+def row_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Rows of an (n, p) array block by block: their places and the block.
+
+    Memory lets go of the pages of a table in a file behind each block.
+    """
+    n, p = X.shape
+    step = max(1, BLOCK // (8 * max(p, 1)))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        yield rows, X[rows]
+        let_go(X)
+
+
+def let_go(X: np.ndarray) -> None:
+    """Take the pages of a table in a file out of this process's memory; they stay in the file."""
+    if in_file(X) and hasattr(X.source, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+        X.source.madvise(mmap.MADV_DONTNEED)
+
+
+def each_column(X: np.ndarray) -> Iterator[np.ndarray]:
+    """Columns of an (n, p) array in turn; those of a file are taken out some at a time."""
+    if not in_file(X):
+        yield from X.T
+        return
+    n, p = X.shape
+    together = max(1, COLUMNS // (8 * max(n, 1)))
+    for first in range(0, p, together):
+        some = np.empty((min(together, p - first), n))
+        for rows, block in row_blocks(X):
+            some[:, rows] = block[:, first : first + together].T
+        yield from some
