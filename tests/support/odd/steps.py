@@ -118,10 +118,21 @@ def of_visits(step):
     }
 
 
-CGM = of_vars(pmt.CGM) | of_moves(pmt.CGM) | of_visits(pmt.CGM)
+def of_threads(step):
+    """``threads``."""
+    return {
+        f"threads {given!r}": on_model(
+            lambda m, given=given: step(threads=given), r"threads=.*whole number"
+        )
+        for given in (0, 1.5, True, "all")
+    }
+
+
+CGM = of_vars(pmt.CGM) | of_moves(pmt.CGM) | of_visits(pmt.CGM) | of_threads(pmt.CGM)
 GROW_PRUNE = (
     of_vars(pmt.GrowPrune)
     | of_visits(pmt.GrowPrune)
+    | of_threads(pmt.GrowPrune)
     | {
         "moves": on_model(lambda m: pmt.GrowPrune(moves={"grow": 1}), r"moves"),
     }
@@ -129,6 +140,7 @@ GROW_PRUNE = (
 WTW = (
     of_vars(pmt.WTW)
     | of_visits(pmt.WTW)
+    | of_threads(pmt.WTW)
     | {
         "moves": on_model(lambda m: pmt.WTW(moves={"restructure": 1}), r"moves"),
     }
@@ -137,6 +149,7 @@ HYBRID = (
     of_vars(pmt.Hybrid)
     | of_moves(pmt.Hybrid)
     | of_visits(pmt.Hybrid)
+    | of_threads(pmt.Hybrid)
     | of_particles(pmt.Hybrid)
     | {
         "local_sweeps zero": on_model(lambda m: pmt.Hybrid(local_sweeps=0), r"local_sweeps=0"),
@@ -147,6 +160,7 @@ HYBRID = (
 PARTICLE_GIBBS = (
     of_vars(pmt.ParticleGibbs)
     | of_particles(pmt.ParticleGibbs)
+    | of_threads(pmt.ParticleGibbs)
     | {
         "proposal": on_model(
             lambda m: pmt.ParticleGibbs(proposal="best"), r"proposal='best'.*'optimal'"
