@@ -24,20 +24,21 @@ class DCCTreeState(StepMethodState):
 
 
 class DCCTree(BlockedStep):
-    """Sampler of a model with one `SoftDecisionTree`: it infers every free variable together.
+    """Sampler of a model with one `SoftDecisionTree`; it samples all free variables jointly.
 
     While `pm.sample` tunes, each iteration is one global iteration of DCC-Tree: new topologies are
-    warmed up by NUTS, the one of the highest utility is visited, its evidence estimated, another
-    topology proposed. After tuning each draw is a topology, by its posterior weight, and its
-    parameters: independent draws, so that agreement between chains speaks of the weights too.
-    ``pm.sample()`` assigns this step by itself. `sample_dcc` runs the same on one set of
-    topologies for all chains, on several cores, and reports the topologies.
+    warmed up by NUTS, the topology with the highest utility is visited, its evidence is estimated
+    and another topology is proposed. After tuning each draw is a topology, drawn by its posterior
+    weight, with its parameters. These draws are independent, so agreement between chains also
+    checks the weights. ``pm.sample()`` assigns this step automatically. `sample_dcc` runs the same
+    algorithm with one set of topologies for all chains, on several cores, and reports the
+    topologies.
 
     Parameters
     ----------
     vars : list of variables, optional
-        The tree, or all free variables. The step takes all of them in any case: the weights of
-        topologies integrate over everything.
+        The tree, or all free variables. The step samples all of them in any case, because the
+        weights of topologies integrate over everything.
     chains : int, default 4
         Local chains per topology.
     local_draws : int, default 100

@@ -27,16 +27,16 @@ def _prior(mean, sd):
 class NormalLeaf(LeafPrior):
     """Normal prior for the leaf values of every tree.
 
-    With a Gaussian likelihood the leaf values are integrated out of every change of a tree.
+    With a Gaussian likelihood the leaf values are integrated out of every move.
 
     Parameters
     ----------
     mean : float, tensor or (K,) array
         Mean of one leaf of one tree, in the units of y. A sum of m trees has prior mean
-        ``m * mean``. With ``shape=(K, n)`` one number for each output, or one for all.
+        ``m * mean``. With ``shape=(K, n)``, one number for each output or one for all.
     sd : float, tensor or (K,) array, positive
         Standard deviation of one leaf of one tree. A sum of m trees has prior standard deviation
-        ``sqrt(m) * sd``. As many as of ``mean``.
+        ``sqrt(m) * sd``. As for ``mean``, one for each output or one for all.
 
     References
     ----------
