@@ -44,9 +44,9 @@ class BayesianCausalForest(Effects):
     split_rules : optional
         How columns are split, as for `pymc_trees.Data`.
     draws, tune, chains : int, default 1000, 1000, 4
-        Of each chain, as for `pymc.sample`.
+        For each chain, as for `pymc.sample`.
     cores : int, optional
-        Processes. Default: that of `pymc.sample`, half as many as there are processors.
+        Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
         Seed.
     progressbar : bool, default False
@@ -68,7 +68,7 @@ class BayesianCausalForest(Effects):
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class BayesianCausalForest(Effects):
         Parameters
         ----------
         X : (n, p) array or frame
-            Covariates that were there before the treatment; text and missing cells as they are.
+            Covariates measured before the treatment; text and missing cells are allowed.
         y : (n,) array
             Outcome.
         z : (n,) array

@@ -18,7 +18,7 @@ def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates that were there before the treatment: text and missing cells as they are.
+        Covariates measured before the treatment; text and missing cells are allowed.
     z : (n,) array
         0 and 1, or doses.
     **settings

@@ -39,15 +39,15 @@ def plot_convergence(
     model : pymc.Model, optional
         Default: the model on the context stack.
     rows : (n, p) array or frame, optional
-        Rows, with the columns of X. Default: those the model has now.
+        Rows, with the columns of X. Default: the rows currently in the model.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise.
+        Applied elementwise to the values of f.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 

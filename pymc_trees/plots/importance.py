@@ -123,7 +123,7 @@ def plot_scatter_submodels(
     found : xarray.Dataset
         Result of `compute_variable_importance`.
     func : callable, optional
-        Applied to both, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to both; an inverse link such as `numpy.exp`, for example.
     submodels : sequence of int, optional
         Numbers of columns of the submodels that are shown. Default: all.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional

@@ -38,7 +38,7 @@ def plot_shap(
     explanation : xarray.Dataset
         Result of `shap_values`.
     top : int or None, default 10
-        Columns that are shown; None for all.
+        Number of columns shown; None for all.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional

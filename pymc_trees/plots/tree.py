@@ -46,9 +46,9 @@ def plot_tree(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest or of its function, if the model has several.
     chain, draw : int, default 0 and -1
-        Places of the chain and of the draw, counted from 0, or from the end where negative;
+        Positions of the chain and the draw, counted from 0, or from the end if negative;
         `summarise_trees` returns those of the most probable trees.
     tree : int, default 0
         Number of the tree.
@@ -69,7 +69,8 @@ def plot_tree(
     Raises
     ------
     ValueError
-        For a chain, draw or tree that does not exist, with how many there are; for soft trees.
+        For a chain, draw or tree that does not exist; the message says how many there are; for soft
+        trees.
     TypeError
         For an ``ax`` that is no Axes.
 

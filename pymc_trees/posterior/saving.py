@@ -1,4 +1,4 @@
-"""`save`: draws in a compressed file, whole or not at all."""
+"""`save`: draws in a compressed file, written atomically."""
 
 import os
 from pathlib import Path
@@ -13,14 +13,14 @@ SMALL = 1000
 
 
 def save(idata, path) -> Path:
-    """Write draws to a netCDF file, compressed, whole or not at all.
+    """Write draws to a compressed netCDF file, completely or not at all.
 
     Parameters
     ----------
     idata : xarray.DataTree
         What `pymc.sample` or any function of this package returned, with all its groups.
     path : str or path
-        The file. One that is there already is replaced when the new one is complete and on disk.
+        The file. An existing file is replaced once the new one is complete and on disk.
 
     Returns
     -------
@@ -30,21 +30,20 @@ def save(idata, path) -> Path:
     Raises
     ------
     TypeError
-        `idata` is no DataTree, or has a variable of Python objects other than text; `path` is no
-        name.
+        `idata` is not a DataTree, or has a variable of Python objects other than text; `path` is
+        not a path.
     ValueError
-        The folder does not exist, or `path` is one.
+        The folder does not exist, or `path` is a folder.
     OSError
-        The file could not be written, for want of room for example; what was there before is
+        The file could not be written, because the disk is full for example; an existing file is
         unchanged.
 
     Notes
     -----
     Numbers are kept to the last bit. Arrays of more than a thousand bytes are compressed (zlib,
-    level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files as any other. Part
-    of every forest is room that its trees do not use, which takes next to nothing in the file. The
-    content of the file is made in memory, and the disk must hold it beside the file that it
-    replaces.
+    level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files like any other.
+    Unused capacity in the encoded forests compresses to almost nothing. The content of the file is
+    built in memory, and the disk must have room for it next to the file that it replaces.
 
     Examples
     --------

@@ -47,14 +47,14 @@ def survival_function(
         In the units of the observed variable. Default: the grid of the long form, or 50 times up to
         the largest that was observed.
     by : bool or column, optional
-        True for the mean over all rows, a column for means over the rows with each of its values.
-        Default: each row by itself.
+        True for the mean over all rows, a column for the means over the rows with each of its
+        values. Default: one value for each row.
     var_name : str, optional
         Observed variable, where several depend on trees.
     group : str, default "posterior"
-        Of the draws in ``idata``: "prior" shows what was believed before.
+        Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------

@@ -66,7 +66,7 @@ def discrete_time(
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates; text, categories and missing cells as they are.
+        Covariates; text, categories and missing cells are allowed.
     time, event, times, entry
         As for `long_form`.
     link : {"probit", "logit", "cloglog"}, default "probit"
@@ -76,7 +76,7 @@ def discrete_time(
     k : float, default 2
         (-3, 3) about the average hazard, on the scale of f, spans 2 k prior sds (Chipman 2010).
     split_rules : optional
-        Of the columns of X, as for `pymc_trees.Data`.
+        Rules for the columns of X, as for `pymc_trees.Data`.
     **settings
         For `pymc_trees.Forest`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
 
@@ -198,7 +198,7 @@ def competing_risks(
     X : (n, p) array or frame
         Covariates.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     cause : (n,) array of numbers or text
         What happened; 0 or missing for a censored time.
     times, entry, link, m, k, split_rules, **settings

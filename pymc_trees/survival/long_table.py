@@ -40,7 +40,7 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
     X : (n, p) array, pandas or polars frame
         Covariates. Text, categories and missing cells stay as they are.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     event : (n,) array
         1 for an event, 0 for a censored time.
     times : int, None or increasing array, default 50

@@ -41,9 +41,9 @@ def accelerated_failure_time(
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates; text, categories and missing cells as they are.
+        Covariates; text, categories and missing cells are allowed.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     event : (n,) array
         1 for an event, 0 for a censored time.
     distribution : {"lognormal", "weibull"}, default "lognormal"
@@ -53,7 +53,7 @@ def accelerated_failure_time(
     k : float, default 2
         Four sds of the log times span 2 k prior sds of f (Chipman 2010).
     split_rules : optional
-        Of the columns of X, as for `pymc_trees.Data`.
+        Rules for the columns of X, as for `pymc_trees.Data`.
     **settings
         For `pymc_trees.BART`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
 

@@ -44,7 +44,7 @@ progressbar
     n_features_in_ : int
         Features.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------

@@ -42,11 +42,11 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     split_rules : optional
         How columns are split, as for `Data`.
     n_cuts : int, optional
-        Cuts on a grid of at most so many quantiles per column. Default: anywhere.
+        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
     draws, tune, chains : int, default 1000, 1000, 4
-        Of each chain, as for `pymc.sample`.
+        For each chain, as for `pymc.sample`.
     cores : int, optional
-        Processes. Default: that of `pymc.sample`, half as many as there are processors.
+        Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
         Seed. A fit with the same number is the same.
     progressbar : bool, default False
@@ -61,7 +61,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     n_features_in_ : int
         Features.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------

@@ -60,7 +60,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
     closed_ : (n_estimators,) array
         Whether each tree is split no further, since `max_memory` has no room for it.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------

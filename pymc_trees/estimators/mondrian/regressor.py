@@ -84,7 +84,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     closed_ : (n_estimators,) array
         Whether each tree is split no further, since `max_memory` has no room for it.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------

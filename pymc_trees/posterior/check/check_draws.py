@@ -34,9 +34,9 @@ DIFFERENCES = {
 def check_draws(idata, model: pm.Model | None = None) -> None:
     """Raise an error when draws cannot predict with the forests of a model.
 
-    Every draw of every forest and soft tree is held against the declaration. Without a forest among
-    the draws, `pymc.sample_posterior_predictive` would draw new trees from the *prior* with no more
-    than an INFO line.
+    Every draw of every forest and soft tree is checked against the declaration. If a forest is
+    missing from the draws, `pymc.sample_posterior_predictive` draws new trees from the *prior* and
+    only logs an INFO line.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     Raises
     ------
     ValueError
-        When a forest is missing from the draws, has another shape, or was altered; as far as the
-        draws tell, with the setting in which their model differs from this one.
+        When a forest is missing from the draws, has another shape, or was altered. If the draws
+        allow it, the message names the setting in which their model differs from this one.
 
     Examples
     --------

@@ -14,8 +14,8 @@ def to_shap(explanation: xr.Dataset, quantile: float | None = None):
     Parameters
     ----------
     explanation : xarray.Dataset
-        Result of `shap_values` or `shap_interactions`, of one output: with several, choose one
-        before, by ``explanation.isel``.
+        Result of `shap_values` or `shap_interactions` for one output; with several, choose one with
+        ``explanation.isel`` first.
     quantile : float in [0, 1], optional
         Default: the mean.
 
