@@ -50,7 +50,9 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     """
     treatment = check_treatment(z)
     if not treatment.binary:
-        raise ValueError("z is continuous: overlap is that of the arms of a binary treatment.")
+        raise ValueError(
+            "z is continuous: overlap compares the arms of a binary treatment. Give z as 0 and 1."
+        )
     p = check_propensity(propensity, treatment, treatment.z.size)
     treated = treatment.arm == 1
     outside = np.empty(p.size, dtype=bool)

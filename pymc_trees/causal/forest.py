@@ -183,7 +183,7 @@ class BayesianCausalForest(Effects):
             self.groups_, codes = check_group(group, n)
             warn_of_one_arm(treatment, self.groups_, codes)
         if self.forests == "arms" and not treatment.binary:
-            raise ValueError('forests="arms" needs a z of 0 and 1: of doses take "two" or "one".')
+            raise ValueError('forests="arms" needs a z of 0 and 1: for doses use "two" or "one".')
         self.__dict__.pop("propensity_model_", None)
         if propensity is None:
             names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")

@@ -103,8 +103,8 @@ def _drawn(what: str, settings, n_draws: int):
         return pm.draw(settings, n_draws, random_seed=1)
     except NotImplementedError as error:
         raise ValueError(
-            f"{what} cannot be drawn from its prior ({error}), so that there is no telling how "
-            "large the forest may get: give max_nodes."
+            f"{what} cannot be drawn from its prior ({error}), so the size of the forest is "
+            "unknown: give max_nodes."
         ) from error
 
 
@@ -124,9 +124,9 @@ def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
     if chain + draws > memory:
         raise ValueError(
             f"m={layout.m}, max_nodes={layout.max_nodes}: one draw of the forest takes "
-            f"{in_bytes(draw)}, 1,000 draws {in_bytes(1000 * draw)} and what a chain works on "
-            f"{in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Take fewer "
-            "trees, or set a smaller max_nodes."
+            f"{in_bytes(draw)}, 1,000 draws {in_bytes(1000 * draw)} and the working memory of a "
+            f"chain {in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Use "
+            "fewer trees (m), or set a smaller max_nodes."
         )
 
 

@@ -126,7 +126,9 @@ class Forest(Continuous):
     ):
         """Forest that is not registered in a model."""
         if kwargs.pop("shape", None) is not None or kwargs.pop("size", None) is not None:
-            raise ValueError("shape: a forest has the shape of its encoding; do not give one.")
+            raise ValueError(
+                "shape: the shape of a forest follows from its encoding; leave shape out."
+            )
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
         inputs = training_inputs(X, split_rules)
@@ -138,8 +140,8 @@ class Forest(Continuous):
             prior.check_fixed()
         if m > 1 and not leaf.in_sums:
             raise ValueError(
-                f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
-                "sum of trees takes a NormalLeaf."
+                f"m={m}: a {type(leaf).__name__} is for a single tree (m=1, DecisionTree). A sum "
+                "of trees needs a NormalLeaf."
             )
         n = len(inputs.values)
         check_outputs_at(leaf, inputs.values)

@@ -187,7 +187,7 @@ def SoftBART(
         hard = check_hard(hard, p, inputs.schema)
         leaf = check_leaf(_default_leaf(f"{name}_leaf_sd", Y, n, m) if leaf is None else leaf)
         if type(leaf) is not NormalLeaf:
-            raise TypeError(f"leaf={leaf!r}: SoftBART takes a NormalLeaf.")
+            raise TypeError(f"leaf={leaf!r}: SoftBART needs a NormalLeaf.")
         cached = read_cache_fit(cache_fit, n)
         given = max_nodes is not None
         if given:

@@ -110,14 +110,14 @@ def SoftDecisionTree(
     for setting, value in (("alpha", alpha), ("beta", beta)):
         if isinstance(value, Variable):
             raise TypeError(
-                f"{setting} must be a number for a SoftDecisionTree: topologies are weighed by "
-                "their prior, which must not depend on other random variables."
+                f"{setting} must be a number for a SoftDecisionTree: the prior weights of "
+                "topologies must not depend on random variables."
             )
     check_depth_prior(alpha, beta)
     leaf = check_leaf(_default_leaf(Y, n) if leaf is None else leaf)
     if not leaf.in_soft_trees or not leaf.is_constant():
         raise ValueError(
-            f"leaf={leaf!r}: a SoftDecisionTree takes a NormalLeaf or a DirichletLeaf."
+            f"leaf={leaf!r}: a SoftDecisionTree needs a NormalLeaf or a DirichletLeaf."
         )
     h = _check_sharpness(h)
     if max_nodes is None:
@@ -159,8 +159,8 @@ def _default_leaf(Y, n):
         return NormalLeaf(0.0, 1.0)
     if y.dtype.kind not in "iub" or y.min() < 0 or y.max() < 1:
         raise ValueError(
-            "Y must be floating-point numbers, or classes 0 .. K - 1 of at least two kinds as "
-            "whole numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
+            "Y must hold floating-point numbers, or at least two classes 0 .. K - 1 as whole "
+            "numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
         )
     classes = int(y.max()) + 1
     return DirichletLeaf(alpha=float(classes), n_classes=classes)
@@ -178,7 +178,7 @@ def _check_sharpness(h) -> tuple[float, float]:
         ) from error
     if not (np.isfinite(first) and first >= last > 0):
         raise ValueError(
-            f"h={h!r}: both must be positive, and the second, that of the model, not larger than "
-            "the first."
+            f"h={h!r}: both must be positive, and the second, which the model uses, not larger "
+            "than the first."
         )
     return first, last

@@ -47,7 +47,7 @@ def plot_overlap(
     >>> drawn = pmt.plot_overlap(found, backend="none")
     """
     if not {"propensity", "treated", "outside"} <= set(getattr(overlap, "data_vars", ())):
-        raise ValueError("overlap: give the Dataset that pymc_trees.causal.overlap returned.")
+        raise ValueError("overlap: give the Dataset returned by pymc_trees.causal.overlap.")
     bins = check_number("bins", bins, 1)
     p, treated = overlap["propensity"].to_numpy(), overlap["treated"].to_numpy()
     edges = np.histogram_bin_edges(p, bins)

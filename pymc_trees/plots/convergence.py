@@ -81,7 +81,7 @@ def plot_convergence(
     )
     n_chains = draws_of(idata)["posterior"].sizes["chain"]
     if n_chains < 2:
-        raise ValueError("idata has one chain, and no R-hat: sample two or more.")
+        raise ValueError("idata has one chain, for which R-hat is undefined: sample two or more.")
     shown = {name: _distribution(found[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
     drawn = xr.Dataset(shown)
     given = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}

@@ -106,8 +106,8 @@ def plot_pdp(
     pair = isinstance(features, tuple)
     if pair and (len(features) != 2 or centred):
         raise ValueError(
-            f"features={features!r}: a tuple is a pair of columns, without centred; give a list "
-            "for a panel of each."
+            f"features={features!r}: a tuple is a pair of columns, which cannot be centred; give "
+            "a list for one panel per column."
         )
     idata, columns, rows = asked(idata, model, features, X, var_name, draws, group)
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
@@ -182,8 +182,8 @@ def plot_ale(
     """
     if isinstance(features, tuple):
         raise ValueError(
-            f"features={features!r}: a tuple is a pair of columns, of which accumulated_effects "
-            "gives the numbers; give a list for a panel of each."
+            f"features={features!r}: a tuple is a pair of columns, which only accumulated_effects "
+            "supports; give a list for one panel per column."
         )
     idata, columns, rows = asked(idata, model, features, X, var_name, draws)
     given = {"var_name": var_name, "func": func, "intervals": intervals}

@@ -109,7 +109,10 @@ def plot_survival(
     collection.map(visuals.line_xy, "line", data=xr.Dataset({name: line}), **own)
     if time is not None:
         if name == "expected":
-            raise ValueError("time: of expected numbers of events no estimate is drawn beside.")
+            raise ValueError(
+                "time: there is no empirical estimate to compare expected numbers of events "
+                "with; leave time out."
+            )
         seen = _estimates(values, name, others, time, event, group)
         look = {"linestyle": "C1", "width": 1.0}
         look |= {"color": "black", "ignore_aes": {"color"}} if group is None else own
@@ -143,7 +146,8 @@ def _estimates(values, name: str, others: list[str], time, event, group) -> xr.D
     time, event = np.asarray(time, dtype=float), np.asarray(event, dtype=object)
     if time.ndim != 1 or event.shape != time.shape:
         raise ValueError(
-            f"time and event have shapes {time.shape} and {event.shape}: give one of each a row."
+            f"time and event have shapes {time.shape} and {event.shape}: give one of each for "
+            "every row."
         )
     happened = ~(pd.isna(event) | (event == 0)).astype(bool)
     causes = values["cause"].to_numpy() if "cause" in values.dims else [None]
@@ -153,7 +157,9 @@ def _estimates(values, name: str, others: list[str], time, event, group) -> xr.D
         labels = list(values[others[0]].to_numpy()) if others else []
         members = [given == label for label in labels]
         if given.shape != time.shape or not all(one.any() for one in members) or not labels:
-            raise ValueError(f"group must name, row by row, the curves, which are {labels}.")
+            raise ValueError(
+                f"group must hold the label of a curve for each row; the labels are {labels}."
+            )
     found = {}
     for label, of in zip(labels, members, strict=True):
         for cause in causes:

@@ -87,7 +87,7 @@ def plot_tree(
     backend = backend_of(ax, backend)
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     if tree is None:
-        raise ValueError(f"tree=None: give one number below {draws.layout.m}, or ask tree_text.")
+        raise ValueError(f"tree=None: give one number below {draws.layout.m}, or use tree_text.")
     value, [number] = chosen(draws, chain, draw, tree)
     nodes = nodes_of(draws, value, number)
     leaf = draws.variable.owner.op.leaf_type

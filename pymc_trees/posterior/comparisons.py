@@ -246,8 +246,8 @@ def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], l
             )
         if is_missing(values):
             raise ValueError(
-                f"variables: {values!r} for the column {feature.name!r} is no step: give a finite "
-                "number, or a sequence of at least two values."
+                f"variables: {values!r} for the column {feature.name!r} is not a step: give a "
+                "finite number, or a sequence of at least two values."
             )
         step, present = feature.code(values), x != MISSING
         return [x, np.where(present, x + step, MISSING)], ["x", f"(x + {values})"], present

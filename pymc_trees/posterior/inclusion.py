@@ -142,7 +142,7 @@ def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     names = several[0].names
     if any(one.names != names for one in several):
         raise ValueError(
-            f"forest={forest!r} has forests with columns of their own: choose from "
+            f"forest={forest!r} has forests with different columns: choose from "
             f"{[one.name for one in several]}."
         )
     p, shape = len(names), several[0].shape

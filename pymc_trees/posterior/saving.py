@@ -58,7 +58,7 @@ def save(idata, path) -> Path:
     """
     if not isinstance(idata, xr.DataTree):
         raise TypeError(
-            f"idata: {type(idata).__name__} is no DataTree: give what pm.sample returned."
+            f"idata: {type(idata).__name__} is not a DataTree: give the result of pm.sample."
         )
     path = check_path("path", path)
     encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
@@ -74,8 +74,8 @@ def save(idata, path) -> Path:
         _flush_names(path.parent)
     except OSError as error:
         raise OSError(
-            f"path={str(path)!r} could not be written ({error}): what was there before is "
-            "unchanged. Make room, or give another folder."
+            f"path={str(path)!r} could not be written ({error}): an existing file is unchanged. "
+            "Free disk space, or give another folder."
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
@@ -88,7 +88,7 @@ def check_path(name: str, path) -> Path:
         raise TypeError(f"{name}={path!r}: give the name of a file.")
     path = Path(path)
     if not path.parent.is_dir():
-        raise ValueError(f"{name}={str(path)!r}: there is no folder {str(path.parent)!r}.")
+        raise ValueError(f"{name}={str(path)!r}: the folder {str(path.parent)!r} does not exist.")
     if path.is_dir():
         raise ValueError(f"{name}={str(path)!r} is a folder: add the name of a file.")
     return path
@@ -99,8 +99,8 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
     for name, values in node.data_vars.items():
         if values.dtype == object and not all(isinstance(one, str) for one in values.values.flat):
             raise TypeError(
-                f"idata: {name!r} of group {node.path!r} holds Python objects, which no netCDF "
-                "file can: leave it out with idata[group].dataset.drop_vars."
+                f"idata: {name!r} of group {node.path!r} holds Python objects, which netCDF "
+                "cannot store: remove it with idata[group].dataset.drop_vars."
             )
         if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
             found[str(name)] = PACKED

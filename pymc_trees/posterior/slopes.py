@@ -75,7 +75,7 @@ def slopes(
         feature = feature_of(which, function.schema, function.n_columns)
         if feature.levels is not None:
             raise ValueError(
-                f"variables: the column {feature.name!r} has levels, and no slope; compare them by "
+                f"variables: the column {feature.name!r} has levels and therefore no slope; use "
                 "comparisons()."
             )
         x = rows[:, feature.column]
@@ -83,8 +83,8 @@ def slopes(
         width = float(np.std(x[present])) if step is None else float(step)
         if not (np.isfinite(width) and width > 0):
             raise ValueError(
-                f"step={step}: the interval about {feature.name!r} has the length {width}; give a "
-                "positive one."
+                f"step={step}: the interval about {feature.name!r} has length {width}; give a "
+                "positive step."
             )
         ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
         changed = np.concatenate([with_column(rows, feature, column) for column in ends])

@@ -65,8 +65,8 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         if len(found) != 1:
             name = getattr(given, "name", given)
             raise ValueError(
-                f"vars: {name!r} is not a forest, nor the function of one forest. Pass the "
-                f"variables that {kind.declared_by} returned, or {[f.name for f in everything]}."
+                f"vars: {name!r} is neither a forest nor the function of one forest. Pass the "
+                f"variables returned by {kind.declared_by}, or {[f.name for f in everything]}."
             )
         chosen += [f for f in found if not any(f is c for c in chosen)]
     return chosen

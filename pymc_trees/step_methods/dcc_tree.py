@@ -138,7 +138,7 @@ class DCCTree(BlockedStep):
         if self.shared and _model_on_stack() is not None:
             missing = [v.name for v in self.vars if not any(v is w for w in given)]
             raise ValueError(
-                f"DCCTree infers every free variable of the model together, and {missing} have "
+                f"DCCTree samples all free variables of the model jointly, but {missing} have "
                 "another step: leave them to DCCTree."
             )
         self.rng = get_random_generator(rng)
@@ -158,8 +158,8 @@ class DCCTree(BlockedStep):
         super().setup_chain(rng, tune, draws)
         if tune < 1:
             raise ValueError(
-                "tune=0: DCCTree finds and weighs topologies while pm.sample tunes; give "
-                "pm.sample tune=100 or more."
+                "tune=0: DCCTree finds and weights topologies during tuning; give pm.sample "
+                "tune=100 or more."
             )
         self.tune = True
         self._forget()
@@ -174,8 +174,8 @@ class DCCTree(BlockedStep):
             moved = [n for n, v in self.last.items() if not np.array_equal(v, point[n])]
             if moved:
                 raise ValueError(
-                    f"Another step moved {moved}: DCCTree infers every free variable of the model "
-                    "together; leave them to it."
+                    f"Another step changed {moved}: DCCTree samples all free variables of the "
+                    "model jointly; leave them to DCCTree."
                 )
         dcc = self._dcc()
         if self.tune:

@@ -96,8 +96,8 @@ class NoiseScale(BlockedStep):
         unable = [getattr(r, "name", r) for r, noise in zip(rvs, found, strict=True) if not noise]
         if unable or not rvs:
             raise ValueError(
-                f"vars: {unable or 'nothing'} is not the sigma or tau, of one number, of one "
-                "observed pm.Normal around forests, and nothing else. Leave it to pm.sample()."
+                f"vars: {unable or 'nothing'} is not the scalar sigma or tau of exactly one "
+                "observed pm.Normal around forests. Leave it to pm.sample()."
             )
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)
@@ -167,7 +167,7 @@ class _Scale:
         if np.isnan(new):
             raise ValueError(
                 f"At this point the density of {self.rv_name} is 0, or {self.observed_name} or "
-                "what scales its sd is not finite and positive: give an initial value (initvals) "
-                "inside the prior, and remove rows that hold NaN or infinite values."
+                "the scale of its sd is not finite and positive: give an initial value "
+                "(initvals) inside the prior, and remove rows that hold NaN or infinite values."
             )
         return new, evaluations

@@ -124,8 +124,9 @@ class SplitWeights(BlockedStep):
         unable = [getattr(rv, "name", rv) for rv in rvs if not _is_split_prior(model, rv)]
         if unable or not rvs:
             raise ValueError(
-                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is given as split_prior "
-                "to BART or DecisionTree, as it is, and to nothing else. Leave it to pm.sample()."
+                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is used, untransformed, "
+                "as the split_prior of BART or DecisionTree and nowhere else. Leave it to "
+                "pm.sample()."
             )
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)

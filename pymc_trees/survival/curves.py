@@ -179,5 +179,5 @@ def check_curves(survival) -> xr.DataArray:
     """Draws of survival curves, time last."""
     curve = getattr(survival, "data_vars", {}).get("survival")
     if curve is None or not {*SAMPLE, "time"} <= set(curve.dims):
-        raise ValueError("survival: give the Dataset that survival_function returned.")
+        raise ValueError("survival: give the Dataset returned by survival_function.")
     return curve.transpose(*SAMPLE, ..., "time")

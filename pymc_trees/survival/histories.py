@@ -89,7 +89,9 @@ def expected_events(
     """
     rv = observed_of(model := model_of(model), var_name)
     if not isinstance(rv.owner.op, BernoulliRV):
-        raise ValueError(f"{rv.name} is no Bernoulli: hazards are read from one on the long form.")
+        raise ValueError(
+            f"{rv.name} is not a Bernoulli: hazards are read from a Bernoulli on the long form."
+        )
     law = GridLaw(idata, model, rv, times, group, HISTORY)
     rows, rng = law.rows(X), check_seed(random_seed)
     many = np.repeat(rows, check_number("paths", paths, 1), axis=0)

@@ -109,7 +109,7 @@ def read_rows(n: int, time, event, times, entry=None, subject=None) -> tuple[Lon
         grid = check_grid(times, outcome)
         return rows_of(outcome, grid), grid
     if entry is not None:
-        raise ValueError("entry: recurrent events are counted from 0 on, so leave it out.")
+        raise ValueError("entry: recurrent events are counted from time 0, so leave it out.")
     outcome = check_outcome(time, event)
     subject = check_subject(subject, outcome, n)
     grid = check_grid(times, outcome)
@@ -160,4 +160,6 @@ def _frame(X, rows: LongRows):
 def _check_names(names, rows: LongRows) -> None:
     both = [name for name in rows.columns if name in names]
     if both:
-        raise ValueError(f"X has columns {both}, names that the long form has of its own: rename.")
+        raise ValueError(
+            f"X has columns {both}, which are also names of columns of the long form: rename them."
+        )

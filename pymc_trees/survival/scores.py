@@ -132,7 +132,10 @@ def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> x
 def _asked(survival, time, event) -> tuple[xr.DataArray, Outcome]:
     curve = check_curves(survival)
     if curve.dims != (*SAMPLE, "row", "time"):
-        raise ValueError(f"survival has the dimensions {curve.dims}: ask for it row by row.")
+        raise ValueError(
+            f"survival has the dimensions {curve.dims}: call survival_function without by, for "
+            "one curve per row."
+        )
     return curve, check_outcome(time, event, curve.sizes["row"])
 
 

@@ -115,8 +115,9 @@ def compile_graph(inputs: list[Variable], result: Variable):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     if slow:
         warnings.warn(
-            f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has no "
-            "compiled code: Python is called for each number, a thousand times slower.",
+            f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has "
+            "no compiled code: Python is called for each number, which is a thousand times "
+            "slower.",
             UserWarning,
             stacklevel=2,
         )

@@ -284,7 +284,7 @@ def test_answers_of_posterior_tools(sampled):
             refused(idata, model)
     with pytest.raises(ValueError, match="path-dependent values are not defined: give background="):
         pmt.shap_values(idata, model, **given)
-    with pytest.raises(ValueError, match="of these only shap_values and shap_interactions"):
+    with pytest.raises(ValueError, match="for which only shap_values and shap_interactions"):
         pmt.sobol_indices(idata, model, **given)
 
 

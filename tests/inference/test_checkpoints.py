@@ -172,7 +172,9 @@ def test_a_killed_worker(model, expected, monkeypatch, tmp_path):
     delayed, flag = joblib.delayed(killed_once), str(tmp_path / "killed")
     monkeypatch.setattr(joblib, "delayed", lambda _: lambda task: delayed(task, flag))
     file = tmp_path / "run.nc"
-    with pytest.warns(UserWarning, match=r"A process ended before its chain had.*drawn again"):
+    with pytest.warns(
+        UserWarning, match=r"A process ended before its chain was complete.*drawn again"
+    ):
         found = pmt.sample_chains(model, 2, cores=2, checkpoint=file, every=5, **RUN)
     loky.get_reusable_executor().shutdown()
     assert_same_draws(found, expected)
@@ -214,7 +216,7 @@ def test_an_interrupt_leaves_the_file_and_a_result_that_goes_on(
 
     monkeypatch.setattr(tries, "run_chain", run)
     file = tmp_path / "run.nc"
-    with pytest.warns(UserWarning, match="Interrupted.*up to the last of its pieces"):
+    with pytest.warns(UserWarning, match="Interrupted.*up to its last checkpoint"):
         found = pmt.sample_chains(model, 2, cores=1, checkpoint=file, every=4, **RUN)
     monkeypatch.undo()
     assert drawn(found) == 4

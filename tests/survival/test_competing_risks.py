@@ -135,7 +135,10 @@ def other_columns():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"event": "any"}, r"var_name='any' is no observed.*\['event', 'cause', 'number'\]"),
+        (
+            {"event": "any"},
+            r"var_name='any' is not a one-dimensional observed.*\['event', 'cause', 'number'\]",
+        ),
         ({"event": "number"}, "number is no Bernoulli: hazards are read from one"),
         ({"cause": "number"}, "number is neither Bernoulli nor Categorical"),
         ({}, "event and cause have forests on other columns"),

@@ -73,7 +73,7 @@ def Data(
     [0.0, -8.452712498170644e+270, 1.0]
     """
     if dims is not None and (isinstance(dims, str) or len(dims) != 2):
-        raise ValueError(f"dims={dims!r}: give two names, of the rows and of the columns.")
+        raise ValueError(f"dims={dims!r}: give two names, for the rows and the columns.")
     return register_data(name, *encode_training(X, name, split_rules), dims)
 
 
@@ -139,7 +139,7 @@ def set_data(
     known = [v.name for v in model.data_vars]
     unknown = [name for name in new_data if name not in known]
     if unknown:
-        raise ValueError(f"{unknown} are not data of the model, which has {known}.")
+        raise ValueError(f"{unknown} are not data variables of the model, which has {known}.")
     encoded = {name: encode_for(model, name, values) for name, values in new_data.items()}
     for name, values in encoded.items():
         _SET(model, name, values, coords=coords)

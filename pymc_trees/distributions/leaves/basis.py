@@ -125,8 +125,8 @@ def _read_basis(basis):
         raise TypeError(f"basis must hold numbers only: {error}.") from error
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
-            f"basis has shape {values.shape}: give a matrix, one row for each row of X and one "
-            "column for each coefficient; basis[:, None] for a single one."
+            f"basis has shape {values.shape}: give a matrix with one row for each row of X and "
+            "one column for each coefficient; basis[:, None] for a single coefficient."
         )
     if not np.isfinite(values).all():
         raise ValueError("basis holds missing or infinite values: impute or leave out those rows.")
@@ -146,7 +146,10 @@ def _read_setting(name: str, given, d: int) -> Variable:
         if not np.isfinite(values).all():
             raise ValueError(error)
         if given is True or (name == "sd" and not _is_positive(values)):
-            raise ValueError(f"{error} Standard deviations are positive, a covariance definite.")
+            raise ValueError(
+                f"{error} Standard deviations must be positive, and a covariance matrix positive "
+                "definite."
+            )
         given = pt.constant(values)
     if given.ndim > most or any(size not in (None, d) for size in given.type.shape):
         raise ValueError(error)

@@ -21,13 +21,13 @@ def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> Leaf
         return leaf
     if n_outputs is not None:
         raise ValueError(
-            f"response={response!r} is for one output, but there are {n_outputs}: declare a BART "
-            "for each and stack them."
+            f"response={response!r} supports one output, but there are {n_outputs}: declare a "
+            "BART for each and stack them."
         )
     if not isinstance(leaf, NormalLeaf):
         raise ValueError(
-            f"response={response!r} makes lines of a NormalLeaf, but leaf={leaf!r}: leave response "
-            "out, or give leaf=pymc_trees.LinearLeaf(mean, sd, slope_sd)."
+            f"response={response!r} replaces a NormalLeaf, but leaf={leaf!r}: leave response out, "
+            "or give leaf=pymc_trees.LinearLeaf(mean, sd, slope_sd)."
         )
     return LinearLeaf(leaf.mean, leaf.sd, leaf.sd, p_constant=P_CONSTANT[response])
 

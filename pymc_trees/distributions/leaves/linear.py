@@ -172,7 +172,7 @@ class LinearLeaf(LeafPrior):
             if isinstance(one, bool | np.bool_):
                 raise TypeError(
                     f"columns={self.columns!r}: give names or numbers of columns, not True and "
-                    "False; np.flatnonzero(mask) makes numbers of them."
+                    "False; np.flatnonzero(mask) converts a mask to numbers."
                 )
             j = place_of(one, known)
             if j is None:
@@ -182,8 +182,8 @@ class LinearLeaf(LeafPrior):
                 )
             if not numeric[j]:
                 raise ValueError(
-                    f"columns={self.columns!r}: {one!r} has levels, which have no slope: leave it "
-                    "out; trees split on it."
+                    f"columns={self.columns!r}: {one!r} is a column of levels, which has no "
+                    "slope: leave it out of columns; trees can still split on it."
                 )
             chosen[j] = True
         return chosen

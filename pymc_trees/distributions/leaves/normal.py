@@ -117,8 +117,8 @@ def check_square(leaf: LeafPrior, name: str, value) -> None:
     """Refuse standard deviations whose squares, or the inverse of these, are 0 or infinite."""
     if not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
         raise ValueError(
-            f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd and its "
-            "inverse must be floating-point numbers: rescale the response, and sd with it."
+            f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd overflows "
+            "or underflows: rescale the response, and sd with it."
         )
 
 

@@ -124,8 +124,8 @@ def evaluate(forest: Variable, X):
     op = forest.owner.op if isinstance(forest, Variable) and forest.owner else None
     if not isinstance(op, ForestRV | SoftForestRV):
         raise TypeError(
-            "forest must be the variable made by pymc_trees.Forest (BART and SoftBART register it "
-            "as '<name>_forest')."
+            "forest must be the variable returned by pymc_trees.Forest (BART and SoftBART "
+            "register it as '<name>_forest')."
         )
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))

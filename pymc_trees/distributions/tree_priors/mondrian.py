@@ -84,7 +84,8 @@ class MondrianPrior(TreePrior):
             raise TypeError(f"lifetime={value!r} must be a number or a scalar random variable.")
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
-                f"lifetime={value}: must be positive and finite; the longer, the larger the trees."
+                f"lifetime={value}: must be positive and finite; a longer lifetime gives larger "
+                "trees."
             )
 
     name = "mondrian"
@@ -116,17 +117,15 @@ class MondrianPrior(TreePrior):
         """Numbers in all columns, no weights, no grid."""
         if split_prior is not None:
             raise ValueError(
-                "split_prior: a Mondrian process chooses columns by their extent. Leave it out, "
-                "and rescale the columns of X to have them split more or less often."
+                "split_prior: a Mondrian process chooses columns by their range. Leave it out, "
+                "and rescale columns of X that are to be split more or less often."
             )
         if n_cuts is not None:
-            raise ValueError(
-                "n_cuts: the cuts of a Mondrian process lie anywhere on a column. Leave it out."
-            )
+            raise ValueError("n_cuts: the cuts of a Mondrian process are continuous. Leave it out.")
         if len(kinds):  # a box has sides of numbers
             odd = np.flatnonzero((kinds != 0) | (X == MISSING).any(axis=0)).tolist()
             raise NotImplementedError(
-                f"tree_prior: a Mondrian process cuts numbers, and the columns {odd} of X have "
-                "levels or missing cells. Encode levels as numbers and fill in or drop missing "
-                "cells, or leave tree_prior out: the default takes both."
+                f"tree_prior: a Mondrian process needs numbers, but the columns {odd} of X have "
+                "levels or missing cells. Encode levels as numbers and impute or drop missing "
+                "cells, or leave tree_prior out: the default prior supports both."
             )

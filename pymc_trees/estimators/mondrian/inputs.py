@@ -84,7 +84,7 @@ def unmasked(name, values):
         return values
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is masked, so missing, in {np.ma.count_masked(values)} places: leave them out."
+            f"{name} has {np.ma.count_masked(values)} masked (missing) entries: leave them out."
         )
     return values.data
 

@@ -15,8 +15,8 @@ def learnable(y):
     """The labels, unless their squares would overflow."""
     if not max(y.max(), -y.min()) <= MOST_LABEL:
         raise ValueError(
-            f"y must lie within {MOST_LABEL:g} of 0: the squares of larger numbers add up to "
-            "infinity. Rescale y, or leave these rows out."
+            f"y must lie within {MOST_LABEL:g} of 0: sums of squares of larger numbers overflow. "
+            "Rescale y, or leave these rows out."
         )
     return y
 

@@ -114,12 +114,13 @@ def resume(
     check_options("resume", options)
     if not isinstance(idata, xr.DataTree) or GROUP not in idata.children:
         raise ValueError(
-            "idata: no states of step methods are with these draws, so that their chains cannot "
-            "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
-            "var_names= was given to pymc.sample, or a process that was interrupted did not answer."
+            "idata: the states of the step methods are missing from these draws, so the chains "
+            "cannot be resumed. pymc.sample, sample_chains and resume keep them for models with "
+            "trees, unless var_names= was given to pymc.sample, or an interrupted process did "
+            "not respond."
         )
     if not idata[GROUP].children:
-        raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
+        raise ValueError(f"idata: its chains cannot be resumed. {idata[GROUP].attrs[WHY]}")
     checks = options.pop("compute_convergence_checks", True)
     chains, tune = len(idata[GROUP].children), longest_tuning(idata)
 
@@ -129,7 +130,7 @@ def resume(
         if ahead > draws:
             raise ValueError(
                 f"draws={draws}: a chain was {ahead} draws ahead of the others when the run was "
-                "interrupted; give at least as many."
+                "interrupted; give at least that many."
             )
         return left
 

@@ -23,7 +23,9 @@ REFUSED = {
 def check_cores(cores) -> None:
     """Refuse what is no number of chains at once."""
     if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
-        raise ValueError(f"cores={cores!r}: give a number of chains at once, -1 for all cores.")
+        raise ValueError(
+            f"cores={cores!r}: give the number of chains to run at once, or -1 for all cores."
+        )
 
 
 def check_options(name: str, options: dict) -> None:

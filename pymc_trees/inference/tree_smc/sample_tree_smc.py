@@ -219,11 +219,11 @@ def _check(island: Island, settings: Settings, forest) -> None:
         raise ForestTooLargeError(too_small(f"A particle of {forest.name}", forest.layout))
     if island.status == UNFINISHED:
         raise RuntimeError(
-            f"max_stages={settings.max_stages}: particles were unfinished after so many stages, "
+            f"max_stages={settings.max_stages}: particles are unfinished after this many stages, "
             "and their evidence would be biased. Give a larger max_stages (with expansion='node' "
             "a tree takes a stage for each of its nodes), or expansion='layer'."
         )
     if island.status == LOST:
         raise RuntimeError(
-            "No particle is left with a positive weight. Give more particles, or another proposal."
+            "No particle has a positive weight. Use more particles, or another proposal."
         )

@@ -88,22 +88,22 @@ def _values(array: xr.DataArray) -> np.ndarray:
         if stacked:
             raise ValueError(
                 f"{name} has its chains and draws stacked into {sorted(map(str, stacked))}: pass "
-                "the result of pm.sample() as it was, or unstack it."
+                "the unchanged result of pm.sample(), or unstack it."
             )
         kept = " and ".join(f"idata.isel({dim}=[0])" for dim in lost)
         raise ValueError(
-            f"{name} has no dimension {lost} in idata. Select with a list, which keeps it, as in "
-            f"{kept}."
+            f"{name} has no dimension {lost} in idata. Select with a list, which keeps the "
+            f"dimension, as in {kept}."
         )
     if len(dims) != 4:
         raise ValueError(
             f"{name} has the dimensions {dims} in idata, but draws of a forest have (chain, draw, "
-            "rows, fields): pass the result of pm.sample() as it was."
+            "rows, fields): pass the unchanged result of pm.sample()."
         )
     if array.dtype != np.float64:
         raise ValueError(
-            f"{name} was altered: it is {array.dtype} in idata, and trees in another precision are "
-            "other trees. Save and keep it as float64."
+            f"{name} was altered: it is {array.dtype} in idata, but trees in another precision "
+            "are different trees. Save and keep it as float64."
         )
     values = array.transpose(*SAMPLE, ...).values
     if 0 in values.shape:
@@ -123,7 +123,7 @@ def _check(tree: TreeVariable, draws: np.ndarray) -> None:
         what = about.differing_sizes(tree.rv, np.ascontiguousarray(draws[0, 0]))
         raise ValueError(
             f"{tree.name} has shape {draws.shape[2:]} in idata, but {shape} in the model: the "
-            f"draws belong to another model, with other {what}. Declare it as it was."
+            f"draws belong to another model, with other {what}. Declare the model as it was."
         )
     wrong = [at for at in np.ndindex(*draws.shape[:2]) if not tree.is_intact(draws[at])]
     if not wrong:

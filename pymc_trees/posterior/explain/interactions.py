@@ -107,8 +107,8 @@ def interaction_strength(
     size = 8 * n * n_outputs * q * (q + SINGLE)
     if size > LARGEST:
         raise ValueError(
-            f"{q} columns at {n} rows take {size / 1e9:.1f} GB a draw: choose fewer by features, "
-            "or fewer rows by subsample."
+            f"{q} columns at {n} rows take {size / 1e9:.1f} GB a draw: choose fewer columns with "
+            "features, or fewer rows with subsample."
         )
     place = np.full(X.shape[1], -1)
     place[columns] = np.arange(q)

@@ -199,8 +199,8 @@ class _Explained:
         if self.by_path and any(one.is_soft for one in self.additive.forests):
             raise ValueError(
                 f"{function.name} is a function of soft trees, where every row follows both "
-                "branches of a split, and path-dependent values are not defined: give background=, "
-                "rows or their number, as background=100."
+                "branches of a split, and path-dependent values are not defined: give "
+                "background=, either rows or a number of rows such as background=100."
             )
         self.given = background
         self.background = None if self.by_path else _background(function, background, random_state)
@@ -267,7 +267,7 @@ def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int
     if wanted is not None or fit >= n_draws:
         return wanted
     warnings.warn(
-        f"{fit * n_chains} of {n_chains * n_draws} draws are taken, whose values fill half a "
+        f"{fit * n_chains} of {n_chains * n_draws} draws are used, whose values fill half a "
         "gigabyte: set draws, or give fewer rows.",
         stacklevel=5,
     )

@@ -139,11 +139,12 @@ def _responses(y, function: Function, n: int) -> np.ndarray:
     try:
         y = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError("y must hold numbers only: make numbers of labels.") from error
+        raise ValueError("y must hold numbers only: encode labels as numbers.") from error
     shape = (*function.outputs[: function.axis], n, *function.outputs[function.axis :])
     if y.shape != shape:
         raise ValueError(
-            f"y has the shape {y.shape}: must be {shape}, that of {function.name} at the rows of X."
+            f"y has the shape {y.shape}: it must be {shape}, the shape of {function.name} at the "
+            "rows of X."
         )
     if not np.isfinite(y).all():
         raise ValueError("y holds missing or infinite values: leave those rows out of X and y.")
@@ -155,7 +156,7 @@ def _mean_loss(loss: Callable, y: np.ndarray, f: np.ndarray) -> np.ndarray:
     found = np.asarray(loss(np.broadcast_to(y, f.shape), f))
     if found.shape != f.shape:
         raise ValueError(
-            f"metric returned the shape {found.shape} for values of the shape {f.shape}: must "
+            f"metric returned the shape {found.shape} for values of the shape {f.shape}: it must "
             "return the loss of each value."
         )
     return found.mean(axis=-1)

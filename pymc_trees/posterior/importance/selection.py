@@ -152,7 +152,7 @@ def _fit(declare, y, number, permuted, rng, forest, options) -> tuple[int, list[
         y = y[..., rng.permutation(y.shape[-1])]
     model = declare(y)
     if not isinstance(model, pm.Model):
-        raise TypeError(f"declare returned a {type(model).__name__}: must return a pymc.Model.")
+        raise TypeError(f"declare returned a {type(model).__name__}: it must return a pymc.Model.")
     idata = pm.sample(**options, model=model, random_seed=int(rng.integers(2**31)))
     if idata["posterior"].sizes["draw"] < options.get("draws", 1000):
         raise KeyboardInterrupt  # PyMC has kept it to itself, and the draws made before
@@ -175,7 +175,7 @@ def _run(tasks: Iterator, total: int, n_replicates: int, cores: int, progressbar
         if null < FEWEST or len(done) == null:
             raise
         warnings.warn(
-            f"Interrupted: the result is of {len(done) - null} fits to the responses and {null} to "
+            f"Interrupted: the result uses {len(done) - null} fits to the responses and {null} to "
             f"permutations instead of {n_replicates} and {total - n_replicates}.",
             stacklevel=3,
         )

@@ -123,7 +123,7 @@ def compute_variable_importance(
 def check_submodels(found) -> None:
     """Raise an error unless this is what `compute_variable_importance` returns."""
     if not isinstance(found, xr.Dataset) or "submodel" not in found.dims or "r2" not in found:
-        raise ValueError("found must be what compute_variable_importance returned.")
+        raise ValueError("found must be a result of compute_variable_importance.")
 
 
 def squared_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -223,4 +223,4 @@ def _check_fixed(method: str, fixed: int, p: int) -> None:
     if method == "backward_VI" and not 1 <= fixed < p:
         raise ValueError(f"fixed={fixed}: with method='backward_VI', give 1 to {p - 1} columns.")
     if method != "backward_VI" and fixed:
-        raise ValueError(f"fixed={fixed}: goes with method='backward_VI' only.")
+        raise ValueError(f"fixed={fixed}: is for method='backward_VI' only.")

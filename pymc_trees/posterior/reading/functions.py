@@ -99,7 +99,7 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         raise ValueError(f"The model has the functions {declared}: choose one by var_name.")
     if var_name not in known:
         raise ValueError(
-            f"var_name={var_name!r} is no function of trees alone: choose from {list(known)}."
+            f"var_name={var_name!r} is not a function of trees alone: choose from {list(known)}."
         )
     return known[var_name], var_name
 

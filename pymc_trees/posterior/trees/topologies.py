@@ -82,8 +82,8 @@ def summarise_trees(
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     if tree is None and draws.layout.m > 1:
         raise ValueError(
-            f"{draws.name} is a sum of {draws.layout.m} trees, none of which means the same from "
-            "draw to draw: ask shap_values or partial_dependence, or name one by tree."
+            f"{draws.name} is a sum of {draws.layout.m} trees, which are exchangeable between "
+            "draws: use shap_values or partial_dependence, or choose one with tree."
         )
     key_of = _columns if by == "columns" else _partition
     known: dict = {}
