@@ -1,4 +1,4 @@
-"""What is asked of a fitted causal forest: the effects of the treatment, draw by draw."""
+"""Effects of the treatment in a fitted causal forest, draw by draw."""
 
 import numpy as np
 import xarray as xr
@@ -27,7 +27,7 @@ class Effects(BARTEstimator):
         Parameters
         ----------
         contrast : pair of float, default (0, 1)
-            Treatments that are compared, the second less the first.
+            Treatments to compare, the second minus the first.
 
         Returns
         -------

@@ -17,8 +17,7 @@ def plot_overlap(
 ) -> PlotCollection:
     """Share of the rows of each arm by propensity.
 
-    Where one curve is at 0 and the other is not, there is nobody to compare with: effects there are
-    extrapolated.
+    Where only one curve is at 0, there are no rows to compare with, and effects are extrapolated.
 
     Parameters
     ----------

@@ -38,10 +38,10 @@ def plot_pdp(
 ):
     """Partial dependence of f on each column, with intervals, or on a pair.
 
-    The numbers are those of `partial_dependence`. Of a pair one column may be of levels or of few
-    values: a curve of the other is drawn for each. Two columns of numbers make a map of the
-    posterior mean, with the rows as dots: beyond these it says what the prior and the trees' steps
-    make of it.
+    The numbers are those of `partial_dependence`. If one column of a pair has levels or few values,
+    a curve of the other is drawn for each of them. Two numeric columns give a map of the posterior
+    mean, with the rows as dots: away from the rows it is an extrapolation by the prior and the
+    steps of the trees.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def plot_pdp(
     subsample : int, optional
         Number of rows of X taken at random. Default: all rows.
     centred : bool, default False
-        Whether every draw starts at 0, at the first value of the grid; not of a pair.
+        Whether every draw is shifted to 0 at the first value of the grid; not for a pair.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     rug : bool, default True
@@ -158,7 +158,7 @@ def plot_ale(
         By name if X was a frame, otherwise by number. Default: all but constant ones, which have no
         effect, a panel for each.
     intervals : int, default 20
-        Into which a numeric column is cut by its quantiles, at the most.
+        Maximum number of quantile intervals of a numeric column.
 
     Returns
     -------

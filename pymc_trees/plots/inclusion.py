@@ -29,8 +29,8 @@ def plot_variable_inclusion(
 ):
     """Share of splits on each column, with intervals, the largest first.
 
-    The numbers are those of `get_variable_inclusion`. The line is the share that every column
-    would have if all were alike, those not shown among them.
+    The numbers are those of `get_variable_inclusion`. The line is the share that each column would
+    have if all columns, including those not shown, were split equally often.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`plot_survival`: survival curves and cumulative incidences, and what was seen beside them."""
+"""`plot_survival`: survival curves and cumulative incidences, with empirical estimates."""
 
 import numpy as np
 import pandas as pd
@@ -42,8 +42,8 @@ def plot_survival(
         From `survival_function`, `cumulative_incidence` or `expected_events` of
         `pymc_trees.survival`, of at most 10 rows or groups. Incidences have a panel for each cause.
     time, event : (n,) arrays, optional
-        What was seen: dashed, the estimate of Kaplan and Meier or, beside incidences, of Aalen and
-        Johansen, of which ``event`` holds the causes (0 or missing for a censored time).
+        Observed outcomes, for a dashed empirical estimate: Kaplan-Meier or, for incidences,
+        Aalen-Johansen, where ``event`` holds the causes (0 or missing for a censored time).
     group : (n,) array, optional
         Which of the curves each of these rows belongs to, by the values of their dimension.
         Default: one estimate of all rows.
@@ -61,7 +61,7 @@ def plot_survival(
     Raises
     ------
     ValueError
-        Another Dataset; more curves than can be told apart; groups that no curve belongs to.
+        For another Dataset, more curves than can be distinguished, and groups without a curve.
 
     References
     ----------

@@ -35,9 +35,9 @@ def plot_tree(
 ):
     """One tree of one draw as a diagram: rules in words, leaf values, and shares of the rows.
 
-    Rows for which a rule holds go left. Leaves are blue where their value is the least of the tree,
-    orange where it is the greatest; with classes they have the colour of the most probable one, the
-    paler the less probable.
+    Rows for which a rule holds go left. Leaf colours range from blue for the smallest value of the
+    tree to orange for the largest; with classes, leaves have the colour of the most probable class,
+    paler if it is less probable.
 
     Parameters
     ----------

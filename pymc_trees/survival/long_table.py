@@ -31,9 +31,9 @@ class LongForm(NamedTuple):
 def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=None) -> LongForm:
     """Survival data as rows of a binary outcome (Sparapani et al. 2016).
 
-    Each subject has a row for each time of a grid at which it is at risk, with ``y`` 1 in the row
-    of its event, so that a binary regression of y on time and covariates is a model of the hazard,
-    whatever its shape.
+    Each subject has a row for each time of a grid at which it is at risk, with ``y = 1`` in the row
+    of its event. A binary regression of y on time and covariates is then a model of the hazard, of
+    any shape.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
     event : (n,) array
         1 for an event, 0 for a censored time.
     times : int, None or increasing array, default 50
-        The grid: at most so many quantiles of the times of events; None for all distinct times in
-        the data, as in Sparapani (2016); or the times themselves. Events beyond the last of these
-        are not used: the subjects are seen to survive until then.
+        The grid: at most this many quantiles of the event times; None for all distinct times in the
+        data, as in Sparapani (2016); or the times themselves. Events after the last of them are not
+        used: these subjects are treated as surviving until then.
     entry : (n,) array, optional
-        From when on a subject was watched (left truncation). Default: 0.
+        Start of observation of a subject (left truncation). Default: 0.
     subject : (records,) array of int, optional
         Recurrent events: ``time`` and ``event`` are then records, one for each event and one, with
         event 0, for the end of follow-up, and ``subject`` is the row of X that each belongs to.
@@ -66,11 +66,12 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
 
     Notes
     -----
-    An event between two times of the grid counts at the later one. A time that is censored between
-    them counts up to the earlier one, to which the subject is known to have survived; one before
-    the first has no row. There are sum_i #{j: entry_i < g_j <= t_i} rows and one more for each
-    event between two times, at most n K; nothing larger is made on the way. Of recurrent events a
-    time of the grid has one or none: those that a coarse grid puts together count once.
+    An event between two times of the grid is moved to the later one. A time censored between two
+    times counts up to the earlier one, until which the subject is known to have survived; a time
+    censored before the first one has no row. There are sum_i #{j: entry_i < g_j <= t_i} rows and
+    one more for each event between two times, at most n K; nothing larger is allocated. For
+    recurrent events a time of the grid has at most one event: events that a coarse grid merges
+    count once.
 
     References
     ----------
