@@ -32,7 +32,7 @@ def _explaining(original, *args, **kwargs):
         raise ValueError(
             f"{name} has {length} rows, as in the data at its declaration, but the inputs of its "
             f"forest have {rows}. Declare {sorted(fixed)} with shape=mu.shape, where mu is the "
-            "function returned by BART or the tree, so that they have as many rows as it has."
+            "function returned by BART or the tree, so that their lengths agree."
         ) from error
 
 

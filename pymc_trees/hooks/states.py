@@ -20,8 +20,8 @@ from pymc_trees.inference.chains.left import (
 )
 
 STOPPED_TUNING = (
-    "The run was stopped while it tuned: the result holds no draws, and the states of the chains "
-    "that had begun, from which pymc_trees.resume goes on."
+    "The run was stopped during tuning: the result holds no draws, only the states of the chains "
+    "that had started, from which pymc_trees.resume continues."
 )
 
 

@@ -76,11 +76,11 @@ def _of_other_kind(kind: Kind, forests: list) -> ValueError:
     names = [forest.name for forest in forests]
     if kind is HARD:
         return ValueError(
-            f"vars: {names} are soft trees, which pymc_trees.SoftCGM moves: leave them to "
+            f"vars: {names} are soft trees, which pymc_trees.SoftCGM samples: leave them to "
             "pm.sample(), which assigns it."
         )
     return ValueError(
-        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid move: leave "
+        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid sample: leave "
         "them to pm.sample(), which assigns one of these."
     )
 

@@ -220,9 +220,9 @@ def test_other_steps_refuse_soft_trees_and_this_one_hard_trees():
     model = make_model()
     with model:
         for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs):
-            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM moves"):
+            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM samples"):
                 step([model["mu"]])
-            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM moves"):
+            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM samples"):
                 step()
         with pytest.raises(NotImplementedError, match="SoftCGM"):
             pm.Metropolis([model["mu_forest"]])

@@ -120,7 +120,7 @@ def test_what_a_state_may_hold_comes_back():
     assert json.loads(bytes(stored[states.WORDS].values))
     words = bytearray(b'{"tuple": [], "class": "os.system"}')
     stored[states.WORDS] = ("other", np.array(words, dtype=np.uint8))
-    with pytest.raises(ValueError, match="no class of states"):
+    with pytest.raises(ValueError, match="not a known class of states"):
         states.from_dataset(stored)
     with pytest.raises(TypeError, match="holds a set"):
         states.to_dataset({"a": {1, 2}})

@@ -180,7 +180,7 @@ def test_a_lost_shard_leaves_the_draws_made_before(monkeypatch):
     model = bart_model(sigma=None)
     with monkeypatch.context() as patch:
         broken(patch, ShardLostError("A shard does not respond: gone."))
-        with pytest.raises(ShardLostError, match=r"(?s)does not answer.*error.idata") as caught:
+        with pytest.raises(ShardLostError, match=r"(?s)does not respond.*error.idata") as caught:
             pmt.sample_sharded(model, 2, **RUN)
     check_kept(caught.value.idata, model)
 

@@ -367,7 +367,7 @@ def test_the_words_of_response(declared, response, p_constant):
             declared("f", problem.X, **given)
         found.append(pm.draw(model["f"], 5, random_seed=1))
     np.testing.assert_array_equal(*found)
-    with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' makes lines of a Nor"):
+    with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' replaces a Nor"):
         declared("f", problem.X, leaf=pmt.LinearLeaf(), response=response)
     several = {"leaf": pmt.NormalLeaf(MEAN, SD), "shape": (2, problem.n)}
     with pm.Model(), pytest.raises(ValueError, match="supports one output, but there are 2"):

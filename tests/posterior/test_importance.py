@@ -229,7 +229,7 @@ def test_columns_read_beside_the_splits_are_refused():
         pm.Deterministic("eta", f + data[:, 0])
         pm.Normal("y", f, 1.0, observed=np.zeros(N))
         idata = draws_of()
-    with pytest.raises(ValueError, match="eta reads columns of X outside the splits"):
+    with pytest.raises(ValueError, match="eta uses columns of X outside the splits"):
         importance(idata, model, var_name="eta", **QUIET)
     with pm.Model() as soft:
         mu = pmt.SoftDecisionTree("mu", X, X[:, 0])

@@ -92,7 +92,7 @@ def test_records_of_recurrent_events(given, words):
 
 
 def test_late_entry_and_recurrent_events_do_not_go_together():
-    with pytest.raises(ValueError, match="entry: recurrent events are counted from 0 on"):
+    with pytest.raises(ValueError, match="entry: recurrent events are counted from time 0"):
         survival.long_form(**RECORDS, entry=[0.0, 0.0, 0.5])
 
 
@@ -200,10 +200,10 @@ def without_trees():
             {"var_name": "f"},
             r"var_name='f' is not a one-dimensional observed.*\['time'\]",
         ),
-        (of_counts, {}, "n is a Poisson, and no law of times"),
+        (of_counts, {}, "n is a Poisson, not a distribution of times"),
         (of_another_first_column, {"X": X}, "y is a Bernoulli of a forest whose first column is"),
         (of_an_offset, {}, "t depends on more than the columns of X row by row"),
-        (of_an_unknown_law, {}, "t has a law of which PyMC knows no distribution function"),
+        (of_an_unknown_law, {}, "t has a distribution without a distribution function"),
         (without_trees, {}, r"var_name=None is not a one-dimensional observed.*\[\]"),
     ],
 )
@@ -231,5 +231,5 @@ def test_expected_events(given, words):
 
 def test_expected_events_of_another_law():
     idata, model = of_free_times()
-    with pytest.raises(ValueError, match="time is no Bernoulli: hazards are read from one"):
+    with pytest.raises(ValueError, match="time is not a Bernoulli: hazards are read from a"):
         survival.expected_events(idata, model, X, group="prior", **QUIET)

@@ -64,7 +64,7 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
     low, high = y.min(), y.max()
     if low == high:
         raise ValueError(
-            f"Y has the one value {low}, so that it sets no scale for the leaves: give "
+            f"Y has the one value {low}, which sets no scale for the leaves: give "
             "leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
     latent = NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))

@@ -40,8 +40,8 @@ from pymc_trees.distributions.tree_priors.contract import TreeCounts
 
 NO_GRADIENT = (
     "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
-    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one by itself); find_MAP, fit and "
-    "other methods that need gradients of every variable cannot treat a forest."
+    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one automatically); find_MAP, fit "
+    "and other methods that need gradients of every variable cannot treat a forest."
 )
 
 

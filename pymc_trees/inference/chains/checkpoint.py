@@ -56,8 +56,8 @@ class Checkpoint:
             save(idata, self.path)
         except OSError as error:
             warnings.warn(
-                f"checkpoint: the run goes on without this one, from the one before at most. "
-                f"{error}",
+                "checkpoint: this one was not written. The run continues, and the previous "
+                f"checkpoint is unchanged. {error}",
                 stacklevel=2,
             )
 

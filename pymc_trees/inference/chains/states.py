@@ -94,4 +94,4 @@ def _named(name: str) -> Any:
             return found
         if issubclass(found, tuple) and hasattr(found, "_fields"):
             return found
-    raise ValueError(f"The state of a step names {name}, which is no class of states here.")
+    raise ValueError(f"The state of a step names {name}, which is not a known class of states.")

@@ -116,7 +116,7 @@ ACCUMULATED_EFFECTS = {
     "three columns": row(pmt.accumulated_effects, r"feature=.*tuple of two", (0, 1, 2)),
     "grid of one": row(pmt.accumulated_effects, r"'age' has 1 values", grid=[1.0]),
     "grid of one quantile": row(pmt.accumulated_effects, r"'age' has 1 values", grid=1),
-    "grid missing": row(pmt.accumulated_effects, r"'age'.*missing cell.*order", grid=[1, None]),
+    "grid missing": row(pmt.accumulated_effects, r"'age'.*missing cell.*level", grid=[1, None]),
     "grid a level twice": row(
         pmt.accumulated_effects, r"'site'.*twice", "site", grid=["a", "b", "a"]
     ),

@@ -131,8 +131,8 @@ RESUME = {
 }
 
 SAVE = {
-    "idata None": saved(None, "a.nc", r"idata: NoneType is no DataTree"),
-    "a group": saved(DRAWS["posterior"].to_dataset(), "a.nc", r"Dataset is no DataTree"),
+    "idata None": saved(None, "a.nc", r"idata: NoneType is not a DataTree"),
+    "a group": saved(DRAWS["posterior"].to_dataset(), "a.nc", r"Dataset is not a DataTree"),
     "objects": saved(OBJECTS, "a.nc", r"'warning' of group '/sample_stats' holds Python objects"),
     "no folder": saved(DRAWS, "nowhere/a.nc", r"the folder 'nowhere' does not exist"),
     "a folder": saved(DRAWS, "tests", r"'tests' is a folder"),

@@ -126,8 +126,8 @@ BOTH = {"grow": 1, "prune": 1, "bandwidth": 1}
 
 SOFT_CGM = {
     "vars of another kind": on_model(lambda m: pmt.SoftCGM([m["sigma"]]), r"vars.*'sigma'.*forest"),
-    "vars a name": on_model(lambda m: pmt.SoftCGM("foo"), r"vars: 'foo'.*not a forest"),
-    "vars a number": on_model(lambda m: pmt.SoftCGM(3), r"vars: 3.*not a forest"),
+    "vars a name": on_model(lambda m: pmt.SoftCGM("foo"), r"vars: 'foo'.*neither a forest"),
+    "vars a number": on_model(lambda m: pmt.SoftCGM(3), r"vars: 3.*neither a forest"),
     "vars the function": on_model(
         lambda m: pmt.SoftCGM([m["mu"]]), holds=lambda s: len(s.forests) == 1
     ),
