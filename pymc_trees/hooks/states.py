@@ -1,4 +1,4 @@
-"""States of step methods, kept with the draws of models with trees, so that `resume` can go on.
+"""States of step methods, stored with the draws of models with trees for `resume`.
 
 In this process they are read when a chain ends, or an interrupt ends it, between two of its
 iterations; those of other processes come by `process_states`.

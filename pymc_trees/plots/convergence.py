@@ -28,9 +28,9 @@ def plot_convergence(
 ):
     """Distribution over rows of R-hat and of effective sample sizes of f.
 
-    The numbers are those of `summary_of_function`: the share of rows whose R-hat, bulk and tail ESS
-    are at most so large, beside what is asked of them (Vehtari et al. 2021): R-hat below 1.01, and
-    an ESS of 100 for each chain.
+    The numbers are those of `summary_of_function`: the cumulative share of rows by R-hat, bulk and
+    tail ESS, with the recommended limits (Vehtari et al. 2021): R-hat below 1.01, and an ESS of 100
+    per chain.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`plot_predictive_densities`: what is predicted at single rows (Cochrane 2024, figure 2)."""
+"""`plot_predictive_densities`: predictive densities at single rows (Cochrane 2024, figure 2)."""
 
 import matplotlib.pyplot as plt
 import numpy as np

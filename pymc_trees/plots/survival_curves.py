@@ -34,7 +34,7 @@ def plot_survival(
     backend: str | None = None,
     **pc_kwargs,
 ) -> PlotCollection:
-    """Survival curves with their intervals, and the Kaplan-Meier estimate beside them.
+    """Survival curves with their intervals, and the Kaplan-Meier estimate.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""f at rows, and what changes when a column does: `predictions`, `comparisons`.
+"""f at rows, and its change when a column changes: `predictions`, `comparisons`.
 
 The questions, and their names, are those of Arel-Bundock, Greifer and Heiss (2024): quantities of
-each row, or means of these over all rows or groups of rows, draw by draw, so that a mean has the
-posterior that it has.
+each row, or their means over all rows or groups of rows, computed draw by draw, which gives the
+posterior of each mean.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""`WTW`: the moves of `CGM`, and other trees with the same leaves."""
+"""`WTW`: the moves of `CGM`, and a move to other trees with the same leaves."""
 
 from pymc_trees.step_methods.parts.local_moves import DEFAULT_MOVES, LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
@@ -37,7 +37,7 @@ class WTW(SweepStep):
     Raises
     ------
     ValueError
-        ``vars`` or ``moves_per_visit`` that are not what they should be.
+        For invalid ``vars`` or ``moves_per_visit``.
     UnsupportedModelError
         As for `CGM`.
 
@@ -45,7 +45,7 @@ class WTW(SweepStep):
     -----
     One proposal in five restructures a tree; the others are those of `CGM` in its proportions. For
     a mix of your own pass ``CGM(moves={..., "restructure": 0.1})``. A proposal looks at every
-    column in every split, so that its time grows with the columns and with the leaves.
+    column in every split, so its time grows with the columns and the leaves.
 
     The statistics are those of `CGM`, and ``accept_restructure``.
 

@@ -1,8 +1,8 @@
-"""What a model says of times, read from an observed variable of it, at any rows.
+"""The distribution of times in a model, read from an observed variable, at any rows.
 
 A Bernoulli of forests whose first column is the time is one of hazards at the times of a grid,
-those in that column. Of any other variable the law is known by its distribution function, PyMC's;
-`pymc.Censored` is looked into. It does not matter who wrote the model.
+those in that column. For any other variable PyMC's distribution function is used, also inside
+`pymc.Censored`. Any PyMC model of this form is supported.
 """
 
 from abc import ABC, abstractmethod

@@ -1,7 +1,7 @@
 """PyTensor graphs as native functions that compiled kernels call, one for each model.
 
-A kernel knows such a function by its address alone, so that it need not be compiled for each
-model. The function has the C signature
+A kernel knows such a function only by its address, so it need not be compiled for each model. The
+function has the C signature
 
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 

@@ -1,4 +1,4 @@
-"""Real numbers out of whatever holds them, and nothing else."""
+"""Read real numbers from arrays and frames, and refuse everything else."""
 
 from decimal import Decimal
 from numbers import Real

@@ -1,4 +1,4 @@
-"""Inputs of a forest as model data, with what is known of their columns."""
+"""Inputs of a forest as model data, with the schema of their columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Leaf priors that front-ends take when none is given."""
+"""Default leaf priors of front-ends."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""`MondrianPrior`: the Mondrian process as a tree prior, and what it asks of the other settings."""
+"""`MondrianPrior`: the Mondrian process as a tree prior, and its checks of other settings."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the estimators share: fitting by `pymc.sample`, the draws, and what is asked of them."""
+"""What the estimators share: fitting by `pymc.sample`, the draws, and their evaluation."""
 
 import logging
 import warnings

@@ -17,8 +17,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     """Bayesian additive regression trees with noise that depends on the inputs.
 
     `fit` builds an ordinary PyMC model, kept as ``model_``, and samples it with `pymc.sample`; the
-    draws are ``idata_``. By default the log of the noise is a forest too, so that intervals are
-    wide where the data scatter and narrow where they do not:
+    draws are ``idata_``. By default the log of the noise is a forest too, so intervals are wide
+    where the data scatter and narrow elsewhere:
 
         y_i ~ Normal(f(x_i), exp(log_sigma(x_i)) / sqrt(w_i)),
         f ~ BART(m trees),  log_sigma ~ BART(scale_trees trees).
@@ -78,7 +78,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     X may be an array or a pandas or polars frame; text, categories and missing cells are allowed,
     as in `Data`. A constant sigma is half-normal with the residual standard deviation of a linear
     fit as its scale. At a row, log_sigma has that as its upper decile; its prior sd,
-    ``log_sigma_sd``, is half-normal with scale 1, so that noise that is even costs little. Where y
+    ``log_sigma_sd``, is half-normal with scale 1, so homoscedastic noise costs little. Where y
     is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus that of
     the rounding, the square of a step over 12.
 

@@ -121,7 +121,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Grow all trees anew from the rows of X.
+        """Discard the trees and grow new ones from the rows of X.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         y : (n,) array
             Classes.
         classes : (K,) array
-            All classes there will be; needed at the first call.
+            All classes that will occur; required at the first call.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What is let in as X and y: scikit-learn's checks, and what they let through unseen.
+"""What is let in as X and y: scikit-learn's checks, and checks of cases that they miss.
 
 Those checks read text and dates as numbers and drop the mask of a masked array.
 """

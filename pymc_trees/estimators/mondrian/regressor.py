@@ -95,9 +95,9 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     Notes
     -----
     Two terms that the thesis leaves out are kept: the component of a point that does not leave its
-    leaf (footnote 4 of chapter 6), and the law of the time at which it leaves, which is integrated
-    by quadrature to an error below 4e-6 gamma_1. Without `max_memory` all rows are kept, since
-    paused blocks need them.
+    leaf (footnote 4 of chapter 6), and the distribution of the time at which it leaves, which is
+    integrated by quadrature to an error below 4e-6 gamma_1. Without `max_memory` all rows are kept,
+    since paused blocks need them.
 
     References
     ----------
@@ -158,7 +158,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Grow all trees anew from the rows of X.
+        """Discard the trees and grow new ones from the rows of X.
 
         Parameters
         ----------

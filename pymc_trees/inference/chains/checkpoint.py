@@ -1,4 +1,4 @@
-"""Draws and states in a file while chains are drawn, from which `resume` goes on."""
+"""Checkpoints: draws and states in a file during a run, for `resume`."""
 
 import time
 import warnings

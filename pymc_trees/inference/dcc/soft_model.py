@@ -1,4 +1,4 @@
-"""What DCC-Tree reads off the graph of a model with a soft tree, and what it refuses."""
+"""How DCC-Tree reads the graph of a model with a soft tree, and what it refuses."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What sharded sampling reads off a model with one BART, and what it refuses."""
+"""How sharded sampling reads a model with one BART, and what it refuses."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What top-down SMC reads off a model with one decision tree, and what it refuses."""
+"""How top-down SMC reads a model with one decision tree, and what it refuses."""
 
 import numpy as np
 import pymc as pm

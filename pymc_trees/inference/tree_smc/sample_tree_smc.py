@@ -73,8 +73,8 @@ def sample_tree_smc(
         Stages after which an unfinished run is an error (section 3.4.1): its evidence would be
         biased.
     combine : {"average", "evidence"}, default "average"
-        ``"average"``: every island is a chain, so that averages over chains give all islands the
-        same weight (the choice of section 3.4.1.3). ``"evidence"``: every chain is drawn from the
+        ``"average"``: every island is a chain, and averages over chains give all islands the same
+        weight (the choice of section 3.4.1.3). ``"evidence"``: every chain is drawn from the
         islands in proportion to their evidence, as in one run with all particles; it relies on few
         islands when their evidence differs a lot.
     cores : int, optional

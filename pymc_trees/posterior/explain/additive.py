@@ -42,7 +42,7 @@ class AdditiveFunction:
     Raises
     ------
     NotAdditiveError
-        When it is no sum of trees: a curved function of a sum, or func of one.
+        When it is not a sum of trees: a nonlinear function of a sum, or func of one.
     """
 
     def __init__(

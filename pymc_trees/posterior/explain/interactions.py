@@ -72,7 +72,7 @@ def interaction_strength(
     xarray.Dataset
         ``pairwise`` (H) and ``unexplained`` with the dimensions chain, draw, those of the outputs,
         feature and other, symmetric, NaN on the diagonal; ``overall`` (H of one column with all
-        others) without the last. H is NaN where what it is a share of is constant.
+        others) without the last. H is NaN where its denominator is 0.
 
     Raises
     ------

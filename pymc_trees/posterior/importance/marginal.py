@@ -29,7 +29,7 @@ class MarginalFunction:
     Raises
     ------
     ValueError
-        When the function needs columns beside the splits of hard trees.
+        When the function uses columns other than through splits of hard trees.
     """
 
     def __init__(self, idata, model: pm.Model, var_name: str | None = None):

@@ -1,4 +1,4 @@
-"""Expressions of forests, and of variables beside them, at any rows, draw by draw.
+"""Expressions of forests and other variables, at any rows, draw by draw.
 
 Every number in this folder that is about f comes from here: an expression of the model, with other
 rows in place of the model's, compiled once and called for each draw. The draws are checked first

@@ -1,6 +1,6 @@
 """The encoded trees of one forest, draw by draw.
 
-What is read off trees and not off values of f starts here: counts of columns, pictures, Shapley
+Used by everything that reads trees rather than values of f: counts of columns, plots, Shapley
 values.
 """
 

@@ -1,4 +1,4 @@
-"""The functions of a model: expressions of trees and of nothing else that is random, by name."""
+"""The functions of a model, by name: expressions of trees and no other random variables."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,8 +22,9 @@ from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_a
 class Function(Expression):
     """A function of the rows of X under the draws of a model.
 
-    The Deterministic that BART, DecisionTree or SoftDecisionTree registered, or one of these; of a
-    `Forest` that the model evaluates without one, what it evaluates, by the name of the forest.
+    The Deterministic registered by BART, DecisionTree or SoftDecisionTree, or a Deterministic of
+    these; for a `Forest` that the model evaluates without a Deterministic, the evaluated function,
+    under the name of the forest.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def check_rows_apart(
     Raises
     ------
     OtherRowsError
-        When an entry depends on other rows, or on numbers that the model's rows have beside X.
+        When an entry depends on other rows, or on data of the model's rows other than X.
     """
     try:
         rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))

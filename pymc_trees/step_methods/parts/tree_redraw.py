@@ -34,7 +34,7 @@ class TreeRedraw(Part):
     Parameters
     ----------
     num_particles : int
-        Particles, the present tree included.
+        Number of particles, the current tree included.
     proposal, resampling : str
         As for `ParticleGibbs`.
     batch : tuple of two floats
