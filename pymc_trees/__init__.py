@@ -1,8 +1,7 @@
 """Bayesian trees for PyMC: forests as random variables, samplers as step methods.
 
-Names are loaded when they are first used, so that ``import pymc_trees`` costs next to nothing;
-the first use of any of them but the Mondrian estimators, which stand alone, registers the step
-methods with PyMC.
+Names are loaded on first use, so ``import pymc_trees`` costs next to nothing. The first use of any
+name except the Mondrian estimators, which do not need PyMC, registers the step methods with PyMC.
 """
 
 from importlib import import_module

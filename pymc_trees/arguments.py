@@ -57,6 +57,6 @@ def check_seed(random_seed, name: str = "random_seed") -> np.random.Generator:
         return np.random.default_rng(random_seed)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name}={random_seed!r}: must be None, a whole number of at least 0, a sequence "
-            "of such, or a numpy.random.Generator."
+            f"{name}={random_seed!r}: must be None, a whole number of at least 0, a sequence of "
+            "these, or a numpy.random.Generator."
         ) from error

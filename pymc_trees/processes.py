@@ -1,4 +1,4 @@
-"""Work given out by joblib, which cannot take back what it is starting.
+"""Work distributed by joblib, which cannot recall tasks that are starting.
 
 What its backends do differs. loky and Dask hand results over as they come, multiprocessing and Ray
 all at the end. A process that ends in the middle of a task is an error with loky and with Ray; Dask

@@ -1,9 +1,8 @@
 """What does a treatment do? Bayesian causal forests, as ordinary PyMC models.
 
-Reading order: `treatment` (what is let in as z, propensity and groups), `propensities` (how likely
-a row was to be treated), `common_support` (where both treatments occur), `models` (the PyMC
-models), `effects` (what is asked of a fitted forest), `forest` (`BayesianCausalForest`: settings
-and fit).
+Reading order: `treatment` (checks of z, propensity and groups), `propensities` (probability of
+treatment), `common_support` (where both treatments occur), `models` (the PyMC models), `effects`
+(effects in a fitted forest), `forest` (`BayesianCausalForest`: settings and fit).
 
 May import: `estimators` and what is below it; scikit-learn.
 """

@@ -1,4 +1,4 @@
-"""`overlap`: where rows of either treatment are to be found."""
+"""`overlap`: where both treatments occur."""
 
 import warnings
 from typing import Any
@@ -10,10 +10,10 @@ from pymc_trees.causal.treatment import Treatment, check_group, check_propensity
 
 
 def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
-    """Which rows have a counterpart under the other treatment.
+    """Find the rows without a counterpart under the other treatment.
 
-    Effects at rows beyond the propensities that the other arm has are extrapolated: by the prior,
-    not by data.
+    Effects at rows outside the range of propensities of the other arm are extrapolated: they come
+    from the prior, not from data.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     z : (n,) array
         0 and 1.
     group : (n,) array, optional
-        Names of groups, each of which should have rows of both arms.
+        Names of groups; each should have rows of both arms.
 
     Returns
     -------
@@ -34,7 +34,8 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     Raises
     ------
     ValueError
-        A treatment that is not binary or does not vary, propensities that are no probabilities.
+        For a treatment that is not binary or does not vary, and propensities that are not
+        probabilities.
 
     References
     ----------
@@ -50,7 +51,9 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     """
     treatment = check_treatment(z)
     if not treatment.binary:
-        raise ValueError("z is continuous: overlap is that of the arms of a binary treatment.")
+        raise ValueError(
+            "z is continuous: overlap compares the arms of a binary treatment. Give z as 0 and 1."
+        )
     p = check_propensity(propensity, treatment, treatment.z.size)
     treated = treatment.arm == 1
     outside = np.empty(p.size, dtype=bool)

@@ -1,4 +1,4 @@
-"""What is asked of a fitted causal forest: the effects of the treatment, draw by draw."""
+"""Effects of the treatment in a fitted causal forest, draw by draw."""
 
 import numpy as np
 import xarray as xr
@@ -27,7 +27,7 @@ class Effects(BARTEstimator):
         Parameters
         ----------
         contrast : pair of float, default (0, 1)
-            Treatments that are compared, the second less the first.
+            Treatments to compare, the second minus the first.
 
         Returns
         -------
@@ -64,7 +64,10 @@ class Effects(BARTEstimator):
         """
         treatment = self._rows.treatment
         if not treatment.binary:
-            raise ValueError("z is continuous: nobody is the treated. sate() averages all rows.")
+            raise ValueError(
+                "z is continuous, so there is no treated group: use sate(), which averages over "
+                "all rows."
+            )
         which = np.flatnonzero(treatment.arm)
         return self.unit_effects().isel(row=which).mean("row").rename("satt")
 
@@ -97,7 +100,7 @@ class Effects(BARTEstimator):
         if given is not None:
             return check_propensity(given, treatment, X.shape[0])
         if not hasattr(self, "propensity_model_"):
-            raise ValueError("propensity was given to fit: give that of these rows too.")
+            raise ValueError("propensity was given to fit: give the propensity of these rows too.")
         model = self.propensity_model_
         return model.predict_proba(X)[:, 1] if treatment.binary else model.predict(X)
 

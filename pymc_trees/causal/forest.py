@@ -18,14 +18,14 @@ FORESTS = ("two", "one", "arms")
 class BayesianCausalForest(Effects):
     """Effects of a treatment, row by row, with their uncertainty.
 
-    By default a Bayesian causal forest (Hahn, Murray and Carvalho 2020): what would happen anyway
-    and what the treatment adds have a forest and a prior each,
+    By default a Bayesian causal forest (Hahn, Murray and Carvalho 2020): the prognosis and the
+    effect of the treatment each have their own forest and prior,
 
         y_i ~ Normal(mu(x_i, p_i) + b_{z_i} tau(x_i), sigma),
 
-    with p_i the propensity, the probability of treatment, without which effects are biased where
-    those were treated who would have done well, or badly, anyway. `fit` builds an ordinary PyMC
-    model, ``model_``, and samples it; the draws are ``idata_``.
+    with p_i the propensity, the probability of treatment. Without it effects are biased when
+    treatment depends on the prognosis. `fit` builds an ordinary PyMC model, ``model_``, and samples
+    it; the draws are ``idata_``.
 
     Parameters
     ----------
@@ -40,13 +40,14 @@ class BayesianCausalForest(Effects):
     alpha, beta : float, default 0.95 and 2
         A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``.
     alpha_effect, beta_effect : float, default 0.25 and 3
-        The same of tau: smaller trees, as effects vary less than outcomes (Hahn 2020, section 5.2).
+        The same for tau: smaller trees, since effects vary less than outcomes (Hahn 2020, section
+        5.2).
     split_rules : optional
         How columns are split, as for `pymc_trees.Data`.
     draws, tune, chains : int, default 1000, 1000, 4
-        Of each chain, as for `pymc.sample`.
+        For each chain, as for `pymc.sample`.
     cores : int, optional
-        Processes. Default: that of `pymc.sample`, half as many as there are processors.
+        Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
         Seed.
     progressbar : bool, default False
@@ -68,7 +69,7 @@ class BayesianCausalForest(Effects):
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
@@ -84,12 +85,11 @@ class BayesianCausalForest(Effects):
 
     Notes
     -----
-    Nothing here makes an observational study an experiment: effects are causal when treatment is as
-    good as random given X, and both treatments occur at every x that is asked about. `overlap`
-    looks at the second.
+    An observational study remains one: effects are causal if treatment is as good as random given
+    X, and both treatments occur at every x of interest. `overlap` checks the second condition.
 
-    Of a continuous treatment the effect is linear in the dose with two forests, tau(x) for each
-    unit, the propensity is the expected dose, and doses are centred.
+    For a continuous treatment with two forests the effect is linear in the dose, tau(x) per unit;
+    the propensity is the expected dose, and doses are centred.
 
     References
     ----------
@@ -148,12 +148,12 @@ class BayesianCausalForest(Effects):
         self.progressbar = progressbar
 
     def fit(self, X, y, z, *, propensity=None, group=None):
-        """Estimate the propensity where it is not given, build the model and sample it.
+        """Estimate the propensity if it is not given, build the model and sample it.
 
         Parameters
         ----------
         X : (n, p) array or frame
-            Covariates that were there before the treatment; text and missing cells as they are.
+            Covariates measured before the treatment; text and missing cells are allowed.
         y : (n,) array
             Outcome.
         z : (n,) array
@@ -162,7 +162,7 @@ class BayesianCausalForest(Effects):
             Probability of treatment, or expected dose. Default: estimated from X by
             `causal.propensity`, with the draws, chains and seed of this forest.
         group : (n,) array, optional
-            Names of groups, such as schools, that have intercepts of their own, normal about 0.
+            Names of groups, such as schools, each with its own intercept, normal around 0.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class BayesianCausalForest(Effects):
             self.groups_, codes = check_group(group, n)
             warn_of_one_arm(treatment, self.groups_, codes)
         if self.forests == "arms" and not treatment.binary:
-            raise ValueError('forests="arms" needs a z of 0 and 1: of doses take "two" or "one".')
+            raise ValueError('forests="arms" needs a z of 0 and 1: for doses use "two" or "one".')
         self.__dict__.pop("propensity_model_", None)
         if propensity is None:
             names = ("split_rules", "draws", "tune", "chains", "cores", "random_state")

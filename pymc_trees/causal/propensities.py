@@ -1,4 +1,4 @@
-"""`propensity`: how likely a row was to be treated, from its covariates."""
+"""`propensity`: the probability of treatment given the covariates."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates that were there before the treatment: text and missing cells as they are.
+        Covariates measured before the treatment; text and missing cells are allowed.
     z : (n,) array
         0 and 1, or doses.
     **settings
@@ -33,7 +33,7 @@ def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        A treatment without variation; what the estimator refuses.
+        For a treatment that does not vary, and for inputs that the estimator refuses.
 
     References
     ----------

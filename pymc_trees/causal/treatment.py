@@ -27,16 +27,15 @@ def check_treatment(z: Any, n: int | None = None) -> Treatment:
     values = np.unique(found)
     if values.size < 2:
         raise ValueError(
-            f"z is {values[0]:g} in every row: without rows of another treatment nothing can be "
-            "said of its effect."
+            f"z is {values[0]:g} in every row: an effect can only be estimated with rows of "
+            "another treatment."
             if values.size
             else "z is empty: give the treatment of each row."
         )
     binary = bool(np.isin(values, (0.0, 1.0)).all())
     if values.size == 2 and not binary:
         raise ValueError(
-            f"z holds {values[0]:g} and {values[1]:g}: give 0 for rows without and 1 for rows with "
-            "the treatment."
+            f"z holds {values[0]:g} and {values[1]:g}: give 0 for untreated and 1 for treated rows."
         )
     return Treatment(found, binary)
 
@@ -56,11 +55,11 @@ def check_group(group: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Sorted names of the groups, and (n,) codes."""
     names = np.asarray(group)
     if names.shape != (n,):
-        raise ValueError(f"group has shape {names.shape}: give {n} names, one a row of X.")
+        raise ValueError(f"group has shape {names.shape}: give {n} names, one for each row of X.")
     try:
         found, codes = np.unique(names, return_inverse=True)
     except TypeError as error:
-        raise TypeError("group: give numbers or text, without missing ones.") from error
+        raise TypeError("group must hold numbers or text, without missing values.") from error
     if names.dtype.kind == "f" and np.isnan(names).any():
         raise ValueError("group holds missing values: leave those rows out.")
     return found, codes.astype(np.int64)

@@ -100,12 +100,12 @@ def BART(
         Name of the function.
     X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
         Inputs: numbers, and in frames also text, categories and bools; see `Data`. NaN, None and NA
-        are missing cells. Their present values define the prior.
+        are missing cells. The values at declaration define the prior.
     Y : (n,) array, optional
         Only sets the default leaf prior: mean ``(max + min) / (2m)`` and standard deviation
         ``(max - min) / (4 sqrt(m))``; when Y holds only 0 and 1, mean 0 and standard deviation
-        ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). So too, with a warning, for K outputs when Y
-        holds the codes 0, .., K - 1 of classes.
+        ``3 / (2 sqrt(m))`` (Chipman 2010, k = 2). The same applies, with a warning, to K outputs
+        when Y holds class codes 0, .., K - 1.
     m : int, default 50
         Number of trees.
     alpha, beta : float or scalar random variable
@@ -121,26 +121,27 @@ def BART(
     split_rules : str, sequence of p str, or dict of column name and str, optional
         How columns are split: "continuous" by cuts, "subset" by sets of levels, "onehot" by one
         level against the rest; at most 50 levels. Default: "subset" for text and categories,
-        "continuous" for all else. `Forest` states the law of each, and of missing cells.
+        "continuous" for everything else. `Forest` states the prior of each rule, and of missing
+        cells.
     n_cuts : int, optional
-        Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
+        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
     shape : tuple (K, n), optional
         K outputs for the n training rows. Default: one output, of shape (n,), unless ``dims`` names
         two dimensions.
     dims : str or sequence of str, optional
-        Named dimensions of the function: of the rows, or of outputs and rows. With two, K is the
-        length of the first, which the model's coords give.
+        Names of the dimensions of the function: the rows, or outputs and rows. With two names, K is
+        the length of the first in the model's coords.
     separate_trees : bool, default True
-        With several outputs, whether each has m trees of its own: forests ``{name}_0_forest``,
-        ``{name}_1_forest`` and so on. Otherwise all share the m trees of ``{name}_forest``, whose
-        leaves hold K values.
+        With several outputs, whether each output has its own m trees: forests ``{name}_0_forest``,
+        ``{name}_1_forest`` and so on. Otherwise all outputs share the m trees of ``{name}_forest``,
+        whose leaves hold K values.
     response : {"constant", "linear", "mix"}, default "constant"
-        Form of the leaves. "linear": a `LinearLeaf` whose slopes, in the column of the rule right
-        above, have the standard deviation of the leaf values. "mix": each leaf below a split is
-        such a line or constant, with probability 1/2 each.
+        Form of the leaves. "linear": a `LinearLeaf` with slopes in the column of the parent's rule,
+        whose standard deviation is that of the leaf values. "mix": each leaf below a split is such
+        a line or constant, with probability 1/2 each.
     monotone : dict, optional
-        Columns by name or number, 1 where the function must not fall as the column rises and -1
-        where it must not rise; for a `NormalLeaf` and columns of numbers. See Notes.
+        Direction by column name or number: 1 for a function that does not decrease in the column,
+        -1 for one that does not increase. Needs a `NormalLeaf` and numeric columns. See Notes.
     max_nodes, cache_fit
         See `Forest`.
 
@@ -152,19 +153,19 @@ def BART(
     Raises
     ------
     ValueError, TypeError, NotImplementedError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
-    With ``monotone`` every tree is monotone in those columns, everything else held fixed, anywhere
-    in the space of the inputs and beyond the data (a missing cell compares with a missing cell
-    only). The prior of a tree and its leaf values is the usual one, given that they are:
-    ``p(T, mu) = p0(T) p0(mu | T) 1[monotone] / c``. So trees with more splits in those columns are
-    rarer than without, since fewer values of their leaves are in order, and leaf values are not
-    normal: those of lower leaves tend down and of higher ones up. c does not depend on mean and sd
-    of the leaf, which may be random variables; it depends on alpha, beta and the split weights,
-    which must be numbers. The sum is monotone because each tree is, which is more than to ask it of
-    the sum.
+    With ``monotone`` every tree is monotone in those columns with all other columns held fixed,
+    everywhere in the input space, also beyond the data (a missing cell is compared with missing
+    cells only). The prior of a tree and its leaf values is the usual one conditioned on
+    monotonicity: ``p(T, mu) = p0(T) p0(mu | T) 1[monotone] / c``. Trees with more splits in those
+    columns are therefore rarer than without the constraint, since fewer of their leaf values are in
+    order, and leaf values are not normal: low leaves are shifted down and high ones up. c does not
+    depend on mean and sd of the leaf, which may be random variables; it depends on alpha, beta and
+    the split weights, which must be numbers. The sum is monotone because each tree is, which is a
+    stronger condition than monotonicity of the sum.
 
     References
     ----------

@@ -1,10 +1,9 @@
-"""How many nodes to make room for.
+"""Capacity: the number of nodes of a forest's encoding.
 
-PyMC keeps an array of one shape for every draw, so that the room has to be there beforehand. How
-large a forest gets depends on the rows as on the prior, because more rows bear out finer splits: a
-function of d columns that is no smoother than Lipschitz is best cut into the order of
-``n**(d / (d + 2))`` pieces (Stone 1982). `benchmarks.capacity` measures how many nodes chains use
-from the first stumps on.
+PyMC stores an array of the same shape for every draw, so the capacity must be fixed in advance. The
+size of a forest depends on the rows as well as on the prior, because more rows support finer
+splits: a Lipschitz function of d columns is best approximated by the order of ``n**(d / (d + 2))``
+pieces (Stone 1982). `benchmarks.capacity` measures how many nodes chains use, starting from stumps.
 
 References
 ----------
@@ -103,8 +102,8 @@ def _drawn(what: str, settings, n_draws: int):
         return pm.draw(settings, n_draws, random_seed=1)
     except NotImplementedError as error:
         raise ValueError(
-            f"{what} cannot be drawn from its prior ({error}), so that there is no telling how "
-            "large the forest may get: give max_nodes."
+            f"{what} cannot be drawn from its prior ({error}), so the size of the forest is "
+            "unknown: give max_nodes."
         ) from error
 
 
@@ -124,9 +123,9 @@ def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
     if chain + draws > memory:
         raise ValueError(
             f"m={layout.m}, max_nodes={layout.max_nodes}: one draw of the forest takes "
-            f"{in_bytes(draw)}, 1,000 draws {in_bytes(1000 * draw)} and what a chain works on "
-            f"{in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Take fewer "
-            "trees, or set a smaller max_nodes."
+            f"{in_bytes(draw)}, 1,000 draws {in_bytes(1000 * draw)} and the working memory of a "
+            f"chain {in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Use "
+            "fewer trees (m), or set a smaller max_nodes."
         )
 
 
@@ -147,8 +146,8 @@ class ForestTooLargeError(RuntimeError):
     Attributes
     ----------
     idata : xarray.DataTree or None
-        What `pymc.sample` drew before, as after an interruption; the draws of tuning, when it got
-        no further, are in the group ``warmup_posterior``. None without any.
+        The draws that `pymc.sample` made before the error, as after an interruption; if it was
+        still tuning, its draws are in the group ``warmup_posterior``. None without draws.
     """
 
     idata = None

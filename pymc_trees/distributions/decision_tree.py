@@ -53,7 +53,7 @@ def DecisionTree(
     Raises
     ------
     ValueError, TypeError, NotImplementedError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     References
     ----------

@@ -26,7 +26,7 @@ def check_depth_prior(alpha, beta):
     if not isinstance(alpha, Variable) and not 0 < alpha < 1:
         raise ValueError(f"alpha={alpha}: the split probability of the root must be in (0, 1).")
     if not isinstance(beta, Variable) and beta < 0:
-        raise ValueError(f"beta={beta}: must be 0 or positive; larger values give smaller trees.")
+        raise ValueError(f"beta={beta}: must be at least 0; larger values give smaller trees.")
     return alpha, beta
 
 
@@ -37,8 +37,8 @@ def shape_of_dims(dims, n: int, model: pm.Model) -> tuple[int, int] | None:
     length = model.dim_lengths.get(dims[0])
     if length is None:
         raise ValueError(
-            f"dims={tuple(dims)}: the model has no dimension {dims[0]!r} to count the outputs by. "
-            f"Give pm.Model(coords={{{dims[0]!r}: ...}}), or shape=(K, {n})."
+            f"dims={tuple(dims)}: the model has no dimension {dims[0]!r}, whose length is the "
+            f"number of outputs. Give pm.Model(coords={{{dims[0]!r}: ...}}), or shape=(K, {n})."
         )
     return int(length.eval()), n
 
@@ -55,8 +55,8 @@ def check_shape(shape, n: int) -> int | None:
         return None
     if len(sizes) != 2 or sizes[1] != n or sizes[0] < 1:
         raise ValueError(
-            f"shape={sizes}: must be (K, n), K outputs for the n={n} rows of X; leave it out for "
-            "one output."
+            f"shape={sizes}: must be (K, n) for K outputs and the n={n} rows of X; leave it out "
+            "for one output."
         )
     return sizes[0]
 
@@ -65,7 +65,7 @@ def check_outputs(leaf, n_outputs: int) -> None:
     """Several outputs have normal leaves, with one setting for all or one for each."""
     if not isinstance(leaf, LeafPrior) or not leaf.several_outputs:
         raise TypeError(
-            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), take a NormalLeaf."
+            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), need a NormalLeaf."
         )
     for value in leaf.parameters:
         size = value.type.shape[0] if isinstance(value, Variable) and value.ndim else np.size(value)
@@ -74,7 +74,8 @@ def check_outputs(leaf, n_outputs: int) -> None:
             n_outputs,
         ):
             raise ValueError(
-                f"leaf: {size} settings for {n_outputs} outputs; give one for each or one for all."
+                f"leaf: {size} values for {n_outputs} outputs; give one for each output or one "
+                "for all."
             )
 
 
@@ -84,7 +85,7 @@ def check_leaf(leaf) -> LeafPrior:
         raise TypeError(f"leaf is the class {leaf.__name__}: give an instance, with its settings.")
     if not isinstance(leaf, LeafPrior):
         raise TypeError(
-            f"leaf={leaf!r}: must be a leaf prior, pymc_trees.NormalLeaf(mean, sd), for example."
+            f"leaf={leaf!r}: must be a leaf prior, for example pymc_trees.NormalLeaf(mean, sd)."
         )
     for value, signature in zip(leaf.parameters, leaf.signatures):
         ndim = value.ndim if isinstance(value, Variable) else np.ndim(value)

@@ -31,16 +31,16 @@ class Forest(Continuous):
 
     The prior of each tree is that of Chipman, George and McCulloch given the training rows: a node
     at depth d that has a valid split splits with probability ``alpha * (1 + d)**-beta``; its column
-    is drawn by ``split_prior`` among the columns that vary in the node, its cut uniformly between
-    the extremes of that column there (with ``n_cuts``: uniformly over the grid cuts available
-    there). ``x <= cut`` goes left.
+    is drawn with the weights ``split_prior`` from the columns that vary in the node, its cut
+    uniformly between the extremes of that column in the node (with ``n_cuts``: uniformly over the
+    grid cuts available there). ``x <= cut`` goes left.
 
     Parameters
     ----------
     name : str
         Name of the variable.
     X : (n, p) array, frame or model data
-        Training inputs. Their present values define the prior.
+        Training inputs. Their values at declaration define the prior.
     m : int, default 50
         Number of trees.
     alpha : float or scalar random variable in (0, 1), default 0.95
@@ -53,19 +53,19 @@ class Forest(Continuous):
         Prior of each tree. Default: the one described above.
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
         Weights of the columns. 0 excludes a column, except where it is random. Weights that are
-        model data may be set anew for the same columns. Default: equal, and 1 for a column that a
+        model data may be replaced for the same columns. Default: equal, and 1 for a column that a
         dict does not name.
     split_rules : str, sequence of p str, or dict of column name and str, optional
         "continuous", "subset" or "onehot" for each column, see Notes. Default: as `Data` says.
     n_cuts : int, optional
-        Cuts only on a grid of at most this many quantiles per column. Default: anywhere.
+        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
     max_nodes : int, optional
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
         ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536), and at most ``m (2n - 1)``. A
         forest that does not fit stops the run with an error.
     cache_fit : bool, optional
-        Whether the value carries the function at the training rows, so that nothing walks the
-        trees there. Default: up to 20,000 numbers, rows times outputs.
+        Whether the value stores the function at the training rows, so that evaluating it there
+        needs no walk through the trees. Default: up to 20,000 numbers, rows times outputs.
 
     Returns
     -------
@@ -75,17 +75,18 @@ class Forest(Continuous):
     Raises
     ------
     ValueError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
-    A column varies in a node when its rows have two different values there, or both missing and
-    present ones. A column of levels is split by a set of levels that go left: "subset" draws it
-    uniformly among those that part the d levels present in the node, and each level absent from it
-    goes to either side by a fair coin; "onehot" sends one of the d levels left and all others
-    right. Rows whose cell is missing go to either side by a fair coin of the rule, drawn whether
-    there are any or not. Where there are some, beside d distinct present values, the split is
-    missing against present with probability ``1 / (1 + d)``, or 1 when d = 1.
+    A column varies in a node when the rows of the node have two different values in it, or both
+    missing and present cells. A column of levels is split by the set of levels that go left:
+    "subset" draws it uniformly from the sets that separate the d levels present in the node, and
+    each absent level goes to either side by a fair coin; "onehot" sends one of the d levels left
+    and all others right. The side of rows with a missing cell is part of the rule, a fair coin that
+    is tossed whether or not the node has such rows. When it has some, and d distinct present
+    values, the split separates missing from present cells with probability ``1 / (1 + d)``, or 1
+    when d = 1.
 
     References
     ----------
@@ -125,7 +126,9 @@ class Forest(Continuous):
     ):
         """Forest that is not registered in a model."""
         if kwargs.pop("shape", None) is not None or kwargs.pop("size", None) is not None:
-            raise ValueError("shape: a forest has the shape of its encoding; do not give one.")
+            raise ValueError(
+                "shape: the shape of a forest follows from its encoding; leave shape out."
+            )
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
         inputs = training_inputs(X, split_rules)
@@ -137,8 +140,8 @@ class Forest(Continuous):
             prior.check_fixed()
         if m > 1 and not leaf.in_sums:
             raise ValueError(
-                f"m={m}: a {type(leaf).__name__} belongs to a single tree (m=1, DecisionTree). A "
-                "sum of trees takes a NormalLeaf."
+                f"m={m}: a {type(leaf).__name__} is for a single tree (m=1, DecisionTree). A sum "
+                "of trees needs a NormalLeaf."
             )
         n = len(inputs.values)
         check_outputs_at(leaf, inputs.values)

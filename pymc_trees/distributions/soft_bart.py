@@ -77,7 +77,7 @@ def SoftBART(
     max_nodes=None,
     cache_fit=None,
 ):
-    """Sum of soft regression trees: BART for a function that is smooth.
+    """Sum of soft regression trees: BART for smooth functions.
 
     Registers the free random variable ``{name}_forest``, whose value is the encoded trees, the
     Dirichlet variable ``{name}_split_weights`` unless ``split_prior`` is given or X has one column,
@@ -101,19 +101,19 @@ def SoftBART(
         (Chipman 2010; Linero and Yang 2018, section 3).
     bandwidth : float, default 0.1
         Prior mean of the bandwidth of each tree, in units of the mapped columns; the prior is
-        exponential (Linero and Yang 2018, section 3.1). Smaller ones make steeper gates.
+        exponential (Linero and Yang 2018, section 3.1). Smaller bandwidths make steeper gates.
     hard : sequence of int or str, optional
-        Columns, by index or by name of a frame's column, at which every split is a step, as in
-        `BART`. Default: none.
+        Columns, by index or by name in a frame, on which every split is a step, as in `BART`.
+        Default: none.
     leaf : NormalLeaf, optional
-        Prior of the leaf values; needed when Y is None. Default: the mean of `BART`'s, and an sd
-        that is half-Cauchy with its sd as scale, so that the data tell how much the trees together
-        vary (Linero and Yang 2018, section 3.1).
+        Prior of the leaf values; needed when Y is None. Default: the mean of `BART`'s, and a
+        half-Cauchy sd with `BART`'s sd as scale, so the overall scale of the trees is learnt from
+        the data (Linero and Yang 2018, section 3.1).
     split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
         Weights of the columns; 0 excludes a column, except where it is random; ``numpy.ones(p)``
-        for equal ones. Default: Dirichlet with the concentration ``1 / p`` for each column, which
-        favours few columns (Linero 2018, eq. 4, with a = 1, where SoftBart 1.0.3 starts; its prior
-        of a is not part of this default).
+        gives equal weights. Default: Dirichlet with the concentration ``1 / p`` for each column,
+        which favours few columns (Linero 2018, eq. 4, with a = 1, where SoftBart 1.0.3 starts; its
+        prior of a is not part of this default).
     dims : str, optional
         Named dimension of the rows.
     max_nodes : int, optional
@@ -121,8 +121,8 @@ def SoftBART(
         ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536). A forest that does not fit stops
         the run with an error.
     cache_fit : bool, optional
-        Whether the value carries the function at the training rows, so that nothing walks the
-        trees there. Default: up to 20,000 rows.
+        Whether the value stores the function at the training rows, so that evaluating it there
+        needs no walk through the trees. Default: up to 20,000 rows.
 
     Returns
     -------
@@ -132,25 +132,26 @@ def SoftBART(
     Raises
     ------
     ValueError, TypeError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
-    At a split of column j at cut c a row goes left with the weight
-    ``1 / (1 + exp(-(c - u_j) / tau))`` and right with the rest; u are the mapped columns, tau the
-    bandwidth of the tree. A leaf has the product of the weights along its path, and a tree is the
-    sum of its leaf values by their weights (eq. 3). Every node may split, whatever the rows; its
-    column is drawn by the split weights among all, its cut uniformly between the bounds that the
-    splits above it leave.
+    At a split of column j at cut c a row goes left with weight ``1 / (1 + exp(-(c - u_j) / tau))``
+    and right with the remaining weight; u are the mapped columns, tau is the bandwidth of the tree.
+    The weight of a leaf is the product of the weights along its path, and the output of a tree is
+    the weighted sum of its leaf values (eq. 3). Every node may split, whatever its rows. The column
+    is drawn from all columns with the split weights, and the cut uniformly between the bounds set
+    by the splits above it.
 
-    A column is mapped by its empirical distribution function, tied rows at the middle of their
-    step, so that the least training value is 0 and the largest 1; linearly between two values, and
-    beyond them like the nearest. So f is constant beyond the training rows. As few quantiles make
-    the map as stay within ``1.36 / sqrt(n)`` of that function, where chance alone would have it: a
-    column that may well be uniform is only shifted and scaled. A side that
-    gets less than 1e-15 of a row's weight gets none.
+    A column is mapped by its empirical distribution function, with ties at the middle of their
+    step, so that the smallest training value is 0 and the largest 1. The map is linear between two
+    values and constant beyond the extremes, so f is constant beyond the training rows. It uses the
+    fewest quantiles that stay within ``1.36 / sqrt(n)`` of the empirical function, which is within
+    sampling error: a column that may well be uniform is only shifted and scaled. A side that would
+    get less than 1e-15 of a row's weight gets none.
 
-    One output, ``NormalLeaf`` and numbers only: for several outputs declare one for each.
+    Only one output, a `NormalLeaf` and numeric columns are supported: for several outputs declare
+    one `SoftBART` for each.
 
     References
     ----------
@@ -186,7 +187,7 @@ def SoftBART(
         hard = check_hard(hard, p, inputs.schema)
         leaf = check_leaf(_default_leaf(f"{name}_leaf_sd", Y, n, m) if leaf is None else leaf)
         if type(leaf) is not NormalLeaf:
-            raise TypeError(f"leaf={leaf!r}: SoftBART takes a NormalLeaf.")
+            raise TypeError(f"leaf={leaf!r}: SoftBART needs a NormalLeaf.")
         cached = read_cache_fit(cache_fit, n)
         given = max_nodes is not None
         if given:

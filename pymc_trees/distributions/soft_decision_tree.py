@@ -31,17 +31,18 @@ def SoftDecisionTree(
 ):
     """One Bayesian decision tree whose splits are soft: the model of DCC-Tree.
 
-    At a split a row goes left with probability ``logistic((x . Delta - tau) / h)``: it looks at a
-    weighted mean of the inputs, and the smaller ``h`` the harder it decides. Registers the free
-    random variable ``{name}_forest``, whose value is the encoded tree, and the Deterministic
-    ``name``. Inputs are scaled to [0, 1] by the range of the training rows, at new rows too.
+    At a split a row goes left with probability ``logistic((x . Delta - tau) / h)``: the gate
+    depends on a weighted mean of the inputs, and a smaller ``h`` makes it harder. Registers the
+    free random variable ``{name}_forest``, whose value is the encoded tree, and the Deterministic
+    ``name``. Inputs, also those of new rows, are scaled to [0, 1] by the range of the training
+    rows.
 
     Parameters
     ----------
     name : str
         Name of the function.
     X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
-        Inputs; numeric and finite. Their present range defines the scaling.
+        Inputs; numeric and finite. Their range at declaration defines the scaling.
     Y : (n,) array, optional
         Only sets the kind of the default leaf: classes 0 .. K - 1 of an integer or boolean dtype
         give a `DirichletLeaf`, floating-point numbers (or None) a `NormalLeaf`.
@@ -53,8 +54,8 @@ def SoftDecisionTree(
         Prior of the leaf values. Default ``NormalLeaf(0, 1)``, which suits a response on that
         scale, or ``DirichletLeaf(alpha=K, n_classes=K)``, 1 per class (both the authors' program).
     h : (float, float), default (0.1, 0.005)
-        Sharpness at the start of a warm-up and after it (the authors' program); the model is the
-        one with the second.
+        Sharpness at the start of a warm-up and after it (the authors' program); the model uses the
+        second.
     dims : str or tuple of str, optional
         Named dimension of the rows.
     max_nodes : int, optional
@@ -68,17 +69,17 @@ def SoftDecisionTree(
     Raises
     ------
     ValueError, TypeError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
     ``Delta ~ Dirichlet(1, .., 1)`` over the p inputs (with one input it is 1) and
-    ``tau ~ Beta(1, 1)`` at every split. Noise and whatever else the likelihood needs are priors of
-    the model; Cochrane (2024) has ``pm.InverseGamma("sigma", 1.5, 1.5)``, on the *standard
-    deviation*: eq. 9 squares it.
+    ``tau ~ Beta(1, 1)`` at every split. The noise and other parameters of the likelihood are
+    variables of the model with priors of their own; Cochrane (2024) has ``pm.InverseGamma("sigma",
+    1.5, 1.5)``, on the *standard deviation*: eq. 9 squares it.
 
     With a `DirichletLeaf` the likelihood of DCC-Tree is eq. 8, in which row i counts in leaf k with
-    the probability of its reaching it, ``prod_i prod_k theta[k, y_i] ** phi[i, k]`` with the class
+    the probability of reaching it, ``prod_i prod_k theta[k, y_i] ** phi[i, k]`` with the class
     probabilities integrated out. That is *not* ``Categorical(p)``, the likelihood whose p is the
     mean over leaves; they agree where gates are hard. The draws hold probabilities from their
     conditional under eq. 8, and predictions are means over leaves.
@@ -109,14 +110,14 @@ def SoftDecisionTree(
     for setting, value in (("alpha", alpha), ("beta", beta)):
         if isinstance(value, Variable):
             raise TypeError(
-                f"{setting} must be a number for a SoftDecisionTree: topologies are weighed by "
-                "their prior, which must not depend on other random variables."
+                f"{setting} must be a number for a SoftDecisionTree: the prior weights of "
+                "topologies must not depend on random variables."
             )
     check_depth_prior(alpha, beta)
     leaf = check_leaf(_default_leaf(Y, n) if leaf is None else leaf)
     if not leaf.in_soft_trees or not leaf.is_constant():
         raise ValueError(
-            f"leaf={leaf!r}: a SoftDecisionTree takes a NormalLeaf or a DirichletLeaf."
+            f"leaf={leaf!r}: a SoftDecisionTree needs a NormalLeaf or a DirichletLeaf."
         )
     h = _check_sharpness(h)
     if max_nodes is None:
@@ -158,8 +159,8 @@ def _default_leaf(Y, n):
         return NormalLeaf(0.0, 1.0)
     if y.dtype.kind not in "iub" or y.min() < 0 or y.max() < 1:
         raise ValueError(
-            "Y must be floating-point numbers, or classes 0 .. K - 1 of at least two kinds as "
-            "whole numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
+            "Y must hold floating-point numbers, or at least two classes 0 .. K - 1 as whole "
+            "numbers; otherwise give leaf=pymc_trees.NormalLeaf or DirichletLeaf."
         )
     classes = int(y.max()) + 1
     return DirichletLeaf(alpha=float(classes), n_classes=classes)
@@ -177,7 +178,7 @@ def _check_sharpness(h) -> tuple[float, float]:
         ) from error
     if not (np.isfinite(first) and first >= last > 0):
         raise ValueError(
-            f"h={h!r}: both must be positive, and the second, that of the model, not larger than "
-            "the first."
+            f"h={h!r}: both must be positive, and the second, which the model uses, not larger "
+            "than the first."
         )
     return first, last

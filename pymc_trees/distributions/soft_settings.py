@@ -40,7 +40,11 @@ def check_hard(hard, p: int, schema: Schema | None) -> np.ndarray:
             if column not in (names or ()):
                 raise ValueError(
                     f"hard names the column {column!r}, which X does not have"
-                    + (f": they are {list(names)}." if names else ": give indices, X is no frame.")
+                    + (
+                        f": they are {list(names)}."
+                        if names
+                        else ": give indices, since X is not a frame."
+                    )
                 )
             found[list(names or ()).index(column)] = True
             continue

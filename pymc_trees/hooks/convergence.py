@@ -1,9 +1,9 @@
 """PyMC's convergence warnings, judged on function values.
 
-PyMC computes R-hat and ESS of every free random variable. Nodes of encoded trees mean nothing
-from draw to draw, so that every forest would alarm. The check is shown, under the name of a forest
-or soft tree, what it stands for: its function at up to 50 evenly spaced rows. Models without trees
-are judged as before.
+PyMC computes R-hat and ESS of every free random variable. The nodes of encoded trees are not
+comparable between draws, so every forest would cause a warning. The check is shown, under the name
+of a forest or soft tree, what it stands for: its function at up to 50 evenly spaced rows. Models
+without trees are judged as before.
 
 Two faults that R-hat cannot see are reported besides: trees that never moved, whose R-hat is not
 a number, and draws that are no trees. A step that knows no trees does either.

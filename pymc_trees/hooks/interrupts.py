@@ -3,8 +3,8 @@
 One that arrives in PyMC's compiled log-probability, or while a draw is recorded, may come out as a
 `SystemError`, and the draws made before would be lost; and numba's compiler calls Python functions
 that must not raise. So they wait all the time, and are answered between two iterations, and while
-`pymc.sample` waits for draws of other processes. Those have got the interrupt as well and may have
-ended, so that sending to them fails.
+`pymc.sample` waits for draws of other processes. They have received the interrupt as well and may
+have ended, so sending to them fails.
 """
 
 import time

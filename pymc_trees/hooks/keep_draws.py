@@ -1,6 +1,6 @@
 """Runs that an error ends, and the draws made before: a forest outgrew its room, a chain is lost.
 
-What PyMC has drawn it gives back when a run is interrupted, but not when an error ends it. A
+PyMC returns its draws when a run is interrupted, but not when it ends with an error. A
 wrapper around its sampling loops hands the draws over with the error.
 """
 

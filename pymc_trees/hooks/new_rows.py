@@ -30,9 +30,9 @@ def _explaining(original, *args, **kwargs):
             raise
         [(name, (length, rows)), *_] = fixed.items()
         raise ValueError(
-            f"{name} has {length} rows, as in the data it was declared with, and the inputs "
-            f"of its forest now have {rows}. Declare {sorted(fixed)} with shape=mu.shape, "
-            "where mu is the function that BART or the tree returned, so that they follow it."
+            f"{name} has {length} rows, as in the data at its declaration, but the inputs of its "
+            f"forest have {rows}. Declare {sorted(fixed)} with shape=mu.shape, where mu is the "
+            "function returned by BART or the tree, so that their lengths agree."
         ) from error
 
 
@@ -46,8 +46,8 @@ def check_bases(model: pm.Model, error: Exception) -> None:
         length = len(basis.eval())
         if length != rows:
             raise ValueError(
-                f"{basis.name or 'the basis'} has {length} rows, and the inputs of its "
-                f"forest now have {rows}: set it along with X by pymc_trees.set_data."
+                f"{basis.name or 'the basis'} has {length} rows, but the inputs of its forest "
+                f"have {rows}: set it together with X in pymc_trees.set_data."
             ) from error
 
 

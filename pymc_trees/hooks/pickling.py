@@ -1,6 +1,6 @@
 """A process that only unpickles a model has the steps and the other hooks put on as well.
 
-What is pickled names a function of this module, so that reading it imports the package of hooks;
+A pickle names a function of this module, so loading it imports the package of hooks;
 the Ops themselves know nothing of it.
 """
 

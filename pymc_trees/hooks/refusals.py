@@ -49,7 +49,7 @@ def _refuse(original, *args, **kwargs):
         moved = [model.values_to_rvs[value] for value in values]
     forests = [rv.name for rv in moved if is_tree_variable(rv)]
     if forests:
-        raise NotImplementedError(f"{name} cannot move {forests}. {REMARKS[name]}; or {REMEDY}")
+        raise NotImplementedError(f"{name} cannot sample {forests}. {REMARKS[name]}; or {REMEDY}")
     return original(*args, **kwargs)
 
 
@@ -67,8 +67,8 @@ def _make_step(original, cls, *args, **kwargs):
         ]
         if forests:
             raise NotImplementedError(
-                f"{cls.__name__} walks through vectors and cannot move {forests}. Name the "
-                f"other variables, {cls.__name__}([...]), and {REMEDY}"
+                f"{cls.__name__} works on vectors and cannot sample {forests}. Name the other "
+                f"variables, {cls.__name__}([...]), and {REMEDY}"
             )
     return original(cls, *args, **kwargs)
 
@@ -81,8 +81,8 @@ def _sample(original, *args, **kwargs):
         forests = [tree.name for tree in tree_variables(model)]
         if forests:
             raise NotImplementedError(
-                f"nuts_sampler={sampler!r} cannot move {forests}, which need PyMC's own "
-                "sampling: leave nuts_sampler out, so that PyMC's NUTS moves the other "
+                f"nuts_sampler={sampler!r} cannot sample {forests}, which need PyMC's own "
+                "sampler: leave nuts_sampler out, so that PyMC's NUTS samples the other "
                 f"variables, and {REMEDY}"
             )
     return original(*args, **kwargs)

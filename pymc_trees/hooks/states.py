@@ -1,4 +1,4 @@
-"""States of step methods, kept with the draws of models with trees, so that `resume` can go on.
+"""States of step methods, stored with the draws of models with trees for `resume`.
 
 In this process they are read when a chain ends, or an interrupt ends it, between two of its
 iterations; those of other processes come by `process_states`.
@@ -20,8 +20,8 @@ from pymc_trees.inference.chains.left import (
 )
 
 STOPPED_TUNING = (
-    "The run was stopped while it tuned: the result holds no draws, and the states of the chains "
-    "that had begun, from which pymc_trees.resume goes on."
+    "The run was stopped during tuning: the result holds no draws, only the states of the chains "
+    "that had started, from which pymc_trees.resume continues."
 )
 
 

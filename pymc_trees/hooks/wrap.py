@@ -27,7 +27,7 @@ def wrap(places: Sequence[Any], name: str, wrapper: Callable) -> None:
     name : str
         Its name. One that a version of PyMC does not have is left alone.
     wrapper : callable
-        Called with the function and its arguments, in place of the function.
+        Called instead of the function, with the function and its arguments.
     """
     original = getattr(places[-1], name, None)
     if original is None or wrapper in getattr(original, _MARK, ()):

@@ -17,8 +17,7 @@ def plot_overlap(
 ) -> PlotCollection:
     """Share of the rows of each arm by propensity.
 
-    Where one curve is at 0 and the other is not, there is nobody to compare with: effects there are
-    extrapolated.
+    Where only one curve is at 0, there are no rows to compare with, and effects are extrapolated.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ def plot_overlap(
     >>> drawn = pmt.plot_overlap(found, backend="none")
     """
     if not {"propensity", "treated", "outside"} <= set(getattr(overlap, "data_vars", ())):
-        raise ValueError("overlap: give the Dataset that pymc_trees.causal.overlap returned.")
+        raise ValueError("overlap: give the Dataset returned by pymc_trees.causal.overlap.")
     bins = check_number("bins", bins, 1)
     p, treated = overlap["propensity"].to_numpy(), overlap["treated"].to_numpy()
     edges = np.histogram_bin_edges(p, bins)

@@ -28,9 +28,9 @@ def plot_convergence(
 ):
     """Distribution over rows of R-hat and of effective sample sizes of f.
 
-    The numbers are those of `summary_of_function`: the share of rows whose R-hat, bulk and tail ESS
-    are at most so large, beside what is asked of them (Vehtari et al. 2021): R-hat below 1.01, and
-    an ESS of 100 for each chain.
+    The numbers are those of `summary_of_function`: the cumulative share of rows by R-hat, bulk and
+    tail ESS, with the recommended limits (Vehtari et al. 2021): R-hat below 1.01, and an ESS of 100
+    per chain.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ def plot_convergence(
     model : pymc.Model, optional
         Default: the model on the context stack.
     rows : (n, p) array or frame, optional
-        Rows, with the columns of X. Default: those the model has now.
+        Rows, with the columns of X. Default: the rows currently in the model.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise.
+        Applied elementwise to the values of f.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -81,7 +81,7 @@ def plot_convergence(
     )
     n_chains = draws_of(idata)["posterior"].sizes["chain"]
     if n_chains < 2:
-        raise ValueError("idata has one chain, and no R-hat: sample two or more.")
+        raise ValueError("idata has one chain, for which R-hat is undefined: sample two or more.")
     shown = {name: _distribution(found[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
     drawn = xr.Dataset(shown)
     given = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}

@@ -38,10 +38,10 @@ def plot_pdp(
 ):
     """Partial dependence of f on each column, with intervals, or on a pair.
 
-    The numbers are those of `partial_dependence`. Of a pair one column may be of levels or of few
-    values: a curve of the other is drawn for each. Two columns of numbers make a map of the
-    posterior mean, with the rows as dots: beyond these it says what the prior and the trees' steps
-    make of it.
+    The numbers are those of `partial_dependence`. If one column of a pair has levels or few values,
+    a curve of the other is drawn for each of them. Two numeric columns give a map of the posterior
+    mean, with the rows as dots: away from the rows it is an extrapolation by the prior and the
+    steps of the trees.
 
     Parameters
     ----------
@@ -50,35 +50,36 @@ def plot_pdp(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, list of columns, or tuple of two, optional
-        By name where X was a frame, else by number or as "x0"; a list or array has a panel for
+        By name if X was a frame, otherwise by number or as "x0"; a list or array has a panel for
         each, a tuple is a pair.
         Default: all, a panel for each.
     X : (n, p) array or frame, optional
-        Rows to average over. Default: those the model has now.
+        Rows to average over. Default: the rows currently in the model.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f before the mean, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f before the mean; an inverse link such as `numpy.exp`,
+        for example.
     grid : optional
         Values of the columns, as for `partial_dependence`.
     draws : int or None, default 200
-        Draws to take, evenly spaced; None for all.
+        Number of draws to use, evenly spaced; None for all.
     subsample : int, optional
-        Rows of X taken at random. Default: all of them.
+        Number of rows of X taken at random. Default: all rows.
     centred : bool, default False
-        Whether every draw starts at 0, at the first value of the grid; not of a pair.
+        Whether every draw is shifted to 0 at the first value of the grid; not for a pair.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     rug : bool, default True
         Whether to mark where the cells of the column are.
     group : str, default "posterior"
-        Of the draws in ``idata``: "prior" shows what was believed before.
+        Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -89,7 +90,7 @@ def plot_pdp(
     Raises
     ------
     ValueError
-        A column or function that does not exist, with what there is.
+        For a column or function that does not exist; the message lists those that do.
 
     Examples
     --------
@@ -105,8 +106,8 @@ def plot_pdp(
     pair = isinstance(features, tuple)
     if pair and (len(features) != 2 or centred):
         raise ValueError(
-            f"features={features!r}: a tuple is a pair of columns, without centred; give a list "
-            "for a panel of each."
+            f"features={features!r}: a tuple is a pair of columns, which cannot be centred; give "
+            "a list for one panel per column."
         )
     idata, columns, rows = asked(idata, model, features, X, var_name, draws, group)
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
@@ -154,10 +155,10 @@ def plot_ale(
     idata, model, X, var_name, func, draws, ci_prob, rug, backend, progressbar, **pc_kwargs
         As for `plot_pdp`.
     features : column or list of columns, optional
-        By name where X was a frame, else by number. Default: all but constant ones, which have no
+        By name if X was a frame, otherwise by number. Default: all but constant ones, which have no
         effect, a panel for each.
     intervals : int, default 20
-        Into which a numeric column is cut by its quantiles, at the most.
+        Maximum number of quantile intervals of a numeric column.
 
     Returns
     -------
@@ -166,7 +167,7 @@ def plot_ale(
     Raises
     ------
     ValueError
-        A column or function that does not exist, with what there is.
+        For a column or function that does not exist; the message lists those that do.
 
     Examples
     --------
@@ -181,8 +182,8 @@ def plot_ale(
     """
     if isinstance(features, tuple):
         raise ValueError(
-            f"features={features!r}: a tuple is a pair of columns, of which accumulated_effects "
-            "gives the numbers; give a list for a panel of each."
+            f"features={features!r}: a tuple is a pair of columns, which only accumulated_effects "
+            "supports; give a list for one panel per column."
         )
     idata, columns, rows = asked(idata, model, features, X, var_name, draws)
     given = {"var_name": var_name, "func": func, "intervals": intervals}

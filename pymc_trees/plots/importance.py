@@ -1,4 +1,4 @@
-"""`plot_variable_importance` and `plot_scatter_submodels`: how well f follows from few columns."""
+"""`plot_variable_importance` and `plot_scatter_submodels`: how well few columns predict f."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,8 +35,8 @@ def plot_variable_importance(
 ):
     """R2 of submodels, one column more in each, with intervals.
 
-    The band is that of ``reference``, how well f in one draw follows from f in another, with its
-    mean: a submodel that reaches it says what f says as well as the posterior knows f.
+    The band shows ``reference``, how well f in one draw predicts f in another, with its mean: a
+    submodel that reaches it predicts f to within posterior uncertainty.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def plot_scatter_submodels(
     backend: str | None = None,
     **pc_kwargs,
 ):
-    """Values of f against what submodels say of them, a panel for each submodel.
+    """Values of f against the predictions of submodels, one panel per submodel.
 
     A point is a row in a draw, at most 5,000 of them, evenly spaced. On the line both agree.
 
@@ -123,7 +123,7 @@ def plot_scatter_submodels(
     found : xarray.Dataset
         Result of `compute_variable_importance`.
     func : callable, optional
-        Applied to both, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to both; an inverse link such as `numpy.exp`, for example.
     submodels : sequence of int, optional
         Numbers of columns of the submodels that are shown. Default: all.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional

@@ -29,8 +29,8 @@ def plot_variable_inclusion(
 ):
     """Share of splits on each column, with intervals, the largest first.
 
-    The numbers are those of `get_variable_inclusion`. The line is the share that every column
-    would have if all were alike, those not shown among them.
+    The numbers are those of `get_variable_inclusion`. The line is the share that each column would
+    have if all columns, including those not shown, were split equally often.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def plot_variable_inclusion(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest, or of a function, where the model has several forests. Of a function whose
-        outputs have a forest each, the splits of all of them are counted.
+        Name of a forest, or of a function, if the model has several forests. For a function with
+        one forest per output, the splits of all its forests are counted.
     top : int, optional
-        Columns shown. Default: all.
+        Number of columns shown. Default: all.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
     **pc_kwargs
         For `arviz_plots.PlotCollection.wrap`.
 
@@ -59,7 +59,7 @@ def plot_variable_inclusion(
     Raises
     ------
     ValueError
-        Without a forest, or with several, with their names.
+        For a model without a forest, or with several; the message lists their names.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def plot_ice(
 random_state, progressbar, **pc_kwargs
         As for `plot_pdp`.
     subsample : int or None, default 30
-        Rows of X taken at random; None for all.
+        Number of rows of X taken at random; None for all.
     centred : bool, default False
         Whether every line starts at 0, at the first value of the grid.
 
@@ -53,7 +53,7 @@ random_state, progressbar, **pc_kwargs
     Raises
     ------
     ValueError
-        A column or function that does not exist, with what there is.
+        For a column or function that does not exist; the message lists those that do.
 
     References
     ----------

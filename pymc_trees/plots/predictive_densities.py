@@ -1,4 +1,4 @@
-"""`plot_predictive_densities`: what is predicted at single rows (Cochrane 2024, figure 2)."""
+"""`plot_predictive_densities`: predictive densities at single rows (Cochrane 2024, figure 2)."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,7 +54,9 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     if axes is None:
         axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 2.8), squeeze=False)[1][0]
     elif len(axes) != len(rows):
-        raise ValueError(f"axes: {len(axes)} for {len(rows)} rows; give one a row, or none.")
+        raise ValueError(
+            f"axes: {len(axes)} for {len(rows)} rows; give one for each row, or leave axes out."
+        )
     for name, values in drawn.items():
         for ax, row in zip(axes, rows, strict=True):
             grid, density, _ = array_stats.kde(values[:, row])

@@ -38,7 +38,7 @@ def plot_shap(
     explanation : xarray.Dataset
         Result of `shap_values`.
     top : int or None, default 10
-        Columns that are shown; None for all.
+        Number of columns shown; None for all.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
@@ -74,9 +74,9 @@ def plot_shap(
     >>> drawn = pmt.plot_shap(found, backend="none")
     """
     if not isinstance(explanation, xr.Dataset) or not {"values", "data"} <= set(explanation):
-        raise ValueError("explanation must be what shap_values returned.")
+        raise ValueError("explanation must be a result of shap_values.")
     if "other" in explanation.dims:
-        raise ValueError("explanation is of interactions: pass what shap_values returned.")
+        raise ValueError("explanation holds interactions: pass a result of shap_values.")
     prob = probability_of(ci_prob)
     values = explanation["values"]
     mean = values.mean(SAMPLE)

@@ -7,14 +7,14 @@ from pymc_trees.arguments import check_number
 
 
 def plot_topologies(idata, top=15, *, highlight=None, ax=None):
-    """Bars of the posterior weights of topologies, beside those of their prior.
+    """Bar chart of the posterior and prior weights of topologies.
 
     Parameters
     ----------
     idata : xarray.DataTree
         Result of `sample_dcc`.
     top : int, default 15
-        Topologies shown, by falling weight.
+        Number of topologies shown, in order of decreasing weight.
     highlight : str, optional
         Label of a topology to show in another colour, for example the one behind the data.
     ax : matplotlib.axes.Axes, optional

@@ -14,7 +14,7 @@ MENTIONED = 0.05
 
 
 def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
-    """Draw one tree of the posterior: what each split looks at, and the leaf values.
+    """Draw one tree of the posterior: the rule of each split, and the leaf values.
 
     A split is written as its weights and threshold in scaled inputs, such as
     ``0.96 x0 + 0.04 x2 > 0.43``; rows for which it holds go left, softly.

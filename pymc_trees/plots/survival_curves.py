@@ -1,4 +1,4 @@
-"""`plot_survival`: survival curves and cumulative incidences, and what was seen beside them."""
+"""`plot_survival`: survival curves and cumulative incidences, with empirical estimates."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def plot_survival(
     backend: str | None = None,
     **pc_kwargs,
 ) -> PlotCollection:
-    """Survival curves with their intervals, and the Kaplan-Meier estimate beside them.
+    """Survival curves with their intervals, and the Kaplan-Meier estimate.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def plot_survival(
         From `survival_function`, `cumulative_incidence` or `expected_events` of
         `pymc_trees.survival`, of at most 10 rows or groups. Incidences have a panel for each cause.
     time, event : (n,) arrays, optional
-        What was seen: dashed, the estimate of Kaplan and Meier or, beside incidences, of Aalen and
-        Johansen, of which ``event`` holds the causes (0 or missing for a censored time).
+        Observed outcomes, for a dashed empirical estimate: Kaplan-Meier or, for incidences,
+        Aalen-Johansen, where ``event`` holds the causes (0 or missing for a censored time).
     group : (n,) array, optional
         Which of the curves each of these rows belongs to, by the values of their dimension.
         Default: one estimate of all rows.
@@ -61,7 +61,7 @@ def plot_survival(
     Raises
     ------
     ValueError
-        Another Dataset; more curves than can be told apart; groups that no curve belongs to.
+        For another Dataset, more curves than can be distinguished, and groups without a curve.
 
     References
     ----------
@@ -109,7 +109,10 @@ def plot_survival(
     collection.map(visuals.line_xy, "line", data=xr.Dataset({name: line}), **own)
     if time is not None:
         if name == "expected":
-            raise ValueError("time: of expected numbers of events no estimate is drawn beside.")
+            raise ValueError(
+                "time: there is no empirical estimate to compare expected numbers of events "
+                "with; leave time out."
+            )
         seen = _estimates(values, name, others, time, event, group)
         look = {"linestyle": "C1", "width": 1.0}
         look |= {"color": "black", "ignore_aes": {"color"}} if group is None else own
@@ -143,7 +146,8 @@ def _estimates(values, name: str, others: list[str], time, event, group) -> xr.D
     time, event = np.asarray(time, dtype=float), np.asarray(event, dtype=object)
     if time.ndim != 1 or event.shape != time.shape:
         raise ValueError(
-            f"time and event have shapes {time.shape} and {event.shape}: give one of each a row."
+            f"time and event have shapes {time.shape} and {event.shape}: give one of each for "
+            "every row."
         )
     happened = ~(pd.isna(event) | (event == 0)).astype(bool)
     causes = values["cause"].to_numpy() if "cause" in values.dims else [None]
@@ -153,7 +157,9 @@ def _estimates(values, name: str, others: list[str], time, event, group) -> xr.D
         labels = list(values[others[0]].to_numpy()) if others else []
         members = [given == label for label in labels]
         if given.shape != time.shape or not all(one.any() for one in members) or not labels:
-            raise ValueError(f"group must name, row by row, the curves, which are {labels}.")
+            raise ValueError(
+                f"group must hold the label of a curve for each row; the labels are {labels}."
+            )
     found = {}
     for label, of in zip(labels, members, strict=True):
         for cause in causes:

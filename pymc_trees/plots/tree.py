@@ -35,9 +35,9 @@ def plot_tree(
 ):
     """One tree of one draw as a diagram: rules in words, leaf values, and shares of the rows.
 
-    Rows for which a rule holds go left. Leaves are blue where their value is the least of the tree,
-    orange where it is the greatest; with classes they have the colour of the most probable one, the
-    paler the less probable.
+    Rows for which a rule holds go left. Leaf colours range from blue for the smallest value of the
+    tree to orange for the largest; with classes, leaves have the colour of the most probable class,
+    paler if it is less probable.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def plot_tree(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest or of its function, if the model has several.
     chain, draw : int, default 0 and -1
-        Places of the chain and of the draw, counted from 0, or from the end where negative;
+        Positions of the chain and the draw, counted from 0, or from the end if negative;
         `summarise_trees` returns those of the most probable trees.
     tree : int, default 0
         Number of the tree.
@@ -69,7 +69,8 @@ def plot_tree(
     Raises
     ------
     ValueError
-        For a chain, draw or tree that does not exist, with how many there are; for soft trees.
+        For a chain, draw or tree that does not exist; the message says how many there are; for soft
+        trees.
     TypeError
         For an ``ax`` that is no Axes.
 
@@ -86,7 +87,7 @@ def plot_tree(
     backend = backend_of(ax, backend)
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     if tree is None:
-        raise ValueError(f"tree=None: give one number below {draws.layout.m}, or ask tree_text.")
+        raise ValueError(f"tree=None: give one number below {draws.layout.m}, or use tree_text.")
     value, [number] = chosen(draws, chain, draw, tree)
     nodes = nodes_of(draws, value, number)
     leaf = draws.variable.owner.op.leaf_type

@@ -28,7 +28,7 @@ def backend_of(ax, backend: str | None) -> str:
     if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):
         raise TypeError(f"ax={type(ax).__name__}: must be one matplotlib Axes.")
     if backend not in (None, "matplotlib"):
-        raise ValueError(f"backend={backend!r}: ax is of matplotlib; leave one of them out.")
+        raise ValueError(f"backend={backend!r}: ax belongs to matplotlib; leave one of them out.")
     return "matplotlib"
 
 

@@ -38,15 +38,15 @@ def accumulated_effects(
 ) -> xr.Dataset:
     """Accumulated local effects of a column or a pair on f, draw by draw (Apley and Zhu 2020).
 
-    Between two neighbouring values of the column, f is changed at the rows that lie there and at no
-    others; the mean changes are added up. Where columns go together this asks for no rows far from
-    those there are, as `partial_dependence` does. Levels are taken in their order: that of an
-    ordered category, else sorted, or that of ``grid``; a step between two of them is the mean over
-    the rows of both.
+    Between two neighbouring values of the column, the change of f is averaged over the rows that
+    lie between them, and these averages are accumulated. With dependent columns this does not
+    evaluate f far from the data, unlike `partial_dependence`. Levels are taken in the order of
+    ``grid`` if it names them, otherwise in the order of an ordered category or sorted; a step
+    between two levels is the mean over the rows of both.
 
-    Of a pair it is the interaction: what the second differences of f between the corners of a cell,
-    at the rows that lie in the cell, add up to, less what either column does by itself. It is 0
-    where f is a sum of functions of either column.
+    For a pair it is the interaction: the accumulated second differences of f between the corners of
+    each cell, averaged over the rows in the cell, minus the effects of the single columns. It is 0
+    if f is a sum of functions of the single columns.
 
     Parameters
     ----------
@@ -55,36 +55,36 @@ def accumulated_effects(
     model : pymc.Model, optional
         Default: the model on the context stack.
     feature : column or tuple of two
-        By name where X was a frame, else by number; default the first.
+        By name if X was a frame, otherwise by number; default the first.
     X : (n, p) array or frame, optional
-        Rows to average over. Default: those the model has now. Rows whose cell is missing are left
-        out.
+        Rows to average over. Default: the rows currently in the model. Rows whose cell is missing
+        are left out.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f; an inverse link such as `numpy.exp`, for example.
     intervals : int, default 20
-        Into which a numeric column is cut, at the most, where ``grid`` gives neither ends nor their
-        number.
+        Maximum number of intervals of a numeric column, if ``grid`` gives neither their ends nor
+        their number.
     grid : str, int, sequence, or dict of column and one of these, optional
-        Ends of the intervals: a sequence gives them, or levels in the order wanted, and rows
-        elsewhere are left out; "quantile" (the default) or "linear" make them of the cells, an int
-        as many quantiles. Few distinct values are all taken, and all levels that occur.
+        Ends of the intervals: a sequence gives them, or levels in the desired order, and other rows
+        are left out; "quantile" (the default) or "linear" make them of the cells, an int as many
+        quantiles. Few distinct values are all taken, and all levels that occur.
     subsample : int, optional
-        Rows of X taken at random. Default: all of them.
+        Number of rows of X taken at random. Default: all rows.
     group : str, default "posterior"
-        Of the draws in ``idata``: "prior" shows what was believed before.
+        Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
         ``effect`` with the dimensions chain, draw, those of the outputs, and one for each column,
         named by it (``x{number}`` for an array), whose coordinate holds the ends of the intervals,
-        or the levels. Straight between the ends, its mean over the rows is 0.
+        or the levels. Interpolated linearly between the ends, its mean over the rows is 0.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""f at rows, and what changes when a column does: `predictions`, `comparisons`.
+"""f at rows, and its change when a column changes: `predictions`, `comparisons`.
 
 The questions, and their names, are those of Arel-Bundock, Greifer and Heiss (2024): quantities of
-each row, or means of these over all rows or groups of rows, draw by draw, so that a mean has the
-posterior that it has.
+each row, or their means over all rows or groups of rows, computed draw by draw, which gives the
+posterior of each mean.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,16 +48,17 @@ def predictions(
     model : pymc.Model, optional
         Default: the model on the context stack.
     data : (n, p) array or frame, optional
-        Rows. Default: those the model has now.
+        Rows. Default: the rows currently in the model.
     by : bool or column, optional
-        True for the mean over all rows, a column for means over the rows with each of its values.
-        Default: each row by itself.
+        True for the mean over all rows, a column for the means over the rows with each of its
+        values. Default: one value for each row.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f before any mean, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f before any mean; an inverse link such as `numpy.exp`,
+        for example.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def predictions(
     Raises
     ------
     ValueError
-        A column or function that does not exist, with what there is.
+        For a column or function that does not exist; the message lists those that do.
 
     Examples
     --------
@@ -100,10 +101,10 @@ def comparisons(
     func=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """What f becomes when a column changes, beside what it was, draw by draw.
+    """How f changes when a column changes, draw by draw.
 
-    Every row keeps its other columns. Nothing here is causal by itself: the rows that a comparison
-    asks for may be ones that the data hardly know.
+    The other columns of each row stay as they are. A comparison is not causal in itself, and it may
+    ask for rows that are rare in the data.
 
     Parameters
     ----------
@@ -112,9 +113,9 @@ def comparisons(
     variables : column, list of columns, or dict of column and values
         Columns by name where X was a frame, else by number; default the first. In a dict a sequence
         of at least two values compares each with the first; None, NaN or NA among them stands for
-        a missing cell. A number compares a numeric column's own value with that plus the number.
-        Without a dict columns of 0 and 1, bools among them, are compared at 1 and 0, other numbers
-        go up by 1, and levels are compared with their first.
+        a missing cell. A number is added to the column's own values, which must be numeric. Without
+        a dict, columns of 0 and 1, including bools, are compared at 1 and 0, other numeric columns
+        are raised by 1, and levels are compared with the first level.
     comparison : {"difference", "ratio"} or callable, default "difference"
         Of the values of f after and before, arrays of one shape, elementwise.
     by : bool or column, optional
@@ -125,13 +126,14 @@ def comparisons(
     xarray.Dataset
         A variable for each column, named by it (``x{number}`` for an array), with the dimensions
         chain, draw, those of the outputs, ``{column}_contrast`` and ``row``, none, or that of
-        ``by``. Contrasts are named "new - old", in words. Where a number goes up, rows without one
-        have no comparison: they are NaN, and means leave them out.
+        ``by``. Contrasts are labelled "new - old". Where a number is added, rows with a missing
+        cell have no comparison: they are NaN and left out of means.
 
     Raises
     ------
     ValueError
-        A column, value, level, function or option that does not exist, with what there is.
+        For a column, value, level, function or option that does not exist; the message lists those
+        that do.
 
     References
     ----------
@@ -244,8 +246,8 @@ def _cells(feature: Feature, x: np.ndarray, values) -> tuple[list[np.ndarray], l
             )
         if is_missing(values):
             raise ValueError(
-                f"variables: {values!r} for the column {feature.name!r} is no step: give a finite "
-                "number, or a sequence of at least two values."
+                f"variables: {values!r} for the column {feature.name!r} is not a step: give a "
+                "finite number, or a sequence of at least two values."
             )
         step, present = feature.code(values), x != MISSING
         return [x, np.where(present, x + step, MISSING)], ["x", f"(x + {values})"], present

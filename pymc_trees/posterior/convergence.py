@@ -24,8 +24,8 @@ def summary_of_function(
 ) -> xr.Dataset:
     """Mean, interval and convergence of f at rows.
 
-    Chains of trees have nothing to compare but what the trees say: R-hat and effective sample sizes
-    of f at many rows are what tells whether they agree.
+    The trees of different chains cannot be compared directly. Their function can: R-hat and
+    effective sample sizes of f at many rows show whether chains agree.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ def summary_of_function(
     model : pymc.Model, optional
         Default: the model on the context stack.
     rows : (n, p) array or frame, optional
-        Rows, with the columns of X. Default: those the model has now.
+        Rows, with the columns of X. Default: the rows currently in the model.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f; an inverse link such as `numpy.exp`, for example.
     ci_prob : float, optional
         Probability of the interval. Default: that of ArviZ (``rcParams["stats.ci_prob"]``).
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def summary_of_function(
     Raises
     ------
     ValueError
-        A function that does not exist, with what there is.
+        For a function that does not exist; the message lists those that do.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How f depends on one column or two, the others as they come: `partial_dependence`."""
+"""How f depends on one or two columns, averaged over the others: `partial_dependence`."""
 
 from typing import Any
 
@@ -41,9 +41,9 @@ def partial_dependence(
 ) -> xr.Dataset:
     """Partial dependence of f on one column or a pair, draw by draw (Friedman 2001, eq. 53).
 
-    For every value v of the grid, f at the rows of X with the column set to v, each row by itself
-    (``individual``) or their mean (``average``). The other columns keep the values they have, so
-    that where columns go together the mean runs over rows that do not occur.
+    For every value v of the grid, f at the rows of X with the column set to v, for each row
+    (``individual``) or averaged over rows (``average``). The other columns keep their values, so
+    with dependent columns the average includes rows that do not occur.
 
     Parameters
     ----------
@@ -52,41 +52,43 @@ def partial_dependence(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, or tuple or array of two
-        By name where X was a frame, else by number or as "x0"; default the first.
+        By name if X was a frame, otherwise by number or as "x0"; default the first.
     X : (n, p) array or frame, optional
-        Rows to average over. Default: those the model has now.
+        Rows to average over. Default: the rows currently in the model.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f before the mean, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f before the mean; an inverse link such as `numpy.exp`,
+        for example.
     grid : str, int, sequence, or dict of column and one of these, optional
-        Values of the columns: a sequence gives them; "quantile" (the default) or "linear" make at
-        most 20 of the numbers in X, an int as many quantiles. Columns of levels take all levels.
+        Values of the columns: a sequence gives them; "quantile" (the default) or "linear" derive at
+        most 20 from the numbers in X, an int that many quantiles. Columns of levels use all levels.
         Where X has missing cells in the column, the last value is a missing cell.
     kind : {"average", "individual", "both"}, default "average"
         What is returned.
     subsample : int, optional
-        Rows of X taken at random. Default: all of them.
+        Number of rows of X taken at random. Default: all rows.
     group : str, default "posterior"
-        Of the draws in ``idata``: "prior" shows what was believed before.
+        Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
         ``average`` with the dimensions chain, draw, those of the outputs, and one for each column,
-        named by it (``x{number}`` for an array; ``row_`` and the like where a column has a name of
-        ours); ``individual`` with ``row`` before these, the numbers of the rows. Coordinates hold
-        the values, levels by name; a missing cell is NaN among numbers, else "(missing)".
+        named by it (``x{number}`` for an array; ``row_`` and the like where the name of a column is
+        also that of a dimension); ``individual`` with ``row`` before these, the numbers of the
+        rows. Coordinates hold the values, levels by name; a missing cell is NaN among numbers, else
+        "(missing)".
 
     Raises
     ------
     ValueError
-        A column, level, function or option that does not exist, with what there is; curves of
-        single rows of more than 2 GB.
+        For a column, level, function or option that does not exist; the message lists those that
+        do. Also for curves of single rows of more than 2 GB.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How often columns are split, alone and one below another, draw by draw."""
+"""How often trees split on each column, and on pairs of columns along a path, draw by draw."""
 
 import numpy as np
 import pymc as pm
@@ -28,10 +28,10 @@ def get_variable_inclusion(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest, or of a function, where the model has several forests. Of a function whose
-        outputs have a forest each, the splits of all of them are counted.
+        Name of a forest, or of a function, if the model has several forests. For a function with
+        one forest per output, the splits of all its forests are counted.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def get_variable_inclusion(
     Raises
     ------
     ValueError
-        Without a forest, or with several, with their names.
+        For a model without a forest, or with several; the message lists their names.
 
     References
     ----------
@@ -79,10 +79,10 @@ def get_interaction_inclusion(
     forest: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Pairs of splits of which one stands below the other, by their columns, draw by draw.
+    """Pairs of splits on a common path, by their columns, draw by draw.
 
-    Columns interact in a tree only where one of them is split below the other. A count is no
-    measure of the size of an interaction: `interaction_strength` and `shap_interactions` are.
+    Columns interact in a tree only where one split is below the other. A count does not measure the
+    size of an interaction: `interaction_strength` and `shap_interactions` do.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def get_interaction_inclusion(
     Raises
     ------
     ValueError
-        Without a forest, or with several, with their names.
+        For a model without a forest, or with several; the message lists their names.
 
     References
     ----------
@@ -142,7 +142,7 @@ def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     names = several[0].names
     if any(one.names != names for one in several):
         raise ValueError(
-            f"forest={forest!r} has forests with columns of their own: choose from "
+            f"forest={forest!r} has forests with different columns: choose from "
             f"{[one.name for one in several]}."
         )
     p, shape = len(names), several[0].shape

@@ -71,13 +71,13 @@ def points_of(feature: Feature, x: np.ndarray, grid: Any, intervals: int) -> np.
         points = np.unique(points) if feature.levels is None else points
         if MISSING in points or np.unique(points).size < points.size:
             raise ValueError(
-                f"grid of the column {feature.name!r}: a missing cell, or a level twice, has no "
-                "place in an order; give different values."
+                f"grid of the column {feature.name!r}: it must not hold a missing cell or the "
+                "same level twice; give different levels."
             )
     if points.size < 2:
         raise ValueError(
-            f"The column {feature.name!r} has {points.size} values in these rows: its effect needs "
-            "two."
+            f"The column {feature.name!r} has {points.size} values in these rows: an effect needs "
+            "at least two."
         )
     return points
 

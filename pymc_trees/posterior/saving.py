@@ -1,4 +1,4 @@
-"""`save`: draws in a compressed file, whole or not at all."""
+"""`save`: draws in a compressed file, written atomically."""
 
 import os
 from pathlib import Path
@@ -13,14 +13,14 @@ SMALL = 1000
 
 
 def save(idata, path) -> Path:
-    """Write draws to a netCDF file, compressed, whole or not at all.
+    """Write draws to a compressed netCDF file, completely or not at all.
 
     Parameters
     ----------
     idata : xarray.DataTree
         What `pymc.sample` or any function of this package returned, with all its groups.
     path : str or path
-        The file. One that is there already is replaced when the new one is complete and on disk.
+        The file. An existing file is replaced once the new one is complete and on disk.
 
     Returns
     -------
@@ -30,21 +30,20 @@ def save(idata, path) -> Path:
     Raises
     ------
     TypeError
-        `idata` is no DataTree, or has a variable of Python objects other than text; `path` is no
-        name.
+        `idata` is not a DataTree, or has a variable of Python objects other than text; `path` is
+        not a path.
     ValueError
-        The folder does not exist, or `path` is one.
+        The folder does not exist, or `path` is a folder.
     OSError
-        The file could not be written, for want of room for example; what was there before is
+        The file could not be written, because the disk is full for example; an existing file is
         unchanged.
 
     Notes
     -----
     Numbers are kept to the last bit. Arrays of more than a thousand bytes are compressed (zlib,
-    level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files as any other. Part
-    of every forest is room that its trees do not use, which takes next to nothing in the file. The
-    content of the file is made in memory, and the disk must hold it beside the file that it
-    replaces.
+    level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files like any other.
+    Unused capacity in the encoded forests compresses to almost nothing. The content of the file is
+    built in memory, and the disk must have room for it next to the file that it replaces.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def save(idata, path) -> Path:
     """
     if not isinstance(idata, xr.DataTree):
         raise TypeError(
-            f"idata: {type(idata).__name__} is no DataTree: give what pm.sample returned."
+            f"idata: {type(idata).__name__} is not a DataTree: give the result of pm.sample."
         )
     path = check_path("path", path)
     encoding = {node.path: _encoding(node) for node in idata.subtree if node.data_vars}
@@ -75,8 +74,8 @@ def save(idata, path) -> Path:
         _flush_names(path.parent)
     except OSError as error:
         raise OSError(
-            f"path={str(path)!r} could not be written ({error}): what was there before is "
-            "unchanged. Make room, or give another folder."
+            f"path={str(path)!r} could not be written ({error}): an existing file is unchanged. "
+            "Free disk space, or give another folder."
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
@@ -89,7 +88,7 @@ def check_path(name: str, path) -> Path:
         raise TypeError(f"{name}={path!r}: give the name of a file.")
     path = Path(path)
     if not path.parent.is_dir():
-        raise ValueError(f"{name}={str(path)!r}: there is no folder {str(path.parent)!r}.")
+        raise ValueError(f"{name}={str(path)!r}: the folder {str(path.parent)!r} does not exist.")
     if path.is_dir():
         raise ValueError(f"{name}={str(path)!r} is a folder: add the name of a file.")
     return path
@@ -100,8 +99,8 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
     for name, values in node.data_vars.items():
         if values.dtype == object and not all(isinstance(one, str) for one in values.values.flat):
             raise TypeError(
-                f"idata: {name!r} of group {node.path!r} holds Python objects, which no netCDF "
-                "file can: leave it out with idata[group].dataset.drop_vars."
+                f"idata: {name!r} of group {node.path!r} holds Python objects, which netCDF "
+                "cannot store: remove it with idata[group].dataset.drop_vars."
             )
         if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
             found[str(name)] = PACKED

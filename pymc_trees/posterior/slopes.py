@@ -26,12 +26,13 @@ def slopes(
 ) -> xr.Dataset:
     """Mean slope of f in numeric columns over an interval about each row, draw by draw.
 
-    A sum of trees jumps at its cuts, and with constant leaves has no slope between them. What is
-    asked is
+    A sum of trees jumps at its cuts and, with constant leaves, has slope 0 between them. This
+    function therefore returns
 
         (f(x + step / 2) - f(x - step / 2)) / step
 
-    with a step wide enough to meet cuts; a smaller one is noisier in each row and no more exact.
+    with a step wide enough to contain cuts; a smaller step is noisier in each row and not more
+    accurate.
 
     Parameters
     ----------
@@ -46,13 +47,14 @@ def slopes(
     -------
     xarray.Dataset
         A variable for each column, named by it (``x{number}`` for an array), with the dimensions
-        chain, draw, those of the outputs, and ``row``, none, or that of ``by``; NaN at rows where
-        the cell is missing, which means leave out.
+        chain, draw, those of the outputs, and ``row``, none, or that of ``by``; NaN at rows with a
+        missing cell, which are left out of means.
 
     Raises
     ------
     ValueError
-        A column of levels, or whatever does not exist, with what there is.
+        For a column of levels, or a column or function that does not exist; the message lists those
+        that do.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def slopes(
         feature = feature_of(which, function.schema, function.n_columns)
         if feature.levels is not None:
             raise ValueError(
-                f"variables: the column {feature.name!r} has levels, and no slope; compare them by "
+                f"variables: the column {feature.name!r} has levels and therefore no slope; use "
                 "comparisons()."
             )
         x = rows[:, feature.column]
@@ -81,8 +83,8 @@ def slopes(
         width = float(np.std(x[present])) if step is None else float(step)
         if not (np.isfinite(width) and width > 0):
             raise ValueError(
-                f"step={step}: the interval about {feature.name!r} has the length {width}; give a "
-                "positive one."
+                f"step={step}: the interval about {feature.name!r} has length {width}; give a "
+                "positive step."
             )
         ends = [np.where(present, x + side * width, MISSING) for side in (-0.5, 0.5)]
         changed = np.concatenate([with_column(rows, feature, column) for column in ends])

@@ -65,8 +65,8 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         if len(found) != 1:
             name = getattr(given, "name", given)
             raise ValueError(
-                f"vars: {name!r} is not a forest, nor the function of one forest. Pass the "
-                f"variables that {kind.declared_by} returned, or {[f.name for f in everything]}."
+                f"vars: {name!r} is neither a forest nor the function of one forest. Pass the "
+                f"variables returned by {kind.declared_by}, or {[f.name for f in everything]}."
             )
         chosen += [f for f in found if not any(f is c for c in chosen)]
     return chosen
@@ -76,11 +76,11 @@ def _of_other_kind(kind: Kind, forests: list) -> ValueError:
     names = [forest.name for forest in forests]
     if kind is HARD:
         return ValueError(
-            f"vars: {names} are soft trees, which pymc_trees.SoftCGM moves: leave them to "
+            f"vars: {names} are soft trees, which pymc_trees.SoftCGM samples: leave them to "
             "pm.sample(), which assigns it."
         )
     return ValueError(
-        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid move: leave "
+        f"vars: {names} are trees with hard splits, which pymc_trees.CGM and Hybrid sample: leave "
         "them to pm.sample(), which assigns one of these."
     )
 

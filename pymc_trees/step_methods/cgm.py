@@ -8,10 +8,10 @@ class CGM(SweepStep):
     """Metropolis-Hastings on trees by grow, prune, change and swap.
 
     One step is one backfitting sweep: each tree of each forest receives one proposal (or
-    ``moves_per_visit``) with its leaf values integrated out, then new leaf values from their
-    conditional. Under a likelihood where
-    they do not integrate out, a `NormalLeaf` forest is moved by reversible jumps that propose leaf
-    values from an approximation to their conditional and correct for it exactly (Linero 2022).
+    ``moves_per_visit``) with its leaf values integrated out, then new leaf values drawn from their
+    conditional. Where the leaf values do not integrate out, a `NormalLeaf` forest is updated by
+    reversible jumps that propose leaf values from an approximation to their conditional and correct
+    for it in the acceptance ratio (Linero 2022).
 
     Parameters
     ----------
@@ -19,18 +19,18 @@ class CGM(SweepStep):
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves : dict, optional
         Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
-        move that a tree does not allow is left out and the others share its weight. ``"perturb"``,
-        a small step of one rule, ``"rotate"``, by which a split and its split parent change places
-        (both Pratola 2016), and ``"restructure"``, another tree with the same leaves (`WTW`), are
-        left out by default. Moves of your own are named once they are registered
+        move that is impossible for a tree is left out, and the others share its weight. Not used by
+        default: ``"perturb"``, a small step of one rule, ``"rotate"``, which exchanges a split and
+        its parent split (both Pratola 2016), and ``"restructure"``, another tree with the same
+        leaves (`WTW`). Custom moves are given by name once they are registered
         (`pymc_trees.core.moves.contract`).
     moves_per_visit : int, at least 1, default 1
-        Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
-        less than the visit of a tree, which adds up the residuals of all rows.
+        Consecutive moves of a tree before its leaf values are drawn. A further move costs less than
+        a visit of a tree, which computes the residuals of all rows.
     threads : int, optional
         Threads that work on one chain of a table of 200,000 rows or more, where leaf values
-        integrate out of one normal observation a row; the draws are the same for any number.
-        Default: the cores that other chains leave.
+        integrate out of one normal observation per row. The draws do not depend on their number.
+        Default: the cores that other chains leave free.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -41,21 +41,23 @@ class CGM(SweepStep):
     Raises
     ------
     ValueError
-        ``vars``, ``moves`` or ``moves_per_visit`` that are not what they should be.
+        For invalid ``vars``, ``moves`` or ``moves_per_visit``.
     UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a leaf other than
-        a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
+        a `NormalLeaf` under a likelihood that it is not conjugate to. The message says what to use
+        instead.
 
     Notes
     -----
     Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow``,
-    ``accept_prune``, ``accept_change``, ``accept_swap`` and that of any other move with a weight
-    (accepted share of the sweep's proposals, NaN without any), ``n_leaves`` (over all trees),
-    ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood``
-    (of the rows given the forest). Where leaf values do not integrate out of a likelihood of rows,
-    forests of one output are moved under Gaussian rows and meet the likelihood once a visit of a
-    tree: ``accept_screened`` is the share of visits that are taken. Where rows are Gaussian given
-    latent variables, ``latent_precision`` is their mean precision.
+    ``accept_prune``, ``accept_change``, ``accept_swap`` and the same for any other move with a
+    positive weight (accepted share of the sweep's proposals, NaN without proposals), ``n_leaves``
+    (over all trees), ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts),
+    ``log_likelihood`` (of the rows given the forest). Where leaf values do not integrate out of a
+    likelihood that is a product over rows, forests of one output are moved under a Gaussian
+    approximation of the rows, and the exact likelihood is evaluated once per visit of a tree:
+    ``accept_screened`` is the share of accepted visits. Where rows are Gaussian given latent
+    variables, ``latent_precision`` is their mean precision.
 
     References
     ----------

@@ -24,20 +24,21 @@ class DCCTreeState(StepMethodState):
 
 
 class DCCTree(BlockedStep):
-    """Sampler of a model with one `SoftDecisionTree`: it infers every free variable together.
+    """Sampler of a model with one `SoftDecisionTree`; it samples all free variables jointly.
 
     While `pm.sample` tunes, each iteration is one global iteration of DCC-Tree: new topologies are
-    warmed up by NUTS, the one of the highest utility is visited, its evidence estimated, another
-    topology proposed. After tuning each draw is a topology, by its posterior weight, and its
-    parameters: independent draws, so that agreement between chains speaks of the weights too.
-    ``pm.sample()`` assigns this step by itself. `sample_dcc` runs the same on one set of
-    topologies for all chains, on several cores, and reports the topologies.
+    warmed up by NUTS, the topology with the highest utility is visited, its evidence is estimated
+    and another topology is proposed. After tuning each draw is a topology, drawn by its posterior
+    weight, with its parameters. These draws are independent, so agreement between chains also
+    checks the weights. ``pm.sample()`` assigns this step automatically. `sample_dcc` runs the same
+    algorithm with one set of topologies for all chains, on several cores, and reports the
+    topologies.
 
     Parameters
     ----------
     vars : list of variables, optional
-        The tree, or all free variables. The step takes all of them in any case: the weights of
-        topologies integrate over everything.
+        The tree, or all free variables. The step samples all of them in any case, because the
+        weights of topologies integrate over everything.
     chains : int, default 4
         Local chains per topology.
     local_draws : int, default 100
@@ -137,7 +138,7 @@ class DCCTree(BlockedStep):
         if self.shared and _model_on_stack() is not None:
             missing = [v.name for v in self.vars if not any(v is w for w in given)]
             raise ValueError(
-                f"DCCTree infers every free variable of the model together, and {missing} have "
+                f"DCCTree samples all free variables of the model jointly, but {missing} have "
                 "another step: leave them to DCCTree."
             )
         self.rng = get_random_generator(rng)
@@ -157,8 +158,8 @@ class DCCTree(BlockedStep):
         super().setup_chain(rng, tune, draws)
         if tune < 1:
             raise ValueError(
-                "tune=0: DCCTree finds and weighs topologies while pm.sample tunes; give "
-                "pm.sample tune=100 or more."
+                "tune=0: DCCTree finds and weights topologies during tuning; give pm.sample "
+                "tune=100 or more."
             )
         self.tune = True
         self._forget()
@@ -173,8 +174,8 @@ class DCCTree(BlockedStep):
             moved = [n for n, v in self.last.items() if not np.array_equal(v, point[n])]
             if moved:
                 raise ValueError(
-                    f"Another step moved {moved}: DCCTree infers every free variable of the model "
-                    "together; leave them to it."
+                    f"Another step changed {moved}: DCCTree samples all free variables of the "
+                    "model jointly; leave them to DCCTree."
                 )
         dcc = self._dcc()
         if self.tune:

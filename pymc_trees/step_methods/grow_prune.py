@@ -27,7 +27,7 @@ class GrowPrune(SweepStep):
     Raises
     ------
     ValueError
-        ``vars`` or ``moves_per_visit`` that are not what they should be.
+        For invalid ``vars`` or ``moves_per_visit``.
     UnsupportedModelError
         As for `CGM`.
 

@@ -1,4 +1,4 @@
-"""`Hybrid`: sweeps of local moves, and now and then a whole tree."""
+"""`Hybrid`: sweeps of local moves, occasional redraws of whole trees, and parallel tempering."""
 
 from pymc.step_methods.compound import Competence
 
@@ -14,53 +14,55 @@ BATCH = 0.02, 0.02
 
 
 class Hybrid(SweepStep):
-    """A cycle of local and global updates: sweeps of small moves, then a tree redrawn.
+    """A cycle of local and global updates: sweeps of local moves, then redraws of whole trees.
 
-    One step is ``local_sweeps`` sweeps of local moves, as in `CGM`, most of them small steps of one
-    rule, one sweep of `ParticleGibbs` with the one-step optimal proposal over a share of the
-    trees, and exchanges with forests of flatter posteriors (parallel tempering). Local moves are
-    cheap and refine the trees; redrawn and exchanged forests leave the modes that local moves do
-    not. Each part leaves the posterior invariant, and so does the cycle (Tierney 1994). This is the
-    step that ``pm.sample()`` assigns to a forest (benchmarks). Local moves and redrawn trees serve
-    any likelihood of a `NormalLeaf` forest.
+    One step consists of ``local_sweeps`` sweeps of local moves, as in `CGM`, most of them small
+    steps of one rule; one sweep of `ParticleGibbs` with the one-step optimal proposal over a share
+    of the trees; and exchanges with forests under flatter posteriors (parallel tempering). Local
+    moves are cheap and refine the trees; redraws and exchanges leave modes in which local moves get
+    stuck. Each part leaves the posterior invariant, and so does the cycle (Tierney 1994).
+    ``pm.sample()`` assigns this step to forests. Local moves and redraws support any likelihood of
+    a `NormalLeaf` forest.
 
-    Where the likelihood is not a conjugate Normal, continuous variables of up to ten numbers that
-    enter it and nothing else are drawn between sweeps as well, by slice sampling given f: they and
-    f forget slowly together. Whatever else samples them goes on doing so.
+    Where the likelihood is not a conjugate Normal, continuous variables with up to ten elements
+    that enter the likelihood and nothing else are also updated between sweeps, by slice sampling
+    given f, because they and f mix slowly together. Their own step method still updates them as
+    well.
 
     Parameters
     ----------
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     local_sweeps : int, at least 1, optional
-        Sweeps of a step, for each temperature. Default: about 500,000 divided by rows times trees,
-        but 5 to 20, shared out among the temperatures, and above 2,000,000 rows times trees
-        fewer than 5, down to 1; 5 where leaf values do not integrate out. What else PyMC does in a
-        step then takes at most about a quarter of its time (from the benchmarks).
+        Sweeps per step, for each temperature. Default: about 500,000 divided by rows times trees,
+        limited to 5 to 20, divided among the temperatures; above 2,000,000 rows times trees fewer
+        than 5, down to 1; 5 where leaf values do not integrate out. PyMC's overhead is then at most
+        about a quarter of the time of a step (from the benchmarks).
     moves : dict, optional
-        Weights of the local moves, as for `CGM`. Default: in tuning they go from grow 0.125, prune
-        0.125, change 0.1, swap 0.05, perturb 0.6 (from the benchmarks) to between a quarter of
-        these and twice these, as more or fewer moves are accepted for what they cost, and stay as
-        they are afterwards.
+        Weights of the local moves, as for `CGM`. Default: they start from grow 0.125, prune 0.125,
+        change 0.1, swap 0.05, perturb 0.6 (from the benchmarks), are adapted during tuning, by
+        accepted moves per unit of cost, to between a quarter of these values and twice these
+        values, and stay fixed afterwards.
     moves_per_visit : int, at least 1, default 4
-        Local moves of a tree each time a sweep visits it, as for `CGM`.
+        Local moves per visit of a tree, as for `CGM`.
     num_particles : int, at least 2, default 2
-        Particles of a redrawn tree, the present tree included. With two, a redrawn tree is a
-        Metropolis-Hastings proposal.
+        Particles per redraw, the current tree included. With two, a redraw is a Metropolis-Hastings
+        proposal.
     batch : tuple of two floats in (0, 1], optional
         Share of the trees redrawn by a step while tuning and after, rounded up to whole trees. A
-        step on a large table, which makes fewer than 5 sweeps, does so with the probability that
-        keeps the number of redrawn trees per sweep. Default: (0.02, 0.02), and where tuning finds
-        that fewer than one redrawn tree in twenty is taken, less often, down to a quarter.
+        step on a large table, which makes fewer than 5 sweeps, redraws trees with the probability
+        that keeps the number of redraws per sweep. Default: (0.02, 0.02); where fewer than one
+        redraw in twenty is accepted during tuning, redraws are made less often, down to a quarter.
     temperatures : int, at least 1, default 3
-        Posteriors among which forests are exchanged, that of the model included; 1 for no other.
-        The flatter ones have likelihoods raised to powers below 1, which are found in tuning so
-        that an exchange is accepted one time in four, and stay fixed afterwards. They move faster
-        along the directions of f that are slow otherwise (benchmarks), and each takes as much
-        memory as the forest. Only where leaf values integrate out of one normal observation a row,
-        given latent variables or without, the prior of the forest is not drawn, rows times trees
-        are at most 2,000,000, and rows tell enough: their mean precision times the prior variance
-        of f, as tuning finds it, is at least 5 (from the benchmarks).
+        Number of posteriors among which forests are exchanged, the posterior of the model included;
+        1 switches tempering off. The flatter posteriors raise the likelihood to powers below 1,
+        which are adapted during tuning so that one exchange in four is accepted, and stay fixed
+        afterwards. They move faster along the slow directions of f (benchmarks); each takes as much
+        memory as the forest. Tempering needs leaf values that integrate out of one normal
+        observation per row, possibly given latent variables; a forest prior without random
+        parameters; at most 2,000,000 rows times trees; and informative rows: their mean precision
+        times the prior variance of f, as estimated during tuning, is at least 5 (from the
+        benchmarks).
     threads : int, optional
         As for `CGM`.
     model : pymc.Model, optional
@@ -73,18 +75,19 @@ class Hybrid(SweepStep):
     Raises
     ------
     ValueError
-        Arguments that are not what they should be.
+        For an invalid argument.
     UnsupportedModelError
-        A likelihood that cannot be treated, with what to use instead.
+        For a likelihood that is not supported; the message says what to use instead.
 
     Notes
     -----
-    Statistics per draw: those of `CGM` and of `ParticleGibbs`; unless fixed by ``moves`` and
+    Statistics per draw: those of `CGM` and `ParticleGibbs`; unless fixed by ``moves`` and
     ``batch``, ``weight_grow``, ``weight_prune``, ... , the weights of the local moves, and
-    ``chance_of_redraw``, how often a step redraws trees; with more than one temperature
-    ``accept_exchange``, the mean probability of the exchanges tried, and ``least_power``, the power
-    of the flattest likelihood. Both are NaN where a forest has no flatter posteriors, and those of
-    `ParticleGibbs` where a step redrew no tree.
+    ``chance_of_redraw``, the probability that a step redraws trees; with more than one temperature,
+    ``accept_exchange``, the mean acceptance probability of the proposed exchanges, and
+    ``least_power``, the power of the flattest likelihood. The last two are NaN where a forest has
+    no flatter posteriors, and the statistics of `ParticleGibbs` are NaN where a step redraws no
+    tree.
 
     References
     ----------

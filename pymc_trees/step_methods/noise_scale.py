@@ -27,31 +27,31 @@ class NoiseScaleState(StepMethodState):
 class NoiseScale(BlockedStep):
     """Slice sampling of the sd, or precision, of one observed Normal or LogNormal around forests.
 
-    Given the forests, the sd depends on the rows by their residual sum of squares alone. This step
-    adds it up once and draws the variable from its conditional, whatever its prior, at a fraction
-    of the cost of NUTS, which evaluates all rows at each leapfrog step. ``pm.sample()`` assigns it
-    by itself to a variable of one number that enters one observed `pymc.Normal` or
-    `pymc.LogNormal`, whose mean sees forests, and nothing else: as its ``sigma`` or ``tau``, as a
-    function of them such as the root of a variance, or as an sd times data of the rows. Its prior
-    may depend on other variables.
+    Given the forests, the sd depends on the rows only through their residual sum of squares. This
+    step computes that sum once and draws the variable from its conditional, under any prior, at a
+    fraction of the cost of NUTS, which evaluates all rows at each leapfrog step. ``pm.sample()``
+    assigns it automatically to a scalar variable that enters one observed `pymc.Normal` or
+    `pymc.LogNormal`, whose mean depends on forests, and nothing else: as its ``sigma`` or ``tau``,
+    through a function such as the root of a variance, or multiplied by data, one number per row.
+    The prior of the variable may depend on other variables.
 
     Parameters
     ----------
     vars : list of variables, optional
-        Variables of one number. Default: all that enter the noise around forests and nothing else.
+        Scalar variables. Default: all that enter the noise around forests and nothing else.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
         `pymc.sample` sets its own.
     compile_kwargs : dict, optional
-        Of `pymc.compile`, for the log-density, as `pymc.sample` passes them to every step.
+        Options of `pymc.compile` for the log-density, as `pymc.sample` passes them to every step.
     blocked, initial_point
         As `pymc.sample` passes them to every step.
 
     Raises
     ------
     ValueError
-        A variable that enters anything else, or the sd in another way.
+        For a variable that enters anything else, or enters the sd in another way.
 
     References
     ----------
@@ -96,8 +96,8 @@ class NoiseScale(BlockedStep):
         unable = [getattr(r, "name", r) for r, noise in zip(rvs, found, strict=True) if not noise]
         if unable or not rvs:
             raise ValueError(
-                f"vars: {unable or 'nothing'} is not the sigma or tau, of one number, of one "
-                "observed pm.Normal around forests, and nothing else. Leave it to pm.sample()."
+                f"vars: {unable or 'nothing'} is not the scalar sigma or tau of exactly one "
+                "observed pm.Normal around forests. Leave it to pm.sample()."
             )
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)
@@ -167,7 +167,7 @@ class _Scale:
         if np.isnan(new):
             raise ValueError(
                 f"At this point the density of {self.rv_name} is 0, or {self.observed_name} or "
-                "what scales its sd is not finite and positive: give an initial value (initvals) "
-                "inside the prior, and remove rows that hold NaN or infinite values."
+                "the scale of its sd is not finite and positive: give an initial value "
+                "(initvals) inside the prior, and remove rows that hold NaN or infinite values."
             )
         return new, evaluations

@@ -7,28 +7,28 @@ from pymc_trees.step_methods.sweep import SweepStep
 class ParticleGibbs(SweepStep):
     """Particle Gibbs: every tree redrawn from the root by conditional sequential Monte Carlo.
 
-    One step visits each tree of each forest: particles grow from the root beside the present tree,
-    which replays its own growth, and one of them becomes the tree; then new leaf values are drawn.
-    The posterior does not depend on the number of particles, the proposal or the resampling scheme.
-    Where leaf values do not integrate out, particles of a `NormalLeaf` forest grow under Gaussian
-    rows near the likelihood, then draw leaf values from an approximation to their conditional, and
-    their final weights correct for both exactly; a likelihood that mixes rows is evaluated as a
-    whole for each particle.
+    One step visits each tree of each forest: particles grow from the root together with the current
+    tree, which replays its own growth; one of them becomes the new tree, and new leaf values are
+    drawn. The posterior does not depend on the number of particles, the proposal or the resampling
+    scheme. Where leaf values do not integrate out, particles of a `NormalLeaf` forest grow under a
+    Gaussian approximation of the likelihood, then draw leaf values from an approximation to their
+    conditional; their final weights correct for both exactly. A likelihood that mixes rows is
+    evaluated over all rows for each particle.
 
     Parameters
     ----------
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     num_particles : int, at least 2, default 10
-        Particles, the present tree included (Lakshminarayanan 2015).
+        Number of particles, the current tree included (Lakshminarayanan 2015).
     proposal : {"prior", "empirical", "optimal"}, default "prior"
-        How particles grow: by the tree prior; with cuts uniform in a random gap between adjacent
+        How particles grow: from the tree prior; with cuts uniform in a random gap between adjacent
         distinct values; or in proportion to prior times likelihood one split ahead, which moves
-        most per sweep and costs most. Columns with levels or missing cells always get their rules
-        from the prior: exact, but with many of them local moves (`Hybrid`, `CGM`) do most work.
+        most per sweep and costs most. Rules on columns with levels or missing cells always come
+        from the prior. This is exact, but with many such columns `Hybrid` or `CGM` mixes better.
     resampling : {"multinomial", "systematic", "stratified"}, default "multinomial"
-        Scheme, in its conditional form; particles are resampled when their effective number falls
-        below half.
+        Resampling scheme, in its conditional form; particles are resampled when their effective
+        number falls below half the number of particles.
     batch : tuple of two floats in (0, 1], default (1.0, 1.0)
         Share of the trees visited by a step while tuning and after.
     threads : int, optional
@@ -43,16 +43,17 @@ class ParticleGibbs(SweepStep):
     Raises
     ------
     ValueError
-        Arguments that are not what they should be.
+        For an invalid argument.
     UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a leaf other than
-        a `NormalLeaf` under a likelihood that it is not conjugate to; with what to use instead.
+        a `NormalLeaf` under a likelihood that it is not conjugate to. The message says what to use
+        instead.
 
     Notes
     -----
     Statistics per draw (in a model with several forests, ``_{name}_forest`` is appended):
     ``particle_ess`` (mean effective number of particles at the end), ``trees_changed`` (share of
-    the visited trees for which a particle other than the present tree was drawn), and ``n_leaves``,
+    the visited trees for which a particle other than the current tree is drawn), and ``n_leaves``,
     ``max_depth``, ``variable_inclusion`` and ``log_likelihood`` as for `CGM`.
 
     References

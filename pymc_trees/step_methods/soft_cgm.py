@@ -17,25 +17,25 @@ from pymc_trees.targets.soft_forest_state import WorkingSoftForest
 class SoftCGM(ForestStep):
     """Metropolis-Hastings on the trees of `SoftBART`.
 
-    One sweep visits each tree once: some moves with its leaf values integrated out, then all its
-    leaf values from their joint conditional. Under a likelihood where they do not integrate out,
-    visits are proposals under Gaussian rows that the exact likelihood takes or refuses.
-    ``pm.sample()`` assigns it by itself.
+    One sweep visits each tree once: several moves with its leaf values integrated out, then a draw
+    of all its leaf values from their joint conditional. Where they do not integrate out, a visit
+    under a Gaussian approximation of the rows is a proposal that is accepted or rejected by the
+    exact likelihood. ``pm.sample()`` assigns this step automatically.
 
     Parameters
     ----------
     vars : list of variables, optional
-        Forests of `SoftBART`, or the functions that it returned. Default: all of them.
+        Forests of `SoftBART`, or the functions it returned. Default: all of them.
     moves : dict, optional
         Weights of the moves, 0.2 each by default: ``"grow"`` and ``"prune"``, ``"change"`` (a new
         rule of any split, from the prior), ``"perturb"`` (a step of a cut) and ``"bandwidth"`` (a
-        step of the log bandwidth of the tree). A move that a tree does not allow is left out and
-        the others share its weight.
+        step of the log bandwidth of the tree). A move that is impossible for a tree is left out,
+        and the others share its weight.
     moves_per_visit : int, at least 1, default 3
-        Moves of a tree, one after the other, before its leaf values are drawn: a further one costs
-        less than the visit of a tree.
+        Consecutive moves of a tree before its leaf values are drawn. A further move costs less than
+        a visit of a tree.
     n_sweeps : int, optional
-        Sweeps of a step. Default: as many as visit 100,000 rows times trees, 1 to 10.
+        Sweeps per step. Default: 100,000 divided by rows times trees, limited to 1 to 10.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -46,10 +46,10 @@ class SoftCGM(ForestStep):
     Raises
     ------
     ValueError, TypeError
-        ``vars``, ``moves``, ``moves_per_visit`` or ``n_sweeps`` that are not what they should be.
+        For invalid ``vars``, ``moves``, ``moves_per_visit`` or ``n_sweeps``.
     UnsupportedModelError
         A forest that is not used through its function at the training inputs, or a likelihood that
-        is not a product over rows; with what to use instead.
+        is not a product over rows. The message says what to use instead.
 
     Notes
     -----
@@ -58,12 +58,12 @@ class SoftCGM(ForestStep):
     (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth`` (of the trees that are
     split, in units of columns mapped to [0, 1]; NaN without any), ``variable_inclusion`` (p split
     counts), ``log_likelihood`` (of the rows given the forest); ``accept_screened``, the share of
-    visits that are taken where leaf values do not integrate out, and ``latent_precision``, the mean
+    accepted visits where leaf values do not integrate out, and ``latent_precision``, the mean
     precision of rows that are Gaussian given latent variables.
 
-    A sweep takes 9 to 12 times that of `CGM` with as many moves a visit (n = 1,000, p = 10, m = 50,
-    2.3 ms by default on one core): every row is in every leaf of a tree, and a draft computes the
-    weights of its new leaves at all rows.
+    A sweep takes 9 to 12 times as long as one of `CGM` with as many moves per visit (n = 1,000, p =
+    10, m = 50, 2.3 ms by default on one core): every row is in every leaf of a tree, and a proposal
+    computes the weights of its new leaves at all rows.
 
     References
     ----------

@@ -60,11 +60,12 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
 class SplitWeights(BlockedStep):
     """Gibbs step for Dirichlet split weights of forests.
 
-    NUTS cannot sample a sparse Dirichlet. Given the trees, this step draws the weights from a
-    conditional made Dirichlet-like by auxiliary variables, which is exact although each split
-    chooses among the columns that vary in its node only. ``pm.sample()`` assigns it by itself to a
-    `pymc.Dirichlet` that is the ``split_prior`` of forests and of nothing else. A concentration of
-    ``theta / p`` for each of p columns gives DART, whose ``theta`` may have a prior.
+    NUTS cannot sample a sparse Dirichlet. Given the trees, this step draws the weights from their
+    conditional, which auxiliary variables turn into a Dirichlet. It is exact although each split
+    chooses only among the columns that vary in its node. ``pm.sample()`` assigns it automatically
+    to a `pymc.Dirichlet` that is the ``split_prior`` of forests and used nowhere else. A
+    concentration of ``theta / p`` for each of p columns gives DART, whose ``theta`` may have a
+    prior.
 
     Parameters
     ----------
@@ -123,8 +124,9 @@ class SplitWeights(BlockedStep):
         unable = [getattr(rv, "name", rv) for rv in rvs if not _is_split_prior(model, rv)]
         if unable or not rvs:
             raise ValueError(
-                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is given as split_prior "
-                "to BART or DecisionTree, as it is, and to nothing else. Leave it to pm.sample()."
+                f"vars: {unable or 'nothing'} is not a pm.Dirichlet that is used, untransformed, "
+                "as the split_prior of BART or DecisionTree and nowhere else. Leave it to "
+                "pm.sample()."
             )
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)

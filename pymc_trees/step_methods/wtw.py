@@ -1,4 +1,4 @@
-"""`WTW`: the moves of `CGM`, and other trees with the same leaves."""
+"""`WTW`: the moves of `CGM`, and a move to other trees with the same leaves."""
 
 from pymc_trees.step_methods.parts.local_moves import DEFAULT_MOVES, LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
@@ -12,11 +12,12 @@ MIX["restructure"] = RESTRUCTURED
 class WTW(SweepStep):
     """Metropolis-Hastings on trees by grow, prune, change, swap and restructure.
 
-    The fifth move (Wu, Tjelmeland and West 2007) draws another tree with the leaves of the present
-    one: rules and their order are new, the rows of each leaf stay. So the likelihood stays too, and
-    the chain goes where several small moves would have to pass trees that fit worse. It is made for
-    one tree of a few leaves, a `DecisionTree`, above all where columns tell the same groups of rows
-    apart; the trees of a sum are too small to need it.
+    The fifth move (Wu, Tjelmeland and West 2007) proposes another tree with the leaves of the
+    current one: the rules and their order are new, the rows in each leaf stay the same. The
+    likelihood is therefore unchanged, and the chain reaches trees that several small moves could
+    reach only through trees with a worse fit. The move is meant for a single tree with a few
+    leaves, a `DecisionTree`, especially where several columns separate the same groups of rows; the
+    trees of a sum are too small to need it.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class WTW(SweepStep):
     Raises
     ------
     ValueError
-        ``vars`` or ``moves_per_visit`` that are not what they should be.
+        For invalid ``vars`` or ``moves_per_visit``.
     UnsupportedModelError
         As for `CGM`.
 
@@ -44,7 +45,7 @@ class WTW(SweepStep):
     -----
     One proposal in five restructures a tree; the others are those of `CGM` in its proportions. For
     a mix of your own pass ``CGM(moves={..., "restructure": 0.1})``. A proposal looks at every
-    column in every split, so that its time grows with the columns and with the leaves.
+    column in every split, so its time grows with the columns and the leaves.
 
     The statistics are those of `CGM`, and ``accept_restructure``.
 

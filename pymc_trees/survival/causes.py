@@ -83,11 +83,15 @@ def cumulative_incidence(
     model = model_of(model)
     happens, kind = observed_of(model, event), observed_of(model, cause)
     if not isinstance(happens.owner.op, BernoulliRV):
-        raise ValueError(f"{event} is no Bernoulli: hazards are read from one on the long form.")
+        raise ValueError(
+            f"{event} is not a Bernoulli: hazards are read from a Bernoulli on the long form."
+        )
     law = GridLaw(idata, model, happens, times, group)
     given_event = _Causes(idata, model, kind, group)
     if given_event.expression.n_columns != law.expression.n_columns:
-        raise ValueError(f"{event} and {cause} have forests on other columns: give them the same.")
+        raise ValueError(
+            f"{event} and {cause} have forests on different columns: give both the same columns."
+        )
     rows = law.rows(X)
     share, dims = means_over(law.columns, rows, by)
 
@@ -114,7 +118,7 @@ class _Causes:
 
     def __init__(self, idata, model: pm.Model, rv, group: str):
         if not isinstance(rv.owner.op, BernoulliRV | CategoricalRV):
-            raise ValueError(f"{rv.name} is neither Bernoulli nor Categorical, as causes are.")
+            raise ValueError(f"{rv.name} is neither Bernoulli nor Categorical, as causes must be.")
         [p] = rv.owner.op.dist_params(rv.owner)
         self.expression = Expression(idata, model, p, rv.name, group)
         self.number = self.expression.outputs[0] if self.expression.outputs else 2

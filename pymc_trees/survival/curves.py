@@ -1,4 +1,4 @@
-"""`survival_function`, and the mean time that it leaves up to a horizon."""
+"""`survival_function`, and the restricted mean survival time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,9 +30,9 @@ def survival_function(
 ) -> xr.Dataset:
     """Probability of having no event up to each time, draw by draw.
 
-    What the times follow is read from the model, whoever wrote it: a Bernoulli of a forest on rows
-    of `long_form`, or a law of times that PyMC has a distribution function of, in `pymc.Censored`
-    or not, whose parameters are functions of forests.
+    The distribution of the times is read from the model, which may be any PyMC model: a Bernoulli
+    of a forest on rows of `long_form`, or a distribution of times with a distribution function in
+    PyMC, possibly in `pymc.Censored`, whose parameters are functions of forests.
 
     Parameters
     ----------
@@ -41,20 +41,20 @@ def survival_function(
     model : pymc.Model, optional
         Default: the model on the context stack.
     X : (n, p) array or frame, optional
-        Subjects, without a column for the time. Default: those of the model, where its rows are not
+        Subjects, without a column for the time. Default: those of the model, unless its rows are
         those of the long form.
     times : increasing array, optional
         In the units of the observed variable. Default: the grid of the long form, or 50 times up to
         the largest that was observed.
     by : bool or column, optional
-        True for the mean over all rows, a column for means over the rows with each of its values.
-        Default: each row by itself.
+        True for the mean over all rows, a column for the means over the rows with each of its
+        values. Default: one value for each row.
     var_name : str, optional
         Observed variable, where several depend on trees.
     group : str, default "posterior"
-        Of the draws in ``idata``: "prior" shows what was believed before.
+        Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -64,7 +64,8 @@ def survival_function(
     Raises
     ------
     ValueError
-        Times beyond the grid; a model without a distribution of times, with the reason.
+        For times beyond the grid, and for a model without a distribution of times; the message
+        gives the reason.
 
     References
     ----------
@@ -124,8 +125,8 @@ def restricted_mean(survival: xr.Dataset, horizon: float) -> xr.DataArray:
     Parameters
     ----------
     survival : xarray.Dataset
-        From `survival_function`. Steps, at all times of the grid, are taken as such, other curves
-        as straight between their times.
+        From `survival_function`. Curves on all times of the grid are step functions; other curves
+        are interpolated linearly between their times.
     horizon : float
         Up to the last time of the curves.
 
@@ -137,7 +138,7 @@ def restricted_mean(survival: xr.Dataset, horizon: float) -> xr.DataArray:
     Raises
     ------
     ValueError
-        A horizon beyond the curves.
+        For a horizon beyond the curves.
 
     References
     ----------
@@ -179,5 +180,5 @@ def check_curves(survival) -> xr.DataArray:
     """Draws of survival curves, time last."""
     curve = getattr(survival, "data_vars", {}).get("survival")
     if curve is None or not {*SAMPLE, "time"} <= set(curve.dims):
-        raise ValueError("survival: give the Dataset that survival_function returned.")
+        raise ValueError("survival: give the Dataset returned by survival_function.")
     return curve.transpose(*SAMPLE, ..., "time")

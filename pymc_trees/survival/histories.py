@@ -30,9 +30,9 @@ def expected_events(
 ) -> xr.Dataset:
     """Expected number of events by each time, draw by draw, where they can happen again.
 
-    The probability of an event depends on what went before, so that histories are simulated: in
-    each draw, of each subject, from no event at time 0 on. The number that is expected by t is the
-    sum of these probabilities over the times of the grid up to t, averaged over the histories.
+    The probability of an event depends on previous events, so histories are simulated for each draw
+    and subject, starting without events at time 0. The expected number by t is the sum of the
+    probabilities of an event over the times of the grid up to t, averaged over the histories.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def expected_events(
     by : bool or column, optional
         As for `survival_function`.
     paths : int, default 1
-        Histories of each subject in each draw. The mean over draws is right with one; the spread of
-        draws holds what one history differs from another beside what is not known of the mean, and
-        that share goes down with their number.
+        Number of histories per subject and draw. The mean over draws is correct with one; the
+        spread over draws includes the variation between histories besides the uncertainty of the
+        mean, and this part decreases with the number of histories.
     random_seed : int, Generator or None
-        Of the histories.
+        Seed of the histories.
     var_name : str, optional
         Observed variable, where several depend on trees.
     group, progressbar
@@ -89,7 +89,9 @@ def expected_events(
     """
     rv = observed_of(model := model_of(model), var_name)
     if not isinstance(rv.owner.op, BernoulliRV):
-        raise ValueError(f"{rv.name} is no Bernoulli: hazards are read from one on the long form.")
+        raise ValueError(
+            f"{rv.name} is not a Bernoulli: hazards are read from a Bernoulli on the long form."
+        )
     law = GridLaw(idata, model, rv, times, group, HISTORY)
     rows, rng = law.rows(X), check_seed(random_seed)
     many = np.repeat(rows, check_number("paths", paths, 1), axis=0)

@@ -1,8 +1,8 @@
-"""What a model says of times, read from an observed variable of it, at any rows.
+"""The distribution of times in a model, read from an observed variable, at any rows.
 
 A Bernoulli of forests whose first column is the time is one of hazards at the times of a grid,
-those in that column. Of any other variable the law is known by its distribution function, PyMC's;
-`pymc.Censored` is looked into. It does not matter who wrote the model.
+those in that column. For any other variable PyMC's distribution function is used, also inside
+`pymc.Censored`. Any PyMC model of this form is supported.
 """
 
 from abc import ABC, abstractmethod
@@ -81,8 +81,8 @@ class GridLaw(TimeLaw):
             first = None if schema.names is None else schema.names[0]
             if first not in (None, "time"):
                 raise ValueError(
-                    f"{rv.name} is a Bernoulli of a forest whose first column is {first!r}, and no "
-                    "model of hazards: in the long form it is 'time'."
+                    f"{rv.name} is a Bernoulli of a forest whose first column is {first!r}, not a "
+                    "model of hazards: on the long form the first column is 'time'."
                 )
             names, rules, levels, complete = schema
             names = None if names is None else names[added:]
@@ -92,16 +92,21 @@ class GridLaw(TimeLaw):
         if self.times[-1] > self.grid[-1]:
             raise ValueError(
                 f"times up to {self.times[-1]:g}, but the hazards of the model end at "
-                f"{self.grid[-1]:g}: nothing is known of later ones."
+                f"{self.grid[-1]:g}: give earlier times."
             )
 
     def rows(self, X):
         """(n, p) matrix."""
         if X is None:
-            raise ValueError("X=None: give subjects, as the model has rows of the long form.")
+            raise ValueError(
+                "X=None: give the subjects, because the rows of the model are those of the long "
+                "form."
+            )
         found = encode_new(X, self.columns.schema, "X", self.columns.n_columns)
         if len(found) == 0:
-            raise ValueError(f"{self.expression.name} is asked at no rows: give X at least one.")
+            raise ValueError(
+                f"{self.expression.name} is evaluated at no rows: give X at least one row."
+            )
         return found
 
     def hazards(self, chain, draw, rows):
@@ -149,8 +154,8 @@ class FreeLaw(TimeLaw):
             log_survival = pm.logccdf(change_dist_size(law, shape), at, warn_rvs=False)
         except NotImplementedError as error:
             raise ValueError(
-                f"{rv.name} has a law of which PyMC knows no distribution function: "
-                "nothing is known of its survival."
+                f"{rv.name} has a distribution without a distribution function (logcdf) in PyMC, "
+                "which a survival function needs."
             ) from error
         self.expression = Expression(idata, model, log_survival, rv.name, group)
         self.columns = Columns(self.expression.schema, self.expression.n_columns)
@@ -179,8 +184,9 @@ def read_law(idata, model: pm.Model, var_name: str | None, times, group: str) ->
     if not rv.dtype.startswith("float"):
         kind = type(rv.owner.op).__name__.removesuffix("RV")
         raise ValueError(
-            f"{rv.name} is a {kind}, and no law of times: a survival function needs a Bernoulli of "
-            "rows of the long form, or a continuous variable, in pm.Censored or not."
+            f"{rv.name} is a {kind}, not a distribution of times: a survival function needs a "
+            "Bernoulli on rows of the long form, or a continuous variable, possibly in "
+            "pm.Censored."
         )
     return FreeLaw(idata, model, rv, times, group)
 
@@ -192,7 +198,7 @@ def observed_of(model: pm.Model, var_name: str | None) -> Variable:
         return next(iter(known.values()))
     if var_name not in known:
         raise ValueError(
-            f"var_name={var_name!r} is no observed variable, of one dimension, that depends on "
+            f"var_name={var_name!r} is not a one-dimensional observed variable that depends on "
             f"trees: choose from {list(known)}."
         )
     return known[var_name]

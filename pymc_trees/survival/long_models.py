@@ -1,4 +1,4 @@
-"""PyMC models of hazards on the long form, and nothing that PyMC users could not write.
+"""PyMC models of hazards on the long form, made of public functions only.
 
 The functions at the long rows are not registered as Deterministics: recorded, each draw would have
 as many numbers as there are rows. The forests say all.
@@ -60,13 +60,13 @@ def discrete_time(
 ) -> pm.Model:
     """Model of hazards at the times of a grid (Sparapani et al. 2016).
 
-    At each time of the grid a subject at risk has its event with the probability ``link(f(t, x))``,
-    f a forest: no hazard is proportional to another, and effects may change with time.
+    At each time of the grid a subject at risk has its event with probability ``link(f(t, x))``,
+    where f is a forest: hazards need not be proportional, and effects may change with time.
 
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates; text, categories and missing cells as they are.
+        Covariates; text, categories and missing cells are allowed.
     time, event, times, entry
         As for `long_form`.
     link : {"probit", "logit", "cloglog"}, default "probit"
@@ -76,7 +76,7 @@ def discrete_time(
     k : float, default 2
         (-3, 3) about the average hazard, on the scale of f, spans 2 k prior sds (Chipman 2010).
     split_rules : optional
-        Of the columns of X, as for `pymc_trees.Data`.
+        Rules for the columns of X, as for `pymc_trees.Data`.
     **settings
         For `pymc_trees.Forest`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
 
@@ -189,18 +189,18 @@ def competing_risks(
 ) -> pm.Model:
     """Model of events of several kinds, the first of which ends the story (Sparapani et al. 2020).
 
-    Whether there is an event at a time of the grid is modelled as in `discrete_time`. Of which kind
-    it is has a forest on the rows of events alone: ``link(g(t, x))`` is the probability of the
-    second of two causes; of more than two each has a forest, and a softmax.
+    Whether there is an event at a time of the grid is modelled as in `discrete_time`. Its cause is
+    modelled by forests on the rows with events: with two causes, ``link(g(t, x))`` is the
+    probability of the second; with more, each cause has a forest, combined by a softmax.
 
     Parameters
     ----------
     X : (n, p) array or frame
         Covariates.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     cause : (n,) array of numbers or text
-        What happened; 0 or missing for a censored time.
+        Cause of the event; 0 or missing for a censored time.
     times, entry, link, m, k, split_rules, **settings
         As for `discrete_time`; for all forests.
 

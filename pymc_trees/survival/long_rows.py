@@ -68,9 +68,7 @@ def _rows(grid, first, last, subject, at) -> tuple[LongRows, np.ndarray]:
     y = np.zeros(of.size, dtype=np.int64)
     y[starts[subject] + at - first[subject]] = 1
     if not y.any():
-        raise ValueError(
-            f"No event is as early as {grid[-1]:g}, the last of times: give later ones too."
-        )
+        raise ValueError(f"No event happens by {grid[-1]:g}, the last of times: add later times.")
     time = grid[np.arange(of.size) - (starts - first)[of]]
     return LongRows(of, y, {"time": time}), starts
 
@@ -80,7 +78,8 @@ def check_subject(subject: Any, outcome: Outcome, n: int) -> np.ndarray:
     given = row_numbers("subject", subject)
     if given.size != outcome.time.size:
         raise ValueError(
-            f"subject has {given.size} entries, but time {outcome.time.size}: give as many."
+            f"subject has {given.size} entries, but time has {outcome.time.size}: give the same "
+            "number."
         )
     found = given.astype(np.int64)
     if not (found == given).all() or found.min() < 0 or found.max() >= n:
@@ -88,8 +87,8 @@ def check_subject(subject: Any, outcome: Outcome, n: int) -> np.ndarray:
     absent = np.setdiff1d(np.arange(n), found)
     if absent.size:
         raise ValueError(
-            f"Of the rows {absent[:10].tolist()} of X there is no record: give the end of "
-            "follow-up of each, with event 0, or leave them out."
+            f"The rows {absent[:10].tolist()} of X have no record: give the end of follow-up of "
+            "each, with event 0, or leave them out."
         )
     order = np.lexsort((~outcome.event, outcome.time, found))  # at one time the event comes first
     found_of, event = found[order], outcome.event[order]

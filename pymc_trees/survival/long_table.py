@@ -31,24 +31,24 @@ class LongForm(NamedTuple):
 def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=None) -> LongForm:
     """Survival data as rows of a binary outcome (Sparapani et al. 2016).
 
-    Each subject has a row for each time of a grid at which it is at risk, with ``y`` 1 in the row
-    of its event, so that a binary regression of y on time and covariates is a model of the hazard,
-    whatever its shape.
+    Each subject has a row for each time of a grid at which it is at risk, with ``y = 1`` in the row
+    of its event. A binary regression of y on time and covariates is then a model of the hazard, of
+    any shape.
 
     Parameters
     ----------
     X : (n, p) array, pandas or polars frame
         Covariates. Text, categories and missing cells stay as they are.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     event : (n,) array
         1 for an event, 0 for a censored time.
     times : int, None or increasing array, default 50
-        The grid: at most so many quantiles of the times of events; None for all distinct times in
-        the data, as in Sparapani (2016); or the times themselves. Events beyond the last of these
-        are not used: the subjects are seen to survive until then.
+        The grid: at most this many quantiles of the event times; None for all distinct times in the
+        data, as in Sparapani (2016); or the times themselves. Events after the last of them are not
+        used: these subjects are treated as surviving until then.
     entry : (n,) array, optional
-        From when on a subject was watched (left truncation). Default: 0.
+        Start of observation of a subject (left truncation). Default: 0.
     subject : (records,) array of int, optional
         Recurrent events: ``time`` and ``event`` are then records, one for each event and one, with
         event 0, for the end of follow-up, and ``subject`` is the row of X that each belongs to.
@@ -66,11 +66,12 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
 
     Notes
     -----
-    An event between two times of the grid counts at the later one. A time that is censored between
-    them counts up to the earlier one, to which the subject is known to have survived; one before
-    the first has no row. There are sum_i #{j: entry_i < g_j <= t_i} rows and one more for each
-    event between two times, at most n K; nothing larger is made on the way. Of recurrent events a
-    time of the grid has one or none: those that a coarse grid puts together count once.
+    An event between two times of the grid is moved to the later one. A time censored between two
+    times counts up to the earlier one, until which the subject is known to have survived; a time
+    censored before the first one has no row. There are sum_i #{j: entry_i < g_j <= t_i} rows and
+    one more for each event between two times, at most n K; nothing larger is allocated. For
+    recurrent events a time of the grid has at most one event: events that a coarse grid merges
+    count once.
 
     References
     ----------
@@ -109,7 +110,7 @@ def read_rows(n: int, time, event, times, entry=None, subject=None) -> tuple[Lon
         grid = check_grid(times, outcome)
         return rows_of(outcome, grid), grid
     if entry is not None:
-        raise ValueError("entry: recurrent events are counted from 0 on, so leave it out.")
+        raise ValueError("entry: recurrent events are counted from time 0, so leave it out.")
     outcome = check_outcome(time, event)
     subject = check_subject(subject, outcome, n)
     grid = check_grid(times, outcome)
@@ -160,4 +161,6 @@ def _frame(X, rows: LongRows):
 def _check_names(names, rows: LongRows) -> None:
     both = [name for name in rows.columns if name in names]
     if both:
-        raise ValueError(f"X has columns {both}, names that the long form has of its own: rename.")
+        raise ValueError(
+            f"X has columns {both}, which are also names of columns of the long form: rename them."
+        )

@@ -27,12 +27,14 @@ def check_outcome(time: Any, event: Any, n: int | None = None, entry: Any = None
         raise ValueError(f"time must be positive, but the least is {times.min():g}.")
     events = row_numbers("event", event)
     if events.size != times.size:
-        raise ValueError(f"event has {events.size} entries, but time {times.size}: give as many.")
+        raise ValueError(
+            f"event has {events.size} entries, but time has {times.size}: give the same number."
+        )
     if not np.isin(events, (0.0, 1.0)).all():
         other = events[~np.isin(events, (0.0, 1.0))][0]
         raise ValueError(f"event holds {other:g}: give 1 for an event and 0 for a censored time.")
     if not events.any():
-        raise ValueError("event is 0 throughout: without an event nothing can be said of hazards.")
+        raise ValueError("event is 0 in every row: hazards cannot be estimated without an event.")
     entries = np.zeros(times.size) if entry is None else row_numbers("entry", entry, times.size)
     if not ((entries >= 0) & (entries < times)).all():
         raise ValueError("entry must be at least 0 and below time in every row.")
@@ -43,16 +45,16 @@ def check_cause(cause: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Sorted causes, at least two, and (n,) codes, -1 where a time is censored."""
     held = np.asarray(cause.to_numpy() if hasattr(cause, "to_numpy") else cause, dtype=object)
     if held.shape != (n,):
-        raise ValueError(f"cause has shape {held.shape}: give {n} causes, one a row of X.")
+        raise ValueError(f"cause has shape {held.shape}: give {n} causes, one for each row of X.")
     events = ~(pd.isna(held) | (held == 0)).astype(bool)
     try:
         names, found = np.unique(held[events], return_inverse=True)
     except TypeError as error:
-        raise TypeError("cause: give numbers or text, not both.") from error
+        raise TypeError("cause must hold numbers or text, not both.") from error
     if names.size < 2:
         raise ValueError(
-            f"cause names {names.tolist()}: causes compete where there are at least two, beside 0 "
-            "or missing for censored times. Take discrete_time for events of one kind."
+            f"cause names {names.tolist()}: competing risks need at least two causes, besides 0 "
+            "or missing for censored times. Use discrete_time for events of one kind."
         )
     codes = np.full(n, -1)
     codes[events] = found
@@ -73,7 +75,7 @@ def check_grid(times: Any, outcome: Outcome) -> np.ndarray:
     grid = row_numbers("times", times)
     if grid.size == 0 or grid[0] <= 0 or (np.diff(grid) <= 0).any():
         raise ValueError(
-            "times must be positive and increase, or a whole number: of quantiles of the times of "
-            "events; or None: all times in the data."
+            "times must be positive and increasing, or a whole number (of quantiles of the event "
+            "times), or None (all times in the data)."
         )
     return grid

@@ -1,4 +1,4 @@
-"""How well survival curves foretell: concordance and Brier scores, by scikit-survival."""
+"""How well survival curves predict: concordance and Brier scores, by scikit-survival."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from pymc_trees.survival.outcomes import Outcome, check_outcome
 
 
 def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=None) -> float:
-    """Share of the pairs of rows in which the one foretold to have its event sooner had it sooner.
+    """Share of the pairs of rows whose events happen in the predicted order.
 
-    The order is that of the mean time without an event up to the last time of the curves
-    (`restricted_mean`), of posterior mean curves.
+    Rows are ordered by the restricted mean survival time up to the last time of the curves
+    (`restricted_mean`), computed from posterior mean curves.
 
     Parameters
     ----------
@@ -23,15 +23,15 @@ def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=
     time, event : (n,) arrays
         What happened to the rows.
     train : pair of arrays, optional
-        ``(time, event)`` of the rows that were fitted: pairs are weighed by them against what
-        censoring takes away (Uno 2011). Default: the pairs whose order is known (Harrell).
+        ``(time, event)`` of the training rows, used to weight the pairs by the inverse probability
+        of censoring (Uno 2011). Default: no weights, all pairs whose order is known (Harrell).
     tau : float, optional
         With ``train``, events later than this are left out.
 
     Returns
     -------
     float
-        From 0 to 1; 1/2 says nothing.
+        From 0 to 1; 1/2 is no better than chance.
 
     Raises
     ------
@@ -67,10 +67,10 @@ def concordance(survival: xr.Dataset, time: Any, event: Any, *, train=None, tau=
 
 
 def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> xr.Dataset:
-    """Mean squared difference between survival foretold and survival seen, at each time.
+    """Mean squared difference between predicted and observed survival, at each time.
 
-    Of posterior mean curves. Rows that were censored are made up for by those that were not, by the
-    inverse of the probability of staying under observation (Graf 1999).
+    Computed from posterior mean curves. Censoring is corrected for by inverse probability weights
+    (Graf 1999).
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> x
     Returns
     -------
     xarray.Dataset
-        ``brier`` by time, and ``integrated``, its mean over time. A curve of 1/2 throughout has
-        1/4.
+        ``brier`` by time, and ``integrated``, its mean over time. A constant curve of 1/2 has a
+        score of 1/4.
 
     Raises
     ------
@@ -132,7 +132,10 @@ def brier_score(survival: xr.Dataset, time: Any, event: Any, *, train=None) -> x
 def _asked(survival, time, event) -> tuple[xr.DataArray, Outcome]:
     curve = check_curves(survival)
     if curve.dims != (*SAMPLE, "row", "time"):
-        raise ValueError(f"survival has the dimensions {curve.dims}: ask for it row by row.")
+        raise ValueError(
+            f"survival has the dimensions {curve.dims}: call survival_function without by, for "
+            "one curve per row."
+        )
     return curve, check_outcome(time, event, curve.sizes["row"])
 
 

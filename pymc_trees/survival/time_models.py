@@ -1,4 +1,4 @@
-"""`accelerated_failure_time`: a PyMC model of log times, and nothing users could not write."""
+"""`accelerated_failure_time`: a PyMC model of log times, made of public functions only."""
 
 from typing import Any
 
@@ -34,16 +34,16 @@ def accelerated_failure_time(
 ) -> pm.Model:
     """Model of log times about a forest, censored from the right.
 
-    log T = f(x) + sigma * noise: covariates make time run faster or slower, and the whole survival
-    curve goes along. The noise is Normal, or that of the log of a Weibull time, whose hazards are
-    then proportional, too.
+    log T = f(x) + sigma * noise: covariates accelerate or slow down time, which stretches the whole
+    survival curve. The noise is Normal, or that of the log of a Weibull time, for which the hazards
+    are also proportional.
 
     Parameters
     ----------
     X : (n, p) array or frame
-        Covariates; text, categories and missing cells as they are.
+        Covariates; text, categories and missing cells are allowed.
     time : (n,) array
-        Of the event, or of the last look at a subject without one.
+        Time of the event, or of the last observation of a subject without one.
     event : (n,) array
         1 for an event, 0 for a censored time.
     distribution : {"lognormal", "weibull"}, default "lognormal"
@@ -53,7 +53,7 @@ def accelerated_failure_time(
     k : float, default 2
         Four sds of the log times span 2 k prior sds of f (Chipman 2010).
     split_rules : optional
-        Of the columns of X, as for `pymc_trees.Data`.
+        Rules for the columns of X, as for `pymc_trees.Data`.
     **settings
         For `pymc_trees.BART`: ``alpha``, ``beta``, ``split_prior``, ``n_cuts``, ...
 
@@ -70,8 +70,8 @@ def accelerated_failure_time(
 
     Notes
     -----
-    Mean and sd of the log times are those of a log-normal law of all rows, fitted with the
-    censored ones by maximum likelihood; sigma is half-normal with that sd.
+    Mean and sd of the log times are those of a log-normal distribution fitted to all rows, censored
+    ones included, by maximum likelihood; sigma is half-normal with that sd.
 
     References
     ----------

@@ -61,7 +61,7 @@ class Target(Protocol):
             Its type chooses the kernels; it may hold a working residual of the outputs.
         target : (n,) array or None
             What the outputs were subtracted from to give that residual, to read new outputs off
-            it; None where there is no residual, or where rounding would lose the outputs.
+            it; None without a residual, or where rounding would lose the outputs.
         """
 
     def log_scale(self, seen: Any) -> float:

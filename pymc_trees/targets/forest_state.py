@@ -98,7 +98,7 @@ class WorkingForest:
         ):
             raise ValueError(
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
-                "initvals, or give a draw of the same model."
+                "initvals, or give a draw from the same model."
             )
         return Arrays(value.copy(), trees, self._fit(value, trees), weights.copy())
 

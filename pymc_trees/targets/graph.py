@@ -80,8 +80,8 @@ def open_forest(
     )
     if any(v is graph.value for v in ancestors(replaced)):
         raise ForestUseError(
-            f"{graph.rv.name} is used otherwise than through evaluate(forest, X): use the function "
-            "that BART, DecisionTree or evaluate returns."
+            f"{graph.rv.name} is used other than through evaluate(forest, X): use the function "
+            "returned by BART, DecisionTree or evaluate."
         )
     return replaced, outputs
 
@@ -108,7 +108,7 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
             raise ForestUseError(
                 f"{rv.name} is evaluated at inputs other than those it was declared with. "
                 "Sampling needs the training inputs: set the data back with pm.set_data, or "
-                "declare the model anew with the new ones."
+                "declare the model again with the new ones."
             )
 
 

@@ -1,7 +1,7 @@
 """PyTensor graphs as native functions that compiled kernels call, one for each model.
 
-A kernel knows such a function by its address alone, so that it need not be compiled for each
-model. The function has the C signature
+A kernel knows such a function only by its address, so it need not be compiled for each model. The
+function has the C signature
 
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 
@@ -115,8 +115,9 @@ def compile_graph(inputs: list[Variable], result: Variable):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     if slow:
         warnings.warn(
-            f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has no "
-            "compiled code: Python is called for each number, a thousand times slower.",
+            f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has "
+            "no compiled code: Python is called for each number, which is a thousand times "
+            "slower.",
             UserWarning,
             stacklevel=2,
         )

@@ -46,9 +46,9 @@ class WorkingSoftForest:
         self.target = read_target(model, forest)
         if self.target.is_joint:
             raise UnsupportedModelError(
-                f"The likelihood of {self.name} is not known to be a product over rows, and soft "
-                "trees are moved row by row: use pymc_trees.BART in its place, or write the "
-                "likelihood so that each row sees its own entry of the function."
+                f"The likelihood of {self.name} is not known to be a product over rows, which "
+                "soft trees need: use pymc_trees.BART instead, or write the likelihood so that "
+                "each row depends only on its own entry of the function."
             )
         self._forest, self._inputs = forest, inputs_seen(model, forest)
         known = forest_inputs(forest)
@@ -78,7 +78,7 @@ class WorkingSoftForest:
         if not fits:
             raise ValueError(
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
-                "initvals, or give a draw of the same model."
+                "initvals, or give a draw from the same model."
             )
         return SoftArrays(value.copy(), trees, self.add_up(trees))
 

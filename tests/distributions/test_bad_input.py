@@ -114,7 +114,7 @@ BAD = {
     "alpha NaN": ({"alpha": np.nan}, r"alpha=nan"),
     "alpha text": ({"alpha": "big"}, r"alpha='big'.*number"),
     "alpha vector": ({"alpha": np.ones(2) / 2}, r"alpha=.*number"),
-    "beta negative": ({"beta": -1.0}, r"beta=-1.0.*0 or positive"),
+    "beta negative": ({"beta": -1.0}, r"beta=-1.0.*must be at least 0"),
     "beta infinite": ({"beta": np.inf}, r"beta=inf"),
     "beta None": ({"beta": None}, r"beta=None.*number"),
     "leaf wrong": ({"leaf": 0.3}, r"leaf=0.3.*NormalLeaf"),
@@ -136,7 +136,7 @@ BAD = {
     "shape of words": ({"shape": "two"}, r"shape='two'.*\(K, n\)"),
     "leaves of outputs": (
         {"shape": (2, 20), "leaf": pmt.NormalLeaf(0.0, [1.0, 2.0, 3.0])},
-        r"leaf: 3 settings for 2 outputs",
+        r"leaf: 3 values for 2 outputs",
     ),
     "one output": ({"leaf": pmt.NormalLeaf(0.0, [1.0, 2.0])}, r"leaf.*scalar.*shape=\(K, n\)"),
     "classes of outputs": (

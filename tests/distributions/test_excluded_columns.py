@@ -92,7 +92,7 @@ def test_other_columns_cannot_be_excluded_afterwards():
         with model:
             pm.set_data({"weights": weights})
         for use in (lambda: pm.draw(rv), lambda: logp(point), lambda: step.step(point)):
-            with pytest.raises(AssertionError, match="split_prior.*declare the model anew"):
+            with pytest.raises(AssertionError, match="split_prior.*declare the model again"):
                 use()
 
 
@@ -127,5 +127,5 @@ def test_weights_at_the_edge_of_floating_point(weights, shares, as_data):
 
 
 def test_a_frame_is_needed_for_names():
-    with pytest.raises(ValueError, match="split_prior.*no frame"):
+    with pytest.raises(ValueError, match="split_prior.*not a frame"):
         pmt.Forest.dist(X, leaf=pmt.NormalLeaf(0, 1), split_prior={"a": 1.0})

@@ -39,7 +39,7 @@ WALKS = [
 def test_steps_that_walk_vectors_refuse_trees(model, soft_model, step, soft):
     model = soft_model if soft else model
     forest = model["mu_forest"]
-    said = rf"{step.__name__} .*cannot move \['mu_forest'\].*pymc_trees\.(CGM|DCCTree)"
+    said = rf"{step.__name__} .*cannot sample \['mu_forest'\].*pymc_trees\.(CGM|DCCTree)"
     given = ([forest], forest, [model.rvs_to_values[forest]], [model["sigma"], forest])
     with model:
         for variables in given:
@@ -71,7 +71,7 @@ def test_they_move_everything_else(model, step):
 @pytest.mark.parametrize("sampler", ["nutpie", "numpyro", "blackjax"])
 def test_samplers_of_other_libraries_are_refused(model, soft_model, sampler):
     for each in (model, soft_model):
-        said = rf"nuts_sampler='{sampler}' cannot move \['mu_forest'\].*PyMC's own sampling"
+        said = rf"nuts_sampler='{sampler}' cannot sample \['mu_forest'\].*PyMC's own sampler"
         with each, pytest.raises(NotImplementedError, match=said):
             pm.sample(5, nuts_sampler=sampler)
         with pytest.raises(NotImplementedError, match=said):

@@ -123,7 +123,7 @@ def test_an_observed_variable_of_fixed_length_is_named_with_the_remedy(soft):
         prior = pm.sample_prior_predictive(2, random_seed=1)
         draws = xr.DataTree.from_dict({"posterior": prior.prior.to_dataset()})
         pm.set_data({"X": np.zeros((7, 2))})
-        said = r"fixed has 20 rows.* now have 7\. Declare \['fixed'\] with shape=mu\.shape"
+        said = r"fixed has 20 rows.* have 7\. Declare \['fixed'\] with shape=mu\.shape"
         with pytest.raises(ValueError, match=said) as caught:
             pm.sample_posterior_predictive(draws, predictions=True, **QUIET)
         assert isinstance(caught.value.__cause__, ValueError)

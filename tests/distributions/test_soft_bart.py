@@ -220,9 +220,9 @@ def test_other_steps_refuse_soft_trees_and_this_one_hard_trees():
     model = make_model()
     with model:
         for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.ParticleGibbs):
-            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM moves"):
+            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM samples"):
                 step([model["mu"]])
-            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM moves"):
+            with pytest.raises(ValueError, match="soft trees, which pymc_trees.SoftCGM samples"):
                 step()
         with pytest.raises(NotImplementedError, match="SoftCGM"):
             pm.Metropolis([model["mu_forest"]])
@@ -284,7 +284,7 @@ def test_answers_of_posterior_tools(sampled):
             refused(idata, model)
     with pytest.raises(ValueError, match="path-dependent values are not defined: give background="):
         pmt.shap_values(idata, model, **given)
-    with pytest.raises(ValueError, match="of these only shap_values and shap_interactions"):
+    with pytest.raises(ValueError, match="for which only shap_values and shap_interactions"):
         pmt.sobol_indices(idata, model, **given)
 
 

@@ -214,7 +214,7 @@ def test_classifier_refuses_what_it_cannot_know(rng):
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         forest.partial_fit(X, y > 0)
     forest.partial_fit(X, y > 0, classes=[False, True])
-    with pytest.raises(ValueError, match="not those of the first call"):
+    with pytest.raises(ValueError, match="differ from those of the first call"):
         forest.partial_fit(X, y > 0, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="gamma"):
         pmt.MondrianForestClassifier(gamma=0).fit(X, y > 0)

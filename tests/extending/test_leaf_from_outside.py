@@ -97,7 +97,7 @@ def test_its_refusal_says_what_is_treated():
 
 
 def test_a_leaf_of_a_single_tree():
-    with pm.Model(), pytest.raises(ValueError, match="a GammaLeaf belongs to a single tree"):
+    with pm.Model(), pytest.raises(ValueError, match="a GammaLeaf is for a single tree"):
         pmt.BART("rate", X, leaf=GammaLeaf(1.0, 0.2), m=2)
 
 

@@ -254,7 +254,7 @@ def test_what_a_line_is_refused():
         pytest.raises(TypeError, match="Twofold: n_outputs=2 must be that of its kern"),
     ):
         pmt.BART("f", PROBLEM.X, m=2, leaf=Twofold(0.0, 1.0, 1.0))
-    with pm.Model(), pytest.raises(ValueError, match="SoftDecisionTree takes a NormalLeaf"):
+    with pm.Model(), pytest.raises(ValueError, match="SoftDecisionTree needs a NormalLeaf"):
         pmt.SoftDecisionTree("f", PROBLEM.X, leaf=Twofold(0.0, 1.0, 1.0))
     inner = {"name": "example_inner", "outputs": staticmethod(lambda n_values, X, constants: None)}
     with pytest.raises(TypeError, match="Inner: outputs must be a kernel at the top level of"):

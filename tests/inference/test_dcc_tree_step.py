@@ -114,7 +114,7 @@ def test_another_step_between_is_noticed(model, step):
     begin(step)
     point, _ = step.step(model.initial_point())
     point["sigma_log__"] = point["sigma_log__"] + 0.1
-    with pytest.raises(ValueError, match="Another step moved"):
+    with pytest.raises(ValueError, match="Another step changed"):
         step.step(point)
 
 

@@ -93,7 +93,7 @@ def test_other_steps_and_options_are_refused():
         with pytest.raises(ValueError, match=r"other step methods, \['Hybrid.*step="):
             pmt.resume(idata, draws=2, cores=1, step=pmt.CGM(), **FAST)
     del idata[states.GROUP]
-    with pytest.raises(ValueError, match="no states of step methods"):
+    with pytest.raises(ValueError, match="states of the step methods are missing"):
         pmt.resume(idata, model, draws=2)
 
 
@@ -102,7 +102,7 @@ def test_a_state_that_no_file_can_hold_costs_no_draws(monkeypatch):
     with bart_model(sigma=None) as model:
         idata = pm.sample(3, chains=1, cores=1, **RUN)
         assert idata.posterior.sizes["draw"] == 3
-        with pytest.raises(ValueError, match="cannot go on.*holds a set"):
+        with pytest.raises(ValueError, match="cannot be resumed.*holds a set"):
             pmt.resume(idata, model, draws=2)
 
 
@@ -120,7 +120,7 @@ def test_what_a_state_may_hold_comes_back():
     assert json.loads(bytes(stored[states.WORDS].values))
     words = bytearray(b'{"tuple": [], "class": "os.system"}')
     stored[states.WORDS] = ("other", np.array(words, dtype=np.uint8))
-    with pytest.raises(ValueError, match="no class of states"):
+    with pytest.raises(ValueError, match="not a known class of states"):
         states.from_dataset(stored)
     with pytest.raises(TypeError, match="holds a set"):
         states.to_dataset({"a": {1, 2}})

@@ -139,7 +139,7 @@ def test_chains_of_a_killed_process_are_begun_again(monkeypatch, tmp_path):
     delayed = joblib.delayed(killed_once)
     monkeypatch.setattr(joblib, "delayed", lambda _: lambda task: delayed(task, flag))
     with pytest.warns(
-        UserWarning, match=r"A process ended before its chain had.*drawn again, with"
+        UserWarning, match=r"A process ended before its chain was complete.*drawn again, with"
     ):
         traces = given_out(runners.Runner(2, False), 3)
     assert [trace[0][0]["x"][0] for trace in traces] == [0, 1, 2]

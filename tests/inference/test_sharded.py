@@ -146,7 +146,7 @@ def test_sigma_and_trees_follow_their_joint_posterior():
 class Broken(LocalShards):
     """Shards that do not answer after some round trips, as `error` says."""
 
-    error: BaseException = ShardLostError("A shard does not answer: gone.")
+    error: BaseException = ShardLostError("A shard does not respond: gone.")
     rounds = 60
 
     def answers(self, messages):
@@ -179,14 +179,14 @@ def check_kept(found, model):
 def test_a_lost_shard_leaves_the_draws_made_before(monkeypatch):
     model = bart_model(sigma=None)
     with monkeypatch.context() as patch:
-        broken(patch, ShardLostError("A shard does not answer: gone."))
-        with pytest.raises(ShardLostError, match=r"(?s)does not answer.*error.idata") as caught:
+        broken(patch, ShardLostError("A shard does not respond: gone."))
+        with pytest.raises(ShardLostError, match=r"(?s)does not respond.*error.idata") as caught:
             pmt.sample_sharded(model, 2, **RUN)
     check_kept(caught.value.idata, model)
 
 
 def test_without_draws_nothing_is_promised(monkeypatch):
-    broken(monkeypatch, ShardLostError("A shard does not answer: gone."), rounds=5)
+    broken(monkeypatch, ShardLostError("A shard does not respond: gone."), rounds=5)
     with pytest.raises(ShardLostError) as caught:
         pmt.sample_sharded(bart_model(sigma=None), 2, **RUN)
     assert caught.value.idata is None and "idata" not in str(caught.value)

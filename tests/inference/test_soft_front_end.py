@@ -170,7 +170,7 @@ WRONG = {
     "no leaf": ({"leaf": 3}, TypeError, "leaf="),
     "max_nodes": ({"max_nodes": 0}, ValueError, "max_nodes"),
     "Y shape": ({"Y": np.zeros(2)}, ValueError, "Y has shape"),
-    "Y classes": ({"Y": np.array([0, 0, 0])}, ValueError, "at least two kinds"),
+    "Y classes": ({"Y": np.array([0, 0, 0])}, ValueError, "at least two classes"),
     "X": ({"X": np.zeros(3)}, ValueError, "two-dimensional"),
     "X nan": ({"X": [[np.nan], [1.0]]}, ValueError, "NaN"),
     "X rows": ({"X": np.zeros((0, 2))}, ValueError, "no rows"),

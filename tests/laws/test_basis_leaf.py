@@ -278,7 +278,7 @@ def test_it_is_sampled_and_predicts_with_another_basis(tmp_path):
     with model:
         idata = pm.sample(50, tune=50, chains=2, cores=1, progressbar=False, random_seed=1)
         pmt.set_data({"f_X": inputs_of(LEVELS)[:4]})
-        with pytest.raises(ValueError, match="B has 7 rows, and the inputs of .* now have 4"):
+        with pytest.raises(ValueError, match="B has 7 rows, but the inputs of .* have 4"):
             pm.sample_posterior_predictive(idata, predictions=True, progressbar=False)
         pmt.set_data({"B": 3.0 * basis_of(4)})
         names = ["f", "f_coefficients", "y"]
@@ -298,8 +298,8 @@ def test_it_is_sampled_and_predicts_with_another_basis(tmp_path):
         ({"basis": np.array([["a"]])}, "basis must hold numbers only"),
         ({"basis": np.ones((5, 2))}, "basis has 5 rows, but X has 6"),
         ({"mean": [1.0, 2.0, 3.0]}, "mean=.*give a number, 2 numbers, or a random"),
-        ({"sd": -1.0}, "Standard deviations are positive"),
-        ({"sd": [[1.0, 2.0], [2.0, 1.0]]}, "a covariance definite"),
+        ({"sd": -1.0}, "Standard deviations must be positive"),
+        ({"sd": [[1.0, 2.0], [2.0, 1.0]]}, "a covariance matrix positive definite"),
         ({"sd": "wide"}, r"sd='wide'.*a \(2, 2\) covariance"),
     ],
 )

@@ -330,7 +330,7 @@ def test_a_slope_sd_is_learnt_and_draws_are_read_again():
         ({"slope_sd": -1.0}, "slope_sd must be a positive number"),
         ({"columns": "children"}, "columns='children': choose from"),
         ({"columns": ["c9"]}, r"columns=\['c9'\]: X has no column 'c9'; it has \['c0', 'c1'\]"),
-        ({"columns": ["c0"]}, "'c0' has levels, which have no slope"),
+        ({"columns": ["c0"]}, "'c0' is a column of levels, which has no slope"),
         ({"columns": [True, False]}, "not True and False"),
         ({"mean": None}, "mean=None.: give a number"),
         ({"sd": 1e200}, "sd=1e.200.: the square of sd"),
@@ -367,10 +367,10 @@ def test_the_words_of_response(declared, response, p_constant):
             declared("f", problem.X, **given)
         found.append(pm.draw(model["f"], 5, random_seed=1))
     np.testing.assert_array_equal(*found)
-    with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' makes lines of a Nor"):
+    with pm.Model(), pytest.raises(ValueError, match=f"response='{response}' replaces a Nor"):
         declared("f", problem.X, leaf=pmt.LinearLeaf(), response=response)
     several = {"leaf": pmt.NormalLeaf(MEAN, SD), "shape": (2, problem.n)}
-    with pm.Model(), pytest.raises(ValueError, match="is for one output, but there are 2"):
+    with pm.Model(), pytest.raises(ValueError, match="supports one output, but there are 2"):
         declared("f", problem.X, response=response, **several)
 
 
@@ -410,6 +410,6 @@ def test_codes_of_levels_and_constant_columns_have_no_slope(columns):
         f = pm.draw(model["f"], 50, random_seed=1)
         assert np.isfinite(f).all()
         np.testing.assert_allclose(f[:, :3], f[:, 3:])  # rows of the same level
-    with pm.Model(), pytest.raises(ValueError, match="0 has levels, which have no slope"):
+    with pm.Model(), pytest.raises(ValueError, match="0 is a column of levels, which has no slope"):
         leaf = pmt.LinearLeaf(columns=[0])
         pmt.BART("f", X, m=2, leaf=leaf, split_rules=["subset", "continuous"])

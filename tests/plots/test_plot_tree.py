@@ -228,7 +228,7 @@ def test_a_tree_in_axes_of_the_users():
     assert sizes[0] < sizes[1] == 13 * 72 / 100
     with pytest.raises(TypeError, match="ax=ndarray: must be one matplotlib Axes"):
         plot_tree(idata, model, ax=axes)
-    with pytest.raises(ValueError, match="backend='none': ax is of matplotlib"):
+    with pytest.raises(ValueError, match="backend='none': ax belongs to matplotlib"):
         plot_tree(idata, model, ax=axes[0], backend="none")
 
 
@@ -288,7 +288,7 @@ def test_soft_trees_have_a_picture_of_their_own():
         ({"chain": 2}, "chain=2: there are 2"),
         ({"draw": 4}, "draw=4: there are 4"),
         ({"tree": 4}, "tree=4: there are 4"),
-        ({"tree": None}, "tree=None: give one number below 4, or ask tree_text"),
+        ({"tree": None}, "tree=None: give one number below 4, or use tree_text"),
         ({"backend": "svg"}, "backend='svg': choose from"),
     ],
 )

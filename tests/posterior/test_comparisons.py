@@ -170,12 +170,12 @@ def test_functions_keep_the_shape(fitted):
         ("comparisons", {"variables": {"dose": (1,)}}, "at least two values"),
         ("comparisons", {"variables": {"site": 1}}, "a sequence of at least two values"),
         ("comparisons", {"variables": {"site": "ab"}}, "a sequence of at least two values"),
-        ("comparisons", {"variables": {"site": ["a", "q"]}}, "'q' is no level"),
+        ("comparisons", {"variables": {"site": ["a", "q"]}}, "'q' is not a level"),
         ("comparisons", {"comparison": "odds"}, "comparison='odds': choose from"),
-        ("comparisons", {"by": "place"}, "'place' is no column of X"),
-        ("slopes", {"variables": "site"}, "has levels, and no slope"),
-        ("slopes", {"variables": "age", "step": 0}, "give a positive one"),
-        ("predictions", {"var_name": "y"}, "var_name='y' is no function of trees"),
+        ("comparisons", {"by": "place"}, "'place' is not a column of X"),
+        ("slopes", {"variables": "site"}, "has levels and therefore no slope"),
+        ("slopes", {"variables": "age", "step": 0}, "give a positive step"),
+        ("predictions", {"var_name": "y"}, "var_name='y' is not a function of trees"),
     ],
 )
 def test_what_is_wrong_is_said(fitted, call, options, message):

@@ -86,19 +86,19 @@ def test_functions_are_asked_for_by_name(several):
     np.testing.assert_allclose(rate["average"], g["average"], rtol=1e-12)
     with pytest.raises(ValueError, match=r"functions \['f', 'g'\]: choose one by var_name"):
         pmt.partial_dependence(idata, model, 0)
-    with pytest.raises(ValueError, match="var_name='h' is no function"):
+    with pytest.raises(ValueError, match="var_name='h' is not a function"):
         pmt.partial_dependence(idata, model, 0, var_name="h")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": "dosis"}, r"'dosis' is no column of X: choose from \['age'"),
-        ({"features": 3}, "3 is no column of X, which has 3"),
+        ({"features": "dosis"}, r"'dosis' is not a column of X: choose from \['age'"),
+        ({"features": 3}, "3 is not a column of X, which has 3"),
         ({"features": ("age", 0)}, "two different columns"),
         ({"features": ("age", "site", "dose")}, "a tuple of two"),
-        ({"features": "site", "grid": ["z"]}, "'z' is no level of the column 'site'"),
-        ({"features": "age", "grid": ["old"]}, "'old' is no value of the column 'age'"),
+        ({"features": "site", "grid": ["z"]}, "'z' is not a level of the column 'site'"),
+        ({"features": "age", "grid": ["old"]}, "'old' is not a value of the column 'age'"),
         ({"features": "age", "grid": "even"}, "grid='even': choose from"),
         ({"features": "age", "grid": []}, "grid has no values"),
         ({"features": "age", "kind": "ice"}, "kind='ice': choose from"),
@@ -166,5 +166,5 @@ def test_columns_of_an_array_go_by_the_names_that_results_have(several):
     xr.testing.assert_equal(by_name, pmt.partial_dependence(idata, model, 1, **given))
     found = pmt.interaction_strength(idata, model, ["x1", "x0"], **given)
     assert found["feature"].to_numpy().tolist() == ["x1", "x0"]
-    with pytest.raises(ValueError, match="'x2' is no column.*numbers from 0 to 1"):
+    with pytest.raises(ValueError, match="'x2' is not a column.*numbers from 0 to 1"):
         pmt.plot_ale(idata, model, "x2", var_name="g", backend="none")

@@ -50,7 +50,7 @@ def test_a_forest_without_a_function_goes_by_its_own_name():
 def test_a_product_with_a_random_scale_is_no_function_of_trees():
     """A half-Cauchy is made of several Ops, and no random Op of PyTensor."""
     model, idata = without_a_name()
-    with pytest.raises(ValueError, match=r"'scaled' is no function of trees.*\['trees'\]"):
+    with pytest.raises(ValueError, match=r"'scaled' is not a function of trees.*\['trees'\]"):
         pmt.predictions(idata, model, var_name="scaled", **QUIET)
 
 

@@ -180,7 +180,9 @@ def test_columns_for_kulprit():
     names = found["feature"].to_numpy().tolist()
     assert vi_to_kulprit(found) == [[], names[:1], names[:2], names]
     for other in (None, xr.Dataset(), {"labels": names}):
-        with pytest.raises(ValueError, match="found must be what compute_variable_importance"):
+        with pytest.raises(
+            ValueError, match="found must be a result of compute_variable_importance"
+        ):
             vi_to_kulprit(other)
 
 
@@ -195,7 +197,7 @@ def test_constant_functions_have_no_correlation():
     ("options", "message"),
     [
         ({"method": "forward"}, "method='forward': choose from"),
-        ({"fixed": 1}, "fixed=1: goes with method='backward_VI' only"),
+        ({"fixed": 1}, "fixed=1: is for method='backward_VI' only"),
         ({"fixed": -1}, "fixed=-1: must be a whole number of at least 0"),
         ({"method": "backward_VI"}, "fixed=0: with method='backward_VI', give 1 to 2 columns"),
         ({"method": "backward_VI", "fixed": 3}, "fixed=3: with method='backward_VI'"),
@@ -227,7 +229,7 @@ def test_columns_read_beside_the_splits_are_refused():
         pm.Deterministic("eta", f + data[:, 0])
         pm.Normal("y", f, 1.0, observed=np.zeros(N))
         idata = draws_of()
-    with pytest.raises(ValueError, match="eta reads columns of X outside the splits"):
+    with pytest.raises(ValueError, match="eta uses columns of X outside the splits"):
         importance(idata, model, var_name="eta", **QUIET)
     with pm.Model() as soft:
         mu = pmt.SoftDecisionTree("mu", X, X[:, 0])

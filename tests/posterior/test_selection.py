@@ -133,7 +133,7 @@ def interrupted(at):
 
 def test_an_interrupt_keeps_what_was_done(monkeypatch):
     monkeypatch.setattr(selection, "_fit", interrupted(4))
-    with pytest.warns(UserWarning, match="Interrupted: the result is of 2 fits.* and 2 to perm"):
+    with pytest.warns(UserWarning, match="Interrupted: the result uses 2 fits.* and 2 to perm"):
         found = select_variables(declare, Y, n_permutations=5, n_replicates=2, **QUIET)
     assert found.sizes["permutation"] == 2 and found.sizes["replicate"] == 2
     monkeypatch.setattr(selection, "_fit", interrupted(3))

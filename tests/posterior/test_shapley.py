@@ -205,9 +205,9 @@ def test_memory_is_bounded(monkeypatch):
 
 def test_curved_functions_of_sums_are_refused():
     model, idata = _two_functions()
-    with pytest.raises(ValueError, match=r"rate is no sum of trees.*var_name"):
+    with pytest.raises(ValueError, match=r"rate is not a sum of trees.*var_name"):
         pmt.shap_values(idata, model, var_name="rate", **QUIET)
-    with pytest.raises(ValueError, match=r"func\(g\) is no sum of trees.*leave func out"):
+    with pytest.raises(ValueError, match=r"func\(g\) is not a sum of trees.*leave func out"):
         pmt.shap_values(idata, model, var_name="g", func=np.exp, **QUIET)
 
 

@@ -188,7 +188,7 @@ def test_a_curved_function_of_one_soft_tree_is_refused():
         pmt.SoftBART("mu", X, m=1, leaf=pmt.NormalLeaf(0.0, 1.0), split_prior=np.ones(4))
         prior = pm.sample_prior_predictive(2, random_seed=2)
     idata = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
-    with pytest.raises(ValueError, match=r"func\(mu\) is no sum of trees.*leave func out"):
+    with pytest.raises(ValueError, match=r"func\(mu\) is not a sum of trees.*leave func out"):
         pmt.shap_values(idata, model, background=X, func=np.exp, **QUIET)
     found = pmt.shap_values(idata, model, background=X, func=None, **QUIET)
     assert found.sizes["feature"] == 4
@@ -206,5 +206,5 @@ def test_missing_cells_are_refused():
 @pytest.mark.parametrize("function", [pmt.sobol_indices, pmt.interaction_strength])
 def test_what_is_not_computed_is_refused(function):
     model, idata = drawn(0.1)
-    with pytest.raises(ValueError, match=r"soft trees: .*shap_values.*background=.*partial_dep"):
+    with pytest.raises(ValueError, match=r"soft trees, .*shap_values.*background=.*partial_dep"):
         function(idata, model, **QUIET)

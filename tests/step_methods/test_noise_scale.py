@@ -390,7 +390,7 @@ def test_rows_and_scales_that_are_no_numbers():
         for name, bad in (("w", 0.0), ("w", -1.0), ("w", np.inf), ("Y", np.nan)):
             old = model[name].get_value()
             pm.set_data({name: np.where(np.arange(20) == 4, bad, old)})
-            with pytest.raises(ValueError, match="y or what scales its sd is not finite"):
+            with pytest.raises(ValueError, match="y or the scale of its sd is not finite"):
                 step.step(point)
             pm.set_data({name: old})
         step.step(point)
@@ -406,5 +406,5 @@ def test_anything_else_is_an_error(model, wrong):
 def test_without_any_noise_to_scale():
     with pm.Model():
         forest()
-        with pytest.raises(ValueError, match="vars: nothing is not the sigma or tau"):
+        with pytest.raises(ValueError, match="vars: nothing is not the scalar sigma or tau"):
             pmt.NoiseScale()

@@ -80,7 +80,7 @@ def lost(cluster):
             said, kept = str(error), error.idata
         else:
             raise AssertionError("nothing was said")
-    assert "A shard does not answer" in said and "error.idata" in said, said
+    assert "A shard does not respond" in said and "error.idata" in said, said
     made = kept.posterior.sizes["draw"]
     assert 1 <= made < RUN["draws"]
     for name in kept.posterior.data_vars:

@@ -135,10 +135,13 @@ def other_columns():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"event": "any"}, r"var_name='any' is no observed.*\['event', 'cause', 'number'\]"),
-        ({"event": "number"}, "number is no Bernoulli: hazards are read from one"),
+        (
+            {"event": "any"},
+            r"var_name='any' is not a one-dimensional observed.*\['event', 'cause', 'number'\]",
+        ),
+        ({"event": "number"}, "number is not a Bernoulli: hazards are read from a"),
         ({"cause": "number"}, "number is neither Bernoulli nor Categorical"),
-        ({}, "event and cause have forests on other columns"),
+        ({}, "event and cause have forests on different columns"),
     ],
 )
 def test_variables_that_are_not_those_of_competing_risks(given, words):

@@ -117,7 +117,7 @@ def test_the_truth_scores_better_than_a_coin():
     ("call", "words"),
     [
         (lambda f: survival.concordance(f, SEEN[:5], EVENT[:5]), "time has shape"),
-        (lambda f: survival.concordance(f.mean("row"), SEEN, EVENT), "ask for it row by row"),
+        (lambda f: survival.concordance(f.mean("row"), SEEN, EVENT), "one curve per row"),
         (lambda f: survival.concordance(f["survival"], SEEN, EVENT), "survival: give the Dataset"),
         (lambda f: survival.concordance(None, SEEN, EVENT), "survival: give the Dataset"),
         (

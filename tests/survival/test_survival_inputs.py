@@ -36,17 +36,17 @@ def replaced(values, entry):
         ({"time": ["soon"] * N}, "time must hold numbers"),
         ({"event": EVENT[:5]}, "event has 5 entries, but time 6"),
         ({"event": replaced(EVENT, 2)}, "event holds 2: give 1 for an event"),
-        ({"event": np.zeros(N)}, "event is 0 throughout"),
+        ({"event": np.zeros(N)}, "event is 0 in every row"),
         ({"entry": TIME}, "entry must be at least 0 and below time"),
         ({"entry": -TIME}, "entry must be at least 0 and below time"),
         ({"times": 0}, "times=0: must be a whole number of at least 1"),
         ({"times": 2.5}, "times=2.5: must be a whole number"),
         ({"times": "all"}, "times='all'"),
-        ({"times": []}, "times must be positive and increase"),
-        ({"times": [2.0, 1.0]}, "times must be positive and increase"),
-        ({"times": [0.0, 1.0]}, "times must be positive and increase"),
-        ({"times": [0.2, 0.5]}, "No event is as early as 0.5, the last of times"),
-        ({"X": NAMED}, r"X has columns \['time'\], names that the long form has"),
+        ({"times": []}, "times must be positive and increasing"),
+        ({"times": [2.0, 1.0]}, "times must be positive and increasing"),
+        ({"times": [0.0, 1.0]}, "times must be positive and increasing"),
+        ({"times": [0.2, 0.5]}, "No event happens by 0.5, the last of times"),
+        ({"X": NAMED}, r"X has columns \['time'\], which are also names"),
         ({"X": pl.DataFrame(X, schema=["time", "dose"])}, r"X has columns \['time'\]"),
         ({"X": X[:, 0]}, "X must be two-dimensional"),
         ({"X": pl.LazyFrame({"a": [1.0]})}, "LazyFrame, which holds no rows"),
@@ -77,7 +77,10 @@ RECORDS = {
         ({"subject": [0, 0, 1, 2, -1]}, "subject must hold rows of X"),
         ({"subject": [0, 0, 1, 2, 1.5]}, "subject must hold rows of X"),
         ({"subject": [0, 0, 0, 1, 2]}, "The follow-up of row 0 of X ends, with event 0, before"),
-        ({"subject": [0, 0, 2, 2, 2], "event": [1, 0, 1, 1, 0]}, r"Of the rows \[1\] of X there"),
+        (
+            {"subject": [0, 0, 2, 2, 2], "event": [1, 0, 1, 1, 0]},
+            r"The rows \[1\] of X have no record",
+        ),
         ({"event": [0, 1, 0, 1, 0]}, "The follow-up of row 0 of X ends"),
     ],
 )
@@ -89,7 +92,7 @@ def test_records_of_recurrent_events(given, words):
 
 
 def test_late_entry_and_recurrent_events_do_not_go_together():
-    with pytest.raises(ValueError, match="entry: recurrent events are counted from 0 on"):
+    with pytest.raises(ValueError, match="entry: recurrent events are counted from time 0"):
         survival.long_form(**RECORDS, entry=[0.0, 0.0, 0.5])
 
 
@@ -97,10 +100,10 @@ def test_late_entry_and_recurrent_events_do_not_go_together():
     ("given", "words"),
     [
         ({"cause": CAUSE[:5]}, r"cause has shape \(5,\): give 6 causes"),
-        ({"cause": CAUSE > 0}, r"cause names \[True\]: causes compete"),
+        ({"cause": CAUSE > 0}, r"cause names \[True\]: competing risks need"),
         ({"cause": np.zeros(N)}, r"cause names \[\]"),
         ({"cause": [None, "death", None, "death", None, "death"]}, r"cause names \['death'\]"),
-        ({"cause": [1, "death", None, "death", None, "death"]}, "cause: give numbers or text"),
+        ({"cause": [1, "death", None, "death", None, "death"]}, "cause must hold numbers or text"),
         ({"link": "cauchit"}, "link='cauchit'.*'cloglog'"),
         ({"m": 0}, "m=0"),
         ({"k": -1}, "k=-1: must be a positive number"),
@@ -119,7 +122,7 @@ def test_competing_risks(given, words):
         ({"m": 0}, "m=0"),
         ({"k": 0}, "k=0: must be a positive number"),
         ({"time": -TIME}, "time must be positive"),
-        ({"event": np.zeros(N)}, "event is 0 throughout"),
+        ({"event": np.zeros(N)}, "event is 0 in every row"),
         ({"alpha": 1.5}, "alpha"),
     ],
 )
@@ -180,20 +183,28 @@ def without_trees():
 @pytest.mark.parametrize(
     ("made", "given", "words"),
     [
-        (of_the_grid, {}, "X=None: give subjects, as the model has rows of the long form"),
+        (
+            of_the_grid,
+            {},
+            "X=None: give the subjects, because the rows of the model are those of the long form",
+        ),
         (of_the_grid, {"X": X[:, :1]}, "X has 1 columns, but the model was declared with 2"),
-        (of_the_grid, {"X": X[:0]}, "asked at no rows"),
+        (of_the_grid, {"X": X[:0]}, "evaluated at no rows"),
         (of_the_grid, {"X": X, "times": [4.0]}, "times up to 4, but the hazards of the model end"),
-        (of_the_grid, {"X": X, "by": 2}, "2 is no column of X, which has 2"),
+        (of_the_grid, {"X": X, "by": 2}, "2 is not a column of X, which has 2"),
         (of_free_times, {"times": []}, "times: give at least one, in increasing order"),
         (of_free_times, {"times": [2.0, 1.0]}, "times: give at least one, in increasing order"),
         (of_free_times, {"times": [np.nan]}, "times holds missing"),
-        (of_free_times, {"var_name": "f"}, r"var_name='f' is no observed.*\['time'\]"),
-        (of_counts, {}, "n is a Poisson, and no law of times"),
+        (
+            of_free_times,
+            {"var_name": "f"},
+            r"var_name='f' is not a one-dimensional observed.*\['time'\]",
+        ),
+        (of_counts, {}, "n is a Poisson, not a distribution of times"),
         (of_another_first_column, {"X": X}, "y is a Bernoulli of a forest whose first column is"),
         (of_an_offset, {}, "t depends on more than the columns of X row by row"),
-        (of_an_unknown_law, {}, "t has a law of which PyMC knows no distribution function"),
-        (without_trees, {}, r"var_name=None is no observed.*\[\]"),
+        (of_an_unknown_law, {}, "t has a distribution without a distribution function"),
+        (without_trees, {}, r"var_name=None is not a one-dimensional observed.*\[\]"),
     ],
 )
 def test_survival_function(made, given, words):
@@ -205,7 +216,7 @@ def test_survival_function(made, given, words):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "X=None: give subjects"),
+        ({}, "X=None: give the subjects"),
         ({"X": X[:, :1]}, "X has 1 columns, but the model was declared with 2: give it the same"),
         ({"X": X, "paths": 0}, "paths=0: must be a whole number of at least 1"),
         ({"X": X, "random_seed": "x"}, "random_seed='x'"),
@@ -220,5 +231,5 @@ def test_expected_events(given, words):
 
 def test_expected_events_of_another_law():
     idata, model = of_free_times()
-    with pytest.raises(ValueError, match="time is no Bernoulli: hazards are read from one"):
+    with pytest.raises(ValueError, match="time is not a Bernoulli: hazards are read from a"):
         survival.expected_events(idata, model, X, group="prior", **QUIET)

@@ -250,7 +250,7 @@ def test_one_precision_of_all_rows_stays_one():
         ),
         (
             lambda f: pm.Censored("y", pm.Normal.dist(f, 1.0), None, 0.0, observed=np.ones(N)),
-            "beyond its limits",
+            "outside its limits",
         ),
         (
             lambda f: pm.Censored("y", pm.LogNormal.dist(f, 1.0), None, 2.0, observed=np.zeros(N)),
@@ -260,7 +260,7 @@ def test_one_precision_of_all_rows_stays_one():
             lambda f: pm.Censored(
                 "y", pm.LogNormal.dist(f, 1.0), None, 1.0, observed=np.full(N, 2.0)
             ),
-            "beyond its limits",
+            "outside its limits",
         ),
         (
             lambda f: pm.StudentT("y", nu=3, mu=f, sigma=pt.zeros(N), observed=Y),

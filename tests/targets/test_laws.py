@@ -204,7 +204,7 @@ def test_others_are_read_from_their_graph(case):
 @pytest.mark.parametrize(
     ("likelihood", "words"),
     [
-        (lambda f: pm.Poisson("y", exp(f), observed=COUNTS - 1), "whole numbers from 0 on"),
+        (lambda f: pm.Poisson("y", exp(f), observed=COUNTS - 1), "whole numbers of at least 0"),
         (lambda f: pm.Binomial("y", n=5, logit_p=f, observed=COUNTS), "from 0 to the number"),
         (lambda f: pm.Binomial("y", n=np.full(N, 12), logit_p=f, observed=COUNTS * 2), "whole"),
         (lambda f: pm.Gamma("y", mu=exp(f), sigma=1.0, observed=COUNTS), "must be positive"),

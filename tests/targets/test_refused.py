@@ -124,7 +124,7 @@ def test_the_encoding_itself():
     with pm.Model() as model:
         mu = pmt.BART("mu", X, Y, m=3)
         pm.Normal("y", mu + model["mu_forest"][0, 0], 1.0, observed=Y)
-        with pytest.raises(ForestUseError, match=r"otherwise than through evaluate"):
+        with pytest.raises(ForestUseError, match=r"other than through evaluate"):
             pmt.CGM()
 
 

@@ -60,8 +60,8 @@ def columns_of(X: Any, name: str) -> list[Column]:
     if wrong:
         raise ValueError(
             f"{name} has columns that are not numeric, text or categories: {', '.join(wrong)}. "
-            "Encode dates, intervals and other objects as numbers first, or make categories of "
-            "them."
+            "Encode dates, intervals and other objects as numbers first, or convert them to "
+            "categories."
         )
     return found
 

@@ -138,7 +138,7 @@ def _in_order(X, columns, name):
     if missing or unknown:
         raise ValueError(
             f"{name}: the new frame lacks the columns {missing} and has the unknown columns "
-            f"{unknown}. Give it the columns of the training frame."
+            f"{unknown}. Give a frame with the columns of the training frame."
         )
     order = [given.index(c) for c in columns]
     if is_lazy(X):

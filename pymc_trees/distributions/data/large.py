@@ -60,7 +60,7 @@ def large_table(X: Any, name: str) -> FileTable:
     except OSError as error:
         raise OSError(
             f"{name} could not be kept as float64 in a file in {tempfile.gettempdir()} ({error}). "
-            "Make room, set the environment variable TMPDIR to another folder, or give "
+            "Free disk space, set the environment variable TMPDIR to another folder, or give "
             f"{name} as a float64 array in memory."
         ) from error
 

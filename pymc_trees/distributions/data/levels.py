@@ -32,7 +32,7 @@ def levels_of(column: Column, label: str) -> tuple:
     if not column.are_levels and max(abs(level) for level in present) >= EXACT:
         raise ValueError(
             f"{label} is split by levels, but holds numbers of 2**53 and more, which floats may "
-            "round: make a category or text of it."
+            "round: convert the column to a category or text."
         )
     if column.order is not None:
         return tuple(level for level in column.order if level in present)
@@ -59,7 +59,7 @@ def codes_of(column: Column, levels: tuple, label: str) -> np.ndarray:
     if present and (codes == MISSING).all():
         warnings.warn(
             f"{label.rstrip(',')}: none of the new values {_shown(present, column.dtype)} is one "
-            f"of the training levels {_shown(levels)}. All count as missing.",
+            f"of the training levels {_shown(levels)}. They are all treated as missing.",
             UserWarning,
             skip_file_prefixes=_INSIDE,
         )
@@ -76,16 +76,17 @@ def levels_at(codes: np.ndarray, levels: tuple, label: str) -> Column:
     alike = [level for level in levels if is_real(level) or _reads_as_number(level)]
     if alike:
         raise ValueError(
-            f"{label} has levels that read as numbers, {_shown(levels)}: the numbers of an array "
-            "could be levels or their codes 0, 1, .. Give a frame, or an array of text or objects."
+            f"{label} has levels that read as numbers, {_shown(levels)}: numbers in an array "
+            "could be levels or their codes 0, 1, .. Give a frame, or an array of text or "
+            "objects."
         )
     given = codes[~np.isnan(codes)]
     wrong = given[~np.isin(given, np.arange(len(levels)))]
     if wrong.size:
         raise ValueError(
             f"{label} holds the numbers {_shown(wrong.tolist())}, but the codes of its levels "
-            f"{_shown(levels)} are 0 .. {len(levels) - 1}. Give a frame or an array of objects to "
-            "name levels, and NaN for a missing cell."
+            f"{_shown(levels)} are 0 .. {len(levels) - 1}. Give a frame or an array of objects "
+            "with the names of the levels, and NaN for a missing cell."
         )
     cells = np.empty(len(codes), dtype=object)
     cells[:] = [None if np.isnan(code) else levels[int(code)] for code in codes]
@@ -103,8 +104,8 @@ def _reading(column, present, levels, label):
         return float
     raise ValueError(
         f"{label} has the training levels {_shown(levels)}, but is given "
-        f"{_shown(present, column.dtype)}, which do not match them exactly: convert the column to "
-        "the type it had in training."
+        f"{_shown(present, column.dtype)}, which do not match exactly: convert the column to its "
+        "type in training."
     )
 
 

@@ -1,4 +1,4 @@
-"""Real numbers out of whatever holds them, and nothing else."""
+"""Read real numbers from arrays and frames, and refuse everything else."""
 
 from decimal import Decimal
 from numbers import Real
@@ -86,8 +86,8 @@ def check_finite(values: np.ndarray, name: str, columns=None) -> None:
     if infinite.any():
         named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
         raise ValueError(
-            f"{name} holds infinite values in columns {named}: remove or impute those rows, or put "
-            "NaN for a missing cell."
+            f"{name} holds infinite values in columns {named}: remove or impute those rows, or "
+            "use NaN for a missing cell."
         )
 
 

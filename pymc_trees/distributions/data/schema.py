@@ -65,13 +65,13 @@ def check_rules(split_rules, names: Sequence[str] | None, p: int) -> list[str | 
     else:
         raise TypeError(
             f"split_rules={split_rules!r}: give one of {list(RULES)}, one for each column, or a "
-            "dict of column name and rule."
+            "dict from column name to rule."
         )
     if len(rules) != p:
         raise ValueError(f"split_rules has {len(rules)} entries, but X has {p} columns.")
     wrong = [rule for rule in rules if rule is not None and rule not in RULES]
     if wrong:
-        raise ValueError(f"split_rules: {wrong[0]!r} is no rule; choose from {list(RULES)}.")
+        raise ValueError(f"split_rules: {wrong[0]!r} is not a rule; choose from {list(RULES)}.")
     return rules
 
 
@@ -101,9 +101,9 @@ def kinds_of(X: np.ndarray, schema: Schema | None, rules: list[str | None]) -> n
         if not whole or present.max() >= MOST_LEVELS:
             label = schema.label(j) if schema is not None else j
             raise ValueError(
-                f"split_rules: column {label} of X is split by levels, so that model data must "
-                f"hold level numbers 0, 1, .. below {MOST_LEVELS} there. Make it with "
-                "pymc_trees.Data, or give X to BART as it is, and any values will do."
+                f"split_rules: column {label} of X is split by levels, so model data must hold "
+                f"level numbers 0, 1, .. below {MOST_LEVELS} there. Make it with pymc_trees.Data, "
+                "or give X itself to BART, which accepts any values."
             )
         n_levels = int(present.max()) + 1
         kinds[j] = n_levels if rule == SUBSET else -n_levels

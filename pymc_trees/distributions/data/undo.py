@@ -1,4 +1,4 @@
-"""Either a model gets every variable of a declaration, or it stays as it was."""
+"""A model gets all variables of a declaration, or stays unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

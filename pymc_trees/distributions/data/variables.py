@@ -1,4 +1,4 @@
-"""Inputs of a forest as model data, with what is known of their columns."""
+"""Inputs of a forest as model data, with the schema of their columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,10 +30,11 @@ def Data(
 ) -> SharedVariable:
     """Register the inputs of a forest as model data.
 
-    Like `pymc.Data`, but columns may hold text, categories and missing cells, and what the columns
-    of a frame are is remembered: `set_data` puts those of a new frame in the same order and gives
-    its levels the same codes. Text and unordered categories are split by subsets of their levels.
-    Ordered categories are numbers in their order, bools are 0 and 1, and both are split by cuts.
+    Like `pymc.Data`, but columns may hold text, categories and missing cells, and the names, types
+    and levels of a frame's columns are remembered: `set_data` puts the columns of a new frame in
+    the same order and gives its levels the same codes. Text and unordered categories are split by
+    subsets of their levels. Ordered categories are numbers in their order, bools are 0 and 1, and
+    both are split by cuts.
 
     Parameters
     ----------
@@ -45,8 +46,8 @@ def Data(
         Names of the two dimensions. Default for a frame: ``{name}_row``, and ``{name}_column`` with
         the names of the columns as coordinates.
     split_rules : str, sequence of p str, or dict of column name and str, optional
-        "continuous", "subset" or "onehot" for columns whose rule is not the one above. Numbers
-        that are split by levels may be any, up to 50 different ones.
+        "continuous", "subset" or "onehot" for columns that are not to be split as above. A numeric
+        column that is split by levels may hold any numbers, up to 50 different ones.
 
     Returns
     -------
@@ -58,7 +59,8 @@ def Data(
     ------
     ValueError
         ``dims`` other than two; "X ..." when the values are infinite or not two-dimensional, or a
-        column is of another type, has over 50 levels, or levels but no present cell.
+        column is of another type, has over 50 levels, or is split by levels and missing in every
+        row.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def Data(
     [0.0, -8.452712498170644e+270, 1.0]
     """
     if dims is not None and (isinstance(dims, str) or len(dims) != 2):
-        raise ValueError(f"dims={dims!r}: give two names, of the rows and of the columns.")
+        raise ValueError(f"dims={dims!r}: give two names, for the rows and the columns.")
     return register_data(name, *encode_training(X, name, split_rules), dims)
 
 
@@ -100,13 +102,13 @@ def set_data(
     *,
     coords: Mapping[str, Sequence] | None = None,
 ) -> None:
-    """Replace model data, as `pymc.set_data` does, with frames allowed for a forest's inputs.
+    """Replace model data, as `pymc.set_data` does, and accept frames for the inputs of a forest.
 
     A missing cell goes where the rules of the trees send missing cells. So does a level that no
-    training row had; a column of which every new cell is such a level gets a warning. Levels must
-    match those of training exactly: text text, numbers numbers; a number matches text only where
-    every level is the plain decimal of a number. In an array of numbers, levels that are no numbers
-    are given by their codes; an array of text or objects is read as a frame is.
+    training row has; a column whose new cells are all such levels gets a warning. Levels must match
+    the training levels exactly, text with text and numbers with numbers; a number matches text only
+    where every level is a plain decimal number. In a numeric array, non-numeric levels are given by
+    their codes; an array of text or objects is read like a frame.
 
     Parameters
     ----------
@@ -121,8 +123,8 @@ def set_data(
     Raises
     ------
     ValueError
-        A name that is no data variable; "X ..." for values that `Data` would refuse, a frame with
-        other columns, or levels of another type than in training.
+        A name that is not a data variable; "X ..." for values that `Data` would refuse, a frame
+        with other columns, or levels of a type other than in training.
 
     Examples
     --------
@@ -137,7 +139,7 @@ def set_data(
     known = [v.name for v in model.data_vars]
     unknown = [name for name in new_data if name not in known]
     if unknown:
-        raise ValueError(f"{unknown} are not data of the model, which has {known}.")
+        raise ValueError(f"{unknown} are not data variables of the model, which has {known}.")
     encoded = {name: encode_for(model, name, values) for name, values in new_data.items()}
     for name, values in encoded.items():
         _SET(model, name, values, coords=coords)

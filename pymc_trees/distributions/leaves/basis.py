@@ -24,34 +24,35 @@ class BasisLeaf(NormalVectorLeaf):
     sum over trees of the coefficients in the leaf of x_i, has d entries. A basis of ones and a
     regressor gives an intercept and a slope that vary with x; several regressors share trees;
     columns may be splines or waves of one variable. Under a Gaussian likelihood the coefficients
-    are integrated out of every change of a tree; under others they are proposed as several outputs
-    of a tree are.
+    are integrated out of every move; under other likelihoods they are proposed like the several
+    outputs of a tree.
 
     Front-ends register the Deterministic ``{name}_coefficients``, shape (n, d), beside the function
-    itself, and an array ``basis`` as the model data ``{name}_basis``, to be replaced along with X
-    at a prediction.
+    itself, and an array ``basis`` as the model data ``{name}_basis``, which must be replaced
+    together with X for predictions.
 
     Parameters
     ----------
     basis : (n, d) array, frame, `pymc.Data` or tensor of those
-        Finite numbers, one row for each row of X. Missing cells are not allowed, and columns are
-        best of like scale, say standardised: they share the meaning of ``sd``.
+        Finite numbers, one row for each row of X. Missing cells are not allowed. Bring the columns
+        to a common scale, by standardising them for example, since one ``sd`` applies to all of
+        them.
     mean : float, tensor or (d,) array, default 0
         Means of the coefficients of one leaf of one tree, in units of y over those of the column.
         A sum of m trees has prior mean ``m * mean``.
     sd : float, tensor, (d,) array or (d, d) array, default 1
-        Standard deviation of every coefficient of one leaf of one tree, one for each, or their
-        covariance matrix. A sum of m trees has m times the variance.
+        Standard deviation of the coefficients of one leaf of one tree: one for all, one for each,
+        or their covariance matrix. A sum of m trees has m times the variance.
 
     Raises
     ------
     TypeError, ValueError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
     With a covariance ``L L'`` trees hold ``z ~ N(L^-1 mean, I)``; the coefficients are ``L z``.
-    `evaluate(forest, X)` returns what trees hold, of shape (d, rows), and so do diagrams of trees.
+    `evaluate(forest, X)` returns z, of shape (d, rows), and plots of trees show z.
 
     References
     ----------
@@ -124,8 +125,8 @@ def _read_basis(basis):
         raise TypeError(f"basis must hold numbers only: {error}.") from error
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
-            f"basis has shape {values.shape}: give a matrix, one row for each row of X and one "
-            "column for each coefficient; basis[:, None] for a single one."
+            f"basis has shape {values.shape}: give a matrix with one row for each row of X and "
+            "one column for each coefficient; basis[:, None] for a single coefficient."
         )
     if not np.isfinite(values).all():
         raise ValueError("basis holds missing or infinite values: impute or leave out those rows.")
@@ -145,7 +146,10 @@ def _read_setting(name: str, given, d: int) -> Variable:
         if not np.isfinite(values).all():
             raise ValueError(error)
         if given is True or (name == "sd" and not _is_positive(values)):
-            raise ValueError(f"{error} Standard deviations are positive, a covariance definite.")
+            raise ValueError(
+                f"{error} Standard deviations must be positive, and a covariance matrix positive "
+                "definite."
+            )
         given = pt.constant(values)
     if given.ndim > most or any(size not in (None, d) for size in given.type.shape):
         raise ValueError(error)

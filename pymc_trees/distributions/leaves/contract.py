@@ -197,8 +197,8 @@ def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
     if rows.size:
         raise ValueError(
             f"leaf: a {name} has no finite output at {rows.size} training rows, the first of them "
-            f"row {rows[0]}. Missing cells reach a leaf as NaN: impute them in the columns it "
-            "reads, or have it read others."
+            f"row {rows[0]}. Missing cells are NaN in a leaf: impute them in the columns it uses, "
+            "or use other columns."
         )
 
 

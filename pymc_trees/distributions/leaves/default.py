@@ -1,4 +1,4 @@
-"""Leaf priors that front-ends take when none is given."""
+"""Default leaf priors of front-ends."""
 
 import warnings
 
@@ -21,13 +21,13 @@ def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> Leaf
         return leaf
     if n_outputs is not None:
         raise ValueError(
-            f"response={response!r} is for one output, but there are {n_outputs}: declare a BART "
-            "for each and stack them."
+            f"response={response!r} supports one output, but there are {n_outputs}: declare a "
+            "BART for each and stack them."
         )
     if not isinstance(leaf, NormalLeaf):
         raise ValueError(
-            f"response={response!r} makes lines of a NormalLeaf, but leaf={leaf!r}: leave response "
-            "out, or give leaf=pymc_trees.LinearLeaf(mean, sd, slope_sd)."
+            f"response={response!r} replaces a NormalLeaf, but leaf={leaf!r}: leave response out, "
+            "or give leaf=pymc_trees.LinearLeaf(mean, sd, slope_sd)."
         )
     return LinearLeaf(leaf.mean, leaf.sd, leaf.sd, p_constant=P_CONSTANT[response])
 
@@ -64,7 +64,7 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
     low, high = y.min(), y.max()
     if low == high:
         raise ValueError(
-            f"Y has the one value {low}, so that it sets no scale for the leaves: give "
+            f"Y has the one value {low}, which sets no scale for the leaves: give "
             "leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
     latent = NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))

@@ -1,4 +1,4 @@
-"""Lines in every leaf, in the columns that the splits above it used."""
+"""A linear function in every leaf, of the columns of the splits above it."""
 
 from copy import copy
 from dataclasses import dataclass, field
@@ -30,41 +30,41 @@ MOST_SLOPES = 52
 @register_leaf
 @dataclass(frozen=True, eq=False)
 class LinearLeaf(LeafPrior):
-    """A line in every leaf of every tree: an intercept, and slopes in columns of X.
+    """A linear function in every leaf of every tree: an intercept, and slopes in columns of X.
 
-    Numeric columns enter in standard deviations from their mean, both of the training rows; a
-    missing cell counts as that mean. Columns of levels, ordered ones too, have no slope. With a
-    Gaussian likelihood intercepts and slopes are integrated out of every change of a tree; other
-    likelihoods are refused.
+    Numeric columns are standardised by their mean and standard deviation over the training rows; a
+    missing cell takes the mean. Columns of levels, also ordered ones, have no slope. With a
+    Gaussian likelihood intercepts and slopes are integrated out of every move; other likelihoods
+    are refused.
 
     Parameters
     ----------
     mean : float or scalar tensor, default 0
         Mean of the intercept of one leaf of one tree, in the units of y.
     sd : float or scalar tensor, default 1
-        Its standard deviation.
+        Standard deviation of that intercept.
     slope_sd : float or scalar tensor, optional
         Standard deviation of each slope, in units of y for one standard deviation of the column;
         their mean is 0. Default: ``sd``.
     columns : {"parent", "path", "all"} or sequence of names or numbers, default "parent"
-        Columns with slopes. "parent": that of the rule right above the leaf. "path": those of all
-        rules between the root and the leaf. A tree without a split is constant in both. "all" or
-        some columns: the same for every leaf.
+        Columns with slopes. "parent": the column of the parent's rule. "path": the columns of all
+        rules between the root and the leaf. With either, a tree without a split is constant. "all"
+        or a sequence: the same columns in every leaf.
     extrapolate : bool, default True
-        Whether lines go on beyond the training rows' least and largest values of a column; else a
-        row beyond counts as one at the edge.
+        Whether the linear functions extend beyond the range of a column in the training rows;
+        otherwise values outside the range are clipped to it.
     p_constant : float in [0, 1), default 0
-        Probability that a leaf that could have slopes has none; summed over exactly.
+        Prior probability that a leaf that could have slopes has none; it is summed out exactly.
 
     Raises
     ------
     TypeError, ValueError
-        With the name of the argument and what to give instead.
+        For an invalid argument; the message names it and says what to give instead.
 
     Notes
     -----
-    For "path", "all" and named columns there may be at most 52, and a leaf with d slopes costs some
-    d² times what a constant one does.
+    With "path", "all" and named columns there may be at most 52 slopes, and a leaf with d slopes
+    costs about d² times as much as a constant one.
 
     References
     ----------
@@ -172,7 +172,7 @@ class LinearLeaf(LeafPrior):
             if isinstance(one, bool | np.bool_):
                 raise TypeError(
                     f"columns={self.columns!r}: give names or numbers of columns, not True and "
-                    "False; np.flatnonzero(mask) makes numbers of them."
+                    "False; np.flatnonzero(mask) converts a mask to numbers."
                 )
             j = place_of(one, known)
             if j is None:
@@ -182,8 +182,8 @@ class LinearLeaf(LeafPrior):
                 )
             if not numeric[j]:
                 raise ValueError(
-                    f"columns={self.columns!r}: {one!r} has levels, which have no slope: leave it "
-                    "out; trees split on it."
+                    f"columns={self.columns!r}: {one!r} is a column of levels, which has no "
+                    "slope: leave it out of columns; trees can still split on it."
                 )
             chosen[j] = True
         return chosen

@@ -47,8 +47,8 @@ class MonotoneLeaf(NormalLeaf):
             j = place_of(column, names)
             if j is None:
                 raise ValueError(
-                    f"monotone: X has no column {column!r}; it has {names}. Name some of them, "
-                    "with 1 or -1 each."
+                    f"monotone: X has no column {column!r}; choose from {names}, with 1 or -1 for "
+                    "each."
                 )
             if not numeric[j]:
                 raise ValueError(
@@ -68,8 +68,8 @@ class MonotoneLeaf(NormalLeaf):
     def of_outputs(self, n_outputs: int):
         """Refused."""
         raise NotImplementedError(
-            "monotone: trees that several outputs share have no order; give each its own trees "
-            "with separate_trees=True."
+            "monotone: trees shared by several outputs cannot be monotone; give each output its "
+            "own trees with separate_trees=True."
         )
 
 
@@ -79,20 +79,21 @@ def with_monotone(leaf: LeafPrior, monotone) -> LeafPrior:
         return leaf
     if not isinstance(monotone, Mapping):
         raise TypeError(
-            f"monotone={monotone!r}: must be a dict of column and direction, 1 where the function "
-            'rises and -1 where it falls; {"income": 1, "price": -1}, for example.'
+            f"monotone={monotone!r}: must be a dict from column to direction, 1 for an increasing "
+            'and -1 for a decreasing function; {"income": 1, "price": -1}, for example.'
         )
     for column, direction in monotone.items():
         if isinstance(direction, bool) or direction not in (1, -1):
             raise ValueError(
-                f"monotone: the direction of {column!r} is {direction!r}; it must be 1, where the "
-                "function rises, or -1, where it falls. Leave columns without an order out."
+                f"monotone: the direction of {column!r} is {direction!r}; it must be 1 for an "
+                "increasing or -1 for a decreasing function. Leave out columns without a "
+                "direction."
             )
     if not monotone:
         return leaf
     if type(leaf) is not NormalLeaf:
         raise ValueError(
-            f"monotone orders the values of constant leaves, but leaf={leaf!r}: give a NormalLeaf, "
-            "or leave monotone out."
+            f"monotone needs constant leaf values, but leaf={leaf!r}: give a NormalLeaf, or leave "
+            "monotone out."
         )
     return MonotoneLeaf(leaf.mean, leaf.sd, dict(monotone))

@@ -27,16 +27,16 @@ def _prior(mean, sd):
 class NormalLeaf(LeafPrior):
     """Normal prior for the leaf values of every tree.
 
-    With a Gaussian likelihood the leaf values are integrated out of every change of a tree.
+    With a Gaussian likelihood the leaf values are integrated out of every move.
 
     Parameters
     ----------
     mean : float, tensor or (K,) array
         Mean of one leaf of one tree, in the units of y. A sum of m trees has prior mean
-        ``m * mean``. With ``shape=(K, n)`` one number for each output, or one for all.
+        ``m * mean``. With ``shape=(K, n)``, one number for each output or one for all.
     sd : float, tensor or (K,) array, positive
         Standard deviation of one leaf of one tree. A sum of m trees has prior standard deviation
-        ``sqrt(m) * sd``. As many as of ``mean``.
+        ``sqrt(m) * sd``. As for ``mean``, one for each output or one for all.
 
     References
     ----------
@@ -117,8 +117,8 @@ def check_square(leaf: LeafPrior, name: str, value) -> None:
     """Refuse standard deviations whose squares, or the inverse of these, are 0 or infinite."""
     if not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
         raise ValueError(
-            f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd and its "
-            "inverse must be floating-point numbers: rescale the response, and sd with it."
+            f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd overflows "
+            "or underflows: rescale the response, and sd with it."
         )
 
 

@@ -1,4 +1,4 @@
-"""Mean and precision of a leaf: a single tree with a noise of its own in every leaf."""
+"""Mean and precision of a leaf: a single tree with its own noise level in every leaf."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class NormalGammaLeaf(LeafPrior):
     Parameters
     ----------
     a : float or tensor, positive
-        Prior rows behind the mean: small values leave the leaf means free.
+        Number of prior observations of the mean: small values make the prior of leaf means vague.
     nu : float or tensor, positive
         Prior degrees of freedom of the precision.
     lam : float or tensor, positive

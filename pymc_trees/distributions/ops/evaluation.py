@@ -99,17 +99,17 @@ def evaluate(forest: Variable, X):
     forest : TensorVariable
         Made by `Forest`, or the one that `SoftBART` registered.
     X : (n, p) array or tensor
-        Inputs with the columns of the training inputs, in the same order. NaN is a missing cell: it
-        goes where each split sends missing rows. Where no training cell was missing, that is left
-        or right by a fair coin of each split of each draw.
+        Inputs with the columns of the training inputs, in the same order. NaN is a missing cell,
+        which goes to the side where each split sends missing cells. Where no training cell was
+        missing, that side is a fair coin of each split of each draw.
 
     Returns
     -------
     TensorVariable or tuple of two
         Shape (n,) for a `NormalLeaf`, or (K, n) for K outputs that share their trees; two of shape
         (n,), mean and precision, for a `NormalGammaLeaf`; shape (n, n_classes) for a
-        `DirichletLeaf`; for a leaf from outside what its `functions` make of (n, K) outputs. NaN
-        when the forest's value is not a valid encoding.
+        `DirichletLeaf`; for a custom leaf, whatever its `functions` return for (n, K) outputs. NaN
+        when the value of the forest is not a valid encoding.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def evaluate(forest: Variable, X):
     op = forest.owner.op if isinstance(forest, Variable) and forest.owner else None
     if not isinstance(op, ForestRV | SoftForestRV):
         raise TypeError(
-            "forest must be the variable made by pymc_trees.Forest (BART and SoftBART register it "
-            "as '<name>_forest')."
+            "forest must be the variable returned by pymc_trees.Forest (BART and SoftBART "
+            "register it as '<name>_forest')."
         )
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))

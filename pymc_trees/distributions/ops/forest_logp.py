@@ -10,8 +10,8 @@ or, for a Mondrian process with lifetime L (`core.priors.mondrian`),
 
     log p = terms[0] - L terms[1] + log cuts + log columns + log p(leaf values)
 
-and -inf when a split is later than L. Counts and terms come from the value, so that the expression
-is differentiable in every setting; a value that is not an intact forest has log-probability -inf.
+and -inf when a split is later than L. Counts and terms come from the value, so the expression is
+differentiable in every setting; a value that is not an intact forest has log-probability -inf.
 """
 
 import numpy as np
@@ -40,8 +40,8 @@ from pymc_trees.distributions.tree_priors.contract import TreeCounts
 
 NO_GRADIENT = (
     "The log-probability of a forest has no gradient with respect to its trees. Sample them with "
-    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one by itself); find_MAP, fit and "
-    "other methods that need gradients of every variable cannot treat a forest."
+    "pymc_trees.Hybrid or pymc_trees.CGM (pm.sample() assigns one automatically); find_MAP, fit "
+    "and other methods that need gradients of every variable cannot treat a forest."
 )
 
 

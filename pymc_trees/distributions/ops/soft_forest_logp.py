@@ -31,8 +31,8 @@ from pymc_trees.distributions.tree_priors.depth import DepthPrior
 
 NO_GRADIENT = (
     "The log-probability of a forest of soft trees has no gradient with respect to them. Sample "
-    "them with pymc_trees.SoftCGM (pm.sample() assigns it by itself); find_MAP, fit and other "
-    "methods that need gradients of every variable cannot treat them."
+    "them with pymc_trees.SoftCGM (pm.sample() assigns it automatically); find_MAP, fit and "
+    "other methods that need gradients of every variable cannot sample them."
 )
 
 

@@ -1,7 +1,7 @@
-"""What a tree prior says of itself, and the table of those there are.
+"""The contract of a tree prior, and the table of registered priors.
 
 A tree prior is a frozen dataclass of settings, decorated with `register_tree_prior`; it need not be
-part of this package. What samplers do with it follows from the type of what ``kernel`` makes
+part of this package. Samplers dispatch on the type that ``kernel`` returns
 (`core.priors.contract`).
 """
 

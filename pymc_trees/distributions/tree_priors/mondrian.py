@@ -1,4 +1,4 @@
-"""`MondrianPrior`: the Mondrian process as a tree prior, and what it asks of the other settings."""
+"""`MondrianPrior`: the Mondrian process as a tree prior, and its checks of other settings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,13 @@ from pymc_trees.distributions.tree_priors.contract import TreePrior, register_tr
 class MondrianPrior(TreePrior):
     """Mondrian process on the boxes of the training rows: a ``tree_prior`` of `DecisionTree`.
 
-    A node splits after a waiting time that is exponential with the sum of the sides of the box of
-    its training rows as rate, counted from the split of its parent (time 0 for the root); it is a
+    A node splits after an exponential waiting time whose rate is the sum of the side lengths of the
+    box of its training rows, counted from the split of its parent (time 0 for the root); it is a
     leaf when the time of the split would exceed ``lifetime``. The column is drawn in proportion to
-    the box's sides, the cut uniformly on the side. So the scale of the columns of ``X`` matters:
-    the wider a column, the more splits it gets. Trees grow with the spread of the rows and not with
-    their number: restricted to fewer rows, a tree has the law of a tree grown on those.
+    the side lengths of the box, the cut uniformly along that side. So the scale of the columns of
+    ``X`` matters: the wider a column, the more splits it gets. Trees grow with the spread of the
+    rows and not with their number: restricted to a subset of the rows, a tree has the distribution
+    of a tree grown on that subset.
 
     The times of the splits are part of the forest's value and are sampled with the trees.
 
@@ -38,16 +39,16 @@ class MondrianPrior(TreePrior):
     ValueError
         A ``lifetime`` that is not positive and finite.
     TypeError
-        A ``lifetime`` that is no number and no scalar random variable.
+        A ``lifetime`` that is neither a number nor a scalar random variable.
 
     Notes
     -----
     ``alpha``, ``beta``, ``split_prior`` and ``n_cuts`` belong to the default tree prior and are
-    refused beside this one, as are columns with levels or missing cells. All samplers of forests
-    take it: the moves of `CGM`, and whole trees by particles. A move looks at
-    every column of its rows, so that with many columns it costs more than under the default prior.
-    A random ``lifetime`` is best sampled by `pymc.Slice`: it cannot be shorter than the time of the
-    last split, a wall at which NUTS diverges.
+    refused with this one, as are columns with levels or missing cells. All samplers of forests
+    support it: the moves of `CGM` and the particles of `ParticleGibbs`. A move looks at every
+    column of its rows, so with many columns it costs more than under the default prior. A random
+    ``lifetime`` is best sampled by `pymc.Slice`: it cannot be shorter than the time of the last
+    split, a boundary at which NUTS diverges.
 
     New rows outside the box of the training rows fall to the side of each cut on which they lie.
     Uncertainty does not grow there, as it does in the estimators `MondrianForestRegressor` and
@@ -83,7 +84,8 @@ class MondrianPrior(TreePrior):
             raise TypeError(f"lifetime={value!r} must be a number or a scalar random variable.")
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
-                f"lifetime={value}: must be positive and finite; the longer, the larger the trees."
+                f"lifetime={value}: must be positive and finite; a longer lifetime gives larger "
+                "trees."
             )
 
     name = "mondrian"
@@ -115,17 +117,15 @@ class MondrianPrior(TreePrior):
         """Numbers in all columns, no weights, no grid."""
         if split_prior is not None:
             raise ValueError(
-                "split_prior: a Mondrian process chooses columns by their extent. Leave it out, "
-                "and rescale the columns of X to have them split more or less often."
+                "split_prior: a Mondrian process chooses columns by their range. Leave it out, "
+                "and rescale columns of X that are to be split more or less often."
             )
         if n_cuts is not None:
-            raise ValueError(
-                "n_cuts: the cuts of a Mondrian process lie anywhere on a column. Leave it out."
-            )
+            raise ValueError("n_cuts: the cuts of a Mondrian process are continuous. Leave it out.")
         if len(kinds):  # a box has sides of numbers
             odd = np.flatnonzero((kinds != 0) | (X == MISSING).any(axis=0)).tolist()
             raise NotImplementedError(
-                f"tree_prior: a Mondrian process cuts numbers, and the columns {odd} of X have "
-                "levels or missing cells. Encode levels as numbers and fill in or drop missing "
-                "cells, or leave tree_prior out: the default takes both."
+                f"tree_prior: a Mondrian process needs numbers, but the columns {odd} of X have "
+                "levels or missing cells. Encode levels as numbers and impute or drop missing "
+                "cells, or leave tree_prior out: the default prior supports both."
             )

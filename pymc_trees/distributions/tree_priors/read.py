@@ -38,9 +38,8 @@ class DeclaredPrior(NamedTuple):
             if isinstance(setting, Variable) and is_random(setting):
                 raise NotImplementedError(
                     f"{name} is a random variable, but a forest with monotone columns needs a "
-                    "number there: its conditional would take the share of all trees of the prior "
-                    "that are monotone, for each value anew. Only mean and sd of the leaf may be "
-                    "random."
+                    "number there: its conditional needs the prior probability of monotone trees "
+                    "at each value. Only mean and sd of the leaf may be random: give a number."
                 )
 
 
@@ -73,7 +72,7 @@ def _check(tree_prior, alpha, beta) -> TreePrior:
     given = [v for v in (alpha, beta) if isinstance(v, Variable)]
     if given or (alpha, beta) not in DEPTH_DEFAULTS:
         raise ValueError(
-            "alpha and beta are those of the default tree prior: leave them out beside "
-            f"tree_prior={type(tree_prior).__name__}(...), which says itself how large trees are."
+            "alpha and beta belong to the default tree prior: leave them out with "
+            f"tree_prior={type(tree_prior).__name__}(...), which has its own settings."
         )
     return tree_prior

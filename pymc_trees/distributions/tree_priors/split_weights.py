@@ -63,8 +63,8 @@ def _by_column(split_prior, p, names):
     if isinstance(split_prior, Mapping):
         if names is None:
             raise ValueError(
-                f"split_prior={dict(split_prior)} is by column name, but X is no frame: give "
-                "one weight for each column."
+                f"split_prior={dict(split_prior)} is by column name, but X is not a frame: give "
+                "an array with one weight for each column."
             )
         unknown = [key for key in split_prior if key not in names]
         if unknown:
@@ -102,7 +102,7 @@ def _normalised(split_prior, p):
 def _replaceable(weights, included):
     unchanged = Assert(
         "split_prior: the weights must be finite, and 0 for the same columns as when the forest "
-        "was declared. To exclude others declare the model anew."
+        "was declared. To exclude others, declare the model again."
     )
     weights = unchanged(
         weights,

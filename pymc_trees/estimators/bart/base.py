@@ -1,4 +1,4 @@
-"""What the estimators share: fitting by `pymc.sample`, the draws, and what is asked of them."""
+"""What the estimators share: fitting by `pymc.sample`, the draws, and their evaluation."""
 
 import logging
 import warnings
@@ -88,8 +88,8 @@ class BARTEstimator(BaseEstimator):
         if worst > R_HAT:
             warnings.warn(
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
-                f"chains do not agree yet. Raise tune={self.tune} and draws={self.draws}; "
-                "predictions average over chains and are often good before. "
+                f"chains do not agree yet. Increase tune={self.tune} and draws={self.draws}. "
+                "Predictions average over chains and are often good earlier. "
                 "pymc_trees.plot_convergence(estimator.idata_, estimator.model_) shows all rows.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -23,11 +23,11 @@ class BARTClassifier(ClassifierMixin, BARTEstimator):
     Parameters
     ----------
     m : int, default 50
-        Trees, of each class where there are more than two.
+        Number of trees, for each class if there are more than two.
     link : {"probit", "logit"}, default "probit"
-        Of two classes (Chipman 2010, section 4).
+        Link for two classes (Chipman 2010, section 4).
     k : float, default 2
-        (-3, 3) on the scale of f spans 2 k prior standard deviations: a larger k draws
+        (-3, 3) on the scale of f spans 2 k prior standard deviations: a larger k shrinks
         probabilities towards one half.
     alpha, beta, split_prior, split_rules, n_cuts, draws, tune, chains, cores, random_state, \
 progressbar
@@ -44,7 +44,7 @@ progressbar
     n_features_in_ : int
         Features.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
@@ -147,12 +147,12 @@ progressbar
         Returns
         -------
         (n, K) array
-            In the order of ``classes_``.
+            Columns in the order of ``classes_``.
         """
         return np.concatenate([p.mean(axis=0) for p in self._probabilities(X)])
 
     def predict(self, X):
-        """The class of the largest probability at each row.
+        """The most probable class at each row.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ progressbar
         return self.classes_[found]
 
     def sample_proba(self, X):
-        """Probabilities of the classes, draw by draw: what is not known of them is their spread.
+        """Probabilities of the classes, draw by draw; their spread is the posterior uncertainty.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The posterior predictive law of rows: a mixture over the draws, equally weighted."""
+"""The posterior predictive distribution of rows: a mixture over the draws, equally weighted."""
 
 import numpy as np
 from scipy import stats
@@ -11,14 +11,14 @@ CLOSE = 1e-10
 
 
 class Mixture:
-    """Normal or StudentT laws of n rows under D draws, each draw as likely as another.
+    """Normal or StudentT distributions of n rows under D equally weighted draws.
 
     Parameters
     ----------
     loc, scale : (D, n) arrays
         Of every draw and row, in the units of y.
     df : (D, 1) array, optional
-        Degrees of freedom of StudentT laws. Default: Normals.
+        Degrees of freedom of StudentT distributions. Default: Normals.
 
     Examples
     --------

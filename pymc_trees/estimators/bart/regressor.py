@@ -14,11 +14,11 @@ from pymc_trees.estimators.bart.models import NOISES, least_noise, regression, r
 
 
 class BARTRegressor(RegressorMixin, BARTEstimator):
-    """Bayesian additive regression trees with noise that follows the inputs.
+    """Bayesian additive regression trees with noise that depends on the inputs.
 
     `fit` builds an ordinary PyMC model, kept as ``model_``, and samples it with `pymc.sample`; the
-    draws are ``idata_``. By default the log of the noise is a forest too, so that intervals are
-    wide where the data scatter and narrow where they do not:
+    draws are ``idata_``. By default the log of the noise is a forest too, so intervals are wide
+    where the data scatter and narrow elsewhere:
 
         y_i ~ Normal(f(x_i), exp(log_sigma(x_i)) / sqrt(w_i)),
         f ~ BART(m trees),  log_sigma ~ BART(scale_trees trees).
@@ -42,13 +42,13 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     split_rules : optional
         How columns are split, as for `Data`.
     n_cuts : int, optional
-        Cuts on a grid of at most so many quantiles per column. Default: anywhere.
+        Restrict cuts to a grid of at most this many quantiles per column. Default: no grid.
     draws, tune, chains : int, default 1000, 1000, 4
-        Of each chain, as for `pymc.sample`.
+        For each chain, as for `pymc.sample`.
     cores : int, optional
-        Processes. Default: that of `pymc.sample`, half as many as there are processors.
+        Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
-        Seed. A fit with the same number is the same.
+        Seed. Fits with the same integer are identical.
     progressbar : bool, default False
         Whether `pymc.sample` reports.
 
@@ -61,12 +61,12 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     n_features_in_ : int
         Features.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
     ValueError
-        For settings out of range, y that is no number, and inputs that `Data` refuses.
+        For settings out of range, a y that is not numeric, and inputs that `Data` refuses.
 
     Warns
     -----
@@ -75,12 +75,12 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
 
     Notes
     -----
-    X may be an array or a pandas or polars frame; text, categories and missing cells are taken as
-    they are, as in `Data`. A constant sigma is half-normal, its scale the standard deviation that a
-    linear fit leaves. At a row, log_sigma has that as its upper decile; its prior sd,
-    ``log_sigma_sd``, is half-normal with scale 1, so that noise that is even costs little.
-    Where y is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus
-    that of the rounding, the square of a step over 12.
+    X may be an array or a pandas or polars frame; text, categories and missing cells are allowed,
+    as in `Data`. A constant sigma is half-normal with the residual standard deviation of a linear
+    fit as its scale. At a row, log_sigma has that as its upper decile; its prior sd,
+    ``log_sigma_sd``, is half-normal with scale 1, so homoscedastic noise costs little. Where y
+    is recorded in coarse steps (whole numbers, say) the variance is exp(log_sigma)**2 plus that of
+    the rounding, the square of a step over 12.
 
     References
     ----------
@@ -162,17 +162,17 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         return self._sample(X, y=y, weights=weights)
 
     def predict(self, X, return_std=False, quantiles=None):
-        """Posterior predictive mean at rows, and more of the predictive law on request.
+        """Posterior predictive mean at rows, and optionally standard deviation and quantiles.
 
         Parameters
         ----------
         X : (n, p) array or frame
             Rows.
         return_std : bool, default False
-            Whether to return the standard deviation of a new y too: noise and what is not known of
-            f together.
+            Whether to also return the standard deviation of a new y, from the noise and the
+            uncertainty of f together.
         quantiles : sequence of float, optional
-            Probabilities of quantiles of a new y to return too.
+            Probabilities of the quantiles of a new y that are also returned.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         return found[0] if len(found) == 1 else tuple(found)
 
     def predict_dist(self, X) -> Mixture:
-        """Posterior predictive law at rows: a mixture over all draws.
+        """Posterior predictive distribution at rows: a mixture over all draws.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         return Mixture(loc, np.concatenate([law.scale for law in laws], axis=1), laws[0].df)
 
     def sample_y(self, X, n_samples=1, random_state=None):
-        """Values of y drawn from the posterior predictive law.
+        """Draws of y from the posterior predictive distribution.
 
         Parameters
         ----------

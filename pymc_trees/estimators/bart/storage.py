@@ -42,10 +42,10 @@ def read(cls, path):
     with xr.open_datatree(path, engine="h5netcdf") as stored:
         tree = stored.load()
     if ABOUT not in tree.attrs:
-        raise ValueError(f"{path} holds no estimator: give a file that save() wrote.")
+        raise ValueError(f"{path} holds no estimator: give a file written by save().")
     about = json.loads(tree.attrs.pop(ABOUT))
     if about["class"] != cls.__name__:
-        raise ValueError(f"{path} holds a {about['class']}: read it by {about['class']}.load.")
+        raise ValueError(f"{path} holds a {about['class']}: read it with {about['class']}.load.")
     estimator = cls(**about["settings"])
     rows = tree[TRAINING].to_dataset()
     known = {name: row.to_numpy() for name, row in rows.items() if name != "X"}

@@ -9,8 +9,8 @@ def known_classes(classes):
     """All classes there will be, in ascending order."""
     if classes is None:
         raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes there will "
-            "be, since a row of a class never seen before would change every prediction."
+            "classes must be passed on the first call to partial_fit: all classes that will ever "
+            "occur, since a new class would change every prediction."
         )
     known = np.unique(unmasked("classes", classes))
     if (
@@ -28,8 +28,8 @@ def check_same_classes(classes, known):
     """Refuse other classes than those of the first call."""
     if classes is not None and not np.array_equal(np.unique(classes), known):
         raise ValueError(
-            f"classes={classes!r} are not those of the first call of partial_fit, "
-            f"{known!r}: leave them out, or fit a new forest."
+            f"classes={classes!r} differ from those of the first call of partial_fit, {known!r}: "
+            "leave them out, or fit a new forest."
         )
 
 

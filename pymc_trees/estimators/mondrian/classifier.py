@@ -11,39 +11,40 @@ from pymc_trees.estimators.mondrian.probabilities import ClassForest
 class MondrianForestClassifier(ClassifierMixin, ClassForest):
     """Forest of Mondrian trees that learns classes, in a batch or row by row.
 
-    A forest fed row by row, in any order, has the law of a forest fitted at once. Class
-    probabilities are smoothed along the path from the root by a hierarchy of normalized stable
-    processes, and averaged over all ways in which a new point may leave the tree: far from the
-    data all classes are equally likely.
+    A forest trained row by row, in any order, has the same distribution as a forest fitted at once.
+    Class probabilities are smoothed along the path from the root by a hierarchy of normalized
+    stable processes, and averaged over all ways in which a new point may leave the tree: far from
+    the data all classes are equally likely.
 
-    Splits do not look at the labels, and the wider a feature the more often it is split: bring
-    features to a common scale (`scaling`), and leave out those that say nothing.
+    Splits do not depend on the labels, and a feature with a wider range is split more often: bring
+    features to a common scale (`scaling`), and leave out irrelevant ones.
 
     Parameters
     ----------
     n_estimators : int, default 100
         Number of trees (thesis, 5.7).
     lifetime : float, default inf
-        No split is later (thesis, 5.3.1); in units of 1 over a unit of X.
+        Time after which no split happens (thesis, 5.3.1), in the inverse units of X.
     min_samples_split : int, default 2
         Blocks with fewer rows are paused, as are blocks with one class (thesis, 5.5.1).
     max_leaf_nodes : int, optional
-        Leaves of a tree at most. A tree with more has its lifetime shortened to the time of the
-        first split too many; the law is still that of a batch.
+        Maximum number of leaves of a tree. A tree that would have more has its lifetime shortened
+        to the time of the first excess split; its distribution is still that of batch training.
     max_memory : float, optional
-        Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
-        that no tree waits for are dropped, and a tree without room for another split is split no
-        further; its boxes and counts go on with all rows (`docs/mondrian.md`).
+        Maximum memory of the forest in megabytes (10**6 bytes), for any number of rows: rows that
+        no tree waits for are dropped, and a tree without room for another split is not split
+        further; its boxes and counts are still updated with all rows (`docs/mondrian.md`).
     gamma : float, optional
         The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.
         Default: 10 times the sum of the ranges of the features seen, which is the ``10 D`` of the
         thesis (5.7) for D features that fill [0, 1].
     scaling : None, "first" or (low, high), default None
-        Bring low to 0 and high to 1, each a number or an array of shape (p,); "first" takes the
-        range of the rows of the first call of `fit` or `partial_fit`. Scaling by the range seen
-        so far would move with the data, and is not offered: online and batch would differ.
+        Map low to 0 and high to 1, each a number or an array of shape (p,); "first" uses the range
+        of the rows in the first call of `fit` or `partial_fit`. There is no scaling by the range
+        seen so far, since it would change with the data, and online and batch training would
+        differ.
     n_jobs : int, optional
-        Threads, as in joblib. The results do not depend on it.
+        Number of threads, as in joblib. The results do not depend on it.
     random_state : int, RandomState or None
         Seed of the trees.
 
@@ -52,15 +53,15 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
     classes_ : (K,) array
         Class labels in ascending order.
     n_samples_seen_ : int
-        Rows learnt.
+        Number of rows seen.
     n_features_in_ : int
         Features.
     n_leaves_ : (n_estimators,) array
         Leaves of each tree.
     closed_ : (n_estimators,) array
-        Whether each tree is split no further, since `max_memory` has no room for it.
+        Whether each tree is no longer split, because `max_memory` leaves no room.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
@@ -120,7 +121,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Grow all trees anew from the rows of X.
+        """Discard the trees and grow new ones from the rows of X.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         y : (n,) array
             Classes.
         classes : (K,) array
-            All classes there will be; needed at the first call.
+            All classes that will occur; required at the first call.
 
         Returns
         -------

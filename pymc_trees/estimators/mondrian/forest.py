@@ -111,7 +111,7 @@ class MondrianForest(BaseEstimator):
         if "n_samples_seen_" in state or not isinstance(state.get("_grown"), Grown | None):
             raise ValueError(
                 f"This pickled {type(self).__name__} was written by another version of "
-                "pymc_trees: fit it anew."
+                "pymc_trees: fit it again."
             )
         super().__setstate__(state)
 

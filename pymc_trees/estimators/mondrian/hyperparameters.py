@@ -38,8 +38,8 @@ def check_spread(grown):
     _, y = grown.known_rows()
     if labels.squares[root] < np.finfo(float).tiny / _LEAST_SHARE and y.min() < y.max():
         raise ValueError(
-            f"y lies between {y.min():g} and {y.max():g}: the squares of such differences are 0 "
-            "to the computer. Rescale y."
+            f"y lies between {y.min():g} and {y.max():g}: the squares of these differences "
+            "underflow to 0. Rescale y."
         )
 
 

@@ -1,4 +1,4 @@
-"""What is let in as X and y: scikit-learn's checks, and what they let through unseen.
+"""What is let in as X and y: scikit-learn's checks, and checks of cases that they miss.
 
 Those checks read text and dates as numbers and drop the mask of a masked array.
 """
@@ -84,7 +84,7 @@ def unmasked(name, values):
         return values
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is masked, so missing, in {np.ma.count_masked(values)} places: leave them out."
+            f"{name} has {np.ma.count_masked(values)} masked (missing) entries: leave them out."
         )
     return values.data
 

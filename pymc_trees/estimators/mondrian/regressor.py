@@ -15,8 +15,8 @@ def learnable(y):
     """The labels, unless their squares would overflow."""
     if not max(y.max(), -y.min()) <= MOST_LABEL:
         raise ValueError(
-            f"y must lie within {MOST_LABEL:g} of 0: the squares of larger numbers add up to "
-            "infinity. Rescale y, or leave these rows out."
+            f"y must lie within {MOST_LABEL:g} of 0: sums of squares of larger numbers overflow. "
+            "Rescale y, or leave these rows out."
         )
     return y
 
@@ -24,28 +24,28 @@ def learnable(y):
 class MondrianForestRegressor(RegressorMixin, MixtureForest):
     """Forest of Mondrian trees that learns numbers, in a batch or row by row.
 
-    A forest fed row by row, in any order, has the law of a forest fitted at once. The prediction
-    is a mixture of normals, over trees and over all ways in which a new point may leave a tree:
-    far from the data its mean and sd return to those of the prior.
+    A forest trained row by row, in any order, has the same distribution as a forest fitted at once.
+    The prediction is a mixture of normals, over trees and over all ways in which a new point may
+    leave a tree: far from the data its mean and sd return to those of the prior.
 
-    Splits do not look at y, and the wider a feature the more often it is split: bring features to
-    a common scale (`scaling`), and leave out those that say nothing.
+    Splits do not depend on y, and a feature with a wider range is split more often: bring features
+    to a common scale (`scaling`), and leave out irrelevant ones.
 
     Parameters
     ----------
     n_estimators : int, default 100
         Number of trees.
     lifetime : float, default inf
-        No split is later (thesis, 5.3.1); in units of 1 over a unit of X.
+        Time after which no split happens (thesis, 5.3.1), in the inverse units of X.
     min_samples_split : int, default 10
         Blocks with fewer rows are paused (thesis, 6.3.2).
     max_leaf_nodes : int, optional
-        Leaves of a tree at most. A tree with more has its lifetime shortened to the time of the
-        first split too many; the law is still that of a batch.
+        Maximum number of leaves of a tree. A tree that would have more has its lifetime shortened
+        to the time of the first excess split; its distribution is still that of batch training.
     max_memory : float, optional
-        Megabytes, of 10**6 bytes, that the forest may take, however many rows it is given: rows
-        that no tree waits for are dropped, and a tree without room for another split is split no
-        further; its boxes and means go on with all rows (`docs/mondrian.md`).
+        Maximum memory of the forest in megabytes (10**6 bytes), for any number of rows: rows that
+        no tree waits for are dropped, and a tree without room for another split is not split
+        further; its boxes and means are still updated with all rows (`docs/mondrian.md`).
     posterior : "exact" or "fast", default "exact"
         Belief propagation, which after new rows goes once over all nodes before it predicts; or
         the mean and variance of the rows of each node in place of its posterior (thesis, 6.3.3),
@@ -65,26 +65,27 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         log2 n), where R is the sum of the ranges of the features, the thesis' D for features that
         fill [0, 1]. A fast posterior has the noise of the heuristic.
     scaling : None, "first" or (low, high), default None
-        Bring low to 0 and high to 1, each a number or an array of shape (p,); "first" takes the
-        range of the rows of the first call of `fit` or `partial_fit`. Scaling by the range seen
-        so far would move with the data, and is not offered: online and batch would differ.
+        Map low to 0 and high to 1, each a number or an array of shape (p,); "first" uses the range
+        of the rows in the first call of `fit` or `partial_fit`. There is no scaling by the range
+        seen so far, since it would change with the data, and online and batch training would
+        differ.
     n_jobs : int, optional
-        Threads, as in joblib. The results do not depend on it.
+        Number of threads, as in joblib. The results do not depend on it.
     random_state : int, RandomState or None
         Seed of the trees.
 
     Attributes
     ----------
     n_samples_seen_ : int
-        Rows learnt.
+        Number of rows seen.
     n_features_in_ : int
         Features.
     n_leaves_ : (n_estimators,) array
         Leaves of each tree.
     closed_ : (n_estimators,) array
-        Whether each tree is split no further, since `max_memory` has no room for it.
+        Whether each tree is no longer split, because `max_memory` leaves no room.
     feature_names_in_ : (p,) array
-        Their names, where X had some.
+        Names of the features, if X had any.
 
     Raises
     ------
@@ -94,9 +95,9 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
     Notes
     -----
     Two terms that the thesis leaves out are kept: the component of a point that does not leave its
-    leaf (footnote 4 of chapter 6), and the law of the time at which it leaves, which is integrated
-    by quadrature to an error below 4e-6 gamma_1. Without `max_memory` all rows are kept, since
-    paused blocks need them.
+    leaf (footnote 4 of chapter 6), and the distribution of the time at which it leaves, which is
+    integrated by quadrature to an error below 4e-6 gamma_1. Without `max_memory` all rows are kept,
+    since paused blocks need them.
 
     References
     ----------
@@ -157,7 +158,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Grow all trees anew from the rows of X.
+        """Discard the trees and grow new ones from the rows of X.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Draws and states in a file while chains are drawn, from which `resume` goes on."""
+"""Checkpoints: draws and states in a file during a run, for `resume`."""
 
 import time
 import warnings
@@ -48,7 +48,7 @@ class Checkpoint:
         if states is not None and not states.children and not self.warned:
             self.warned = True
             warnings.warn(
-                f"checkpoint={str(self.path)!r} holds draws from which chains cannot go on. "
+                f"checkpoint={str(self.path)!r} holds draws from which chains cannot be resumed. "
                 f"{states.attrs[WHY]}",
                 stacklevel=2,
             )
@@ -56,8 +56,8 @@ class Checkpoint:
             save(idata, self.path)
         except OSError as error:
             warnings.warn(
-                f"checkpoint: the run goes on without this one, from the one before at most. "
-                f"{error}",
+                "checkpoint: this one was not written. The run continues, and the previous "
+                f"checkpoint is unchanged. {error}",
                 stacklevel=2,
             )
 
@@ -76,6 +76,8 @@ def check_checkpoint(checkpoint, every, total: int, *joined) -> Checkpoint | Non
     """A checkpoint, if there is to be one, or an error that names the argument."""
     if checkpoint is None:
         if every is not None:
-            raise ValueError(f"every={every!r} is for a checkpoint: give checkpoint= a file.")
+            raise ValueError(
+                f"every={every!r} needs a checkpoint: give the name of a file as checkpoint=."
+            )
         return None
     return Checkpoint(checkpoint, every, total, *joined)

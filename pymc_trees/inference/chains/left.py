@@ -175,8 +175,9 @@ def read_states(idata: xr.DataTree, step: Any) -> list[Left]:
         stored = from_dataset(node.to_dataset())
         if stored["left"]["steps"] != named:
             raise ValueError(
-                f"idata: its chains were made by other step methods, {stored['left']['steps']}, "
-                f"and not by {named}. Give resume the step= and the other options of the first run."
+                "idata: its chains were drawn with other step methods, "
+                f"{stored['left']['steps']}, not with {named}. Give resume the step= and other "
+                "options of the first run."
             )
         tuning = node.attrs.get(TUNING)
         found.append(

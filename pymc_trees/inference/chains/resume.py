@@ -1,4 +1,4 @@
-"""`resume`: chains go on where they stopped."""
+"""`resume`: continue chains where they stopped."""
 
 import logging
 
@@ -41,54 +41,53 @@ def resume(
     every=None,
     **options,
 ) -> xr.DataTree:
-    """Let the chains of a run go on where they stopped.
+    """Continue the chains of a run where they stopped.
 
-    The draws are those that the run would have made had it been longer, bit for bit: the states of
-    all step methods, with what they learnt in tuning and their generators, are kept with the draws
-    of every model with trees, in the group ``sampling_state``, and by `save` in the file.
+    The draws are bit for bit those of a longer run. The states of all step methods, including tuned
+    parameters and random generators, are stored with the draws of every model with trees, in the
+    group ``sampling_state``, which `save` writes to the file.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        What `pymc.sample`, `sample_chains` or `resume` returned for this model, or a file of it, or
-        a checkpoint, read by ``xarray.open_datatree``.
+        Result of `pymc.sample`, `sample_chains` or `resume` for this model; or a file of such a
+        result, or a checkpoint, read by ``xarray.open_datatree``.
     model : pymc.Model, optional
-        Default: the model on the context stack. As it was, with the same data.
+        The same model with the same data. Default: the model on the context stack.
     draws : int, default 1000
-        Draws of each chain that are added. A run that was stopped while it tuned tunes first for as
-        long as it was to.
+        Draws added to each chain. A run that was stopped during tuning first completes its tuning.
     cores : int, default -1
-        Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
+        Number of chains that run at once, as joblib's ``n_jobs``; -1 for all cores or workers.
     progressbar : bool, default True
-        Whether to show how much of the chains has been drawn.
+        Whether to show the progress of the chains.
     checkpoint, every : optional
-        As for `sample_chains`; the file holds old and new draws. It may be the one that ``idata``
-        was read from, where the operating system lets a file be replaced that is open (Windows does
-        not).
+        As for `sample_chains`; the file holds old and new draws. It may be the file that ``idata``
+        was read from, if the operating system can replace an open file (Windows cannot).
     **options
-        Other arguments of `pymc.sample`, as the run had them: ``step``, ``target_accept`` and such.
+        Other arguments of `pymc.sample`, as in the first run, such as ``step`` and
+        ``target_accept``.
 
     Returns
     -------
     xarray.DataTree
-        Old and new draws together, which can go on again. Groups made from the old draws alone
-        (predictions, log likelihoods) are left out; ``idata`` itself is unchanged.
+        Old and new draws together, which can be resumed again. Groups computed from the old draws
+        only (predictions, log likelihoods) are left out; ``idata`` itself is unchanged.
 
     Raises
     ------
     ValueError
-        There are no states with the draws, or they are of other steps or options.
+        For draws without states, or with the states of other steps or options.
     TypeError
-        An argument that `pymc.sample` lacks, or that the draws decide.
+        For an argument that `pymc.sample` does not have, or that follows from the draws.
 
     Notes
     -----
-    An interrupted run of `pymc.sample` or of `sample_chains` goes on as well. Where it was
-    interrupted before any chain had tuned, the result holds the states alone, of those chains that
-    had begun. Processes of `pymc.sample` have five seconds for the iterations that they are in, or
-    there are no states. Where ``var_names=`` left variables of the model out of the draws,
-    `sample_chains` and `resume` keep states, unless an interrupt left chains of different lengths
-    (a checkpoint goes on then), and `pymc.sample` keeps none.
+    An interrupted run of `pymc.sample` or `sample_chains` can be resumed as well. If it is
+    interrupted before any chain has finished tuning, the result holds only the states of the chains
+    that have started. Processes of `pymc.sample` have five seconds to finish their current
+    iteration; otherwise there are no states. If ``var_names=`` leaves variables of the model out of
+    the draws, `pymc.sample` keeps no states; `sample_chains` and `resume` do, unless an interrupt
+    leaves chains of different lengths (resume from a checkpoint then).
 
     Examples
     --------
@@ -114,12 +113,13 @@ def resume(
     check_options("resume", options)
     if not isinstance(idata, xr.DataTree) or GROUP not in idata.children:
         raise ValueError(
-            "idata: no states of step methods are with these draws, so that their chains cannot "
-            "go on. pymc.sample, sample_chains and resume keep them for models with trees, unless "
-            "var_names= was given to pymc.sample, or a process that was interrupted did not answer."
+            "idata: the states of the step methods are missing from these draws, so the chains "
+            "cannot be resumed. pymc.sample, sample_chains and resume keep them for models with "
+            "trees, unless var_names= was given to pymc.sample, or an interrupted process did "
+            "not respond."
         )
     if not idata[GROUP].children:
-        raise ValueError(f"idata: its chains cannot go on. {idata[GROUP].attrs[WHY]}")
+        raise ValueError(f"idata: its chains cannot be resumed. {idata[GROUP].attrs[WHY]}")
     checks = options.pop("compute_convergence_checks", True)
     chains, tune = len(idata[GROUP].children), longest_tuning(idata)
 
@@ -129,7 +129,7 @@ def resume(
         if ahead > draws:
             raise ValueError(
                 f"draws={draws}: a chain was {ahead} draws ahead of the others when the run was "
-                "interrupted; give at least as many."
+                "interrupted; give at least that many."
             )
         return left
 

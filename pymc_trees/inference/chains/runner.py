@@ -120,10 +120,10 @@ class Runner:
                 raise
             ended = sum(len(trace) == draws for trace in traces)
             warnings.warn(
-                f"Interrupted: the result holds the {ended} of {chains} chains that had ended."
+                f"Interrupted: the result holds the {ended} of {chains} chains that were complete."
                 if self.checkpoint is None
-                else "Interrupted: the result holds each chain up to the last of its pieces "
-                "between two checkpoints, and resume goes on from there.",
+                else "Interrupted: the result holds each chain up to its last checkpoint; resume "
+                "continues from there.",
                 stacklevel=2,
             )
             return
@@ -136,9 +136,8 @@ class Runner:
         self.is_complete = True
         for chain, error in sorted(errors.items()):
             warnings.warn(
-                "A chain ended in an error and is left out: "
-                f"chain {chain}, {type(error).__name__}: {error}\n"
-                f"The result holds {recorded} of {chains} chains.",
+                f"A chain failed and is left out: chain {chain}, {type(error).__name__}: "
+                f"{error}\nThe result holds {recorded} of {chains} chains.",
                 stacklevel=2,
             )
 

@@ -1,4 +1,4 @@
-"""`sample_chains`: `pymc.sample` with its chains wherever joblib puts them."""
+"""`sample_chains`: `pymc.sample` with chains run by joblib."""
 
 import inspect
 
@@ -23,7 +23,9 @@ REFUSED = {
 def check_cores(cores) -> None:
     """Refuse what is no number of chains at once."""
     if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
-        raise ValueError(f"cores={cores!r}: give a number of chains at once, -1 for all cores.")
+        raise ValueError(
+            f"cores={cores!r}: give the number of chains to run at once, or -1 for all cores."
+        )
 
 
 def check_options(name: str, options: dict) -> None:
@@ -52,12 +54,12 @@ def sample_chains(
     every=None,
     **options,
 ) -> xr.DataTree:
-    """Draw chains by `pymc.sample`, each of them a task of joblib.
+    """Draw chains with `pymc.sample`, each as a joblib task.
 
-    Where they run is joblib's to say: in processes of this machine by default, on a cluster within
-    ``joblib.parallel_config("dask")``, where a ``distributed.Client`` is, or
+    joblib decides where they run: in processes of this machine by default, or on a cluster within
+    ``joblib.parallel_config("dask")``, with a ``distributed.Client``, or
     ``joblib.parallel_config("ray")`` after ``ray.util.joblib.register_ray()``. The same seed gives
-    the same draws everywhere, and those of ``pymc.sample(draws, tune=tune, chains=chains,
+    the same draws everywhere, equal to those of ``pymc.sample(draws, tune=tune, chains=chains,
     random_seed=...)``.
 
     Parameters
@@ -67,16 +69,16 @@ def sample_chains(
     chains : int, default 4
         Number of chains.
     draws, tune : int, default 1000
-        Iterations of a chain that are kept, and before them those that tune.
+        Iterations of each chain that are kept, and tuning iterations before them.
     random_seed : int, sequence of int or numpy.random.Generator, optional
         As for `pymc.sample`.
     cores : int, default -1
-        Chains at once, as joblib's ``n_jobs``: -1 for as many as there are cores or workers.
+        Number of chains that run at once, as joblib's ``n_jobs``; -1 for all cores or workers.
     progressbar : bool, default True
-        Whether to show how much of the chains has been drawn.
+        Whether to show the progress of the chains.
     checkpoint : str or path, optional
-        A file for `resume`, in tuning too: all draws so far with the states of the steps, written
-        again and again while chains are drawn, and the result at the end. Default: none.
+        File for `resume`, also from tuning: all draws so far with the states of the steps, written
+        repeatedly during the run, and the result at the end. Default: none.
     every : int, optional
         Iterations of each chain between two writes, tuning included. Default: a tenth of the run,
         ``(tune + draws) / 10``.
@@ -86,36 +88,36 @@ def sample_chains(
     Returns
     -------
     xarray.DataTree
-        As `pymc.sample` returns it, of the chains that were complete.
+        As `pymc.sample` returns it, for the chains that are complete.
 
     Raises
     ------
     ValueError, TypeError
-        With the name of the argument, also one that `pymc.sample` lacks or that means nothing here;
-        ``every`` without ``checkpoint``.
+        For an invalid argument, including one that `pymc.sample` does not have or that has no
+        meaning here, and for ``every`` without ``checkpoint``.
 
     Warns
     -----
     UserWarning
-        A process ended before its chain had, for want of memory or because it was killed: the
-        chains that are missing are drawn again, with the same seeds, the third time one after the
-        other. A chain that ends in an error is left out, and so are those that an interrupt leaves
-        unfinished. A checkpoint could not be written, for want of room for example: the one before
-        is unchanged and the run goes on.
+        A process ended before its chain was complete, because it ran out of memory or was killed:
+        the missing chains are drawn again with the same seeds, at the third attempt one after the
+        other. Chains that fail, or that an interrupt leaves unfinished, are left out. A checkpoint
+        could not be written, because the disk is full for example: the previous one is unchanged
+        and the run continues.
 
     Notes
     -----
-    A process compiles the model when it is given a chain; for a small model that takes longer than
-    the chain. All its draws come back when the chain is complete: they must fit in the memory of
-    the process, and all chains in that of this one.
+    A process compiles the model when it receives a chain; for a small model that takes longer than
+    the chain itself. All draws are returned when the chain is complete: they must fit in the memory
+    of the process, and all chains in the memory of the calling process.
 
-    With a checkpoint chains are drawn in pieces of ``every`` iterations, which go back to this
-    process; it alone writes the file, so that workers need not see its disk. All chains end a piece
-    before any begins the next, and meanwhile the file is written as by `save`: whole or not at all.
-    The draws are the same bit for bit. A process that ends takes one piece of its chains with it,
-    and an interrupt leaves what the pieces before had. Each write takes as long as `save` takes for
-    all draws so far. A file that is there already is replaced by the first of them, so that a job
-    that begins again must look for it first.
+    With a checkpoint, chains are drawn in pieces of ``every`` iterations, which are returned to the
+    calling process. Only this process writes the file, so workers need no access to its disk. All
+    chains finish a piece before the next one starts, and the file is then written as by `save`,
+    completely or not at all. The draws are the same bit for bit. A process that dies loses the
+    current piece of its chains, and an interrupt keeps the previous pieces. Each write takes as
+    long as `save` for all draws so far. The first write replaces an existing file, so a restarted
+    job must check for the file first.
 
     Examples
     --------

@@ -58,7 +58,10 @@ def _words(value: Any, numbers: bytearray) -> Any:
         return words if type(value) is tuple else words | {"class": name}
     if isinstance(value, list):
         return {"list": [_words(one, numbers) for one in value]}
-    raise TypeError(f"The state of a step holds a {type(value).__name__}, which no file can keep.")
+    raise TypeError(
+        f"The state of a step method holds a {type(value).__name__}, which cannot be written to a "
+        "file."
+    )
 
 
 def _value(words: Any, stored: bytes) -> Any:
@@ -91,4 +94,4 @@ def _named(name: str) -> Any:
             return found
         if issubclass(found, tuple) and hasattr(found, "_fields"):
             return found
-    raise ValueError(f"The state of a step names {name}, which is no class of states here.")
+    raise ValueError(f"The state of a step names {name}, which is not a known class of states.")

@@ -1,4 +1,4 @@
-"""A piece of one chain, in whatever process joblib starts it in."""
+"""A piece of one chain, run in any process started by joblib."""
 
 from collections.abc import Callable, Generator
 from contextlib import closing

@@ -51,9 +51,9 @@ class Tries:
                         continue
                     then = ", one after the other" if ONE_BY_ONE[number] else ""
                     warnings.warn(
-                        "A process ended before its chain had (memory ran out, or it was killed): "
-                        f"what is lost of chains {sorted(left)} is drawn again{then}, with the "
-                        "same seeds.",
+                        "A process ended before its chain was complete (it ran out of memory or "
+                        f"was killed): the lost part of chains {sorted(left)} is drawn "
+                        f"again{then}, with the same seeds.",
                         stacklevel=2,
                     )
             if not left:

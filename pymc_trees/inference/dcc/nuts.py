@@ -3,8 +3,8 @@
 This is the one file that touches PyMC's private parts; `tests/inference/test_nuts_private.py` pins
 them.
 
-PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so that
-a model of one flat vector stands in for its names and shapes, and the density is handed over.
+PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so a
+model with one flat vector provides names and shapes, and the density is passed separately.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`sample_dcc`: DCC-Tree as a whole run, with all that is known of the topologies."""
+"""`sample_dcc`: a complete run of DCC-Tree, with all results for the topologies."""
 
 import os
 import time
@@ -35,10 +35,10 @@ def sample_dcc(
 ) -> xr.DataTree:
     """Sample a model with a `SoftDecisionTree` by divide, conquer, combine.
 
-    Every topology gets chains of its own, which NUTS warms up once and runs on at every visit, and
-    an estimate of its evidence. Every other chain starts from a topology with one split less or
-    more, the others from the prior. The topology of the highest utility is visited next, and
-    proposes one to look at. In the end topologies are weighed by evidence and prior.
+    Every topology has its own chains, which NUTS warms up once and continues at every visit, and an
+    estimate of its evidence. Every second chain starts from a topology with one split less or more,
+    the others from the prior. The topology with the highest utility is visited next and proposes
+    another topology. At the end topologies are weighted by evidence and prior.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def sample_dcc(
     local_draws : int, default 100
         N_s, draws per local chain and visit (section 4.1).
     tune : int, default 2000
-        N_INIT, warm-up of a local chain, over which h falls (section 4.1). A twentieth more is run
-        without adaptation; a chain that diverges in it adapts anew, at most three times.
+        N_INIT, warm-up of a local chain, over which h falls (section 4.1). A further twentieth runs
+        without adaptation; a chain that diverges in it repeats its adaptation, at most three times.
     importance_draws : int, default 10
         N_M, pseudo-draws from each Gaussian of the evidence (section 4.1).
     initial_trees : int, default 100
@@ -60,11 +60,12 @@ def sample_dcc(
     threshold : int, default 5
         C_0: a topology proposed more often becomes active (the authors' program).
     max_active : int, default 100
-        Active topologies at most (the authors' program). What is found later stays inactive.
+        Maximum number of active topologies (the authors' program). Topologies found later stay
+        inactive.
     exploration : float in [0, 1], default 0
         Delta of eq. 10, the share of exploration in the utility (the authors' program has 0).
     cores : int, optional
-        Processes for local inference; default up to 4.
+        Number of processes for local inference; default up to 4.
     random_seed : int, Generator or None
         Same seed, same draws, on any number of cores, up to the rounding of compiled code.
     progressbar : bool, default True
@@ -75,8 +76,8 @@ def sample_dcc(
     -------
     xarray.DataTree
         Groups ``posterior``, ``sample_stats`` (``topology`` of each draw, ``n_leaves``),
-        ``observed_data``, ``constant_data``, and ``topologies``: for each visited topology, by
-        falling weight, ``log_evidence`` (without its prior), its standard error
+        ``observed_data``, ``constant_data``, and ``topologies``: for each visited topology, in
+        order of decreasing weight, ``log_evidence`` (without its prior), its standard error
         ``log_evidence_error``, ``log_prior``, ``weight``, ``visits``, ``warm_ups`` (of all chains),
         ``divergences`` (after warm-up), ``gradients`` (evaluations) and ``proposals``. A topology
         is named by its nodes in preorder: ``"L"`` the stump, ``"SLL"`` one split, ``"SSLLL"`` the
@@ -90,11 +91,10 @@ def sample_dcc(
 
     Notes
     -----
-    An interrupt (ctrl-C) ends the run with what is there after the last finished iteration, and a
-    warning.
+    An interrupt (ctrl-C) ends the run with the results of the completed iterations and a warning.
 
     The error of the evidence is a jackknife over local chains (and over visits, whichever is
-    larger). It is large where one chain alone has found the best mode.
+    larger). It is large if only one chain has found the best mode.
 
     References
     ----------

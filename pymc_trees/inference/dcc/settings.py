@@ -1,4 +1,4 @@
-"""Settings of DCC-Tree: their defaults, once for all, and what they may be."""
+"""Settings of DCC-Tree: their defaults and their checks."""
 
 from typing import NamedTuple
 

@@ -110,8 +110,8 @@ class SoftGraph:
         local = graph_replace(graphs, replace, strict=False)
         if any(v is tree for v in ancestors(local)):
             raise NotImplementedError(
-                "A variable of the model uses the encoded tree itself. DCC-Tree can treat only "
-                "what uses the function that SoftDecisionTree returned."
+                "A variable of the model depends on the encoded tree itself. DCC-Tree supports "
+                "only variables that depend on the function returned by SoftDecisionTree."
             )
         return local
 

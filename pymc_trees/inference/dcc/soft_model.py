@@ -1,4 +1,4 @@
-"""What DCC-Tree reads off the graph of a model with a soft tree, and what it refuses."""
+"""How DCC-Tree reads the graph of a model with a soft tree, and what it refuses."""
 
 from typing import NamedTuple
 
@@ -47,14 +47,14 @@ def read_model(model: pm.Model) -> SoftModel:
     refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_tree_variable(rv)]
     if refused:
         raise NotImplementedError(
-            f"DCC-Tree infers every free variable of a model together, by NUTS, and {refused} are "
-            "discrete, or forests: leave them out or marginalise them."
+            f"DCC-Tree samples all free variables jointly by NUTS, but {refused} are discrete, or "
+            "forests: leave them out or marginalise them."
         )
     latent = [rv.name for rv in others if any(a is tree for a in ancestors([rv]))]
     if latent:
         raise NotImplementedError(
-            f"The priors of {latent} depend on the tree: DCC-Tree needs to draw every other free "
-            "variable beforehand. Marginalise them, or observe them."
+            f"The priors of {latent} depend on the tree: DCC-Tree must be able to draw all other "
+            "free variables before the tree. Marginalise them, or observe them."
         )
     factors = [*model.observed_RVs, *model.potentials]
     if tree.owner.op.leaf_type.sampled_in_soft_trees:
@@ -64,7 +64,7 @@ def read_model(model: pm.Model) -> SoftModel:
     if labels is None or not _is_categorical_of(labels, tree):
         raise NotImplementedError(
             "The probabilities of a SoftDecisionTree with a DirichletLeaf must be the p of one "
-            "observed pm.Categorical and enter nothing else, but they enter "
+            "observed pm.Categorical and be used nowhere else, but they enter "
             f"{[v.name for v in seeing]}."
         )
     return SoftModel(model, tree, others, [v for v in factors if v is not labels], labels)
@@ -86,7 +86,7 @@ def check_inputs(soft: SoftModel) -> None:
         raise ValueError(
             f"{soft.tree.name} is evaluated at inputs other than those it was declared with. "
             "Sampling needs the training inputs: set the data back with pm.set_data, or declare "
-            "the model anew with the new ones."
+            "the model again with the new ones."
         )
 
 
@@ -98,6 +98,6 @@ def observed_classes(soft: SoftModel) -> np.ndarray:
     if codes.ndim != 1 or not np.isin(codes, np.arange(classes)).all():
         raise ValueError(
             f"{soft.labels.name}: the observed classes must be whole numbers from 0 to "
-            f"{classes - 1}, one a row."
+            f"{classes - 1}, one for each row."
         )
     return (codes[:, None] == np.arange(classes)).astype(float)

@@ -106,8 +106,8 @@ class SoftPosterior:
                 function()
         except NotImplementedError as error:
             raise ValueError(
-                f"The evidence of a topology needs proper priors, and one of the model cannot be "
-                f"drawn from: {error}"
+                "The evidence of a topology needs proper priors, but one prior of the model "
+                f"cannot be drawn from: {error}"
             ) from error
         return function, list(updates)
 
@@ -141,7 +141,7 @@ class SoftPosterior:
             if np.isfinite(value) and np.isfinite(gradient).all():
                 return q
         raise ValueError(
-            f"No draw of {TRIES} from the prior of topology {self.label} has a finite "
+            f"None of {TRIES} draws from the prior of topology {self.label} has a finite "
             "log-probability: check the likelihood with model.debug()."
         )
 

@@ -1,8 +1,8 @@
 """Where the chains of a new topology start: at draws of the prior, or from a neighbour.
 
 A chain from the prior rarely finds the good mode of a topology of several splits. A visited
-topology that differs by one split has found all but that split. Where chains start changes neither
-what they sample nor how draws are weighed.
+topology that differs by one split has found all but that split. The starting points of chains
+change neither their target nor the weights of draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,8 +65,8 @@ def neighbour_start(
 ) -> np.ndarray | None:
     """(d,) best of some starts that each take over a state of a neighbour.
 
-    A new split has a gate from the prior. Its two leaves share a value at first, so that any gate
-    would be as good as another: leaf values are moved to where the density is highest given gates.
+    A new split has a gate from the prior. Its two leaves start with the same value, so all gates
+    would be equally good: leaf values are moved to where the density is highest given gates.
 
     Returns
     -------

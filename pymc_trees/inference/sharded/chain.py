@@ -38,8 +38,8 @@ class Sigma:
             new, _ = slice_draw(rng, density, float(point[self.name]), width)
         if np.isnan(new):
             raise ValueError(
-                f"At this point the density of {self.name} is 0: give it a prior that holds the "
-                "spread of y, or a starting value (initval=) inside."
+                f"At this point the density of {self.name} is 0: give it a prior that covers the "
+                "spread of y, or an initial value (initval=) inside the prior."
             )
         return new
 

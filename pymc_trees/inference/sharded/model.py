@@ -1,4 +1,4 @@
-"""What sharded sampling reads off a model with one BART, and what it refuses."""
+"""How sharded sampling reads a model with one BART, and what it refuses."""
 
 from typing import NamedTuple
 
@@ -93,14 +93,14 @@ def read_model(model: pm.Model) -> ShardedModel:
     if seen[3] is not None:
         raise UnsupportedModelError(
             f"The mean of the observed variable is a multiple of {forest.name}: sample_sharded "
-            f"takes the function itself, plus terms that are data. Scale y in its place, {ELSE}."
+            f"supports the function itself plus terms that are data. Scale y instead, {ELSE}."
         )
     assert isinstance(found.likelihood, NormalLikelihood)  # that of a NormalLeaf
     target, precision = found.likelihood.scaled(*seen)
     if precision.size > 1 and np.ptp(precision) > 0:
         raise UnsupportedModelError(
-            "sigma differs from row to row: sample_sharded takes one number for all rows. Give "
-            f"one, {ELSE}."
+            "sigma varies between rows: sample_sharded needs one number for all rows. Give one, "
+            f"{ELSE}."
         )
     mean, sd = settings.leaf
     target = target - layout.m * mean
@@ -138,23 +138,23 @@ def _the_forest(model: pm.Model) -> Variable:
     if not is_forest(forest):
         raise NotImplementedError(
             f"{forest.name} holds soft trees, in which every row is in every leaf: sample_sharded "
-            f"moves trees with hard splits. Declare a BART, {ELSE}."
+            f"supports trees with hard splits. Declare a BART, {ELSE}."
         )
     op = forest.owner.op
     if op.leaf != "normal":
         raise NotImplementedError(
-            f"{forest.name} has leaves of kind {op.leaf!r}: sample_sharded moves trees of "
-            f"constant NormalLeaf values without monotone columns. Declare such, {ELSE}."
+            f"{forest.name} has leaves of kind {op.leaf!r}: sample_sharded supports constant "
+            f"NormalLeaf values without monotone columns. Use these, {ELSE}."
         )
     if op.tree_prior != "depth":
         raise NotImplementedError(
-            f"{forest.name} has a tree_prior of its own: sample_sharded knows that of alpha and "
-            f"beta. Leave tree_prior out, {ELSE}."
+            f"{forest.name} has a tree_prior of its own: sample_sharded supports the prior of "
+            f"alpha and beta. Leave tree_prior out, {ELSE}."
         )
     if op.layout.mixed:
         raise NotImplementedError(
-            f"{forest.name} has columns of levels or with missing cells: sample_sharded splits "
-            f"columns of numbers. Encode levels as numbers and fill the missing cells, {ELSE}."
+            f"{forest.name} has columns of levels or with missing cells: sample_sharded supports "
+            f"numeric columns only. Encode levels as numbers and impute missing cells, {ELSE}."
         )
     return forest
 
@@ -168,7 +168,7 @@ def _the_sigma(model: pm.Model, forest: Variable) -> tuple[Variable, Noise] | No
     if unknown or len(others) > 1:
         names = unknown or [rv.name for rv in others]
         raise NotImplementedError(
-            f"sample_sharded infers the forest and one sigma of the observed Normal, and {names} "
-            f"would have to be inferred too. Give numbers in their place, {ELSE}."
+            f"sample_sharded samples the forest and one sigma of the observed Normal, but {names} "
+            f"would have to be sampled too. Give numbers instead, {ELSE}."
         )
     return known[0] if known else None

@@ -1,4 +1,4 @@
-"""`sample_sharded`: a BART whose rows are in shards, on several machines or here."""
+"""`sample_sharded`: a BART whose rows are in shards, on one or several machines."""
 
 import time
 import warnings
@@ -33,36 +33,36 @@ def sample_sharded(
     progressbar=True,
     var_names=None,
 ) -> xr.DataTree:
-    """Sample a model with one `BART` whose rows are dealt out to several processes or machines.
+    """Sample a model with one `BART` whose rows are distributed over several processes or machines.
 
     Every shard keeps its rows and their residuals; this process keeps the trees and the random
-    generator, asks the shards for counts and sums, and decides (Pratola 2014). Sums are of whole
-    numbers and so exact: the same seed gives the same draws, bit for bit, however many shards there
-    are and wherever they run.
+    generator, asks the shards for counts and sums, and accepts or rejects (Pratola 2014). Sums are
+    sums of integers and therefore exact: the same seed gives the same draws, bit for bit, for any
+    number and location of shards.
 
     Parameters
     ----------
     model : pymc.Model, optional
-        One `BART` of constant `NormalLeaf` values over columns of numbers, in the mean of one
+        One `BART` of constant `NormalLeaf` values over numeric columns, in the mean of one
         `pymc.Normal` (or LogNormal) whose sigma is a number or has a prior of its own. Default: the
         model on the context stack.
     shards : int, distributed.Client or the module ray, default 1
-        Where the rows go: to so many shards in this process; to an actor on each worker of a Dask
-        cluster; or, with ``shards=ray`` after ``ray.init()``, to an actor on each processor of a
-        Ray cluster.
+        Where the rows go: to this number of shards in the calling process; to an actor on each
+        worker of a Dask cluster; or, with ``shards=ray`` after ``ray.init()``, to an actor on each
+        processor of a Ray cluster.
     draws, tune : int, default 1000
-        Draws of a chain that are kept, and before them those that are not.
+        Draws of each chain that are kept, and draws before them that are discarded.
     chains : int, default 4
-        Number of chains. Messages of all travel together, so that the waiting is that of one.
+        Number of chains. Their messages travel together, so the latency is that of one chain.
     sweeps : int, default 1
-        Sweeps of a draw: in each every tree receives one proposal and new leaf values.
+        Sweeps per draw; in each sweep every tree receives one proposal and new leaf values.
     random_seed : int, sequence of int or numpy.random.Generator, optional
         Same seed, same draws.
     progressbar : bool, default True
-        Counts draws, of all chains.
+        Whether to show the number of draws over all chains.
     var_names : sequence of str, optional
-        Variables of the posterior. Default: all but functions of the forest, which have an entry
-        for each row; `pm.sample_posterior_predictive` works them out from the trees.
+        Variables of the posterior. Default: all except functions of the forest, which have an entry
+        for each row; `pm.sample_posterior_predictive` computes them from the trees.
 
     Returns
     -------
@@ -75,30 +75,32 @@ def sample_sharded(
     Raises
     ------
     ValueError, NotImplementedError, UnsupportedModelError
-        With the name of the argument, or of what the model holds beside such a forest.
+        For an invalid argument, or a part of the model that is not supported; the message names it.
     ForestTooLargeError
         The forest outgrew ``max_nodes`` of its declaration.
     ShardLostError
-        A shard does not answer. As with the error above, the draws made before are ``error.idata``.
+        A shard does not respond. As with the error above, ``error.idata`` holds the draws made so
+        far.
     FloatingPointError
-        Residuals grew beyond 16 times the range that response and leaf prior give them.
+        Residuals grew beyond 16 times the range implied by the response and the leaf prior.
 
     Warns
     -----
     UserWarning
-        An interrupted run returns the draws that it has.
+        An interrupted run returns the draws made so far.
 
     Notes
     -----
-    A visit of a tree takes one round trip: it carries the new leaf values of the tree before, the
-    proposal for this one, and a question about the next. Visits of different trees of a chain
-    cannot share one, since each needs the residuals that the last one left.
+    A visit of a tree takes one round trip, which carries the new leaf values of the previous tree,
+    the proposal for this tree, and a query about the next one. Visits of different trees of a chain
+    cannot share a round trip, since each needs the residuals left by the previous one.
 
     The response and the leaf values are rounded to multiples of a power of two, ``2**-44`` of their
-    range and ``2**-38`` with a million rows. The draws are of the exact posterior of that response.
+    range and ``2**-38`` with a million rows. The draws come from the exact posterior given the
+    rounded response.
 
-    The model holds X and y in the memory of this process: what shards divide is time, and the
-    memory of residuals and of the leaves of rows.
+    The model holds X and y in the memory of the calling process; shards divide the time, and the
+    memory of the residuals and leaf labels of the rows.
 
     References
     ----------

@@ -139,8 +139,8 @@ class _told_of_loss:  # noqa: N801 (used like a function)
     def __exit__(self, kind, error, trace):
         if isinstance(error, Exception):
             raise ShardLostError(
-                f"A shard does not answer: {self.cluster} says {type(error).__name__}: {error}. "
-                "Its rows and residuals are gone with it; see to the worker and run again."
+                f"A shard does not respond: {self.cluster} reports {type(error).__name__}: "
+                f"{error}. Its rows and residuals are lost; check the worker and run again."
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""What top-down SMC reads off a model with one decision tree, and what it refuses."""
+"""How top-down SMC reads a model with one decision tree, and what it refuses."""
 
 import numpy as np
 import pymc as pm
@@ -45,17 +45,17 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
     [tree] = trees
     if tree.owner.op.layout.m != 1:
         raise NotImplementedError(
-            f"{tree.name} is a sum of {tree.owner.op.layout.m} trees, and sample_tree_smc grows "
+            f"{tree.name} is a sum of {tree.owner.op.layout.m} trees, but sample_tree_smc grows "
             "one: declare a DecisionTree, or sample the sum by pm.sample() with "
             "pymc_trees.ParticleGibbs."
         )
     others = [rv.name for rv in model.free_RVs if rv is not tree]
     if others:
         raise NotImplementedError(
-            f"sample_tree_smc infers the tree alone, and {others} would have to be inferred too. "
-            "Observe them or give numbers in their place (choosing among several numbers by the "
-            "log_marginal_likelihood of a run with each), or sample the model by pm.sample() with "
-            "pymc_trees.ParticleGibbs."
+            f"sample_tree_smc samples the tree only, but {others} would have to be sampled too. "
+            "Observe them or give numbers instead (compare candidate numbers by the "
+            "log_marginal_likelihood of a run with each), or sample the model by pm.sample() "
+            "with pymc_trees.ParticleGibbs."
         )
     found = ConjugateTarget.read(model, tree)
     if isinstance(found, Refusal):
@@ -105,7 +105,7 @@ def log_share_in_order(rng: np.random.Generator, problem: TreeModel, n_draws: in
     with deferred_interrupts():
         if not share_in_order(rng, forest, order, weights):
             raise ForestTooLargeError(
-                "A tree drawn from the prior has more nodes than max_nodes: declare the tree with "
-                "a larger max_nodes, or a prior of smaller trees."
+                "A tree drawn from the prior has more nodes than max_nodes: declare the tree "
+                "with a larger max_nodes, or with a prior that favours smaller trees."
             )
     return float(np.log(weights.mean()))

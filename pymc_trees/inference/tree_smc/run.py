@@ -1,4 +1,4 @@
-"""One island of top-down SMC: numbers in, numbers out, so that any process can run it."""
+"""One island of top-down SMC: numbers in, numbers out, so any process can run it."""
 
 from functools import partial
 from typing import NamedTuple

@@ -55,39 +55,38 @@ def sample_tree_smc(
     particles : int, default 1000
         Particles per island, and draws per chain of the result.
     islands : int, default 4
-        Independent runs, one for each chain of the result. Below some 100 particles each they are
-        worth less than one larger run (Lakshminarayanan 2016, figure 3.5).
+        Independent runs, one for each chain of the result. With fewer than about 100 particles each
+        they are worth less than one larger run (Lakshminarayanan 2016, figure 3.5).
     proposal : {"prior", "empirical", "optimal"}, default "prior"
         How particles grow (section 3.3): by the tree prior; with cuts uniform in a random gap
         between adjacent distinct values; or in proportion to prior times likelihood one split
-        ahead, for which fewer particles do, and which is the one to take when most columns are
-        irrelevant.
+        ahead, which needs fewer particles and is the best choice when most columns are irrelevant.
     expansion : {"node", "lowest", "layer"}, default "node"
         What a stage expands (section 3.4.1.1): the oldest node, the node of the lowest marginal
         likelihood, or all nodes of a layer.
     resampling : {"multinomial", "systematic", "stratified", "residual"}, default "systematic"
         Scheme.
     ess_threshold : float in [0, 1], default 0.1
-        Particles are resampled when their effective number falls below this share of them (section
-        3.4.1).
+        Particles are resampled when the effective sample size falls below this share of their
+        number (section 3.4.1).
     max_stages : int, default 5000
         Stages after which an unfinished run is an error (section 3.4.1): its evidence would be
         biased.
     combine : {"average", "evidence"}, default "average"
-        ``"average"``: every island is a chain, so that averages over chains give all islands the
-        same weight (the choice of section 3.4.1.3). ``"evidence"``: every chain is drawn from the
-        islands in proportion to their evidence, as in one run with all particles; it leans on few
-        islands when their evidence differs much.
+        ``"average"``: every island is a chain, and averages over chains give all islands the same
+        weight (the choice of section 3.4.1.3). ``"evidence"``: every chain is drawn from the
+        islands in proportion to their evidence, as in one run with all particles; it relies on few
+        islands when their evidence differs a lot.
     cores : int, optional
-        Islands at the same time; default: as many as the backend has workers. The backend is
-        joblib's: ``joblib.parallel_config(backend="loky" | "dask" | "ray" | ...)``.
+        Number of islands that run at once; default: the number of workers of the backend. The
+        backend is joblib's: ``joblib.parallel_config(backend="loky" | "dask" | "ray" | ...)``.
     random_seed : int, sequence of int, Generator or None
         Same seed, same draws, on any number of cores and any backend.
     progressbar : bool, default True
         Counts islands.
     var_names : sequence of str, optional
         Variables of the posterior, as in `pymc.sample`; default all. The function at the training
-        rows is the largest by far: leave it out of large runs, predictions need the trees only.
+        rows is by far the largest: leave it out of large runs; predictions only need the trees.
     model : pymc.Model, optional
         Default: the model on the context stack.
 
@@ -110,8 +109,8 @@ def sample_tree_smc(
             earlier has NaN and False.
 
         The attribute ``log_marginal_likelihood`` is the log of the mean of the islands' evidence,
-        which is unbiased like each of them. Of trees with ``monotone`` columns it is divided by the
-        share of the prior's trees that are monotone, estimated from 20,000 draws.
+        which is unbiased like each of them. For trees with ``monotone`` columns it is divided by
+        the prior probability that a tree is monotone, estimated from 20,000 draws.
 
     Raises
     ------
@@ -125,7 +124,7 @@ def sample_tree_smc(
 
     Notes
     -----
-    An interrupted run gives back the islands that were complete, with a warning.
+    An interrupted run returns the completed islands, with a warning.
 
     The optimal proposal looks at up to 256 distinct values of a column one by one, and at 255
     quantile intervals of a column with more, within which it then looks at the values one by one;
@@ -219,11 +218,11 @@ def _check(island: Island, settings: Settings, forest) -> None:
         raise ForestTooLargeError(too_small(f"A particle of {forest.name}", forest.layout))
     if island.status == UNFINISHED:
         raise RuntimeError(
-            f"max_stages={settings.max_stages}: particles were unfinished after so many stages, "
+            f"max_stages={settings.max_stages}: particles are unfinished after this many stages, "
             "and their evidence would be biased. Give a larger max_stages (with expansion='node' "
             "a tree takes a stage for each of its nodes), or expansion='layer'."
         )
     if island.status == LOST:
         raise RuntimeError(
-            "No particle is left with a positive weight. Give more particles, or another proposal."
+            "No particle has a positive weight. Use more particles, or another proposal."
         )

@@ -34,9 +34,9 @@ DIFFERENCES = {
 def check_draws(idata, model: pm.Model | None = None) -> None:
     """Raise an error when draws cannot predict with the forests of a model.
 
-    Every draw of every forest and soft tree is held against the declaration. Without a forest among
-    the draws, `pymc.sample_posterior_predictive` would draw new trees from the *prior* with no more
-    than an INFO line.
+    Every draw of every forest and soft tree is checked against the declaration. If a forest is
+    missing from the draws, `pymc.sample_posterior_predictive` draws new trees from the *prior* and
+    only logs an INFO line.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     Raises
     ------
     ValueError
-        When a forest is missing from the draws, has another shape, or was altered; as far as the
-        draws tell, with the setting in which their model differs from this one.
+        When a forest is missing from the draws, has another shape, or was altered. If the draws
+        allow it, the message names the setting in which their model differs from this one.
 
     Examples
     --------
@@ -88,22 +88,22 @@ def _values(array: xr.DataArray) -> np.ndarray:
         if stacked:
             raise ValueError(
                 f"{name} has its chains and draws stacked into {sorted(map(str, stacked))}: pass "
-                "the result of pm.sample() as it was, or unstack it."
+                "the unchanged result of pm.sample(), or unstack it."
             )
         kept = " and ".join(f"idata.isel({dim}=[0])" for dim in lost)
         raise ValueError(
-            f"{name} has no dimension {lost} in idata. Select with a list, which keeps it, as in "
-            f"{kept}."
+            f"{name} has no dimension {lost} in idata. Select with a list, which keeps the "
+            f"dimension, as in {kept}."
         )
     if len(dims) != 4:
         raise ValueError(
             f"{name} has the dimensions {dims} in idata, but draws of a forest have (chain, draw, "
-            "rows, fields): pass the result of pm.sample() as it was."
+            "rows, fields): pass the unchanged result of pm.sample()."
         )
     if array.dtype != np.float64:
         raise ValueError(
-            f"{name} was altered: it is {array.dtype} in idata, and trees in another precision are "
-            "other trees. Save and keep it as float64."
+            f"{name} was altered: it is {array.dtype} in idata, but trees in another precision "
+            "are different trees. Save and keep it as float64."
         )
     values = array.transpose(*SAMPLE, ...).values
     if 0 in values.shape:
@@ -123,7 +123,7 @@ def _check(tree: TreeVariable, draws: np.ndarray) -> None:
         what = about.differing_sizes(tree.rv, np.ascontiguousarray(draws[0, 0]))
         raise ValueError(
             f"{tree.name} has shape {draws.shape[2:]} in idata, but {shape} in the model: the "
-            f"draws belong to another model, with other {what}. Declare it as it was."
+            f"draws belong to another model, with other {what}. Declare the model as it was."
         )
     wrong = [at for at in np.ndindex(*draws.shape[:2]) if not tree.is_intact(draws[at])]
     if not wrong:

@@ -14,7 +14,7 @@ def model_of(model) -> pm.Model:
     found = pm.modelcontext(model)
     if not isinstance(found, pm.Model):
         raise TypeError(
-            f"model={type(model).__name__}: must be the pymc.Model of the draws. Other rows are "
-            "given by name, as X=, a function of the model by its own, as var_name='mu'."
+            f"model={type(model).__name__}: must be the pymc.Model of the draws. Give other rows "
+            "by keyword, X=, and a function of the model by name, var_name='mu'."
         )
     return found

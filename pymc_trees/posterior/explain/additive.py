@@ -42,7 +42,7 @@ class AdditiveFunction:
     Raises
     ------
     NotAdditiveError
-        When it is no sum of trees: a curved function of a sum, or func of one.
+        When it is not a sum of trees: a nonlinear function of a sum, or func of one.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AdditiveFunction:
             ForestDraws(idata, model, one.tree.name, soft_too=soft_too) for one in found
         ]
         if any(not one.is_soft and one.layout.own_outputs is not None for one in self.forests):
-            raise NotAdditiveError(f"{name} has leaves that return other values at other rows.")
+            raise NotAdditiveError(f"{name} has leaves whose values vary between rows.")
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
@@ -69,13 +69,13 @@ class AdditiveFunction:
         self.single = hard and len(self.forests) == 1 and self.forests[0].layout.m == 1
         if set(ancestors([whole])) & {one.X for one in found}:
             raise NotAdditiveError(
-                f"{name} reads columns of X beside the splits of its trees: choose a function of "
+                f"{name} uses columns of X outside the splits of its trees: choose a function of "
                 "trees alone by var_name."
             )
         if not self.single and (func or not is_linear(whole, inputs)):
             raise NotAdditiveError(
-                f"{f'func({name})' if func else name} is no sum of trees, of which each leaf adds "
-                "its part: leave func out, or choose the function inside of it by var_name."
+                f"{f'func({name})' if func else name} is not a sum of trees: leave func out, or "
+                "choose the function inside it by var_name."
             )
         self._lock = Lock()
         self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
@@ -146,8 +146,8 @@ class AdditiveFunction:
         if not wrong <= 1e-9 * size:  # NaN too
             raise NotAdditiveError(
                 f"{self.function.name}: the leaves do not add up to f, in chain {chain}, draw "
-                f"{draw}, by {wrong:.2g}. Does func return a finite number for each value, "
-                "whatever the others are?"
+                f"{draw}, by {wrong:.2g}. Check that func is elementwise and returns finite "
+                "numbers."
             )
 
 
@@ -160,6 +160,7 @@ def _refuse_soft(name: str, trees: list, soft_too: bool) -> None:
         )
     if not soft_too and not all(is_forest(one) for one in trees):
         raise NotAdditiveError(
-            f"{name} is a function of soft trees: of these only shap_values and shap_interactions "
-            "are computed, with background=. Use those, partial_dependence or comparisons."
+            f"{name} is a function of soft trees, for which only shap_values and "
+            "shap_interactions with background= are available. Use these, partial_dependence or "
+            "comparisons."
         )

@@ -14,8 +14,8 @@ def to_shap(explanation: xr.Dataset, quantile: float | None = None):
     Parameters
     ----------
     explanation : xarray.Dataset
-        Result of `shap_values` or `shap_interactions`, of one output: with several, choose one
-        before, by ``explanation.isel``.
+        Result of `shap_values` or `shap_interactions` for one output; with several, choose one with
+        ``explanation.isel`` first.
     quantile : float in [0, 1], optional
         Default: the mean.
 
@@ -38,7 +38,7 @@ def to_shap(explanation: xr.Dataset, quantile: float | None = None):
     >>> shap.plots.beeswarm(pmt.to_shap(found))  # doctest: +SKIP
     """
     if not isinstance(explanation, xr.Dataset) or "base_values" not in explanation:
-        raise ValueError("explanation must be what shap_values or shap_interactions returned.")
+        raise ValueError("explanation must be a result of shap_values or shap_interactions.")
     several = [dim for dim in explanation["base_values"].dims if dim not in SAMPLE]
     if several:
         raise ValueError(

@@ -38,8 +38,8 @@ def interaction_strength(
     H of two columns is the root of the share of the variance of their joint partial dependence that
     is not the sum of those on either (Friedman and Popescu 2008, eq. 44); H of one column that of
     the variance of f that is not the sum of its partial dependence on the column and on all others
-    (eq. 45). 0 means no interaction. Where a pair hardly matters a small variance is divided by a
-    small one: ``unexplained`` is the root mean square itself, in units of f.
+    (eq. 45). 0 means no interaction. For a pair that hardly matters, H is a ratio of two small
+    variances; ``unexplained`` is the root mean square itself, in units of f.
 
     Parameters
     ----------
@@ -48,37 +48,37 @@ def interaction_strength(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : list of columns, optional
-        By name where X was a frame, else by number. Default: all.
+        By name if X was a frame, otherwise by number. Default: all.
     X : (n, p) array or frame, optional
-        Rows over which means are taken. Default: those the model has now.
+        Rows over which means are taken. Default: the rows currently in the model.
     subsample : int, optional
-        Rows of X taken at random. Default: all of them.
+        Number of rows of X taken at random. Default: all rows.
     draws : int, optional
-        Draws to take, evenly spaced. Default: all.
+        Number of draws to use, evenly spaced. Default: all.
     cores : int, optional
         Threads. Default: one for each core; fewer where the pairs of columns in several draws at
         once would take more than half a gigabyte.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise; for a single tree only.
+        Applied elementwise to the values of f; for a single tree only.
     random_state : numpy.random.Generator or seed, optional
         For the subsample.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
         ``pairwise`` (H) and ``unexplained`` with the dimensions chain, draw, those of the outputs,
         feature and other, symmetric, NaN on the diagonal; ``overall`` (H of one column with all
-        others) without the last. H is NaN where what it is a share of is constant.
+        others) without the last. H is NaN where its denominator is 0.
 
     Raises
     ------
     ValueError
-        A function that is not a sum of trees with hard splits, a column that does not exist, or
-        rows and columns that take more memory than there should be.
+        A function that is not a sum of trees with hard splits, a column that does not exist, or for
+        rows and columns that would take too much memory.
 
     References
     ----------
@@ -107,8 +107,8 @@ def interaction_strength(
     size = 8 * n * n_outputs * q * (q + SINGLE)
     if size > LARGEST:
         raise ValueError(
-            f"{q} columns at {n} rows take {size / 1e9:.1f} GB a draw: choose fewer by features, "
-            "or fewer rows by subsample."
+            f"{q} columns at {n} rows take {size / 1e9:.1f} GB a draw: choose fewer columns with "
+            "features, or fewer rows with subsample."
         )
     place = np.full(X.shape[1], -1)
     place[columns] = np.arange(q)

@@ -38,10 +38,10 @@ def shap_values(
 ) -> xr.Dataset:
     """Shapley values of f at rows, exactly, draw by draw.
 
-    f at a row, less its mean, is shared out among the columns: each has the mean, over all orders
-    of the columns, of what f changes by when the column becomes known (Lundberg and Lee 2017, eq.
-    8). What a column that is not known stands for is the choice of ``background``. In every draw
-    ``base_values`` and the values of a row add up to f there.
+    The difference between f at a row and its mean is divided among the columns: each gets the mean,
+    over all orderings of the columns, of the change of f when the column becomes known (Lundberg
+    and Lee 2017, eq. 8). ``background`` defines how unknown columns are averaged out. In every
+    draw, ``base_values`` plus the values of a row equal f at that row.
 
     Parameters
     ----------
@@ -50,25 +50,25 @@ def shap_values(
     model : pymc.Model, optional
         Default: the model on the context stack.
     X : (n, p) array or frame, optional
-        Rows to explain. Default: those the model has now.
+        Rows to explain. Default: the rows currently in the model.
     background : (b, p) array or frame, or int, optional
-        Rows from which columns that are not known are taken, all rows in turn (interventional
-        values); an int for so many of the model's rows, at random. Default: a column that is not
-        known follows both branches of a split, by the shares of training rows that do
-        (path-dependent values). Must be given for `SoftBART`, where all rows follow both branches.
+        Rows that supply the values of unknown columns, averaged over all of them (interventional
+        values); an int takes that many rows of the model at random. Default: at a split on an
+        unknown column both branches are followed, weighted by their shares of the training rows
+        (path-dependent values). Required for `SoftBART`, where all rows follow both branches.
     draws : int, optional
-        Draws to take, evenly spaced. Default: all, or as many as fit into half a gigabyte.
+        Number of draws to use, evenly spaced. Default: all, or as many as fit into half a gigabyte.
     cores : int, optional
         Threads. Default: one for each core.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise. For a single tree only: Shapley values of a curved
+        Applied elementwise to the values of f. For a single tree only: Shapley values of a curved
         function of a sum of trees are not sums over trees.
     random_state : numpy.random.Generator or seed, optional
         For the rows of the background.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -80,17 +80,17 @@ def shap_values(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees, or of soft trees without a background, values that
-        do not add up to f, or arguments that are not what they should be.
+        For a function that is not a sum of trees, or a sum of soft trees without a background; for
+        values that do not add up to f; for invalid arguments.
 
     Notes
     -----
-    Over the columns on the path of a leaf the values have a closed form, so that the time grows
-    with rows and leaves, and hardly with the rows of the background or the number of columns. A
-    leaf of a soft tree is a product of gates: the mean of what S leaves to the background is known
-    for all sets S of its columns before a row is looked at, and with many columns on a path and
-    few rows in the background the values are integrals of polynomials, by points of Gauss and
-    Legendre (Owen 1972). Both are exact.
+    The values have a closed form over the columns on the path of each leaf, so the time grows with
+    the number of rows and leaves, but hardly with the size of the background or the number of
+    columns. A leaf of a soft tree is a product of gates: the mean of what S leaves to the
+    background is known for all sets S of its columns before a row is looked at, and with many
+    columns on a path and few rows in the background the values are integrals of polynomials, by
+    points of Gauss and Legendre (Owen 1972). Both are exact.
 
     References
     ----------
@@ -135,9 +135,9 @@ def shap_interactions(
 ) -> xr.Dataset:
     """Shapley interaction values of f at rows, exactly, draw by draw.
 
-    The share of a column is shared out further: half of the Shapley interaction index of two
-    columns goes to either of them, and what is left is the column's own (Lundberg, Erion and Lee
-    2018, eq. 3-6). In every draw the values of a row add up over ``other`` to `shap_values`.
+    The value of a column is divided further: half of the Shapley interaction index of two columns
+    goes to each of them, and the remainder is the main effect of the column (Lundberg, Erion and
+    Lee 2018, eq. 3-6). In every draw the values of a row sum over ``other`` to `shap_values`.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ def shap_interactions(
     Returns
     -------
     xarray.Dataset
-        As of `shap_values`, where ``values`` have a last dimension ``other``: a column's own value
-        on the diagonal, and symmetric beside it.
+        As for `shap_values`, but ``values`` have a last dimension ``other``: main effects on the
+        diagonal, and symmetric interactions off it.
 
     Raises
     ------
     ValueError
-        As of `shap_values`.
+        As for `shap_values`.
 
     References
     ----------
@@ -199,8 +199,8 @@ class _Explained:
         if self.by_path and any(one.is_soft for one in self.additive.forests):
             raise ValueError(
                 f"{function.name} is a function of soft trees, where every row follows both "
-                "branches of a split, and path-dependent values are not defined: give background=, "
-                "rows or their number, as background=100."
+                "branches of a split, and path-dependent values are not defined: give "
+                "background=, either rows or a number of rows such as background=100."
             )
         self.given = background
         self.background = None if self.by_path else _background(function, background, random_state)
@@ -267,7 +267,7 @@ def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int
     if wanted is not None or fit >= n_draws:
         return wanted
     warnings.warn(
-        f"{fit * n_chains} of {n_chains * n_draws} draws are taken, whose values fill half a "
+        f"{fit * n_chains} of {n_chains * n_draws} draws are used, whose values fill half a "
         "gigabyte: set draws, or give fewer rows.",
         stacklevel=5,
     )

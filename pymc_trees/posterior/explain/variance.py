@@ -23,10 +23,9 @@ def sobol_indices(
 ) -> xr.Dataset:
     """Sobol indices of f, exactly, draw by draw.
 
-    The shares of the variance of f that are due to each column when the columns are independent of
-    each other, each with the law that its cells have in X: by itself (first order), and with
-    everything it takes part in (total). What is left of 1 when the first orders are added up is due
-    to interactions.
+    The shares of the variance of f due to each column when the columns are independent, each with
+    its empirical distribution in X: alone (first order), and including its interactions (total).
+    The difference between 1 and the sum of the first orders is due to interactions.
 
     Parameters
     ----------
@@ -35,17 +34,18 @@ def sobol_indices(
     model : pymc.Model, optional
         Default: the model on the context stack.
     X : (n, p) array or frame, optional
-        Rows whose cells, column by column, make the laws. Default: those the model has now.
+        Rows whose cells give the distribution of each column. Default: the rows currently in the
+        model.
     draws : int, optional
-        Draws to take, evenly spaced. Default: all.
+        Number of draws to use, evenly spaced. Default: all.
     cores : int, optional
         Threads. Default: one for each core.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f, elementwise; for a single tree only.
+        Applied elementwise to the values of f; for a single tree only.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -56,8 +56,7 @@ def sobol_indices(
     Raises
     ------
     ValueError
-        A function that is not a sum of trees with hard splits, or arguments that are not what they
-        should be.
+        A function that is not a sum of trees with hard splits, or invalid arguments.
 
     Notes
     -----

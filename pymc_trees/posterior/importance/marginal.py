@@ -29,7 +29,7 @@ class MarginalFunction:
     Raises
     ------
     ValueError
-        When the function needs columns beside the splits of hard trees.
+        When the function uses columns other than through splits of hard trees.
     """
 
     def __init__(self, idata, model: pm.Model, var_name: str | None = None):
@@ -48,8 +48,8 @@ class MarginalFunction:
         by_row = any(one.layout.own_outputs is not None for one in self.forests)
         if by_row or set(ancestors([whole])) & {one.X for one in found}:
             raise ValueError(
-                f"{name} reads columns of X outside the splits of its trees: choose a function "
-                "of trees alone by var_name, or use permutation_importance."
+                f"{name} uses columns of X outside the splits of its trees: choose a function of "
+                "trees alone by var_name, or use permutation_importance."
             )
         self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""What is lost when a column is shuffled: `permutation_importance`."""
+"""Increase of a loss when a column is shuffled: `permutation_importance`."""
 
 from collections.abc import Callable
 
@@ -34,9 +34,9 @@ def permutation_importance(
 ) -> xr.Dataset:
     """How much larger a loss becomes when a column of X is shuffled, draw by draw.
 
-    The mean loss of f at rows of which one column was exchanged among them, less the mean loss at
-    the rows themselves (Breiman 2001, section 10). No model is fitted again. Give rows that the
-    draws have not seen: with the training rows a column that was fitted to noise looks important.
+    The mean loss of f at the rows with one column permuted, minus the mean loss at the rows
+    themselves (Breiman 2001, section 10). No model is refitted. Give rows that were not used for
+    fitting: on the training rows a column that was fitted to noise looks important.
 
     Parameters
     ----------
@@ -45,23 +45,24 @@ def permutation_importance(
     model : pymc.Model, optional
         Default: the model on the context stack.
     X : (n, p) array or frame, optional
-        Rows. Default: those the model has now.
+        Rows. Default: the rows currently in the model.
     y : array, optional
-        Responses at the rows, of the shape that the function has there: (n,) for one output.
-        Default: f at the rows, draw by draw, so that the loss says how much f changes.
+        Responses at the rows, with the shape of the function there: (n,) for one output. Default: f
+        at the rows, draw by draw; the loss then measures how much f changes.
     metric : {"squared_error", "absolute_error"} or callable, default "squared_error"
         Loss. A callable takes two arrays of one shape, responses and values of the function, whose
         last axis is that of the rows, and returns the loss of each.
     n_repeats : int, default 10
-        Times that each column is shuffled; the same orders of rows serve all columns and draws.
+        Number of permutations of each column; all columns and draws use the same permutations.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     func : callable, optional
-        Applied to the values of f before the loss, elementwise: an inverse link, `numpy.exp`.
+        Applied elementwise to the values of f before the loss; an inverse link such as `numpy.exp`,
+        for example.
     random_state : numpy.random.Generator or seed, optional
-        For the orders of rows.
+        For the permutations.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -72,13 +73,14 @@ def permutation_importance(
     Raises
     ------
     ValueError
-        Responses of another shape, or that are missing; a metric or a function that does not exist.
+        For responses of another shape or with missing values, and for a metric or function that
+        does not exist.
 
     Notes
     -----
-    f is evaluated at n times ``n_repeats`` rows for each column in each draw; fewer draws are taken
-    by ``idata.isel(draw=slice(None, None, 10))``. Of columns that go together each can stand in for
-    the others, and shuffled alone it makes rows that do not occur.
+    f is evaluated at n times ``n_repeats`` rows for each column in each draw; use
+    ``idata.isel(draw=slice(None, None, 10))`` for fewer draws. Dependent columns can substitute for
+    each other, and shuffling one of them makes rows that do not occur.
 
     References
     ----------
@@ -137,11 +139,12 @@ def _responses(y, function: Function, n: int) -> np.ndarray:
     try:
         y = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError("y must hold numbers only: make numbers of labels.") from error
+        raise ValueError("y must hold numbers only: encode labels as numbers.") from error
     shape = (*function.outputs[: function.axis], n, *function.outputs[function.axis :])
     if y.shape != shape:
         raise ValueError(
-            f"y has the shape {y.shape}: must be {shape}, that of {function.name} at the rows of X."
+            f"y has the shape {y.shape}: it must be {shape}, the shape of {function.name} at the "
+            "rows of X."
         )
     if not np.isfinite(y).all():
         raise ValueError("y holds missing or infinite values: leave those rows out of X and y.")
@@ -153,7 +156,7 @@ def _mean_loss(loss: Callable, y: np.ndarray, f: np.ndarray) -> np.ndarray:
     found = np.asarray(loss(np.broadcast_to(y, f.shape), f))
     if found.shape != f.shape:
         raise ValueError(
-            f"metric returned the shape {found.shape} for values of the shape {f.shape}: must "
+            f"metric returned the shape {found.shape} for values of the shape {f.shape}: it must "
             "return the loss of each value."
         )
     return found.mean(axis=-1)

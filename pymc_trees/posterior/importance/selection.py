@@ -1,4 +1,4 @@
-"""Columns that are split more often than chance would have it: `select_variables`."""
+"""Columns that are split more often than by chance: `select_variables`."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,17 +34,17 @@ def select_variables(
     random_seed=None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Columns that are split more often than for permuted responses (Bleich et al. 2014).
+    """Columns that are split more often than under permuted responses (Bleich et al. 2014).
 
-    The model is fitted to the responses, a few times, and to many permutations of them, which have
-    nothing to do with X. A column is selected where its share of all splits, the mean over the fits
-    to the responses, exceeds a threshold made from its share in the fits to permutations.
+    The model is fitted a few times to the responses and to many permutations of them, which are
+    unrelated to X. A column is selected if its share of all splits, averaged over the fits to the
+    responses, exceeds a threshold derived from the fits to permutations.
 
     Parameters
     ----------
     declare : callable
-        Takes responses like ``y`` and returns a `pymc.Model` that observes them, a new one each
-        time. Give its forest few trees, 20 or so, that columns compete for.
+        Takes responses like ``y`` and returns a new `pymc.Model` that observes them. Give its
+        forest few trees, about 20, so that columns compete for splits.
     y : array
         Responses; rows along the last axis.
     n_permutations, n_replicates : int, default 100 and 5
@@ -52,15 +52,15 @@ def select_variables(
     alpha : float, default 0.05
         Level of the thresholds.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest or of its function, if the model has several.
     sample_kwargs : dict, optional
-        For `pymc.sample`, by default one chain of 1,000 draws after as many to tune.
+        For `pymc.sample`; by default one chain of 1,000 draws after 1,000 tuning iterations.
     cores : int, optional
-        Processes. Default: one for each core.
+        Number of processes. Default: one for each core.
     random_seed : int, sequence of int or numpy.random.Generator, optional
         The result does not depend on the number of processes.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -74,14 +74,14 @@ def select_variables(
         - "global_se": m + C s, with mean m and standard deviation s of the column's shares, and the
           smallest C for which a part 1 - alpha of the permutations keeps below in all columns.
 
-        Where no column has an effect alpha is about the probability that a given column is
-        selected ("local"), or that any is (the others). An interrupt ends the fits, and the result
-        is that of those which are done.
+        If no column has an effect, alpha is approximately the probability that a given column is
+        selected ("local"), or that any column is (the others). An interrupt ends the fits; the
+        result then uses the completed ones.
 
     Raises
     ------
     TypeError
-        When ``declare`` is no function, or returns something else than a model.
+        When ``declare`` is not a function, or does not return a model.
     ValueError
         Numbers that are too small, or a model without a forest.
 
@@ -152,7 +152,7 @@ def _fit(declare, y, number, permuted, rng, forest, options) -> tuple[int, list[
         y = y[..., rng.permutation(y.shape[-1])]
     model = declare(y)
     if not isinstance(model, pm.Model):
-        raise TypeError(f"declare returned a {type(model).__name__}: must return a pymc.Model.")
+        raise TypeError(f"declare returned a {type(model).__name__}: it must return a pymc.Model.")
     idata = pm.sample(**options, model=model, random_seed=int(rng.integers(2**31)))
     if idata["posterior"].sizes["draw"] < options.get("draws", 1000):
         raise KeyboardInterrupt  # PyMC has kept it to itself, and the draws made before
@@ -175,7 +175,7 @@ def _run(tasks: Iterator, total: int, n_replicates: int, cores: int, progressbar
         if null < FEWEST or len(done) == null:
             raise
         warnings.warn(
-            f"Interrupted: the result is of {len(done) - null} fits to the responses and {null} to "
+            f"Interrupted: the result uses {len(done) - null} fits to the responses and {null} to "
             f"permutations instead of {n_replicates} and {total - n_replicates}.",
             stacklevel=3,
         )

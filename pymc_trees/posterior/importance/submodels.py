@@ -1,4 +1,4 @@
-"""How well f follows from few columns: `compute_variable_importance`."""
+"""How well few columns predict f: `compute_variable_importance`."""
 
 import numpy as np
 import pymc as pm
@@ -27,12 +27,12 @@ def compute_variable_importance(
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """How well f follows from one column, two, and so on, draw by draw.
+    """How well one column, two columns and so on predict f, draw by draw.
 
-    No model is fitted again. A submodel is f when only some columns are known: at a split on
+    No model is refitted. A submodel is f given only some of the columns: at a split on
     another column a row follows both branches, weighted by the shares of the training rows in the
     node that go there (Friedman 2001, section 8.2). Its R2 is the squared correlation, over the
-    rows of X, of what it predicts and f itself, in the same draw.
+    rows of X, between its predictions and f in the same draw.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def compute_variable_importance(
     model : pymc.Model, optional
         Default: the model on the context stack.
     X : (n, p) array or frame, optional
-        Rows at which submodels predict. Default: those the model has now.
+        Rows at which submodels predict. Default: the rows currently in the model.
     method : {"VI", "backward", "backward_VI"}, default "VI"
         Order of the columns. "VI": by the mean number of their splits (`get_variable_inclusion`).
-        "backward": beginning with all columns, leave out the one whose loss lowers the mean R2
-        least, over and over; p (p + 1) / 2 submodels. "backward_VI": leave out the ``fixed``
-        columns with the fewest splits, then go on backward.
+        "backward": starting from all columns, repeatedly drop the one whose removal lowers the mean
+        R2 least; p (p + 1) / 2 submodels. "backward_VI": drop the ``fixed`` columns with the fewest
+        splits, then continue backward.
     fixed : int, default 0
         For "backward_VI", 1 to p - 1.
     samples : int, default 50
@@ -54,9 +54,9 @@ def compute_variable_importance(
     cores : int, optional
         Threads. Default: one for each core.
     var_name : str, optional
-        The function, where the model has several.
+        Name of the function, if the model has several.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -71,15 +71,15 @@ def compute_variable_importance(
     Raises
     ------
     ValueError
-        A function of soft trees, or one that reads columns beside its splits; a method that does
-        not exist, or options that do not go with it; predictions of more than 2 GB.
+        For a function of soft trees, or one that uses columns other than through splits; for an
+        unknown method or options that do not belong to it; for predictions of more than 2 GB.
 
     Notes
     -----
-    Where R2 comes near ``reference`` a submodel says what f says as well as one draw says what
-    another does: further columns change f by less than the posterior leaves open. A column is not
-    needed when others stand in for it, which says nothing about causes. The names and arguments are
-    those of pymc-bart, where R2 compares different draws.
+    Where R2 is close to ``reference``, a submodel predicts f as well as one draw of f predicts
+    another: further columns change f by less than the posterior uncertainty. A column may be
+    unnecessary because others substitute for it, which says nothing about causes. The names and
+    arguments are those of pymc-bart, where R2 compares different draws.
 
     References
     ----------
@@ -123,7 +123,7 @@ def compute_variable_importance(
 def check_submodels(found) -> None:
     """Raise an error unless this is what `compute_variable_importance` returns."""
     if not isinstance(found, xr.Dataset) or "submodel" not in found.dims or "r2" not in found:
-        raise ValueError("found must be what compute_variable_importance returned.")
+        raise ValueError("found must be a result of compute_variable_importance.")
 
 
 def squared_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -223,4 +223,4 @@ def _check_fixed(method: str, fixed: int, p: int) -> None:
     if method == "backward_VI" and not 1 <= fixed < p:
         raise ValueError(f"fixed={fixed}: with method='backward_VI', give 1 to {p - 1} columns.")
     if method != "backward_VI" and fixed:
-        raise ValueError(f"fixed={fixed}: goes with method='backward_VI' only.")
+        raise ValueError(f"fixed={fixed}: is for method='backward_VI' only.")

@@ -24,8 +24,8 @@ def check_answer(what: str, numbers: int, remedy: str) -> None:
     """Raise an error for an answer of so many numbers that is too large for most machines."""
     if 8 * numbers > LARGEST:
         raise ValueError(
-            f"{what}: the answer is {numbers:,} numbers, {8 * numbers / 1e9:.1f} GB; ask for less "
-            f"by {remedy}."
+            f"{what}: the result would have {numbers:,} numbers, {8 * numbers / 1e9:.1f} GB; "
+            f"reduce it by {remedy}."
         )
 
 

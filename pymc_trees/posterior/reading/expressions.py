@@ -1,4 +1,4 @@
-"""Expressions of forests, and of variables beside them, at any rows, draw by draw.
+"""Expressions of forests and other variables, at any rows, draw by draw.
 
 Every number in this folder that is about f comes from here: an expression of the model, with other
 rows in place of the model's, compiled once and called for each draw. The draws are checked first
@@ -105,7 +105,7 @@ class Expression:
         """(n, p) matrix of other rows, or of the model's own when None; the name is for errors."""
         rows = self.X if X is None else inputs_at(X, self.schema, name)
         if len(rows) == 0:
-            raise ValueError(f"{self.name} is asked at no rows: give {name} at least one.")
+            raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
         return rows
 
     def at(self, chain: int, draw: int) -> Callable[[np.ndarray | HeldRows], np.ndarray]:
@@ -172,7 +172,5 @@ def _inputs_of(found: list[Evaluation], name: str) -> tuple[np.ndarray, Schema |
         None if one is None else one._replace(complete=complete) for one in several.values()
     )
     if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
-        raise ValueError(
-            f"{name} evaluates forests at several X that differ: ask each of its functions."
-        )
+        raise ValueError(f"{name} evaluates forests at different X: use its functions one by one.")
     return X, schema

@@ -40,13 +40,13 @@ class Feature(NamedTuple):
                 number = np.nan
             if not np.isfinite(number):
                 raise ValueError(
-                    f"{value!r} is no value of the column {self.name!r}: give a finite number, or "
-                    "None for a missing cell."
+                    f"{value!r} is not a value of the column {self.name!r}: give a finite number, "
+                    "or None for a missing cell."
                 )
             return number
         if value not in self.levels:
             raise ValueError(
-                f"{value!r} is no level of the column {self.name!r}: choose from "
+                f"{value!r} is not a level of the column {self.name!r}: choose from "
                 f"{list(self.levels)}, or None for a missing cell."
             )
         return float(self.levels.index(value))
@@ -95,7 +95,7 @@ def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
         column = _numbered(int(which), names, n_columns)
     else:
         choices = known if names is not None else f"numbers from 0 to {n_columns - 1}"
-        raise ValueError(f"{which!r} is no column of X: choose from {choices}.")
+        raise ValueError(f"{which!r} is not a column of X: choose from {choices}.")
     return _feature_at(column, schema)
 
 
@@ -123,7 +123,7 @@ def _numbered(number: int, names: tuple[str, ...] | None, n_columns: int) -> int
             f"{str(number)!r}" + (f" or {names[number]!r}." if inside else ".")
         )
     if not inside:
-        raise ValueError(f"{number} is no column of X, which has {n_columns}.")
+        raise ValueError(f"{number} is not a column of X, which has {n_columns}.")
     return number
 
 

@@ -1,6 +1,6 @@
 """The encoded trees of one forest, draw by draw.
 
-What is read off trees and not off values of f starts here: counts of columns, pictures, Shapley
+Used by everything that reads trees rather than values of f: counts of columns, plots, Shapley
 values.
 """
 
@@ -145,9 +145,9 @@ def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
     if _are_meant(name, soft, forests):
         raise ValueError(
             f"The trees of {soft} are soft: in a SoftBART every row is in every leaf, and a node "
-            "stands for no set of rows. get_variable_inclusion and get_interaction_inclusion count "
-            "their splits; partial_dependence, comparisons, permutation_importance and shap_values "
-            "with background= say what the function does."
+            "is not a set of rows. get_variable_inclusion and get_interaction_inclusion count "
+            "their splits; partial_dependence, comparisons, permutation_importance and "
+            "shap_values with background= describe the function."
         )
 
 
@@ -156,7 +156,7 @@ def _refuse_soft_trees(model: pm.Model, name: str | None, forests: list[str]) ->
     soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
     if _are_meant(name, soft, forests):
         raise ValueError(
-            f"The trees of {soft} are soft: a SoftDecisionTree weighs all columns at every split, "
-            "and sends every row to all leaves. Draw it by plot_soft_tree; partial_dependence and "
-            "permutation_importance say which columns matter."
+            f"The trees of {soft} are soft: a SoftDecisionTree uses all columns at every split, "
+            "and every row is in every leaf. Draw it with plot_soft_tree; partial_dependence and "
+            "permutation_importance show which columns matter."
         )

@@ -1,4 +1,4 @@
-"""The functions of a model: expressions of trees and of nothing else that is random, by name."""
+"""The functions of a model, by name: expressions of trees and no other random variables."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,8 +22,9 @@ from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_a
 class Function(Expression):
     """A function of the rows of X under the draws of a model.
 
-    The Deterministic that BART, DecisionTree or SoftDecisionTree registered, or one of these; of a
-    `Forest` that the model evaluates without one, what it evaluates, by the name of the forest.
+    The Deterministic registered by BART, DecisionTree or SoftDecisionTree, or a Deterministic of
+    these; for a `Forest` that the model evaluates without a Deterministic, the evaluated function,
+    under the name of the forest.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         raise ValueError(f"The model has the functions {declared}: choose one by var_name.")
     if var_name not in known:
         raise ValueError(
-            f"var_name={var_name!r} is no function of trees alone: choose from {list(known)}."
+            f"var_name={var_name!r} is not a function of trees alone: choose from {list(known)}."
         )
     return known[var_name], var_name
 

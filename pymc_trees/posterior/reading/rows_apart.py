@@ -51,7 +51,7 @@ def check_rows_apart(
     Raises
     ------
     OtherRowsError
-        When an entry depends on other rows, or on numbers that the model's rows have beside X.
+        When an entry depends on other rows, or on data of the model's rows other than X.
     """
     try:
         rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))
@@ -168,13 +168,13 @@ def _refusal(name: str, error: Exception) -> OtherRowsError:
     if isinstance(error, OtherRowsError):
         return error
     return OtherRowsError(
-        f"row i of {name} depends on other rows than row i of X ({error}), so that it says nothing "
-        "of a row by itself: ask the function of trees that it is made of."
+        f"row i of {name} depends on other rows than row i of X ({error}), so it is not defined "
+        "for a single row: use the function of trees inside it."
     )
 
 
 def _own_numbers(name: str) -> OtherRowsError:
     return OtherRowsError(
-        f"{name} depends on more than the columns of X row by row: nothing is known of that at "
-        "other rows. Make it a column of X."
+        f"{name} depends on more than the columns of X row by row: its other inputs are unknown "
+        "at other rows. Make them columns of X."
     )

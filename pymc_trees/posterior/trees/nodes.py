@@ -1,4 +1,4 @@
-"""One tree of one draw, as nodes with words for what they ask or return."""
+"""One tree of one draw, as nodes with their rules and values in words."""
 
 from typing import NamedTuple
 

@@ -23,7 +23,7 @@ def tree_text(
     tree: int | None = 0,
     format: str = "text",
 ) -> str:
-    """One tree of one draw in words, or all trees.
+    """One tree of one draw as text, or all trees.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ def tree_text(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest or of its function, if the model has several.
     chain, draw : int, default 0 and -1
-        Places of the chain and of the draw, counted from 0, or from the end where negative.
+        Positions of the chain and the draw, counted from 0, or from the end if negative.
     tree : int or None, default 0
         Number of the tree; None for all of them.
     format : {"text", "dot"}, default "text"
-        "text": a line a node, below a split first the side that satisfies it, indented, then the
-        other, with the number of training rows in brackets. "dot": source for Graphviz, with their
-        share as well. Leaves with several values say which is which.
+        "text": one line per node with the number of training rows in brackets; below a split,
+        indented, first the side that satisfies the rule, then the other. "dot": Graphviz source,
+        which also shows the share of rows. Leaves with several values label each of them.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def tree_text(
     Raises
     ------
     ValueError
-        For a chain, draw or tree that does not exist, with how many there are.
+        For a chain, draw or tree that does not exist; the message says how many there are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`summarise_trees`: which trees are probable, when there is a single one."""
+"""`summarise_trees`: the most probable trees of a model with a single tree."""
 
 import arviz as az
 import numpy as np
@@ -32,31 +32,33 @@ def summarise_trees(
     model : pymc.Model, optional
         Default: the model on the context stack.
     forest : str, optional
-        Name of a forest or of its function, where the model has several.
+        Name of a forest or of its function, if the model has several.
     tree : int, optional
-        Number of a tree of a sum of trees. Its trees have no names: in another draw another one
-        does the same work, so that this says little about the sum. Not needed for a single tree.
+        Number of a tree in a sum of trees. The trees of a sum are exchangeable: in another draw
+        another tree may play the same role, so this says little about the sum. Not needed for a
+        single tree.
     by : {"columns", "partition"}, default "columns"
-        Which trees count as one: "columns" those of one shape with the same columns at the same
-        nodes, whatever the cuts; "partition" those that part the training rows in the same way.
+        Which trees count as equal: "columns": the same shape and the same columns at the same
+        nodes, whatever the cuts; "partition": the same partition of the training rows.
     top : int or None, default 10
-        Trees returned, by falling probability; None for all.
+        Number of trees returned, in order of decreasing probability; None for all.
     progressbar : bool, default True
-        Whether to show one.
+        Whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
         With the dimension topology: ``probability``, the share of the draws, ``mcse``, its Monte
-        Carlo standard error (of the indicator, by `arviz.mcse`), ``n_leaves``, and ``chain_of``
-        and ``draw_of``, places of a draw that has it, for `tree_text`; ``label`` (coordinate) the
-        columns from the root, "." for a leaf, or the numbers of rows in each part. ``topology_of``
-        (chain, draw) says which topology each draw has, -1 for one not among the top.
+        Carlo standard error (of the indicator, by `arviz.mcse`), ``n_leaves``, and ``chain_of`` and
+        ``draw_of``, the position of one draw with this topology, for `tree_text`; ``label``
+        (coordinate) the columns from the root, "." for a leaf, or the numbers of rows in each part.
+        ``topology_of`` (chain, draw) says which topology each draw has, -1 for one not among the
+        top.
 
     Raises
     ------
     ValueError
-        For a sum of trees without ``tree``, or arguments that are not what they should be.
+        For a sum of trees without ``tree``, or invalid arguments.
 
     References
     ----------
@@ -80,8 +82,8 @@ def summarise_trees(
     draws = ForestDraws(idata, pm.modelcontext(model), forest)
     if tree is None and draws.layout.m > 1:
         raise ValueError(
-            f"{draws.name} is a sum of {draws.layout.m} trees, none of which means the same from "
-            "draw to draw: ask shap_values or partial_dependence, or name one by tree."
+            f"{draws.name} is a sum of {draws.layout.m} trees, which are exchangeable between "
+            "draws: use shap_values or partial_dependence, or choose one with tree."
         )
     key_of = _columns if by == "columns" else _partition
     known: dict = {}

@@ -1,9 +1,9 @@
 """What tuning learns of how often moves are taken, and what a step then spends on each kind.
 
 A kind of move gets more of a step than its usual share where more of its moves are accepted for
-their cost than on average, and less where fewer are. Costs are counted, not timed, so that a run
-can be made again; usual shares are those that served best over many tables (benchmarks), and none
-grows or shrinks beyond bounds, for kinds need each other. After tuning nothing changes.
+their cost than on average, and less where fewer are. Costs are counted, not timed, so runs are
+reproducible; usual shares are those that served best over many tables (benchmarks), and none grows
+or shrinks beyond bounds, for kinds need each other. After tuning nothing changes.
 """
 
 from copy import deepcopy

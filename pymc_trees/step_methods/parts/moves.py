@@ -10,7 +10,7 @@ from pymc_trees.core.interrupts import run_apart
 def read_weights(given, known: list[str]) -> np.ndarray:
     """Weights of the known moves, 0 for those that are not given, or an error."""
     if not isinstance(given, Mapping):
-        raise TypeError(f"moves={given!r}: must be a dict of move and weight.")
+        raise TypeError(f"moves={given!r}: must be a dict from move to weight.")
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ValueError(f"moves: {unknown} are not moves; choose from {known}.")

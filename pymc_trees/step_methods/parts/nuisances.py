@@ -1,10 +1,10 @@
-"""Parameters of a likelihood beside forests, drawn between the sweeps of a step.
+"""Other parameters of a forest's likelihood, updated between the sweeps of a step.
 
-Such a variable (the shape of a NegativeBinomial, the scale of a StudentT, cut points) goes along
-with f, so that both forget slowly when it is drawn once a step. Here each of its numbers is drawn
-from its conditional by slice sampling, given the outputs of the forest; latent variables of rows
-are not among what is given, and are drawn anew afterwards. Whatever else samples the variable goes
-on doing so: each is a kernel that leaves the posterior invariant (Tierney 1994).
+Such a variable (the shape of a NegativeBinomial, the scale of a StudentT, cut points) is correlated
+with f, so both mix slowly if it is drawn once per step. Here each of its numbers is drawn from its
+conditional by slice sampling, given the outputs of the forest; latent variables of rows are not
+among what is given, and are drawn anew afterwards. Whatever else samples the variable goes on doing
+so: each is a kernel that leaves the posterior invariant (Tierney 1994).
 """
 
 from copy import deepcopy

@@ -34,7 +34,7 @@ class TreeRedraw(Part):
     Parameters
     ----------
     num_particles : int
-        Particles, the present tree included.
+        Number of particles, the current tree included.
     proposal, resampling : str
         As for `ParticleGibbs`.
     batch : tuple of two floats
@@ -121,7 +121,7 @@ def check_batch(batch) -> tuple[float, float]:
         tuning, after = (float(share) for share in batch)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"batch={batch!r}: must be two shares of the trees, while tuning and after."
+            f"batch={batch!r}: must be two shares of the trees, during tuning and afterwards."
         ) from error
     if not (0 < tuning <= 1 and 0 < after <= 1):
         raise ValueError(f"batch={batch!r}: both shares must be in (0, 1].")

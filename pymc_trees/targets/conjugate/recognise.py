@@ -66,8 +66,8 @@ def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
         if any(name.endswith("_unobserved") for name in names):
             raise refusal(
                 graph,
-                "the observed variable has missing values, which PyMC turns into a variable of "
-                f"their own ({names}): remove those rows from X and y before declaring the model",
+                "the observed variable has missing values, which PyMC turns into a separate "
+                f"variable ({names}): remove those rows from X and y before declaring the model",
             )
         raise refusal(graph, f"several variables depend on it: {names}")
     term = ObservedTerm(model, graph, graph.terms[0])

@@ -41,7 +41,7 @@ class CensoredNormal(LatentLikelihood):
         """Bounds that are y itself where it was observed."""
         sigma, lower, upper = parameters
         if not ((y >= lower) & (y <= upper)).all():
-            raise ValueError("Observed values of pm.Censored lie beyond its limits.")
+            raise ValueError("Observed values of pm.Censored lie outside its limits.")
         return [
             np.where(y == lower, -np.inf, y),
             np.where(y == upper, np.inf, y),

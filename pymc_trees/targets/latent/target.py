@@ -85,8 +85,9 @@ class LatentTarget:
         positive = numbers[:, self.likelihood.positive]
         if not ((positive > 0) & (positive < np.inf)).all():
             raise ValueError(
-                "sigma of the observed variable must be positive and finite, and so must nu or b, "
-                "but at this point one is not: give it a prior that keeps it away from 0."
+                "sigma of the observed variable must be positive and finite, and so must nu or "
+                "b, but one of them is not at this point: give it a prior that keeps it away "
+                "from 0."
             )
         return numbers, slope, offset
 

@@ -33,7 +33,7 @@ class AddedVarianceLaw(RowLaw):
         mean, least, *pair = found
         if not (np.asarray(least) >= 0).all():
             raise ValueError(
-                "The variance that is added to that of the observed variable must not be negative."
+                "The variance added to that of the observed variable must not be negative."
             )
         return [y - mean, least, *pair]
 

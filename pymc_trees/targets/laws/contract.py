@@ -100,8 +100,8 @@ def whole_numbers(y: np.ndarray, most=np.inf) -> None:
     """Refuse what are no counts."""
     if not ((y >= 0) & (y <= most) & (y == np.floor(y))).all():
         raise ValueError(
-            "The observed values must be whole numbers from 0 on (up to the trials of a "
-            f"Binomial), but lie between {y.min()} and {y.max()}, or between whole numbers."
+            "The observed values must be whole numbers of at least 0 (up to the number of trials "
+            f"of a Binomial), but they range from {y.min()} to {y.max()}, or are not whole."
         )
 
 

@@ -27,7 +27,7 @@ class TruncatedNormalLaw(RowLaw):
         """As the law takes them."""
         sigma, lower, upper, *pair = found
         if not ((y >= lower) & (y <= upper)).all():
-            raise ValueError("Observed values of the truncated Normal lie beyond its limits.")
+            raise ValueError("Observed values of the truncated Normal lie outside its limits.")
         if not ((sigma > 0) & (sigma < np.inf)).all():
             raise ValueError("sigma of the truncated Normal is not positive at this point.")
         return [y, sigma, lower, upper, *pair]

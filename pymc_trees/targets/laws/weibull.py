@@ -43,6 +43,6 @@ class WeibullLaw(RowLaw):
         """As the law takes them."""
         shape, upper, *pair = found
         if not (y <= upper).all():
-            raise ValueError("Observed values of pm.Censored lie beyond its limits.")
+            raise ValueError("Observed values of pm.Censored lie outside its limits.")
         seen, log_y = (y < upper).astype(np.float64), log_of_times(y, self.is_exponential)
         return [log_y, shape, seen, *pair, seen * (np.log(shape) - log_y)]

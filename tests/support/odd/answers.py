@@ -48,11 +48,11 @@ def common(function, *args):
 def _columns(function, name):
     """What is refused of a column."""
     return {
-        f"{name} unknown": row(function, r"'weight' is no column.*'age'", **{name: "weight"}),
-        f"{name} beyond": row(function, r"7 is no column.*3", **{name: 7}),
-        f"{name} negative": row(function, r"-1 is no column", **{name: -1}),
-        f"{name} a bool": row(function, r"True is no column", **{name: True}),
-        f"{name} None": row(function, r"None is no column", **{name: None}),
+        f"{name} unknown": row(function, r"'weight' is not a column.*'age'", **{name: "weight"}),
+        f"{name} beyond": row(function, r"7 is not a column.*3", **{name: 7}),
+        f"{name} negative": row(function, r"-1 is not a column", **{name: -1}),
+        f"{name} a bool": row(function, r"True is not a column", **{name: True}),
+        f"{name} None": row(function, r"None is not a column", **{name: None}),
     }
 
 
@@ -81,13 +81,13 @@ PARTIAL_DEPENDENCE = {
     "grid unknown": row(pmt.partial_dependence, r"grid='even'.*'quantile'", grid="even"),
     "grid empty": row(pmt.partial_dependence, r"grid has no values.*'age'", grid=[]),
     "grid zero": row(pmt.partial_dependence, r"grid=0", grid=0),
-    "grid infinite": row(pmt.partial_dependence, r"inf is no value.*'age'", grid=[np.inf]),
-    "grid of text": row(pmt.partial_dependence, r"'old' is no value.*'age'", grid=["old"]),
-    "grid level": row(pmt.partial_dependence, r"'z' is no level.*'site'", "site", grid=["z"]),
+    "grid infinite": row(pmt.partial_dependence, r"inf is not a value.*'age'", grid=[np.inf]),
+    "grid of text": row(pmt.partial_dependence, r"'old' is not a value.*'age'", grid=["old"]),
+    "grid level": row(pmt.partial_dependence, r"'z' is not a level.*'site'", "site", grid=["z"]),
     "grid missing": row(pmt.partial_dependence, None, grid=[None]),
     "grid a bool": row(pmt.partial_dependence, r"grid=True: give values", grid=True),
-    "grid of no column": row(pmt.partial_dependence, r"'agee' is no column", grid={"agee": [1]}),
-    "grid of a bool": row(pmt.partial_dependence, r"True is no column", grid={True: [1]}),
+    "grid of no column": row(pmt.partial_dependence, r"'agee' is not a column", grid={"agee": [1]}),
+    "grid of a bool": row(pmt.partial_dependence, r"True is not a column", grid={True: [1]}),
     "grid elsewhere": row(
         pmt.partial_dependence, r"grid has \['dose'\], which features.*'age'", grid={"dose": [1]}
     ),
@@ -116,7 +116,7 @@ ACCUMULATED_EFFECTS = {
     "three columns": row(pmt.accumulated_effects, r"feature=.*tuple of two", (0, 1, 2)),
     "grid of one": row(pmt.accumulated_effects, r"'age' has 1 values", grid=[1.0]),
     "grid of one quantile": row(pmt.accumulated_effects, r"'age' has 1 values", grid=1),
-    "grid missing": row(pmt.accumulated_effects, r"'age'.*missing cell.*order", grid=[1, None]),
+    "grid missing": row(pmt.accumulated_effects, r"'age'.*missing cell.*level", grid=[1, None]),
     "grid a level twice": row(
         pmt.accumulated_effects, r"'site'.*twice", "site", grid=["a", "b", "a"]
     ),
@@ -141,26 +141,26 @@ PREDICTIONS = {
 
 COMPARISONS = {
     **common(pmt.comparisons),
-    "variables unknown": row(pmt.comparisons, r"'weight' is no column", variables="weight"),
-    "by unknown": row(pmt.comparisons, r"'weight' is no column", by="weight"),
-    "by beyond": row(pmt.comparisons, r"7 is no column", by=7),
+    "variables unknown": row(pmt.comparisons, r"'weight' is not a column", variables="weight"),
+    "by unknown": row(pmt.comparisons, r"'weight' is not a column", by="weight"),
+    "by beyond": row(pmt.comparisons, r"7 is not a column", by=7),
     "one value": row(pmt.comparisons, r"'age'.*at least two", variables={"age": [1]}),
     "text": row(pmt.comparisons, r"'age'.*at least two", variables={"age": "old"}),
     "a step of levels": row(pmt.comparisons, r"'site'.*at least two", variables={"site": 1}),
-    "level unknown": row(pmt.comparisons, r"'z' is no level", variables={"site": ("a", "z")}),
+    "level unknown": row(pmt.comparisons, r"'z' is not a level", variables={"site": ("a", "z")}),
     "comparison": row(pmt.comparisons, r"comparison='log'.*'ratio'", comparison="log"),
     "comparison that reduces": row(
         pmt.comparisons, r"comparison returned.*elementwise", comparison=lambda a, b: a.mean()
     ),
-    "a step NaN": row(pmt.comparisons, r"nan for.*'age' is no step", variables={"age": np.nan}),
-    "a step NA": row(pmt.comparisons, r"NA> for.*'age' is no step", variables={"age": pd.NA}),
+    "a step NaN": row(pmt.comparisons, r"nan for.*'age' is not a step", variables={"age": np.nan}),
+    "a step NA": row(pmt.comparisons, r"NA> for.*'age' is not a step", variables={"age": pd.NA}),
     "a step a bool": row(pmt.comparisons, r"'age'.*at least two", variables={"age": True}),
     "missing beside a level": row(pmt.comparisons, None, variables={"site": ["a", pd.NA]}),
 }
 
 SLOPES = {
     **common(pmt.slopes),
-    "variables unknown": row(pmt.slopes, r"'weight' is no column", variables="weight"),
+    "variables unknown": row(pmt.slopes, r"'weight' is not a column", variables="weight"),
     "of levels": row(pmt.slopes, r"'site'.*comparisons", variables="site"),
     "step zero": row(pmt.slopes, r"step=0", step=0),
     "step negative": row(pmt.slopes, r"step=-1", step=-1.0),

@@ -150,7 +150,7 @@ BART = {
     "alpha vector": bart(r"alpha=.*number", alpha=np.ones(2) / 2),
     "alpha bool": bart(r"alpha=True", alpha=True),
     "alpha complex": bart(r"alpha=.*number", alpha=0.5 + 0j),
-    "beta negative": bart(r"beta=-1.0.*0 or positive", beta=-1.0),
+    "beta negative": bart(r"beta=-1.0.*must be at least 0", beta=-1.0),
     "beta infinite": bart(r"beta=inf", beta=np.inf),
     "beta None": bart(r"beta=None.*number", beta=None),
     "beta bool": bart(r"beta=False", beta=False),
@@ -195,7 +195,7 @@ BART = {
     "shape three": bart(r"shape=.*\(K, n\)", shape=(1, 2, 20)),
     "shape of one output": bart(shape=(20,)),
     "leaves of outputs": bart(
-        r"leaf: 3 settings for 2 outputs",
+        r"leaf: 3 values for 2 outputs",
         shape=(2, 20),
         leaf=pmt.NormalLeaf(0.0, [1.0, 2.0, 3.0]),
     ),
@@ -217,7 +217,7 @@ BART = {
     ),
     "monotone beyond": bart(r"monotone: X has no column 2", monotone={2: 1}),
     "monotone and lines": bart(
-        r"monotone orders.*leave monotone out", monotone={0: 1}, response="linear"
+        r"monotone needs.*leave monotone out", monotone={0: 1}, response="linear"
     ),
     "monotone and shared trees": bart(
         r"monotone: .*separate_trees=True", monotone={0: 1}, shape=(2, 20), separate_trees=False
@@ -315,7 +315,7 @@ TREE = {
 
 FOREST = {
     "leaf left out": forest(r"leaf=None.*NormalLeaf", leaf=None),
-    "shape": forest(r"shape.*do not give one", shape=(3,)),
+    "shape": forest(r"shape.*leave shape out", shape=(3,)),
     "unknown argument": forest(r"unknown arguments.*'Y'", Y=Y),
     "observed": forest(r"observed|encoding|forest", observed=np.zeros(3)),
     "m zero": forest(r"m=0.*at least 1", m=0),

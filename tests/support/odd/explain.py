@@ -23,8 +23,10 @@ def _closed_form(function):
         "cores zero": row(partial(function, progressbar=False), r"cores=0", cores=0),
         "X lacks a column": row(quiet, r"site", X=frame().drop(columns="site")),
         "X without rows": row(quiet, r"no rows", X=frame().iloc[:0]),
-        "a curved function": row(quiet, r"rate is no sum of trees", of=cached_two, var_name="rate"),
-        "func of a sum": row(quiet, r"func\(mu\) is no sum.*leave func", func=np.exp),
+        "a curved function": row(
+            quiet, r"rate is not a sum of trees", of=cached_two, var_name="rate"
+        ),
+        "func of a sum": row(quiet, r"func\(mu\) is not a sum.*leave func", func=np.exp),
     }
 
 
@@ -48,7 +50,7 @@ SHAP_INTERACTIONS = _of_values(pmt.shap_interactions)
 SOBOL_INDICES = _closed_form(pmt.sobol_indices)
 INTERACTION_STRENGTH = _closed_form(pmt.interaction_strength) | {
     "features unknown": row(
-        partial(pmt.interaction_strength, **QUIET), r"'weight' is no column", features=["weight"]
+        partial(pmt.interaction_strength, **QUIET), r"'weight' is not a column", features=["weight"]
     ),
     "features twice": row(
         partial(pmt.interaction_strength, **QUIET), r"different columns", features=["age", 0]

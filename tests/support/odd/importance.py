@@ -28,7 +28,7 @@ COMPUTE_VARIABLE_IMPORTANCE = common(_importance) | {
     "X lacks a column": _importance_row(r"site", X=frame().drop(columns="site")),
     "X without rows": _importance_row(r"no rows", X=frame().iloc[:0]),
     "method unknown": _importance_row(r"method='forward'.*'backward'", method="forward"),
-    "fixed without its method": _importance_row(r"fixed=1: goes with.*'backward_VI'", fixed=1),
+    "fixed without its method": _importance_row(r"fixed=1: is for.*'backward_VI'", fixed=1),
     "fixed missing": _importance_row(r"fixed=0: with.*1 to 2 columns", method="backward_VI"),
     "fixed all": _importance_row(r"fixed=3: with.*1 to 2", method="backward_VI", fixed=3),
     "fixed negative": _importance_row(r"fixed=-1", fixed=-1),
@@ -116,9 +116,9 @@ def _picture(function, said, found=_submodels, **given):
 def _of_submodels(function):
     """What every picture of submodels refuses."""
     return {
-        "None": _picture(function, r"found must be what", found=lambda: None),
-        "draws": _picture(function, r"found must be what", found=lambda: cached_frame()[1]),
-        "another Dataset": _picture(function, r"found must be what", found=xr.Dataset),
+        "None": _picture(function, r"found must be a result", found=lambda: None),
+        "draws": _picture(function, r"found must be a result", found=lambda: cached_frame()[1]),
+        "another Dataset": _picture(function, r"found must be a result", found=xr.Dataset),
         "submodel zero": _picture(function, r"submodels=\[0\].*\[1, 2, 3\]", submodels=[0]),
         "submodel beyond": _picture(function, r"submodels=\[4\].*\[1, 2, 3\]", submodels=[4]),
         "no submodels": _picture(function, r"submodels=\[\].*\[1, 2, 3\]", submodels=[]),
@@ -135,8 +135,8 @@ PLOT_VARIABLE_IMPORTANCE = _of_submodels(plot_variable_importance) | {
 }
 
 VI_TO_KULPRIT = {
-    "None": Odd(lambda: vi_to_kulprit(None), r"found must be what"),
-    "draws": Odd(lambda: vi_to_kulprit(cached_frame()[1]), r"found must be what"),
-    "another Dataset": Odd(lambda: vi_to_kulprit(xr.Dataset()), r"found must be what"),
+    "None": Odd(lambda: vi_to_kulprit(None), r"found must be a result"),
+    "draws": Odd(lambda: vi_to_kulprit(cached_frame()[1]), r"found must be a result"),
+    "another Dataset": Odd(lambda: vi_to_kulprit(xr.Dataset()), r"found must be a result"),
     "as it is": Odd(lambda: vi_to_kulprit(_submodels()), holds=lambda lists: len(lists) == 4),
 }

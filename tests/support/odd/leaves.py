@@ -78,11 +78,15 @@ BASIS = {
     "mean text": basis(r"mean='a'.*give a number", mean="a"),
     "mean three": basis(r"mean=.*2 numbers", mean=[1.0, 2.0, 3.0]),
     "mean a matrix": basis(r"mean=.*2 numbers", mean=np.eye(2)),
-    "sd zero": basis(r"sd=0.0.*Standard deviations are positive", sd=0.0),
+    "sd zero": basis(r"sd=0.0.*Standard deviations must be positive", sd=0.0),
     "sd bool": basis(r"sd=True", sd=True),
     "sd three": basis(r"sd=.*covariance", sd=[1.0, 2.0, 3.0]),
-    "sd no covariance": basis(r"a covariance definite", sd=[[1.0, 2.0], [2.0, 1.0]]),
-    "sd not symmetric": basis(r"a covariance definite", sd=[[1.0, 0.5], [0.0, 1.0]]),
+    "sd no covariance": basis(
+        r"a covariance matrix positive definite", sd=[[1.0, 2.0], [2.0, 1.0]]
+    ),
+    "sd not symmetric": basis(
+        r"a covariance matrix positive definite", sd=[[1.0, 0.5], [0.0, 1.0]]
+    ),
     "sd None": basis(r"sd=None", sd=None),
     "lists": basis(None, [[1.0], [2.0]], mean=[1.0], sd=[2.0]),
     "tensor": basis(None, mean=pt.constant([1.0, 2.0]), sd=pt.constant(2.0)),
@@ -94,7 +98,7 @@ LINEAR = {
     "mean NaN": linear(r"mean=nan.*give a number", mean=np.nan),
     "sd zero": linear(r"sd must be a positive number", sd=0.0),
     "sd bool": linear(r"sd must be a positive number", sd=True),
-    "sd huge": linear(r"the square of sd and its inverse", sd=1e200),
+    "sd huge": linear(r"the square of sd overflows or underflows", sd=1e200),
     "slope_sd negative": linear(r"slope_sd must be a positive number", slope_sd=-1.0),
     "slope_sd text": linear(r"slope_sd must be a positive number", slope_sd="a"),
     "columns a word": linear(r"columns='parents': choose from", columns="parents"),

@@ -40,10 +40,10 @@ def _of_functions(function):
 def _of_columns(function):
     drawn = partial(_drawn, function)
     return _of_functions(function) | {
-        "feature unknown": drawn(r"'weight' is no column.*'age'", features="weight"),
+        "feature unknown": drawn(r"'weight' is not a column.*'age'", features="weight"),
         "features an array": drawn(None, features=np.array([0, 1])),
         "a keyword of pymc-bart": drawn(r"no var_idx=.*features=", var_idx=[0]),
-        "feature beyond": drawn(r"7 is no column", features=[0, 7]),
+        "feature beyond": drawn(r"7 is not a column", features=[0, 7]),
         "no features": drawn(r"features.*at least one", features=[]),
         "draws zero": drawn(r"draws=0", draws=0),
         "draws beyond": drawn(None, draws=99),
@@ -56,7 +56,7 @@ PLOT_PDP = _of_columns(pmt.plot_pdp) | {
     "one value": _drawn(pmt.plot_pdp, None, features="age", grid=[50.0]),
     "subsample zero": _drawn(pmt.plot_pdp, r"subsample=0", subsample=0),
     "three": _drawn(pmt.plot_pdp, r"a tuple is a pair", features=("age", "site", "dose")),
-    "a pair, centred": _drawn(pmt.plot_pdp, r"without centred", features=(0, 1), centred=True),
+    "a pair, centred": _drawn(pmt.plot_pdp, r"cannot be centred", features=(0, 1), centred=True),
     "one column twice": _drawn(pmt.plot_pdp, r"two different columns", features=("age", 0)),
     "a pair of one value each": _drawn(pmt.plot_pdp, None, features=("age", "dose"), grid=[1.0]),
 }
@@ -87,9 +87,9 @@ def _swarm(said, change=lambda found: found, **given):
 
 
 PLOT_SHAP = {
-    "None": Odd(lambda: pmt.plot_shap(None), r"explanation must be what shap_values"),
+    "None": Odd(lambda: pmt.plot_shap(None), r"explanation must be a result of shap_values"),
     "draws": Odd(lambda: pmt.plot_shap(cached_frame()[1]), r"explanation must be"),
-    "interactions": _swarm(r"is of interactions", lambda found: found.expand_dims("other")),
+    "interactions": _swarm(r"holds interactions", lambda found: found.expand_dims("other")),
     "one row": _swarm(None, lambda found: found.isel(row=[0])),
     "top zero": _swarm(r"top=0", top=0),
     "top beyond": _swarm(None, top=99),
@@ -144,8 +144,12 @@ PLOT_SURVIVAL = {
     "time without event": _survival(r"time and event have shapes", None, [1.0, 2.0]),
     "of other lengths": _survival(r"time and event have shapes", None, [1.0, 2.0], [1]),
     "no events": _survival(None, None, [1.0, 2.0], [0, 0]),
-    "groups unknown": _survival(r"group must name.*'a'", _ARMS, [1, 2], [1, 1], group=["a", "c"]),
-    "group too short": _survival(r"group must name", _ARMS, [1, 2], [1, 1], group=["a"]),
-    "group of one curve": _survival(r"group must name", None, [1, 2], [1, 1], group=["a", "b"]),
-    "events expected": _survival(r"time: of expected numbers", _EVENTS, [1.0], [1]),
+    "groups unknown": _survival(
+        r"group must hold the label.*'a'", _ARMS, [1, 2], [1, 1], group=["a", "c"]
+    ),
+    "group too short": _survival(r"group must hold the label", _ARMS, [1, 2], [1, 1], group=["a"]),
+    "group of one curve": _survival(
+        r"group must hold the label", None, [1, 2], [1, 1], group=["a", "b"]
+    ),
+    "events expected": _survival(r"time: there is no empirical estimate", _EVENTS, [1.0], [1]),
 }

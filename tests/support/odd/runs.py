@@ -82,11 +82,13 @@ CHAINS = {
     "a trace": chains(r"takes no trace=.*pm.sample", trace="store"),
     "a callback": chains(r"takes no callback=", callback=print),
     "an unknown word": chains(r"chain= is not an argument", chain=3),
-    "every alone": chains(r"every=5.*give checkpoint=", every=5),
+    "every alone": chains(r"every=5.*as checkpoint=", every=5),
     "every zero": chains(r"every=0.*at least 1", checkpoint="a.nc", every=0),
     "every fraction": chains(r"every=0.5.*whole", checkpoint="a.nc", every=0.5),
     "checkpoint a number": chains(r"checkpoint=3: give the name of a file", checkpoint=3),
-    "checkpoint nowhere": chains(r"checkpoint=.*no folder 'nowhere'", checkpoint="nowhere/a.nc"),
+    "checkpoint nowhere": chains(
+        r"checkpoint=.*folder 'nowhere' does not exist", checkpoint="nowhere/a.nc"
+    ),
     "checkpoint a folder": chains(r"checkpoint='tests' is a folder", checkpoint="tests"),
     "no model": Odd(pmt.sample_chains, r"[Mm]odel"),
 }
@@ -113,26 +115,26 @@ def saved(idata, path, said):
 
 
 RESUME = {
-    "idata None": goes_on(r"idata: no states of step methods", idata=None),
-    "no states": goes_on(r"idata: no states of step methods"),
+    "idata None": goes_on(r"idata: the states of the step methods are missing", idata=None),
+    "no states": goes_on(r"idata: the states of the step methods are missing"),
     "draws zero": goes_on(r"draws=0.*at least 1", draws=0),
     "cores zero": goes_on(r"cores=0.*-1 for all", cores=0),
     "chains": goes_on(r"takes no chains=, which are those of the draws", chains=2),
     "a seed": goes_on(r"takes no random_seed=", random_seed=1),
     "a trace": goes_on(r"resume takes no trace=.*pm.sample", trace="store"),
     "an unknown word": goes_on(r"chain= is not an argument", chain=3),
-    "every alone": goes_on(r"every=5.*give checkpoint=", idata=STATES, every=5),
+    "every alone": goes_on(r"every=5.*as checkpoint=", idata=STATES, every=5),
     "checkpoint nowhere": goes_on(
-        r"checkpoint=.*no folder 'nowhere'", idata=STATES, checkpoint="nowhere/a.nc"
+        r"checkpoint=.*folder 'nowhere' does not exist", idata=STATES, checkpoint="nowhere/a.nc"
     ),
     "no model": Odd(lambda: pmt.resume(DRAWS), r"[Mm]odel"),
 }
 
 SAVE = {
-    "idata None": saved(None, "a.nc", r"idata: NoneType is no DataTree"),
-    "a group": saved(DRAWS["posterior"].to_dataset(), "a.nc", r"Dataset is no DataTree"),
+    "idata None": saved(None, "a.nc", r"idata: NoneType is not a DataTree"),
+    "a group": saved(DRAWS["posterior"].to_dataset(), "a.nc", r"Dataset is not a DataTree"),
     "objects": saved(OBJECTS, "a.nc", r"'warning' of group '/sample_stats' holds Python objects"),
-    "no folder": saved(DRAWS, "nowhere/a.nc", r"there is no folder 'nowhere'"),
+    "no folder": saved(DRAWS, "nowhere/a.nc", r"the folder 'nowhere' does not exist"),
     "a folder": saved(DRAWS, "tests", r"'tests' is a folder"),
     "path None": saved(DRAWS, None, r"path=None: give the name"),
 }

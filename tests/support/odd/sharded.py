@@ -84,14 +84,14 @@ SHARDED = {
     "Mondrian trees": model(r"tree_prior of its own", forest=bart(tree_prior=pmt.MondrianPrior(1))),
     "levels": model(r"columns of levels", forest=bart(X=FRAME)),
     "random alpha": model(
-        r"\['alpha'\] would have to be inferred",
+        r"\['alpha'\] would have to be sampled",
         forest=lambda: pmt.BART("mu", X, Y, m=2, alpha=pm.Beta("alpha", 2, 1)),
     ),
     "another variable": model(r"\['shift'\] would have to be", y=_shifted),
     "sigma below another": model(
         r"'above'\] would have to be", sigma=lambda: pm.HalfNormal("s", pm.HalfNormal("above"))
     ),
-    "sigma of rows": model(r"sigma differs from row to row", y=_by_row),
+    "sigma of rows": model(r"sigma varies between rows", y=_by_row),
     "sigma times rows": model(
         r"\['s'\] would have to be", sigma=lambda: pm.HalfNormal("s") * np.linspace(1, 2, 20)
     ),

@@ -58,7 +58,7 @@ SOFT_BART = {
     "m fraction": soft(r"m=2.5.*whole number", m=2.5),
     "alpha one": soft(r"alpha=1.*\(0, 1\)", alpha=1),
     "alpha text": soft(r"alpha='x'.*number", alpha="x"),
-    "beta negative": soft(r"beta=-1.*0 or positive", beta=-1),
+    "beta negative": soft(r"beta=-1.*must be at least 0", beta=-1),
     "bandwidth zero": soft(r"bandwidth=0.*1e-6 to 1e6", bandwidth=0),
     "bandwidth negative": soft(r"bandwidth=-0.1.*1e-6", bandwidth=-0.1),
     "bandwidth NaN": soft(r"bandwidth=nan", bandwidth=np.nan),
@@ -81,7 +81,7 @@ SOFT_BART = {
     "hard none of them": soft(hard=[]),
     "hard by name": soft(X=NUMBERS, hard=["b"]),
     "leaf a class": soft(r"leaf is the class.*instance", leaf=pmt.NormalLeaf),
-    "leaf linear": soft(r"leaf=.*SoftBART takes a NormalLeaf", leaf=pmt.LinearLeaf(0, 1, 1)),
+    "leaf linear": soft(r"leaf=.*SoftBART needs a NormalLeaf", leaf=pmt.LinearLeaf(0, 1, 1)),
     "leaf of outputs": soft(r"leaf: every setting.*scalar", leaf=pmt.NormalLeaf(0.0, [1.0, 2.0])),
     "split_prior short": soft(r"split_prior.*\(1,\).*2 columns", split_prior=[1.0]),
     "split_prior zeros": soft(r"split_prior.*not all 0", split_prior=[0.0, 0]),
@@ -126,8 +126,8 @@ BOTH = {"grow": 1, "prune": 1, "bandwidth": 1}
 
 SOFT_CGM = {
     "vars of another kind": on_model(lambda m: pmt.SoftCGM([m["sigma"]]), r"vars.*'sigma'.*forest"),
-    "vars a name": on_model(lambda m: pmt.SoftCGM("foo"), r"vars: 'foo'.*not a forest"),
-    "vars a number": on_model(lambda m: pmt.SoftCGM(3), r"vars: 3.*not a forest"),
+    "vars a name": on_model(lambda m: pmt.SoftCGM("foo"), r"vars: 'foo'.*neither a forest"),
+    "vars a number": on_model(lambda m: pmt.SoftCGM(3), r"vars: 3.*neither a forest"),
     "vars the function": on_model(
         lambda m: pmt.SoftCGM([m["mu"]]), holds=lambda s: len(s.forests) == 1
     ),

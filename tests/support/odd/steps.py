@@ -49,9 +49,9 @@ def of_vars(step):
     """Rows about ``vars``, for a step method of forests."""
     return {
         "vars of another kind": on_model(lambda m: step([m["sigma"]]), r"vars.*'sigma'.*forest"),
-        "vars a name": on_model(lambda m: step(vars="foo"), r"vars: 'foo'.*not a forest"),
-        "vars names": on_model(lambda m: step(["foo"]), r"vars: 'foo'.*not a forest"),
-        "vars a number": on_model(lambda m: step(3), r"vars: 3.*not a forest"),
+        "vars a name": on_model(lambda m: step(vars="foo"), r"vars: 'foo'.*neither a forest"),
+        "vars names": on_model(lambda m: step(["foo"]), r"vars: 'foo'.*neither a forest"),
+        "vars a number": on_model(lambda m: step(3), r"vars: 3.*neither a forest"),
         "vars an array": on_model(lambda m: step([np.ones(2)]), r"vars"),
         "vars the function": on_model(
             lambda m: step([m["mu"]]), holds=lambda s: len(s.forests) == 1

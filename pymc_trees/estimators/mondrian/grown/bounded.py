@@ -1,4 +1,4 @@
-"""A fitted forest that stays within a bound on its memory, whatever number of rows it is given."""
+"""A fitted forest with bounded memory, for any number of rows."""
 
 import numpy as np
 

@@ -72,8 +72,8 @@ def room_within(design: Any, pause_pure, n_columns, empty):
         some = room_for(least, 0, design, pause_pure, n_columns, empty).bytes
         raise ValueError(
             f"max_memory={design.max_memory!r}: {design.n_estimators} trees of {n_columns} "
-            f"features take at least {2.2 * some / MEGABYTE:.2g} megabytes, with which they have "
-            "a few leaves each. Give a hundred times that, or grow fewer trees."
+            f"features take at least {2.2 * some / MEGABYTE:.2g} megabytes, which leaves room for "
+            "a few leaves each. Give a hundred times as much, or grow fewer trees."
         )
     low, high = least, int(min(memory, _MOST_NODES // 2))
     if design.max_leaf_nodes is not None:  # with room for one block more

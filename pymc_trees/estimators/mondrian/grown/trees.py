@@ -223,7 +223,7 @@ class Grown:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 "This pickled Mondrian forest is damaged, or was written by another version of "
-                f"pymc_trees ({error}): fit it anew."
+                f"pymc_trees ({error}): fit it again."
             ) from error
 
     def _own(self):
