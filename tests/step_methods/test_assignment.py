@@ -93,7 +93,7 @@ def test_anything_else_is_an_error(two, wrong):
 def test_the_error_shows_what_was_given(two):
     with two:
         for given in ("foo", ["foo"], ("one", "foo")):
-            with pytest.raises(ValueError, match="vars: 'foo' is not a forest"):
+            with pytest.raises(ValueError, match="vars: 'foo' is neither a forest"):
                 pmt.Hybrid(vars=given)
 
 
