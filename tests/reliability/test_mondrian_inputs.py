@@ -126,7 +126,7 @@ def test_numbers_that_are_refused(bad, words):
     [
         (Y, "Unknown label type"),
         (CODES + 1j, "Complex data"),
-        (masked(CODES, HOLES[:, 1]), "y has 1 masked (missing) entries"),
+        (masked(CODES, HOLES[:, 1]), "y has 1 masked .missing. entries"),
         (masked(CODES.astype(str), HOLES[:, 1]), "y has . masked|y has .. masked"),
         (np.where(HOLES[:, 1], np.nan, CODES), "Input y contains NaN"),
         (None, "requires y to be passed"),
