@@ -33,6 +33,7 @@ def run(problem):
             chains=problem.chains,
             cores=1,
             step=step,
+            var_names=["mu_forest", "sigma"],
             random_seed=problem.seed,
             callback=clock,
             progressbar=False,
