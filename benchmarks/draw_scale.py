@@ -28,7 +28,7 @@ def draw():
     looks = zip(of_peers.package.unique(), (BLUE, ORANGE, GREEN, PURPLE), "os^D")
     for package, colour, marker in looks:
         one = of_peers[of_peers.package == package].sort_values("n")
-        label = package.replace("pymc_trees:grid", "pymc_trees (a step of Hybrid)")
+        label = package.replace("pymc_trees:grid", "pymc_trees (Hybrid and NUTS)")
         milliseconds = 1e3 * one.seconds_per_iteration
         peers.loglog(one.n, milliseconds, color=colour, marker=marker, label=label, **line)
     peers.set(
