@@ -54,8 +54,9 @@ def report(results):
     print("|---|---|---|---|---|---|---|---|")
     for one in latest.itertuples():
         if one.seconds == one.seconds:
+            ms = 1e3 * one.seconds_per_iteration
             print(
-                f"| {one.n:,} | {one.package} | {1e3 * one.seconds_per_iteration:.3g} | "
+                f"| {one.n:,} | {one.package} | {ms:,.{0 if ms > 99 else 2}f} | "
                 f"{one.iterations:,.0f} | {one.ess_f_per_second:.2g} | {one.rhat_f:.3f} "
                 f"({one.rhat_f_max:.2f}) | {one.rmse:.3f} | {one.gb_peak:.2f} |"
             )
