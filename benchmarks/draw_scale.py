@@ -20,10 +20,20 @@ def stored(name: str) -> pd.DataFrame:
 
 
 def draw():
-    """Milliseconds of a step by rows, and microseconds a row of a stream by rows learnt."""
-    figure, (steps, stream) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    """Milliseconds of an iteration by rows, and microseconds a row of a stream by rows learnt."""
+    figure, (peers, steps, stream) = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     large, sharded, learnt = stored("large_table"), stored("sharded"), stored("stream")
     line = dict(linewidth=1.5, markersize=6)
+    of_peers = stored("scale_peers").dropna(subset="seconds_per_iteration")
+    looks = zip(of_peers.package.unique(), (BLUE, ORANGE, GREEN, PURPLE), "os^D")
+    for package, colour, marker in looks:
+        one = of_peers[of_peers.package == package].sort_values("n")
+        label = package.replace("pymc_trees:grid", "pymc_trees (Hybrid and NUTS)")
+        milliseconds = 1e3 * one.seconds_per_iteration
+        peers.loglog(one.n, milliseconds, color=colour, marker=marker, label=label, **line)
+    peers.set(
+        xlabel="rows", ylabel="milliseconds", title="An iteration, 50 trees, 10 columns, one core"
+    )
     steps.loglog(
         large.n,
         1e3 * large.seconds_per_step,
@@ -39,7 +49,12 @@ def draw():
         one = sharded[sharded.place == place]
         label = f"a sweep, sample_sharded, {place.replace('here', 'one process')}"
         steps.loglog(one.rows, 1e3 * one.sweep, color=colour, marker=marker, label=label, **line)
-    steps.set(xlabel="rows", ylabel="milliseconds", title="50 trees", ylim=(8, 2e4))
+    steps.set(
+        xlabel="rows",
+        ylabel="milliseconds",
+        title="50 trees, rows in one piece or shards",
+        ylim=(8, 2e4),
+    )
     for case, colour, marker in (("regression", BLUE, "o"), ("classes", PURPLE, "D")):
         one = learnt[learnt.case == case]
         stream.plot(one.rows / 1e6, one.us_per_row, color=colour, marker=marker, label=case, **line)
@@ -49,9 +64,11 @@ def draw():
         title="Mondrian forest, 10 trees, 100 MB",
         ylim=(0, None),
     )
-    for axes in (steps, stream):
+    for axes in (peers, steps, stream):
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8, loc="upper left" if axes is steps else "upper right")
+        axes.legend(
+            frameon=False, fontsize=8, loc="upper right" if axes is stream else "upper left"
+        )
     return figure
 
 

@@ -1,6 +1,7 @@
 """Starts runners as processes of their own, on one core and with one thread."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,8 @@ def run(package, problem, python=sys.executable, timeout=None):
             raise RunnerFailed(f"stopped after {timeout:.0f} s") from error
         except OSError as error:
             raise RunnerFailed(str(error)) from error
+        if done.returncode == -signal.SIGKILL:
+            raise RunnerFailed("killed, as the system does with a process when memory runs out")
         if not made.exists():
             raise RunnerFailed(explain(package, done.stdout + done.stderr))
         return protocol.load(made, protocol.Result)

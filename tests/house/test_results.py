@@ -23,6 +23,7 @@ TABLES = {
     "scoringbench": ("benchmarks.tables.scoringbench_folds", "uci"),
     "large_table": ("benchmarks.large_table", "large_tables"),
     "stream": ("benchmarks.scale.stream", "streams"),
+    "scale_peers": ("benchmarks.scale.peers", "scale_peers"),
     "two_modes": ("benchmarks.mixing.two_modes", "two_modes"),
 }
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
