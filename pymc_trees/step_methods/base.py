@@ -15,6 +15,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.targets.forest_state import WorkingForest
+from pymc_trees.targets.known_outputs import make_known
 
 
 class Kind(NamedTuple):
@@ -170,6 +171,7 @@ class ForestStep(BlockedStep):
         for forest in self.forests:
             forest.arrays = None
             forest.restored = kept.get(forest.name)
+            make_known(forest)
 
     @staticmethod
     def competence(var, has_grad):

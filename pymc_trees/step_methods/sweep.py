@@ -17,6 +17,7 @@ from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.parts.nuisances import Nuisances
+from pymc_trees.targets.known_outputs import make_known
 from pymc_trees.targets.latent.target import LatentTarget
 
 
@@ -123,6 +124,7 @@ class SweepStep(ForestStep):
             stats |= self._run(part, forest, problem)
         fit = forest.fitted(leaf, arrays.trees)
         value = forest.store(arrays.trees, fit, settings.weights)
+        make_known(forest)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
         stats["n_leaves"], stats["max_depth"] = forest.call(
             count_forest, arrays.trees, forest.work.nodes, inclusion
