@@ -28,7 +28,7 @@ from pymc_trees.core.columns.design import (
 )
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import make_trees, preorder
+from pymc_trees.core.forest.trees import plant_stumps, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import take_census
@@ -113,7 +113,8 @@ def one_move_each(rng, words, lengths, design, prior, leaf, y, moves, work, repe
     """Code of the tree after one move, ``repeats`` times from every tree."""
     for s in range(lengths.size):
         for k in range(repeats):
-            trees = make_trees(1, work.nodes.size, 1, work.rows.size)
+            labels = np.empty((1, work.rows.size), np.uint16)
+            trees = plant_stumps(work.nodes.size, 1, labels)
             set_tree(trees, words[s], lengths[s], design, prior.weights, work)
             leaf.r[:] = y
             census = take_census(trees, 0, work.nodes)

@@ -27,7 +27,7 @@ from support.naive.laws import PROBLEMS
 from support.oracle import MondrianLaw
 from support.tiers import tiers
 
-from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.forest.trees import make_trees, plant_stumps
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.node_rows import know_rows
@@ -90,7 +90,7 @@ def run_whole_trees(rng, setup, growth, scheme, draws, records):
 def draw_many(rng, draws, design, prior, leaf, work, codes, depths, roots, times):
     """Independent draws from the prior."""
     for s in range(draws):
-        trees = make_trees(1, work.nodes.size, 1, work.rows.size)
+        trees = plant_stumps(work.nodes.size, 1, np.empty((1, work.rows.size), np.uint16))
         if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.buffer):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))

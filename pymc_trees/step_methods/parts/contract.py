@@ -9,10 +9,8 @@ from pymc_trees.targets.forest_state import WorkingForest
 class Part:
     """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
 
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """Names of its numbers per draw; none unless overridden."""
-        return ()
+    statistics: tuple[str, ...] = ()
+    """Names of its numbers per draw."""
 
     def prepare(self, forest: WorkingForest) -> None:
         """Make what a forest needs, once; nothing unless overridden."""

@@ -89,12 +89,8 @@ class AdaptiveMoves(LocalMoves):
     def __init__(self, *given):
         super().__init__(*given)
         self.names = [name_of(move) for move in self.moves.moves]
+        self.statistics += tuple(f"weight_{name}" for name in self.names)
         self.learnt = LearntOfForests(len(self.names))
-
-    @property
-    def statistics(self):
-        """Shares that were accepted, and weights."""
-        return self.counted + tuple(f"weight_{name}" for name in self.names)
 
     def moves_of(self, forest) -> WeightedMoves:
         """Moves of a forest's trees, with the weights that tuning has come to."""
@@ -125,6 +121,8 @@ class AdaptiveMoves(LocalMoves):
 class AdaptiveRedraw(TreeRedraw):
     """Trees redrawn less often where tuning finds that they hardly ever replace the present one."""
 
+    statistics = (*TreeRedraw.statistics, "chance_of_redraw")
+
     def __init__(self, *given):
         super().__init__(*given)
         self.learnt = LearntOfForests(1)
@@ -145,11 +143,6 @@ class AdaptiveRedraw(TreeRedraw):
         if tuning:
             self.learnt[forest].learn([found["trees_changed"]])
         return found | {"chance_of_redraw": chance}
-
-    @property
-    def statistics(self):
-        """Those of redrawn trees, and how often there are any."""
-        return (*super().statistics, "chance_of_redraw")
 
     @property
     def kept(self):

@@ -54,16 +54,13 @@ class LocalMoves(Screened, Part):
         self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps, self.places = n_sweeps, places
         self.counted = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
-
-    @property
-    def statistics(self):
-        """Shares that were accepted."""
-        return self.counted
+        self.statistics = self.counted
 
     def prepare(self, forest):
         """Name the statistic of screened sweeps where there are any."""
         if is_screened(forest) and "accept_screened" not in self.counted:
             self.counted += ("accept_screened",)
+            self.statistics += ("accept_screened",)
 
     def moves_of(self, forest) -> WeightedMoves:
         """Moves of a forest's trees, with their weights."""

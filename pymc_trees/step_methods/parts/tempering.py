@@ -68,14 +68,10 @@ class Tempering(Part):
 
     def __init__(self, temperatures, local):
         self.temperatures, self.local = check_number("temperatures", temperatures, 1), local
+        self.statistics = ("accept_exchange", "least_power") if temperatures > 1 else ()
         self.unchanging = no_latents()
         self.ladders: dict[str, Ladder] = {}
         self.restored: dict[str, dict] = {}
-
-    @property
-    def statistics(self):
-        """Of exchanges, where there are any."""
-        return ("accept_exchange", "least_power") if self.temperatures > 1 else ()
 
     def places(self, forest):
         """Forests that share the sweeps of a step."""

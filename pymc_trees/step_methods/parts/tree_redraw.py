@@ -43,6 +43,8 @@ class TreeRedraw(Part):
         Of a forest: probability that a step redraws trees at all; by default it does.
     """
 
+    statistics: tuple[str, ...] = ("particle_ess", "trees_changed")
+
     def __init__(self, num_particles, proposal, resampling, batch, chance=None):
         more = ", the present tree and one more"
         self.num_particles = check_number("num_particles", num_particles, 2, more)
@@ -51,11 +53,6 @@ class TreeRedraw(Part):
         self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
         self.batch, self.chance = check_batch(batch), chance
         self.arrays: dict[str, RedrawArrays] = {}
-
-    @property
-    def statistics(self):
-        """Of redrawn trees."""
-        return "particle_ess", "trees_changed"
 
     def chance_of(self, forest) -> float:
         """Probability that a step redraws trees at all."""
