@@ -24,6 +24,8 @@ TABLES = {
     "large_table": ("benchmarks.large_table", "large_tables"),
     "stream": ("benchmarks.scale.stream", "streams"),
     "scale_peers": ("benchmarks.scale.peers", "scale_peers"),
+    "threads": ("benchmarks.scale.threads", "threads"),
+    "shares": ("benchmarks.scale.shares", "shares"),
     "two_modes": ("benchmarks.mixing.two_modes", "two_modes"),
 }
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
