@@ -98,7 +98,7 @@ def test_a_metric_of_ones_own_a_file_and_fewer_draws(tmp_path):
         ({"metric": "log"}, "metric='log': choose from"),
         ({"metric": lambda y, f: f.mean()}, r"metric returned the shape \(\) for values.*\(12,\)"),
         ({"n_repeats": 0}, "n_repeats=0: must be a whole number"),
-        ({"y": np.zeros(3)}, r"y has the shape \(3,\): must be \(12,\), that of mu at the rows"),
+        ({"y": np.zeros(3)}, r"y has the shape \(3,\): it must be \(12,\), the shape of mu at the"),
         ({"y": ["yes"] * N}, "y must hold numbers only"),
         ({"y": [np.nan] * N}, "y holds missing or infinite values: leave those rows out"),
         ({"X": frame().drop(columns="site")}, "site"),
