@@ -6,16 +6,19 @@
 Friedman's function, ten columns, 50 trees, in the way of `benchmarks.peers`: a pilot estimates the
 speed, then as many iterations run as fit into the seconds of a chain, the first half of them
 warm-up. An iteration of a peer is one sweep over the trees. One of `pm.sample()` is a step of the
-default method, about twenty sweeps at 100 rows and one at a million, and NUTS for sigma; its cuts
+default method, about twenty sweeps at 100 rows and one at a million, and a draw of sigma; its cuts
 lie on a grid, as they do in dbarts and bartz. A line of results is a fit, or the reason why there
 is none.
 """
 
 import argparse
-import json
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
+
+import pandas as pd
+
+from benchmarks.tables.lines import show_line
 
 RESULTS = Path(__file__).parents[1] / "results" / "scale_peers.jsonl"
 PACKAGES = ("pymc_trees:grid", "dbarts", "stochtree", "bartz")
@@ -83,19 +86,13 @@ def main():
     add("--report", action="store_true", help="print the table of the results")
     args = parser.parse_args()
     if args.report:
-        import pandas as pd
-
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     given = vars(args) | {"seed": SEED}
     for n, seconds in zip(args.rows, cycle(args.seconds)):
         for package in args.packages:
             options = SimpleNamespace(**given | {"seconds": seconds})
-            line = json.dumps(fit(package, n, options))
-            print(line, flush=True)
-            if args.out is not None:
-                with args.out.open("a") as file:
-                    file.write(line + "\n")
+            show_line(fit(package, n, options), args.out)
 
 
 if __name__ == "__main__":

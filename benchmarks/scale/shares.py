@@ -11,16 +11,18 @@ one over 100 training rows. The table has ESS a second, and R-hat.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 
 import pymc_trees as pmt
 from benchmarks.mixing import turns
 from benchmarks.peers import data
 from benchmarks.peers.metrics import ess, of_each, rhat
+from benchmarks.tables.lines import show_line
+from pymc_trees.step_methods.hybrid import BATCH, MOVES
 
 RESULTS = Path(__file__).parents[1] / "results" / "shares.jsonl"
 TREES, GRID_FROM = 50, 100_000
@@ -28,16 +30,14 @@ TREES, GRID_FROM = 50, 100_000
 
 def weights(perturb):
     """Local moves of which such a share are small steps of one rule; others as in the default."""
-    rest = (1 - perturb) / 0.4
-    moves = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05}
-    return {"perturb": perturb} | {name: rest * weight for name, weight in moves.items()}
+    rest = (1 - perturb) / (1 - MOVES["perturb"])
+    return {name: rest * weight for name, weight in MOVES.items()} | {"perturb": perturb}
 
 
-USUAL = weights(0.6), (0.02, 0.02)
 FEW_CHANGES = {"grow": 0.1, "prune": 0.1, "change": 0.025, "swap": 0.015, "perturb": 0.76}
 
 
-def fixed(moves=USUAL[0], batch=USUAL[1], **others):
+def fixed(moves=MOVES, batch=BATCH, **others):
     """Nothing adapts."""
     return {"moves": moves, "batch": batch, **others}
 
@@ -116,18 +116,12 @@ def main():
     parser.add_argument("--report", action="store_true", help="print the table of the results")
     args = parser.parse_args()
     if args.report:
-        import pandas as pd
-
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     for n in args.rows:
         for name in args.choices:
             seeds = range(args.seed, args.seed + args.chains)
-            line = json.dumps(measure(n, name, args.seconds, seeds))
-            print(line, flush=True)
-            if args.out is not None:
-                with args.out.open("a") as file:
-                    file.write(line + "\n")
+            show_line(measure(n, name, args.seconds, seeds), args.out)
 
 
 if __name__ == "__main__":

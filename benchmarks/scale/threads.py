@@ -9,10 +9,13 @@ time is the middle one of a hundred sweeps, after a hundred others.
 """
 
 import argparse
-import json
 import os
 from pathlib import Path
 from time import perf_counter
+
+import pandas as pd
+
+from benchmarks.tables.lines import show_line
 
 RESULTS = Path(__file__).parents[1] / "results" / "threads.jsonl"
 TREES, CUTS, WARM_UP, IN_A_ROW = 50, 100, 100, 20
@@ -70,17 +73,11 @@ def main():
     parser.add_argument("--report", action="store_true", help="print the table of the results")
     args = parser.parse_args()
     if args.report:
-        import pandas as pd
-
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     for n in args.rows:
         for k, ms in turns(n, args.threads, args.steps).items():
-            line = json.dumps({"n": n, "threads": k, "ms": ms, "cores": os.cpu_count()})
-            print(line, flush=True)
-            if args.out is not None:
-                with args.out.open("a") as file:
-                    file.write(line + "\n")
+            show_line({"n": n, "threads": k, "ms": ms, "cores": os.cpu_count()}, args.out)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,18 @@ def kept_lines(
         except ImportError as error:
             print(f"{job} is left out: {error}")
             continue
-        with out.open("a") as file:
-            file.write(json.dumps(found[-1]) + "\n")
+        add_line(found[-1], out)
     return pd.DataFrame(found)
+
+
+def add_line(result: dict[str, Any], out: Path) -> None:
+    """Add a result to a file."""
+    with out.open("a") as file:
+        file.write(json.dumps(result) + "\n")
+
+
+def show_line(result: dict[str, Any], out: Path | None) -> None:
+    """Print a result as a line, and add it to a file, if any."""
+    print(json.dumps(result), flush=True)
+    if out is not None:
+        add_line(result, out)
