@@ -28,6 +28,7 @@ from pymc_trees.core.columns.blocks import (
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.rotations import hang
 from pymc_trees.core.forest.trees import NONE
 from pymc_trees.core.priors.contract import (
     Place,
@@ -102,17 +103,6 @@ def log_same_leaves(problem, subtree, blocks, work):
 
 
 @njit(cache=True)
-def hang(trees, node, top):
-    """Hang a node below another, on the left unless that is taken."""
-    if trees.left[top] == NONE:
-        trees.left[top] = node
-    else:
-        trees.right[top] = node
-    trees.parent[node] = top
-    trees.depth[node] = trees.depth[top] + 1
-
-
-@njit(cache=True)
 def unite_blocks(leaves, blocks, start, stop, trees, work):
     """Write the rows of some blocks to ``work.proposed[0]``; their number."""
     words, n = work.proposed[0], 0
@@ -145,7 +135,8 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         is_leaf = stop - start == 1
         node = leaves[blocks.order[start]] if is_leaf else splits[n_splits]
         if top != NONE:
-            hang(trees, node, top)
+            hang(trees, top, int(trees.left[top] != NONE), node)  # on the left unless it is taken
+            trees.depth[node] = trees.depth[top] + 1
         if is_leaf:
             continue
         n_splits += 1
