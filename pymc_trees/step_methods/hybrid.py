@@ -5,7 +5,7 @@ from pymc.step_methods.compound import Competence
 from pymc_trees.arguments import check_number
 from pymc_trees.step_methods.parts.learnt import AdaptiveMoves, AdaptiveRedraw
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
-from pymc_trees.step_methods.parts.tempering import Tempering
+from pymc_trees.step_methods.parts.flatter import FlatterForests
 from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
 
@@ -125,7 +125,7 @@ class Hybrid(SweepStep):
         n_sweeps = None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1)
         Local, weights = (AdaptiveMoves, MOVES) if moves is None else (LocalMoves, moves)
         local = Local(weights, n_sweeps, moves_per_visit)
-        tempering = Tempering(temperatures, local)
+        tempering = FlatterForests(temperatures, local)
         local.places = tempering.places
         Redraw, shares = (AdaptiveRedraw, BATCH) if batch is None else (TreeRedraw, batch)
         redraw = Redraw(num_particles, "optimal", "multinomial", shares, local.share_of_sweeps)

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.parts import tempering
+from pymc_trees.step_methods.parts import flatter
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 30
@@ -54,7 +54,7 @@ def test_the_likelihood_reported_is_that_of_the_model(make):
 
 
 def test_forests_are_exchanged_with_flatter_ones(monkeypatch):
-    monkeypatch.setattr(tempering, "LEAST_INFORMATION", 0.0)
+    monkeypatch.setattr(flatter, "LEAST_INFORMATION", 0.0)
     model = logit_model()
     with model:
         step = pmt.Hybrid()

@@ -1,6 +1,6 @@
 """Forests of flatter posteriors, and exchanges between neighbours.
 
-Place 0 is the forest of the model, places 1, 2, ... have the fixed targets of `tempering`.
+Place 0 is the forest of the model, places 1, 2, ... have the fixed targets of `flatter`.
 """
 
 from typing import NamedTuple

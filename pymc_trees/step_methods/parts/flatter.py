@@ -55,7 +55,7 @@ def places_of(forest, temperatures: int) -> int:
     return temperatures if able else 1
 
 
-class Tempering(Part):
+class FlatterForests(Part):
     """Sweeps of flatter posteriors, and exchanges with them, as a part of a step.
 
     Parameters
