@@ -35,6 +35,7 @@ _HOMES = {
     "SplitWeights": "step_methods.split_weights",
     "SoftDecisionTree": "distributions.soft_decision_tree",
     "WTW": "step_methods.wtw",
+    "Tempering": "step_methods.tempering",
     "accumulated_effects": "posterior.accumulated_effects",
     "causal": "causal",
     "check_draws": "posterior.check.check_draws",

@@ -58,7 +58,9 @@ class SweepStep(ForestStep):
     def _statistics(self, forest) -> dict[str, tuple]:
         p = forest.design.columns.shape[0]
         found: dict[str, tuple] = {
-            name: (np.float64, []) for part in self.parts for name in part.statistics
+            name: (np.float64, part.shapes.get(name, []))
+            for part in self.parts
+            for name in part.statistics
         }
         found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
         found |= {"variable_inclusion": (np.int64, [p]), "log_likelihood": (np.float64, [])}

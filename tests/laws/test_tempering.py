@@ -72,7 +72,7 @@ def run(name, draws, weights, m=1, exchange=ladders.exchange, seed=0):
         own = Place(first.trees, first.work, first.leaf.r, target, first.leaf.w)
         places = [own, *ladder.places]
         for k in range(s % 2, len(places) - 1, 2):
-            shares.append(exchange(rng, places[k], places[k + 1]))
+            shares.append(exchange(rng, places[k], places[k + 1])[0])
         at = slice(s, s + 1)
         run_sweeps(rng, *first, weights, 1, codes[at], depths[at], roots[at], fits[at])
     return Chain(codes, depths, roots, fits, None, None), np.mean(shares)

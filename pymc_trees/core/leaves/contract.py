@@ -161,6 +161,15 @@ def log_constant(leaf):
     """Log of the factor of p(all rows) that does not depend on the tree."""
 
 
+def _less_precise(leaf, power):
+    return leaf._replace(w=power * leaf.w)
+
+
+@generic("leaf", default=_less_precise)
+def flatter(leaf, power):
+    """Leaf model under a flatter likelihood; called from Python only."""
+
+
 @njit(cache=True)
 def _as_many(leaf, n_values):
     return n_values
@@ -255,6 +264,10 @@ class LeafKernels(NamedTuple):
     """``(leaf, trees)``: log p(all rows) given the leaf values, outside any tree."""
     log_constant: Callable = _zero
     """``(leaf)``: what the marginals of the leaves of any tree lack of log p(all rows)."""
+    flatter: Callable | None = None
+    """``(leaf, power)``: model of the same rows under a likelihood, or a marginal likelihood, that
+    is raised to a power in (0, 1]; a Python function. The precisions ``leaf.w`` times the power
+    unless given."""
 
 
 register = registrar(LeafKernels)

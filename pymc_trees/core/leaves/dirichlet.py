@@ -6,6 +6,8 @@ With n_k rows of class k (Lakshminarayanan thesis, section 3.2; ``alpha`` is the
 
     p(y) = Gamma(alpha) / Gamma(alpha + n) * prod_k Gamma(alpha/K + n_k) / Gamma(alpha/K)
     theta | y ~ Dirichlet(alpha/K + n_k)
+
+Its flatter models have powers of p(y).
 """
 
 import math
@@ -92,6 +94,11 @@ def _log_row(leaf, i, output):
     return np.log(output[leaf.y[i]]) if leaf.y.size > 0 else 0.0
 
 
+def _flatter(leaf, power):
+    tables = power * leaf.lgamma_class, power * leaf.lgamma_all
+    return leaf._replace(lgamma_class=tables[0], lgamma_all=tables[1])
+
+
 register_sums(
     DirichletData,
     n_stats=_n_stats,
@@ -99,4 +106,5 @@ register_sums(
     log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
+    flatter=_flatter,
 )

@@ -10,7 +10,8 @@ With n rows, mean ybar and sum of squares SS about it, let
            * Gamma((n + nu)/2) / (B/2)**((n + nu)/2)
     tau | y ~ Gamma((n + nu)/2, rate B/2),   mu | tau, y ~ N(n ybar / (n + a), 1 / ((a + n) tau))
 
-This is Parnell 2018 ("Mean and variance changing") with the plus sign in B throughout.
+This is Parnell 2018 ("Mean and variance changing") with the plus sign in B throughout. Where the
+likelihood is raised to a power, n and the sums count each row as so many.
 """
 
 import math
@@ -32,13 +33,15 @@ class NormalGammaData(NamedTuple):
     """(n,) the rows, less ``centre``; (0,) without data."""
     centre: float
     """Subtracted from the rows, so that sums of squares keep their digits."""
+    power: float
+    """Power of the likelihood."""
 
 
 def make_normal_gamma(a, nu, lam, y) -> NormalGammaData:
     """Leaf model of observed rows; an empty ``y`` for no data."""
     y = np.asarray(y, dtype=np.float64)
     centre = float(np.median(y)) if y.size else 0.0  # an outlier does not move it
-    return NormalGammaData(float(a), float(nu), float(lam), y - centre, centre)
+    return NormalGammaData(float(a), float(nu), float(lam), y - centre, centre, 1.0)
 
 
 @njit(cache=True)
@@ -50,9 +53,9 @@ def _n_stats(leaf):
 def _add_row(leaf, i, stats):
     if leaf.y.size > 0:
         y = leaf.y[i]
-        stats[0] += 1.0
-        stats[1] += y
-        stats[2] += y * y
+        stats[0] += leaf.power
+        stats[1] += leaf.power * y
+        stats[2] += leaf.power * y * y
 
 
 @njit(cache=True)
@@ -103,6 +106,10 @@ def _log_row(leaf, i, output):
     return 0.5 * (np.log(tau / (2.0 * np.pi)) - tau * error * error)
 
 
+def _flatter(leaf, power):
+    return leaf._replace(power=power * leaf.power)
+
+
 register_sums(
     NormalGammaData,
     n_stats=_n_stats,
@@ -110,4 +117,5 @@ register_sums(
     log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
+    flatter=_flatter,
 )

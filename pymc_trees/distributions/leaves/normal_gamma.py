@@ -13,7 +13,7 @@ from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, 
 
 @njit(cache=True)
 def _prior(a, nu, lam):
-    return NormalGammaData(a, nu, lam, np.empty(0), 0.0)
+    return NormalGammaData(a, nu, lam, np.empty(0), 0.0, 1.0)
 
 
 @register_leaf

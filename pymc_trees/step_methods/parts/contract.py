@@ -1,5 +1,7 @@
 """What a part of a step answers."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pymc_trees.core.moves.problem import Problem
@@ -11,6 +13,8 @@ class Part:
 
     statistics: tuple[str, ...] = ()
     """Names of its numbers per draw."""
+    shapes: Mapping[str, list[int]] = MappingProxyType({})
+    """Shapes of those that are arrays."""
 
     def prepare(self, forest: WorkingForest) -> None:
         """Make what a forest needs, once; nothing unless overridden."""

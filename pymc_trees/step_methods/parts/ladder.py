@@ -34,6 +34,9 @@ class Place(NamedTuple):
 class Ladder:
     """The flatter posteriors beside one forest; at first copies of it."""
 
+    WIDEST = 0.0
+    """Largest logarithm of a gap that tuning comes to."""
+
     def __init__(self, trees, r, target, w, workspaces):
         self.target, self.w = target.copy(), w.copy()
         self.log_gap, self.n_tuned, self.turn = float(np.log(FIRST_GAP)), 0, 0
@@ -73,8 +76,16 @@ class Ladder:
         self.workspaces[k].is_known[:] = False
 
     def adapt(self, share):
-        """Bring the share of accepted exchanges nearer to what it is to be, by gaps up to 1."""
-        self.log_gap = min(self.log_gap + (share - ACCEPTED) / np.sqrt(self.n_tuned), 0.0)
+        """Bring the share of accepted exchanges nearer to what it is to be."""
+        log_gap = self.log_gap + (share - ACCEPTED) / np.sqrt(self.n_tuned)
+        self.log_gap = min(log_gap, self.WIDEST)
+
+    def pairs(self):
+        """Places whose forests are exchanged with those of the next place; pairs take turns."""
+        n_places = len(self.trees) + 1
+        begin = self.turn % 2 if n_places > 2 else 0
+        self.turn += 1
+        return range(begin, n_places - 1, 2)
 
     def exchange(self, rng, first):
         """Let neighbours exchange their forests, or not; the mean probability that they do.
@@ -82,17 +93,11 @@ class Ladder:
         ``first`` is the place of the model's own forest.
         """
         places = [first, *self.places]
-        begin = self.turn % 2 if len(places) > 2 else 0
-        self.turn += 1
-        shares = []
-        for k in range(begin, len(places) - 1, 2):
-            share = exchange(rng, places[k], places[k + 1])
-            shares.append(share)
-        return float(np.mean(shares))
+        return float(np.mean([exchange(rng, places[k], places[k + 1])[0] for k in self.pairs()]))
 
 
 def exchange(rng, a, b):
-    """Exchange the forests of two places with the probability that is returned.
+    """Exchange the forests of two places or not: with which probability, and whether.
 
     With r of a forest under each place's own likelihood, the prior cancelling (Earl and Deem 2005,
     eq. 1), log ratio = -1/2 sum w_a (r_a'^2 - r_a^2) - 1/2 sum w_b (r_b'^2 - r_b^2).
@@ -101,10 +106,16 @@ def exchange(rng, a, b):
     new_a, new_b = apart + b.r, a.r - apart  # target_a - f_b, target_b - f_a
     log_ratio = -0.5 * np.sum(a.w * (new_a**2 - a.r**2)) - 0.5 * np.sum(b.w * (new_b**2 - b.r**2))
     share = float(np.exp(min(log_ratio, 0.0)))
-    if rng.random() < share:
-        for of_a, of_b in zip(a.trees, b.trees, strict=True):
-            of_a[...], of_b[...] = of_b, of_a.copy()
+    accepted = rng.random() < share
+    if accepted:
+        change_places(a.trees, b.trees, a.work, b.work)
         a.r[:], b.r[:] = new_a, new_b
-        a.work.is_known[:] = False
-        b.work.is_known[:] = False
-    return share
+    return share, accepted
+
+
+def change_places(a, b, work_a, work_b):
+    """Let two forests have each other's trees."""
+    for of_a, of_b in zip(a, b, strict=True):
+        of_a[...], of_b[...] = of_b, of_a.copy()
+    work_a.is_known[:] = False
+    work_b.is_known[:] = False

@@ -1,0 +1,121 @@
+"""`Tempering`: parallel tempering of any step that moves forests with hard splits."""
+
+import numpy as np
+
+from pymc_trees.arguments import check_number
+from pymc_trees.step_methods.parts.flatter import FlatterForests
+from pymc_trees.step_methods.parts.replicas import Replicas
+from pymc_trees.step_methods.sweep import SweepStep
+
+
+class Tempering(SweepStep):
+    """Parallel tempering: a step, and exchanges with chains under flatter likelihoods.
+
+    Beside the forest of the model, replicas of it are updated by the same step under the likelihood
+    raised to powers ``1 / temperature``; then neighbouring temperatures exchange their forests with
+    the probability that leaves all of these posteriors invariant. A chain that is stuck in one mode
+    is replaced by one that comes from where modes are connected. This is meant for single trees,
+    `DecisionTree`; `Hybrid`, which ``pm.sample()`` assigns, has exchanges of its own for sums of
+    trees.
+
+    Parameters
+    ----------
+    step : CGM, GrowPrune, WTW, ParticleGibbs or Hybrid
+        The step, of the same model. `Hybrid` must have ``temperatures=1``.
+    temperatures : int or sequence of float, default 5
+        Number of temperatures, at least 2, that of the model included. Their ratios are adapted
+        during tuning so that one exchange in four of each pair of neighbours is accepted
+        (Miasojedow, Moulines and Vihola 2013), and fixed afterwards. Or the temperatures
+        themselves, increasing from 1, which are kept. A temperature costs as much time and memory
+        as the forest of the model.
+    threads : int, optional
+        As for `CGM`.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    TypeError
+        If ``step`` is not a step of forests with hard splits.
+    ValueError
+        For invalid ``temperatures``, or a `Hybrid` that exchanges forests itself.
+    UnsupportedModelError
+        If leaf values do not integrate out of the likelihood, possibly given latent variables, or
+        if the prior of the forest has random parameters. The message says what to use instead.
+
+    Notes
+    -----
+    If the likelihood depends on other variables of the model, the flatter posteriors have them
+    fixed at values found during tuning, so that in the joint law of all replicas the variables of
+    the model keep their posterior. A single tree is exchanged with its leaf values integrated out.
+
+    Statistics per draw: those of ``step``, and ``accept_exchange``, the mean acceptance probability
+    of the proposed exchanges; ``accept_exchange_each``, that of each pair of neighbours, NaN for
+    pairs whose turn it is not; ``least_power``, the inverse of the highest temperature; and
+    ``replica``, the number of the replica whose forest the model has now: how often it changes
+    tells how well forests travel between the temperatures.
+
+    References
+    ----------
+    Geyer (1991). Markov chain Monte Carlo maximum likelihood. Computing Science and Statistics 23.
+    Earl and Deem (2005). Parallel tempering: theory, applications, and new perspectives. Physical
+    Chemistry Chemical Physics 7, eq. 1.
+    Miasojedow, Moulines and Vihola (2013). An adaptive parallel tempering algorithm. Journal of
+    Computational and Graphical Statistics 22(3).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model():
+    ...     f = pmt.DecisionTree("f", X, [0.0, 0.1, 1.1, 1.0])
+    ...     y = pm.Normal("y", f, 0.5, observed=[0.0, 0.1, 1.1, 1.0], shape=f.shape)
+    ...     step = pmt.Tempering(pmt.CGM([f]), temperatures=3)
+    >>> step.name
+    'tempering'
+    """
+
+    name = "tempering"
+
+    def __init__(self, step, temperatures=5, **options):
+        if not isinstance(step, SweepStep) or isinstance(step, Tempering):
+            raise TypeError(
+                f"step={getattr(step, 'name', step)!r}: must be a step of BART or DecisionTree, such "
+                "as pymc_trees.CGM([f])."
+            )
+        parts = [part for part in step.parts if not isinstance(part, FlatterForests)]
+        inner = [part for part in step.parts if isinstance(part, FlatterForests)]
+        if any(part.temperatures > 1 for part in inner):
+            raise ValueError(
+                f"step={step.name!r}: exchanges forests with flatter posteriors itself. Pass "
+                "Hybrid(temperatures=1), or leave out Tempering."
+            )
+        n_places, powers = read_temperatures(temperatures)
+        options = {"threads": step.threads} | options
+        vars = [forest.name for forest in step.forests]
+        in_rounds = step.nuisances.local
+        super().__init__(
+            vars, *parts, Replicas(n_places, powers, parts), in_rounds=in_rounds, **options
+        )
+
+
+def read_temperatures(given) -> tuple[int, np.ndarray]:
+    """Number of temperatures, and the powers of those above 1: none where they are to be found."""
+    if np.ndim(given) == 0:
+        more = ", that of the model included"
+        return check_number("temperatures", given, 2, more), np.zeros(0)
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    increases = found.ndim == 1 and found.size > 1 and np.isfinite(found).all()
+    if not (increases and found[0] == 1 and (np.diff(found) > 0).all()):
+        raise ValueError(
+            f"temperatures={given!r}: must be a number of temperatures, or increasing temperatures "
+            "of which the first is 1, such as [1, 2, 4, 8]."
+        )
+    return found.size, 1 / found[1:]
