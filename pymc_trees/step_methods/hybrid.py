@@ -3,9 +3,9 @@
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.arguments import check_number
+from pymc_trees.step_methods.parts.flatter import FlatterForests
 from pymc_trees.step_methods.parts.learnt import AdaptiveMoves, AdaptiveRedraw
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
-from pymc_trees.step_methods.parts.flatter import FlatterForests
 from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
 

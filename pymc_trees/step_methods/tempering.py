@@ -84,8 +84,8 @@ class Tempering(SweepStep):
     def __init__(self, step, temperatures=5, **options):
         if not isinstance(step, SweepStep) or isinstance(step, Tempering):
             raise TypeError(
-                f"step={getattr(step, 'name', step)!r}: must be a step of BART or DecisionTree, such "
-                "as pymc_trees.CGM([f])."
+                f"step={getattr(step, 'name', step)!r}: must be a step of BART or DecisionTree, "
+                "such as pymc_trees.CGM([f])."
             )
         parts = [part for part in step.parts if not isinstance(part, FlatterForests)]
         inner = [part for part in step.parts if isinstance(part, FlatterForests)]

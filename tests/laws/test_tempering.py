@@ -22,8 +22,8 @@ from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.parts import ladder as ladders
-from pymc_trees.step_methods.parts.ladder import Ladder, Place
 from pymc_trees.step_methods.parts.flatter import places_of
+from pymc_trees.step_methods.parts.ladder import Ladder, Place
 
 DRAWS = 60_000
 

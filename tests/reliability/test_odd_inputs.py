@@ -42,6 +42,7 @@ TABLE = {
     "CGM": steps.CGM,
     "GrowPrune": steps.GROW_PRUNE,
     "WTW": steps.WTW,
+    "Tempering": steps.TEMPERING,
     "Hybrid": steps.HYBRID,
     "ParticleGibbs": steps.PARTICLE_GIBBS,
     "SplitWeights": steps.SPLIT_WEIGHTS,

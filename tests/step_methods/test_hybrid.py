@@ -14,8 +14,8 @@ import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.parts import local_moves
-from pymc_trees.step_methods.parts.local_moves import enough_sweeps
 from pymc_trees.step_methods.parts.flatter import places_of
+from pymc_trees.step_methods.parts.local_moves import enough_sweeps
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

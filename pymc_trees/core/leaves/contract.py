@@ -162,6 +162,10 @@ def log_constant(leaf):
 
 
 def _less_precise(leaf, power):
+    if not hasattr(leaf, "w"):
+        raise TypeError(
+            f"{type(leaf).__name__} does not answer flatter(leaf, power), which Tempering asks."
+        )
     return leaf._replace(w=power * leaf.w)
 
 

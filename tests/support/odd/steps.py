@@ -145,6 +145,18 @@ WTW = (
         "moves": on_model(lambda m: pmt.WTW(moves={"restructure": 1}), r"moves"),
     }
 )
+TEMPERING = of_threads(lambda **given: pmt.Tempering(pmt.CGM(), 2, **given)) | {
+    "step none": on_model(lambda m: pmt.Tempering(None), r"step=None.*CGM"),
+    "step of PyMC": on_model(lambda m: pmt.Tempering(pm.Slice([m["sigma"]])), r"step='slice'"),
+    "a prior that is drawn": on_model(
+        lambda m: pmt.Tempering(pmt.CGM()), r"prior of mu has random parameters"
+    ),
+    "temperatures": on_model(lambda m: pmt.Tempering(pmt.CGM(), 1), r"temperatures=1.*at least 2"),
+    "temperatures falling": on_model(
+        lambda m: pmt.Tempering(pmt.CGM(), [1, 3, 2]), r"temperatures=\[1, 3, 2\].*increasing"
+    ),
+    "outside": outside(lambda: pmt.Tempering(None)),
+}
 HYBRID = (
     of_vars(pmt.Hybrid)
     | of_moves(pmt.Hybrid)
