@@ -9,11 +9,12 @@ import re
 
 import pytest
 from support.stored.claims import plain, said
-from support.stored.results import PAGES, QUOTED, cells, name_of
+from support.stored.results import PAGES, QUOTED, ROOT, cells, name_of
 from support.stored.unmeasured import NUMBERS, TABLES
 
 pytestmark = pytest.mark.usefixtures("benchmarks")
 
+WRITTEN = [*PAGES, ROOT / "CHANGELOG.md"]
 COUNT = r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand)"
 MEASURE = re.compile(
     rf"\b{COUNT} ?(?:ns|us|µs|ms|s|seconds?|minutes?|hours?|[kMGT]B)\b"
@@ -64,7 +65,7 @@ def measures(text: str, known: list[str]) -> list[str]:
     return [text[max(m.start() - 40, 0) : m.end() + 20] for m in MEASURE.finditer(text)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_a_page_has_no_number_of_a_run_by_hand(page):
     name = name_of(page)
     text = without_blocks(QUOTED.sub("", page.read_text()))
@@ -79,7 +80,7 @@ def test_a_page_has_no_number_of_a_run_by_hand(page):
 
 
 def test_listed_numbers_are_on_their_pages():
-    pages = {name_of(page): plain(page.read_text()) for page in PAGES}
+    pages = {name_of(page): plain(page.read_text()) for page in WRITTEN}
     for name, listed in NUMBERS.items():
         text = "".join(pages.values()) if name == "everywhere" else pages[name]
         assert [words for words in listed if plain(words) not in text] == []

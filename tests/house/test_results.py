@@ -4,6 +4,7 @@ A note holds every line that a benchmark reports; a page quotes some of them, be
 names the results: ``<!-- stored: uci -->``. `test_quoted_numbers` has numbers in sentences.
 """
 
+import json
 import re
 from datetime import date
 
@@ -86,3 +87,12 @@ def test_results_have_a_command_a_date_and_versions(name):
         assert date(2026, 1, 1) < date.fromisoformat(day) <= date.today()
     assert re.search(r"Python \d+\.\d+\.\d+, PyMC \d+\.\d+\.\d+", text)
     assert len(rows) == len(TABLES)
+
+
+def test_a_line_that_is_added_has_its_date_and_versions(tmp_path):
+    lines = pytest.importorskip("benchmarks.tables.lines")
+    lines.add_line({"rmse": 0.5}, tmp_path / "results.jsonl")
+    found = json.loads((tmp_path / "results.jsonl").read_text())
+    assert found["rmse"] == 0.5
+    assert date.fromisoformat(found["date"])
+    assert {"python", "version of pymc", "version of pymc_trees"} < found.keys()

@@ -7,6 +7,15 @@ NUMBERS: dict[str, dict[str, str]] = {
         "five minutes": "a title",
         "3.12 or newer": "a version",
     },
+    "CHANGELOG.md": {
+        "more than 256 MB": "a threshold",
+        "draws 4 times 750, after 500, where it drew twice as many": "numbers of draws",
+        "answers above 2 GB refused": "a threshold",
+        "h5netcdf below 1.8": "a version",
+        "numpy 2.1, h5py 3.12.1 and matplotlib 3.10.7": "versions",
+        "and on 3.13": "a version",
+        "## 0.1.0": "a version",
+    },
     "docs/benchmarks.md": {
         "nearer to 90%": "a level",
         "less often than 95%": "a level",
