@@ -50,6 +50,27 @@ def changed(code: str, *pairs: tuple[str, str]) -> str:
     return code
 
 
+ELSEWHERE = {
+    "tour": "house/test_tour.py",
+    "pictures": "plots/test_pictures_page.py",
+    "survival": "survival/test_survival_page.py",
+    "sharded": "support/guide_cluster.py",
+}
+"""Pages whose blocks are run by another file."""
+
+
+def test_every_page_with_code_is_run():
+    index = (DOCS / "index.md").read_text()
+    trees = re.findall(r"^:caption: (?:Start|Guide)\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
+    pages = re.findall(r"^[\w/]+$", "".join(trees), re.MULTILINE)
+    with_code = {page for page in ["index", *pages] if blocks(page)}
+    here = set(re.findall(r'blocks\(\s*"([\w/]+)"', Path(__file__).read_text()))
+    assert with_code <= here | ELSEWHERE.keys()
+    assert len(with_code) > 15
+    for page, file in ELSEWHERE.items():
+        assert page in (DOCS.parent / "tests" / file).read_text()
+
+
 @pytest.fixture
 def names(monkeypatch, tmp_path) -> dict:
     """What pages take for granted: rows to train, new ones, and the packages."""
@@ -91,7 +112,8 @@ def test_prediction_saving_and_going_on(names):
         run(changed(checkpoint, *few, ("draws - made", "draws - made, cores=1")), names)
         assert names["idata"].posterior.sizes["draw"] == draws
     assert "dask" in dask and "ray" in ray, "run by test_clusters"
-    run(blocks("which_sampler")[0], names)
+    for code in (*blocks("which_sampler"), *blocks("papers/wtw")):
+        run(code, names)
 
 
 @pytest.mark.full
