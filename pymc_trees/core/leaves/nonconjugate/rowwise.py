@@ -6,10 +6,9 @@ the log weight of a value drawn for those rows,
     log w = log p(rows | mu) + log p(mu) - log q(mu | rows),
 
 with q an approximation to the conditional of mu (`proposal`). A move that replaces leaves draws new
-values and computes their weights, and those of the old values by the same rule; its
-Metropolis-Hastings ratio is that of a conjugate leaf with log w instead of log p(rows): a
-reversible jump, exact for any q (Linero 2022, section 3). A good q only makes the weights nearly
-constant.
+values and weights both them and the old ones by this rule; its Metropolis-Hastings ratio is that of
+a conjugate leaf with log w instead of log p(rows): a reversible jump, exact for any q (Linero 2022,
+section 3). A good q makes weights nearly constant.
 
 The generator is part of the leaf, since its weights are drawn.
 """
