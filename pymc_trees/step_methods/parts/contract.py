@@ -1,4 +1,4 @@
-"""What a part of a step answers."""
+"""Interface of a part of a step."""
 
 from typing import Any
 
@@ -10,23 +10,23 @@ class Part:
     """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
 
     statistics: tuple[str, ...] = ()
-    """Names of its numbers per draw."""
+    """Names of its statistics per draw."""
 
     def prepare(self, forest: WorkingForest) -> None:
-        """Make what a forest needs, once; nothing unless overridden."""
+        """Create the data that a forest needs, once; by default nothing."""
 
     def update(self, rng, forest: WorkingForest, problem: Problem, tuning: bool) -> dict | None:
         """Change the trees and the residual of the leaf; the statistics.
 
-        None when the forest outgrew its pool.
+        None if the forest outgrew its pool.
         """
         raise NotImplementedError
 
     @property
     def kept(self) -> dict[str, Any]:
-        """By forest, what a chain knows beside its point; nothing unless overridden.
+        """State of a chain by forest, in addition to its point; by default none.
 
-        A new chain begins with none.
+        A new chain starts without it.
         """
         return {}
 
