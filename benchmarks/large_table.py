@@ -182,6 +182,8 @@ def main():
     if args.inside:
         run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains, args.storage)
         return
+    from benchmarks.tables.lines import add_line  # here: it adds to the memory of a process
+
     for step in args.steps:
         found = []
         for n in args.rows:
@@ -193,8 +195,7 @@ def main():
                 raise SystemExit(done.stderr)
             found.append(json.loads(done.stdout.strip().splitlines()[-1]))
             if args.out is not None:
-                with args.out.open("a") as file:
-                    file.write(json.dumps(found[-1]) + "\n")
+                add_line(found[-1], args.out)
             print(
                 "{step:7s} n = {n:>9,}: {ns_per_row_tree_sweep:6.2f} ns per row, tree and sweep, "
                 "{seconds_per_step:.3f} s a step ({mean_seconds_per_step:.3f} on average), R-hat "

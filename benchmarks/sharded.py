@@ -9,12 +9,13 @@ two are left, and what is beyond them at many rows is the cost of a row.
 """
 
 import argparse
-import json
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.tables.lines import add_line
 
 RESULTS = Path(__file__).parent / "results" / "sharded.jsonl"
 ROWS, TREES, COLUMNS, CUTS = (100, 10_000, 100_000, 1_000_000), 50, 10, 100
@@ -124,7 +125,9 @@ def main():
         for row in measure(args.rows, args.seconds):
             print(row, flush=True)
             found.append(row)
-        RESULTS.write_text("".join(f"{json.dumps(row)}\n" for row in found))
+        RESULTS.write_text("")
+        for row in found:
+            add_line(row, RESULTS)
     report(pd.read_json(RESULTS, lines=True))
 
 

@@ -111,6 +111,8 @@ def main():
     if args.inside:
         run(args.cases[0], args.rows, args.reports)
         return
+    from benchmarks.tables.lines import add_line  # here: it adds to the memory of a process
+
     for case in args.cases:
         command = [sys.executable, "-m", "benchmarks.scale.stream", "--inside", "--cases", case]
         command += ["--rows", str(args.rows), "--reports", str(args.reports)]
@@ -118,8 +120,7 @@ def main():
             for line in process.stdout:
                 print(line, end="", flush=True)
                 if args.out is not None:
-                    with args.out.open("a") as file:
-                        file.write(line)
+                    add_line(json.loads(line), args.out)
         if process.returncode:
             raise SystemExit(f"{case}: the process ended with {process.returncode}.")
 

@@ -3,8 +3,11 @@
 import itertools
 import json
 import logging
+import platform
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +58,20 @@ def kept_lines(
     return pd.DataFrame(found)
 
 
+def origin() -> dict[str, str]:
+    """When a result was measured, and with which versions."""
+    packages = ("pymc", "pymc_trees")
+    return {
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        **{f"version of {name}": version(name) for name in packages},
+    }
+
+
 def add_line(result: dict[str, Any], out: Path) -> None:
-    """Add a result to a file."""
+    """Add a result to a file, with its date and versions."""
     with out.open("a") as file:
-        file.write(json.dumps(result) + "\n")
+        file.write(json.dumps(result | origin()) + "\n")
 
 
 def show_line(result: dict[str, Any], out: Path | None) -> None:

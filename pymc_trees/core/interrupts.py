@@ -1,11 +1,11 @@
 """Interrupts (ctrl-C) wait for compiled code.
 
-A handler runs wherever Python looks for signals, and that is also in the middle of a compiled call:
-to read a `numpy.random.Generator` numba goes through attributes written in Python, and takes no
-exception from them. One raised there by the handler ends the process; elsewhere a call "returned a
-result with an exception set"; and arrays that a call changes in place would be left half changed.
-So the handler only notes an interrupt while a `deferred_interrupts` lasts, and what was to happen
-happens afterwards.
+A handler runs wherever Python checks for signals, even in the middle of a compiled call: numba
+reads a `numpy.random.Generator` through attributes written in Python, and does not handle
+exceptions raised there. Such an exception from the handler ends the process; elsewhere a call
+"returned a result with an exception set"; and arrays that a call changes in place would be left
+half changed. Within `deferred_interrupts` the handler therefore only records an interrupt, which is
+handled afterwards.
 """
 
 import _signal  # `signal` wraps the same functions in enumerations, which takes 10 times as long
@@ -18,10 +18,10 @@ from contextvars import copy_context
 from typing import Any
 
 PATIENCE = 0.05
-"""Seconds after which `run_apart` answers an interrupt."""
+"""Interval, in seconds, at which `run_apart` checks for interrupts."""
 
 _current: "deferred_interrupts | None" = None
-"""The outermost context that lasts."""
+"""The outermost active context."""
 
 
 def _in_other_thread():
@@ -29,15 +29,15 @@ def _in_other_thread():
 
 
 class deferred_interrupts:  # noqa: N801 (used like a function)
-    """Context in which an interrupt is noted, and answered at its end.
+    """Context in which an interrupt is recorded, and handled at its end.
 
-    In the main thread the handler of SIGINT is replaced, and put back on leaving; the noted
-    interrupt is then given to it. An exception of the body goes first: one that the handler raises
-    is a note to it. Other threads never run handlers, a handler that is not Python's runs no Python
-    code, and within another such context there is nothing left to do: then this does nothing.
+    In the main thread the handler of SIGINT is replaced, and restored on exit; a recorded interrupt
+    is then passed to it. An exception of the body takes precedence: one raised by the handler is
+    added to it as a note. Other threads never run handlers, a handler that is not Python's runs no
+    Python code, and an outer context already does the work: in these cases this does nothing.
     """
 
-    # of the class, so that a context that notes nothing need not set them
+    # class attributes: a context without an interrupt need not set them
     _handler: Callable | None = None
     _noted = False
     _outer: "deferred_interrupts | None" = None
@@ -52,11 +52,12 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
         handler = _signal.getsignal(_signal.SIGINT)
         if not callable(handler):
             return self
-        # Python looks for signals in calls: between these lines and the call below none can arrive.
+        # Python checks for signals in calls: between these lines and the call below none can
+        # arrive.
         _current, self._handler = self, handler
         try:
             _signal.signal(_signal.SIGINT, self._note)
-        except ValueError:  # an interpreter that is not the main one
+        except ValueError:  # not the main interpreter
             _current = self._handler = None
         except BaseException:
             self._leave()
@@ -86,7 +87,7 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
         self._noted = True
 
     def answer(self) -> None:
-        """Give a noted interrupt to its handler now: here the body may be left."""
+        """Pass a recorded interrupt to its handler now: the body may be left here."""
         if self._outer is not None:
             self._outer.answer()
         elif self._noted and self._handler is not None:
@@ -97,7 +98,7 @@ class deferred_interrupts:  # noqa: N801 (used like a function)
 class answered_interrupts:  # noqa: N801 (used like a function)
     """Context within `deferred_interrupts` in which the handler runs at once.
 
-    For waiting in Python; what is compiled must be in a `deferred_interrupts` of its own.
+    For waiting in Python; compiled code must be in a `deferred_interrupts` of its own.
     """
 
     _held: deferred_interrupts | None = None
@@ -120,7 +121,7 @@ class answered_interrupts:  # noqa: N801 (used like a function)
 
 
 def interrupts_wait() -> bool:
-    """Whether a context lasts in which interrupts are only noted."""
+    """Whether a context is active in which interrupts are only recorded."""
     return _current is not None and not _in_other_thread()
 
 
@@ -141,18 +142,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_apart(call: Callable[[], Any], cease) -> Any:
-    """Result of a long call, made in a thread while the main one answers interrupts.
+    """Result of a long call, made in a thread while the main thread handles interrupts.
 
-    The call must let go of Python's lock. When the handler raises an exception, as it does by
-    default, the call is asked to end, and the exception goes on once it has: nothing writes into
-    its arrays then. In another thread the call is simply made.
+    The call must release Python's lock. If the handler raises an exception, as it does by default,
+    the call is told to end, and the exception propagates when it has: nothing writes to its arrays
+    then. Outside the main thread the call is made directly.
 
     Parameters
     ----------
     call : callable
         Without arguments.
     cease : (1,) bool array
-        Set when the call is to end soon, with any result.
+        Set when the call should end soon, with any result.
     """
     cease[0] = False
     if _in_other_thread():

@@ -1,13 +1,13 @@
-"""How does PyMC treat a model with trees? Wrappers around its functions, each put on once.
+"""How is PyMC made to handle models with trees? Wrappers around its functions, each applied once.
 
 `wrap` (how a function is wrapped), `register` (the step methods), `convergence` (PyMC's warnings,
-judged on function values), `keep_draws` (what becomes of the draws when a run ends in an error),
-`interrupts` and `forward_sampling` (what PyMC compiles, kept from interrupts), `refusals` (what
-PyMC must not do to trees), `new_rows` (what prediction at other rows asks of a model), `set_data`
-(new inputs, encoded), `constants` (tables in files, left out of results), `statistics` (with their
-columns named), `nuts_options` (for noise that NUTS is to sample), `pickling` (hooks in other
-processes), `chains` (which run elsewhere), `threads` (of cores that chains leave), `states` and
-`process_states` (kept, so that chains can go on). Importing this package puts all on.
+judged on function values), `keep_draws` (draws of a run that ends with an error), `interrupts` and
+`forward_sampling` (deferred interrupts in PyMC's compiled code), `refusals` (functions of PyMC that
+do not support trees), `new_rows` (checks before prediction at other rows), `set_data` (new inputs,
+encoded), `constants` (tables in files, left out of results), `statistics` (names of their columns),
+`nuts_options` (for noise that NUTS samples), `pickling` (hooks in other processes), `chains` (run
+elsewhere), `threads` (on idle cores), `states` and `process_states` (stored, so chains can be
+resumed). Importing this package applies all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """

@@ -1,4 +1,4 @@
-"""`pymc.sample` gives its chains to a runner, where one is set (`inference.chains.runner`)."""
+"""`pymc.sample` passes its chains to a runner, if one is set (`inference.chains.runner`)."""
 
 import pymc.sampling.mcmc
 
@@ -7,7 +7,7 @@ from pymc_trees.inference.chains.runner import RUNNER
 
 
 def give_chains_out() -> None:
-    """Wrap what makes one chain after another."""
+    """Wrap the function that runs chains in sequence."""
     wrap([pymc.sampling.mcmc], "_sample_many", _elsewhere)
 
 

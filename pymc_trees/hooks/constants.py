@@ -1,4 +1,4 @@
-"""Results without the tables that lie in files: these would be as large again in every one."""
+"""Results without tables stored in files, which would be copied into every result."""
 
 import pymc.backends.arviz
 
@@ -7,7 +7,7 @@ from pymc_trees.hooks.wrap import wrap
 
 
 def leave_files_out() -> None:
-    """Have the group ``constant_data`` hold what is in memory."""
+    """Restrict the group ``constant_data`` to data in memory."""
     wrap([pymc.backends.arviz], "find_constants", _in_memory)
 
 

@@ -50,7 +50,7 @@ def _judge(original, idata, model):
 
 
 def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:
-    """What is wrong with (chain, draw, rows, fields) draws beside their mixing."""
+    """Faults of (chain, draw, rows, fields) draws other than poor mixing."""
     messages = []
     if not all(tree.is_intact(draws[at]) for at in np.ndindex(*draws.shape[:2])):
         messages.append(

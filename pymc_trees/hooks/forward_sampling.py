@@ -1,7 +1,7 @@
-"""Draws from the prior and predictions, each kept from interrupts.
+"""Prior draws and predictions, during which interrupts are deferred.
 
-PyMC compiles one function that makes a draw and calls it again and again. Where the graph holds a
-forest or a soft tree a draw may take long, and an interrupt in its middle could end the process.
+PyMC compiles one function for a draw and calls it repeatedly. If the graph contains a forest or a
+soft tree, a draw may take long, and an interrupt during it could end the process.
 """
 
 import pymc.sampling.forward
@@ -12,11 +12,11 @@ from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.hooks.wrap import arguments, wrap
 
 COMPILERS = ("compile", "compile_forward_sampling_function")
-"""Functions of `pymc.sampling.forward` that make what a draw is made with."""
+"""Functions of `pymc.sampling.forward` that compile the function for a draw."""
 
 
 class DeferredDraw:
-    """A compiled function whose calls an interrupt cannot cut short."""
+    """A compiled function whose calls are not interrupted."""
 
     def __init__(self, function):
         self._function = function

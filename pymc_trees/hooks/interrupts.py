@@ -1,9 +1,9 @@
-"""`pymc.sample` of a model with trees, kept from interrupts but between two steps.
+"""`pymc.sample` of a model with trees, interrupted only between two steps.
 
-One that arrives in PyMC's compiled log-probability, or while a draw is recorded, may come out as a
-`SystemError`, and the draws made before would be lost; and numba's compiler calls Python functions
-that must not raise. So they wait all the time, and are answered between two iterations, and while
-`pymc.sample` waits for draws of other processes. They have received the interrupt as well and may
+An interrupt during PyMC's compiled log-probability, or while a draw is recorded, may become a
+`SystemError` that loses the previous draws; and numba's compiler calls Python functions that must
+not raise. Interrupts are therefore deferred, and handled between two iterations, and while
+`pymc.sample` waits for draws of other processes. These have received the interrupt as well and may
 have ended, so sending to them fails.
 """
 
@@ -26,7 +26,7 @@ from pymc_trees.step_methods.split_weights import SplitWeights
 
 
 def defer_around_draws() -> None:
-    """Wrap `pymc.sample` and, in it, where draws are made or waited for."""
+    """Wrap `pymc.sample` and, within it, the loops that make draws or wait for them."""
     wrap(SAMPLE, "sample", _prepare_and_finish)
     wrap([pymc.sampling.mcmc], "_sample_many", _start)
     wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
@@ -39,8 +39,7 @@ def _prepare_and_finish(original, *args, **kwargs):
     model = pm.modelcontext(arguments(original, args, kwargs).get("model"))
     if not tree_variables(model):
         return original(*args, **kwargs)
-    # PyMC asks steps whether they suit a variable without a word of the model: it must be on the
-    # stack.
+    # PyMC calls `competence` without the model, which must therefore be on the context stack.
     with model, deferred_interrupts():
         return original(*args, **kwargs)
 
@@ -86,10 +85,10 @@ def _send(original, self, message, *args):
         try:
             return original(self, message, *args)
         except Exception as error:
-            # Python 3.12.1 crashes when what the frames hold is left to garbage collection
+            # Python 3.12.1 crashes if objects of these frames are left to garbage collection
             # (python/cpython issue 111049).
             _clear_frames(error)
-            if message != "abort":  # where it would leave other processes behind
+            if message != "abort":  # it would leave other processes running
                 held.answer()
             raise
 

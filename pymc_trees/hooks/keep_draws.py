@@ -1,7 +1,7 @@
-"""Runs that an error ends, and the draws made before: a forest outgrew its room, a chain is lost.
+"""Draws of runs that end with an error: a forest that outgrew its capacity, or a lost chain.
 
-PyMC returns its draws when a run is interrupted, but not when it ends with an error. A
-wrapper around its sampling loops hands the draws over with the error.
+PyMC returns its draws when a run is interrupted, but not when it ends with an error. A wrapper
+around its sampling loops attaches the draws to the error.
 """
 
 import time
@@ -20,7 +20,7 @@ LOOPS = ("_sample_many", "_mp_sample")
 
 
 class ChainLostError(RuntimeError):
-    """The process of a chain ended without a word.
+    """The process of a chain ended without an error message.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ def _keeping(loop, *args, **kwargs):
 
 
 def _reason(error: BaseException | None, model) -> ForestTooLargeError | ChainLostError | None:
-    if isinstance(error, EOFError | ConnectionError):  # of the pipe to another process
+    if isinstance(error, EOFError | ConnectionError):  # error of the pipe to another process
         return ChainLostError(LOST) if tree_variables(model) else None
     # Another process's error arrives as the cause of PyMC's.
     while error is not None and not isinstance(error, ForestTooLargeError):
@@ -69,13 +69,13 @@ def _reason(error: BaseException | None, model) -> ForestTooLargeError | ChainLo
 def _draws_so_far(given, seconds):
     traces, tune = given["traces"], given["tune"]
     if not all(isinstance(trace, NDArray) for trace in traces):
-        return None  # a storage of the user's own holds the draws
+        return None  # the draws are in the user's own storage
     longest = max(len(trace) for trace in traces)
     if longest == 0:
         return None
     discard = given["discard_tuned_samples"] and longest > tune
     idata = result_so_far(traces, tune, seconds, discard, given["model"])
-    # PyMC keeps the chains that together hold most draws, and numbers them from zero.
+    # PyMC keeps the chains that together have most draws, and numbers them from zero.
     kept = sorted(trace.chain for trace in _choose_chains(traces, tune if discard else 0)[0])
     return idata.map_over_datasets(
         lambda group: group.assign_coords(chain=kept) if "chain" in group.dims else group

@@ -1,7 +1,7 @@
 """Prediction at new rows where an observed variable kept its training length.
 
 Without ``shape=mu.shape`` PyMC gives an observed variable the shape of its data once and for all.
-At another number of rows its error speaks of vectorised inputs; a wrapper says what to add.
+With another number of rows its error is about vectorised inputs; a wrapper explains the remedy.
 """
 
 import pymc as pm
@@ -37,7 +37,7 @@ def _explaining(original, *args, **kwargs):
 
 
 def check_bases(model: pm.Model, error: Exception) -> None:
-    """An error where a basis kept its training rows."""
+    """Raise an error if a basis has its training rows."""
     for coefficients in model.deterministics:
         basis = getattr(coefficients.tag, "pymc_trees_basis", None)
         if basis is None:
@@ -52,7 +52,7 @@ def check_bases(model: pm.Model, error: Exception) -> None:
 
 
 def fixed_lengths(model: pm.Model) -> dict[str, tuple[int, int]]:
-    """Observed variables whose length is not that of the function they see: it, and the rows."""
+    """Observed variables whose length differs from that of their function: length and rows."""
     found = {}
     for rv in model.observed_RVs:
         parameters = rv.owner.op.dist_params(rv.owner)

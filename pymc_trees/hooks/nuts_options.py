@@ -1,7 +1,7 @@
 """Options for NUTS (``target_accept``, ``nuts={...}``) in a model that leaves NUTS nothing to do.
 
-PyMC refuses options of a step that it assigned to no variable. Whoever gives them wants NUTS for
-the noise, which `NoiseScale` would take.
+PyMC refuses options of a step that it assigned to no variable. If they are given, NUTS is assigned
+to the noise instead of `NoiseScale`.
 """
 
 import pymc as pm
@@ -12,7 +12,7 @@ from pymc_trees.step_methods.noise_scale import NoiseScale
 
 
 def give_noise_to_nuts() -> None:
-    """Wrap where `pymc.sample` makes the steps that it assigned."""
+    """Wrap the function in which `pymc.sample` creates assigned steps."""
     wrap([pymc.sampling.mcmc], "instantiate_steppers", _instantiate)
 
 

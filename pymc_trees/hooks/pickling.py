@@ -1,7 +1,7 @@
-"""A process that only unpickles a model has the steps and the other hooks put on as well.
+"""A process that unpickles a model gets the steps and the other hooks as well.
 
-A pickle names a function of this module, so loading it imports the package of hooks;
-the Ops themselves know nothing of it.
+A pickle refers to a function of this module, so loading it imports the package of hooks; the Ops
+themselves do not depend on it.
 """
 
 import copyreg
@@ -12,7 +12,7 @@ from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 
 
 def pickle_with_hooks() -> None:
-    """Have `pickle`, `copy` and cloudpickle write the variables of trees so."""
+    """Register this with `pickle`, `copy` and cloudpickle."""
     for op in (ForestRV, SoftForestRV, SoftTreeRV):
         copyreg.pickle(op, _reduce)
 

@@ -1,8 +1,8 @@
 """States of step methods from the processes of `pymc.sample`.
 
-The state of a chain that ends comes with the statistics of its last draw. After an interrupt each
-process is told to stop, by PyMC, and answers with its state. It is then one draw ahead of what this
-process has, which comes with the state and is recorded.
+The state of a chain is sent with the statistics of its last draw. After an interrupt PyMC tells
+each process to stop, and the process sends its state. It is then one draw ahead of the calling
+process; this draw is sent with the state and recorded.
 """
 
 import signal
@@ -20,13 +20,13 @@ from pymc_trees.hooks.wrap import arguments, wrap
 from pymc_trees.inference.chains.left import STATE, state_of
 
 PATIENCE = 5.0
-"""Seconds that processes are given for the steps that they are in when an interrupt comes."""
+"""Seconds that processes have to finish their current step after an interrupt."""
 
 _traces: ContextVar[dict | None] = ContextVar("traces of chains in processes", default=None)
 
 
 def keep_states_of_processes() -> None:
-    """Wrap the loop of a process, and what this process does with what it hears."""
+    """Wrap the loop of a process, and the receiving functions of the calling process."""
     wrap([_Process], "_start_loop", _loop)
     wrap([ProcessAdapter], "recv_draw", _receive)
     wrap([ParallelSampler], "__exit__", _stop)
@@ -40,14 +40,14 @@ class _WithState(list):
 
 
 class _Telling:
-    """Step methods and the pipe of a chain's process, which tells their state when it ends."""
+    """Step methods and the pipe of a chain's process; sends their state at the end."""
 
     def __init__(self, step, pipe):
         self._step, self._pipe = step, pipe
         self.n_made, self.made = 0, None
 
     def step(self, point):
-        """Make an iteration, and remember it."""
+        """Make an iteration, and store it."""
         self.made = self._step.step(point)
         self.n_made += 1
         return self.made
@@ -57,7 +57,7 @@ class _Telling:
         self._step.setup_chain(*given)
 
     def stop_tuning(self):
-        """Tune no more."""
+        """Stop tuning."""
         self._step.stop_tuning()
 
     def send(self, message):
@@ -70,7 +70,7 @@ class _Telling:
         self._pipe.send(message)
 
     def recv(self):
-        """A message; where it says to stop, the state is the answer."""
+        """Receive a message; answer a request to stop with the state."""
         message = self._pipe.recv()
         if message[0] == "abort" and self.made is not None:
             self._pipe.send(("left", self.n_made, *self.made, state_of(self._step)))
@@ -84,7 +84,7 @@ class _Telling:
 def _loop(original, self):
     steps = getattr(self._step_method, "methods", [self._step_method])
     if any(type(step) in STEPS for step in steps):
-        # An interrupt of a terminal comes to all processes: this one is told by the first.
+        # A terminal interrupt reaches all processes; the main one tells this process to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._step_method = self._msg_pipe = _Telling(self._step_method, self._msg_pipe)
     return original(self)
@@ -111,7 +111,7 @@ def _stop(original, self, *error):
 
 
 def _hear_out(active, traces) -> None:
-    """Record what the processes have drawn beyond the draws that arrived, and their states."""
+    """Record further draws of the processes that have not arrived, and their states."""
     until = time.monotonic() + PATIENCE
     pipes: dict[Any, ProcessAdapter] = {}
     for process in active:

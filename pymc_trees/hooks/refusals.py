@@ -1,8 +1,8 @@
-"""Methods of PyMC that would move a forest as if its numbers were coordinates.
+"""Methods of PyMC that would treat the numbers of an encoded forest as coordinates.
 
-None of what they can write into a value is a forest: optimisation would end at no forest at all,
-random walks never leave the trees they start from, and sequential Monte Carlo never those that it
-drew from the prior.
+Values that they propose are not valid forests: optimisation would end at an invalid forest, random
+walks would never leave their initial trees, and sequential Monte Carlo never those drawn from the
+prior.
 """
 
 import pymc as pm
@@ -18,7 +18,7 @@ from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 
 FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
 SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]
-"""Modules that users find these functions in."""
+"""Modules in which users find these functions."""
 
 REMARKS = {
     "find_MAP": "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is",
@@ -32,7 +32,7 @@ REMEDY = (
 
 
 def refuse_outsiders() -> None:
-    """Make them say so when trees are among the variables they would move."""
+    """Make them raise an error if trees are among their variables."""
     wrap(FIND_MAP, "find_MAP", _refuse)
     wrap(SAMPLE_SMC, "sample_smc", _refuse)
     wrap([BlockedStep], "__new__", _make_step)
@@ -40,7 +40,7 @@ def refuse_outsiders() -> None:
 
 
 def _refuse(original, *args, **kwargs):
-    """`find_MAP` or `sample_smc`, of other variables than trees."""
+    """`find_MAP` or `sample_smc`, for variables other than trees."""
     name, given = original.__name__, arguments(original, args, kwargs)
     model = pm.modelcontext(given.get("model"))
     moved = list(model.free_RVs)
@@ -54,7 +54,7 @@ def _refuse(original, *args, **kwargs):
 
 
 def _make_step(original, cls, *args, **kwargs):
-    """Constructor of steps; those that walk a vector refuse forests."""
+    """Constructor of steps; those that operate on a vector raise an error for forests."""
     if issubclass(cls, ArrayStep | ArrayStepShared):
         model = pm.modelcontext(kwargs.get("model"))
         given = args[0] if args else kwargs.get("vars")
@@ -74,7 +74,7 @@ def _make_step(original, cls, *args, **kwargs):
 
 
 def _sample(original, *args, **kwargs):
-    """`pymc.sample`; other libraries' samplers know no steps but NUTS."""
+    """`pymc.sample`; samplers of other libraries only support NUTS."""
     sampler = kwargs.get("nuts_sampler")
     if sampler not in (None, "pymc"):
         model = pm.modelcontext(kwargs.get("model"))

@@ -1,4 +1,4 @@
-"""The step methods, made known to PyMC."""
+"""Registration of the step methods with PyMC."""
 
 import pymc.step_methods
 
@@ -16,7 +16,7 @@ STEPS = (Hybrid, CGM, GrowPrune, WTW, ParticleGibbs, SoftCGM, DCCTree, SplitWeig
 
 
 def register_steps() -> None:
-    """Let `pymc.sample` assign a step to forests, soft trees, split weights and noise."""
+    """Make `pymc.sample` assign steps to forests, soft trees, split weights and noise."""
     for step in STEPS:
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)

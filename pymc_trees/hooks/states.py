@@ -1,7 +1,7 @@
 """States of step methods, stored with the draws of models with trees for `resume`.
 
-In this process they are read when a chain ends, or an interrupt ends it, between two of its
-iterations; those of other processes come by `process_states`.
+In this process they are read when a chain ends or is interrupted, between two iterations;
+`process_states` handles those of other processes.
 """
 
 import warnings
@@ -26,7 +26,7 @@ STOPPED_TUNING = (
 
 
 def keep_states() -> None:
-    """Wrap the loop of PyMC and what makes the result."""
+    """Wrap PyMC's sampling loop and the function that builds the result."""
     wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
     wrap([pymc.sampling.mcmc], "_sample_return", _note)
 
@@ -35,7 +35,7 @@ def _iterate(original, *args, **kwargs):
     given = arguments(original, args, kwargs)
     try:
         yield from original(*args, **kwargs)
-    except Exception:  # in the middle of an iteration; interrupts come between two
+    except Exception:  # during an iteration; interrupts are handled between two
         raise
     except BaseException:
         _keep(given)

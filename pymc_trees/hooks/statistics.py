@@ -1,4 +1,4 @@
-"""Statistics of samplers that are one number a column, with that dimension named.
+"""Sampler statistics with one number per column, with this dimension named.
 
 PyMC calls the dimension of a vector statistic by the statistic's name and a number.
 """
@@ -15,7 +15,7 @@ from pymc_trees.hooks.wrap import wrap
 
 
 def name_columns() -> None:
-    """Have what `pymc.sample` returns call the columns ``column``, or ``column_{forest}``."""
+    """Name the dimension ``column``, or ``column_{forest}``, in results of `pymc.sample`."""
     wrap([pymc.sampling.mcmc], "_sample_return", _sample_return)
 
 

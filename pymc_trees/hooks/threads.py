@@ -1,4 +1,4 @@
-"""Cores that the chains of a `pymc.sample` leave go to threads of its step methods."""
+"""Cores not used by the chains of `pymc.sample` run threads of its step methods."""
 
 from contextvars import ContextVar
 
@@ -43,7 +43,7 @@ def _one_by_one(original, **given):
 
 
 def _leave(step, at_once: int) -> None:
-    """Tell step methods how many threads so many chains at once leave each of them."""
+    """Set the number of threads of each step method, given the number of concurrent chains."""
     cores = _cores.get() or available_threads()
     _tell(step, max(cores // at_once, 1))
 

@@ -1,4 +1,4 @@
-"""How a function of PyMC is wrapped: once, under its own name, wherever users find it."""
+"""Wrapping of a function of PyMC: once, under its own name, in every module that exports it."""
 
 import functools
 import inspect
@@ -9,23 +9,23 @@ import pymc as pm
 import pymc.sampling.mcmc
 
 SAMPLE = [pm, pymc.sampling, pymc.sampling.mcmc]
-"""Modules that users find `pymc.sample` in."""
+"""Modules in which users find `pymc.sample`."""
 
 WRAPPED: dict[str, Callable] = {}
-"""Every function that was wrapped, as PyMC has it, by its full name."""
+"""Original of every wrapped function, by its full name."""
 
 _MARK = "pymc_trees_wrappers"
 
 
 def wrap(places: Sequence[Any], name: str, wrapper: Callable) -> None:
-    """Have a function of PyMC called by a wrapper, unless it is already.
+    """Replace a function of PyMC by a wrapper, unless it is already wrapped.
 
     Parameters
     ----------
     places : sequence of modules or classes
-        Where users find the function; it is read from the last.
+        Places of the function; the original is taken from the last.
     name : str
-        Its name. One that a version of PyMC does not have is left alone.
+        Its name; ignored if the version of PyMC does not have it.
     wrapper : callable
         Called instead of the function, with the function and its arguments.
     """

@@ -1,4 +1,4 @@
-"""How an expression depends on one output of a forest, decided from the Ops between them."""
+"""Dependence of an expression on one output of a forest, decided from the Ops between them."""
 
 from enum import Enum
 
@@ -19,7 +19,7 @@ class Slope(Enum):
 
 
 class NotAffineError(Exception):
-    """The expression is not known to be affine row by row; the text says which Op stopped it."""
+    """The expression is not known to be affine row by row; the message names the Op."""
 
 
 def output_column(var: Variable, outputs: Variable) -> int | None:
@@ -43,7 +43,7 @@ def output_column(var: Variable, outputs: Variable) -> int | None:
 def passes_through(var: Variable) -> Variable | None:
     """The input of an Op that returns it unchanged, else None.
 
-    A check of parameters is no such Op: it says where the likelihood is 0.
+    A check of parameters is not such an Op: it determines where the likelihood is 0.
     """
     if var.owner is None:
         return None
@@ -60,7 +60,7 @@ def passes_through(var: Variable) -> Variable | None:
 
 
 def is_unchanged(var: Variable | None, outputs: Variable) -> bool:
-    """Whether ``var`` is ``outputs``, or what Ops that change nothing make of it."""
+    """Whether ``var`` is ``outputs``, up to Ops that return their input."""
     while var is not None and var is not outputs:
         var = passes_through(var)
     return var is outputs
@@ -151,7 +151,7 @@ def power_of(var: Variable, outputs: Variable, column: int) -> float:
 
 
 def constant(var: Variable) -> float | None:
-    """Number that a constant of one entry holds, through broadcasting, else None."""
+    """Value of a constant with one entry, through broadcasting, else None."""
     while var.owner and isinstance(var.owner.op, DimShuffle):
         var = var.owner.inputs[0]
     if isinstance(var, Constant) and var.data.size == 1:

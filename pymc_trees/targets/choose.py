@@ -1,4 +1,4 @@
-"""Which target a forest has: the quickest that treats its likelihood exactly."""
+"""Choice of the target of a forest: the fastest that treats its likelihood exactly."""
 
 import pymc as pm
 from pytensor.graph.basic import Variable
@@ -17,7 +17,7 @@ TARGETS: list[type[Target]] = [
     RowwiseTarget,
     JointTarget,
 ]
-"""Kinds of targets, the quickest first."""
+"""Kinds of targets, fastest first."""
 
 
 def read_target(model: pm.Model, forest: Variable) -> Target:
@@ -33,7 +33,7 @@ def read_target(model: pm.Model, forest: Variable) -> Target:
     Raises
     ------
     UnsupportedModelError
-        When no sampler can treat the likelihood, with what to use instead.
+        If no sampler can treat the likelihood; the message names alternatives.
     """
     refusals = []
     for kind in TARGETS:

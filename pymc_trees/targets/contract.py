@@ -1,7 +1,7 @@
-"""What every target answers: the likelihood of one forest, given the model's other variables.
+"""Interface of a target: the likelihood of one forest, given the model's other variables.
 
-A target is read off the model once, when a step is made, and asked for its numbers once a sweep.
-`choose.TARGETS` lists the kinds there are.
+A target is read from the model once, when a step method is created, and evaluated once per sweep.
+`choose.TARGETS` lists all kinds.
 """
 
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
@@ -16,10 +16,10 @@ from pymc_trees.targets.settings import Settings
 
 
 class Refusal(NamedTuple):
-    """Why a kind of target does not take a model."""
+    """Reason why a kind of target does not support a model."""
 
     error: Exception
-    """Raised when no other kind takes it either."""
+    """Raised if no other kind supports it either."""
 
 
 @runtime_checkable
@@ -27,22 +27,22 @@ class Target(Protocol):
     """Prior settings and likelihood of one forest, as functions of the other variables."""
 
     kind: str
-    """Its name, for people: nothing is decided by it."""
+    """Its name, for messages only."""
     needs_surrogate: bool
-    """Whether leaf values do not integrate out, so that trees grow under a surrogate."""
+    """Whether leaf values do not integrate out, and trees grow under a surrogate."""
     is_joint: bool
     """Whether the likelihood can only be evaluated for all rows together."""
     layout: Layout
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """The target of a forest of a model, or why this kind does not take it.
+        """The target of a forest of a model, or the reason why this kind does not support it.
 
         Raises
         ------
         ForestUseError
-            When the forest is not used through its function at the training inputs, so that no
-            kind of target can take it.
+            If the forest is not used through its function at the training inputs; no kind of target
+            supports this.
         """
 
     @property
@@ -58,18 +58,18 @@ class Target(Protocol):
         Returns
         -------
         leaf : NamedTuple
-            Its type chooses the kernels; it may hold a working residual of the outputs.
+            Its type selects the kernels; it may have a working residual of the outputs.
         target : (n,) array or None
-            What the outputs were subtracted from to give that residual, to read new outputs off
-            it; None without a residual, or where rounding would lose the outputs.
+            The residual plus the outputs, from which new outputs are computed; None without a
+            residual, or if rounding would lose the outputs.
         """
 
     def log_scale(self, seen: Any) -> float:
-        """Log-likelihood of the model less what the leaf model takes for it."""
+        """Log-likelihood of the model minus that of the leaf model."""
 
 
 def refuse_leaf(forest: Variable) -> Refusal | None:
-    """Refusal of a leaf whose values can only be integrated out."""
+    """Error for a leaf whose values can only be integrated out."""
     leaf = forest.owner.op.leaf_type
     if leaf.any_likelihood and leaf.is_constant():
         return None

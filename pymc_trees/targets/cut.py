@@ -1,4 +1,4 @@
-"""What of an expression does not change with one of its variables, cut off and computed once."""
+"""Subexpressions that do not depend on one of the variables, cut off and computed once."""
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
@@ -11,14 +11,14 @@ from pymc_trees.targets.graph import dependent_on
 def cut_free(
     total: Variable, changing: Variable
 ) -> tuple[Variable, list[Variable], list[Variable]]:
-    """Replace what does not depend on a variable by inputs.
+    """Replace subexpressions that do not depend on a variable by inputs.
 
     Returns
     -------
     total : Variable
         The expression as a function of ``changing`` and of ``free``.
     expressions : list of Variable
-        Numbers of the inputs, as expressions of the rest: float64, of at least one dimension.
+        Values of the inputs, as expressions: float64, of at least one dimension.
     free : list of Variable
         The inputs.
     """
@@ -43,7 +43,7 @@ def cut_free(
 
 
 def _tensors(var):
-    """The variable, or the tensors that something else was made of."""
+    """The variable, or the tensors of which another type was built."""
     if isinstance(var.type, pt.TensorType):
         yield var
     elif var.owner:

@@ -1,8 +1,8 @@
-"""What is raised for a model that a forest cannot be sampled in."""
+"""Errors for models in which a forest cannot be sampled."""
 
 
 class UnsupportedModelError(NotImplementedError):
-    """A model in which no sampler can treat a forest; the text says what to use instead."""
+    """A model that no sampler of forests supports; the message names alternatives."""
 
 
 class NotConjugateError(UnsupportedModelError):
@@ -14,4 +14,4 @@ class ForestUseError(UnsupportedModelError):
 
 
 class LeafNotProposedError(UnsupportedModelError):
-    """A leaf whose values nothing proposes under a likelihood that it is not conjugate to."""
+    """A leaf without proposals for its values, under a nonconjugate likelihood."""

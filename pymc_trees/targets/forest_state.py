@@ -20,15 +20,15 @@ from pymc_trees.targets.graph import check_inputs, inputs_seen
 
 
 class Arrays(NamedTuple):
-    """What a chain knows about its forest beside the encoded value."""
+    """State of a chain's forest in addition to the encoded value."""
 
     value: np.ndarray
-    """The encoded value that the arrays stand for."""
+    """The encoded value of the arrays."""
     trees: Trees
     fit: np.ndarray
     """(n, K) outputs at the training rows."""
     weights: np.ndarray
-    """Split weights that the trees' column probabilities were computed with."""
+    """Split weights with which the trees' column probabilities were computed."""
 
 
 class WorkingForest:
@@ -57,21 +57,21 @@ class WorkingForest:
         self.has_fixed_prior = not any(is_random(setting) for setting in inputs.settings)
         self._prior = None
         self.aim: np.ndarray | None = None
-        """(n,) in a step: what the outputs are subtracted from to give the leaf's residual."""
+        """(n,) in a step: the leaf's residual plus the outputs."""
         self.arrays: Arrays | None = None
         self.restored: tuple[np.ndarray, np.ndarray] | None = None
         self.call = DirectCalls()
 
     def check_inputs(self) -> None:
-        """Refuse to go on when the model's data were set anew after the step was made.
+        """Raise an error if the model's data were replaced after the step method was created.
 
-        The step has the training inputs of the declaration. Everything else in the model, and what
-        is recorded, would see the new ones.
+        The step has the training inputs of the declaration; the rest of the model, and recorded
+        quantities, would use the new ones.
         """
         check_inputs(self._forest, self._inputs)
 
     def load(self, value: np.ndarray, weights: np.ndarray) -> Arrays:
-        """Arrays of a value: those kept, or new ones when something else changed it."""
+        """Arrays of a value: the stored ones, or new ones if other code changed it."""
         kept = self.arrays
         if (
             kept is not None
@@ -103,7 +103,7 @@ class WorkingForest:
         return Arrays(value.copy(), trees, self._fit(value, trees), weights.copy())
 
     def _fit(self, value, trees):
-        # To the last bit what the chain went on with, which a new sum need not be.
+        # Bit for bit the state of the chain, from which a new sum may differ.
         if self.restored is not None and np.array_equal(value, self.restored[0]):
             return self.restored[1]
         if self.arrays is not None and np.array_equal(value, self.arrays.value):
@@ -118,9 +118,9 @@ class WorkingForest:
         return fit
 
     def fitted(self, leaf, trees: Trees) -> np.ndarray:
-        """(n, K) outputs after a sweep: target less residual, or the trees' own sum.
+        """(n, K) outputs after a sweep: target minus residual, or the sum of the trees.
 
-        The residual is the quick way; there is none to read where rounding would lose the outputs.
+        The residual is faster; it is not used if rounding would lose the outputs.
         """
         if self.aim is not None:
             return (self.aim - leaf.r)[:, None]
@@ -133,14 +133,14 @@ class WorkingForest:
         self.call(fit_of, leaf_at(self._forest), trees, fit)
 
     def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Encode, and keep the arrays for the next step."""
+        """Encode, and store the arrays for the next step."""
         prior, nodes = self._prior_of(weights), self.work.nodes
         value = encode(trees, self.design, prior, self.sizes, self.fingerprint, fit, nodes)
         self.arrays = Arrays(value, trees, fit, weights.copy())
         return value
 
     def _prior_of(self, weights):
-        # what encoded trees keep of their prior depends on no other setting
+        # the prior terms of encoded trees depend on no other setting
         if self._prior is None or not np.array_equal(self._prior.weights, weights):
             self._prior = self._prior_kernel(0.5, 0.0, weights.copy())
         return self._prior
@@ -150,7 +150,7 @@ class WorkingForest:
         return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
 
     def make_work(self, index=None):
-        """Room to work in; ``index`` is that of another, of the same rows."""
+        """Workspace; ``index`` is that of another one, for the same rows."""
         max_nodes, n_stats = self.layout.max_nodes, self.target.n_stats
         order = None
         if self.directions is not None:
@@ -158,7 +158,7 @@ class WorkingForest:
         return make_workspace(max_nodes, n_stats, self.design, index, order)
 
     def __getstate__(self):
-        """Without the arrays of a chain, which the next point rebuilds, and room to work in."""
+        """State without workspace and arrays of a chain, which the next point rebuilds."""
         return {**self.__dict__, "arrays": None, "work": None, "aim": None}
 
     def __setstate__(self, state):

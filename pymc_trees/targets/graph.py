@@ -36,7 +36,8 @@ class ForestGraph(NamedTuple):
 def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
     """Terms of the model that depend on a forest: directly, not through another of its variables.
 
-    Given a variable that sees the forest, what depends on that variable says no more of the forest.
+    Given a variable that depends on the forest, its descendants carry no further information on the
+    forest.
     """
     blockers = set(model.basic_RVs) - {rv}
 
@@ -44,7 +45,7 @@ def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
         return depends_on(variables, rv, blockers)
 
     def parameters(v):
-        # Its size may be that of the forest's function, which says nothing of the forest.
+        # Its size may be that of the forest's function, which does not depend on the forest.
         op = v.owner.op
         return op.dist_params(v.owner) if isinstance(op, RandomVariable) else v.owner.inputs
 
@@ -68,7 +69,7 @@ def open_forest(
     Raises
     ------
     ForestUseError
-        When an expression uses the forest otherwise than at its training inputs.
+        If an expression uses the forest other than at its training inputs.
     """
     layout = graph.rv.owner.op.layout
     expressions = without_picks(model.replace_rvs_by_values(expressions))
@@ -94,7 +95,7 @@ def inputs_seen(model: pm.Model, rv: Variable) -> list[Variable]:
 
 
 def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
-    """Refuse inputs that are not, at present, those that a forest was declared with."""
+    """Raise an error for inputs other than those of the declaration of a forest."""
     X_train = training_rows(rv)
     for X in inputs:
         try:
@@ -113,7 +114,7 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
 
 
 def _present(X: Variable) -> np.ndarray:
-    """What inputs are at present, and no copy of them."""
+    """Current value of inputs, without a copy."""
     if isinstance(X, Constant):
         return X.data
     return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()

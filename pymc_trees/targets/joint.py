@@ -102,7 +102,7 @@ class JointTarget:
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, unless its leaf values cannot be proposed."""
+        """Target of a forest, unless there are no proposals for its leaf values."""
         return refuse_leaf(forest) or cls(model, forest)
 
     @property
@@ -112,7 +112,7 @@ class JointTarget:
         return 1 + k + k * (k + 1) // 2
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
-        """Settings, and the numbers that the likelihood takes beside f, at a point."""
+        """Settings, and the parameters of the likelihood other than f, at a point."""
         return self._numbers_at(point)
 
     def leaf_data(self, settings: Settings, seen: UnitData, fit: np.ndarray, rng=None):
@@ -130,7 +130,7 @@ class JointTarget:
         return leaf, None
 
     def log_scale(self, seen: UnitData) -> float:
-        """Log-likelihood left out by the leaf model: nothing."""
+        """Log-likelihood not included in the leaf model: 0."""
         return 0.0
 
 

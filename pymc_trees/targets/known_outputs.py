@@ -1,7 +1,7 @@
-"""Outputs at the training rows of the forests that step methods of this thread hold.
+"""Outputs at the training rows of the forests of this thread's step methods.
 
-On many rows the value of a forest does not hold them, and whoever has the value alone walks every
-tree. The step that moved the forest knows them already.
+With many rows the value of a forest does not contain them, and computing them from the value
+traverses every tree. The step that updated the forest has them already.
 """
 
 import threading
@@ -21,14 +21,14 @@ def _forests() -> WeakValueDictionary:
 
 
 def make_known(forest: WorkingForest) -> None:
-    """Let other steps of this thread ask a forest for its outputs."""
+    """Make the outputs of a forest available to other steps of this thread."""
     _forests()[forest.value_name] = forest
 
 
 def known_outputs(name: str, value: np.ndarray) -> np.ndarray | None:
-    """(n, K) outputs of a forest's value, where a forest of that name holds them.
+    """(n, K) outputs of a forest's value, if a forest of that name has them.
 
-    The value carries a fingerprint of its training inputs: of equal values the outputs are equal.
+    The value includes a fingerprint of its training inputs: equal values have equal outputs.
     """
     forest = _forests().get(name)
     if forest is None:

@@ -1,13 +1,13 @@
 """PyTensor graphs as native functions that compiled kernels call, one for each model.
 
-A kernel knows such a function only by its address, so it need not be compiled for each model. The
-function has the C signature
+A kernel receives only the address of such a function, so it need not be compiled for each model.
+The function has the C signature
 
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 
 and writes ``width`` numbers for each of the u rows asked for; it returns 1, or 0 after an
-exception, which Python reports by itself. ``data`` holds the numbers of everything that does not
-see the forest, ``table`` says where each of them lies (`UnitData`).
+exception, which Python reports by itself. ``data`` has the values of everything that does not
+depend on the forest, ``table`` their positions (`UnitData`).
 """
 
 import re
@@ -25,7 +25,7 @@ from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.targets import special  # noqa: F401  (code for Ops that have none)
 
 IN_PYTHON = re.compile("object mode to run (.*)'s perform")
-"""What PyTensor says of an Op."""
+"""PyTensor's message on an Op."""
 
 
 class Group(NamedTuple):
@@ -76,7 +76,7 @@ def pack(free: list[np.ndarray], units_of: list[tuple[np.ndarray, np.ndarray]]) 
 
 
 def read_free(free: list[Variable], at: int) -> tuple[list[str], int]:
-    """Source of the free arrays whose entries of the table begin at ``at``, and where they end."""
+    """Source code of the free arrays whose entries of the table begin at ``at``, and their end."""
     found = []
     for variable in free:
         shape = "".join(f"table[{at + 2 + d}], " for d in range(variable.ndim))
@@ -86,9 +86,9 @@ def read_free(free: list[Variable], at: int) -> tuple[list[str], int]:
 
 
 def first_that_compiles(compile_one: Callable, choices: list):
-    """What ``compile_one`` makes of the first of the choices that it can compile.
+    """Result of ``compile_one`` for the first of the choices that compiles.
 
-    PyTensor finds out when it compiles whether an Op has code, and raises whatever comes of it.
+    Whether an Op has compiled code is only known at compilation, which may raise any exception.
     """
     *others, last = choices
     for choice in others:
@@ -100,7 +100,7 @@ def first_that_compiles(compile_one: Callable, choices: list):
 
 
 def compile_graph(inputs: list[Variable], result: Variable):
-    """Compiled function of arrays; a warning names the Ops of it that have no compiled code."""
+    """Compiled function of arrays; a warning names its Ops without compiled code."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         function = pytensor.function(
@@ -135,13 +135,13 @@ class LazilyCompiled:
 
     @property
     def address(self) -> int:
-        """Where the compiled function is."""
+        """Address of the compiled function."""
         if self._compiled is None:
             self._compiled = first_that_compiles(self._compile, self.choices)
         return self._compiled.address
 
     def __getstate__(self):
-        """Without the compiled function, which belongs to one process."""
+        """State without the compiled function, which belongs to one process."""
         return {**self.__dict__, "_compiled": None}
 
     def _compile(self, choice):
@@ -183,7 +183,7 @@ class NativeFunction(LazilyCompiled):
             "    rows = carray(rows, (n,), np.int64)",
             f"    outputs = carray(outputs, (n, {n_values}), np.float64)",
             f"    result = carray(result, (n, {width}), np.float64)",
-            # carray wants a size; every place read is inside
+            # carray needs a size; every access is within it
             "    table = carray(table, (1 << 40,), np.int64)",
             "    data = carray(data, (table[0],), np.float64)",
             "    result[:] = 0.0",

@@ -1,4 +1,4 @@
-"""Which variables are the scale of the noise around forests and nothing else, read in the graph."""
+"""Variables that only scale the noise around forests, recognised in the graph."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ from pymc_trees.targets.graph import dependent_on, read_graph
 
 
 class Noise(NamedTuple):
-    """``observed ~ Normal(mean, scale * factors)``, which a variable enters by its scale alone.
+    """``observed ~ Normal(mean, scale * factors)``, in which a variable only affects the scale.
 
-    Or a LogNormal: then it is the logarithm of what was observed that is normal.
+    Or a LogNormal: then the logarithm of the observations is normal.
     """
 
     observed: Variable
@@ -32,7 +32,7 @@ class Noise(NamedTuple):
 
 
 def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
-    """What a variable of one number scales the noise of, if it enters nothing else.
+    """The noise that a scalar variable scales, if it enters nothing else.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _product(sd: Variable, rv: Variable) -> tuple[Variable, list[Variable]] | No
     """Scale and factors of an sd that sees one variable, if the Ops in between are known."""
     between = dependent_on([sd], rv)
     for v in between - {rv}:
-        # a check of parameters is among those that are not known
+        # checks of parameters are not among the supported Ops
         if passes_through(v) is None and not isinstance(v.owner.op, Elemwise | DimShuffle):
             return None
     factors: list[Variable] = []

@@ -1,4 +1,4 @@
-"""Variables that a forest's likelihood depends on beside forests, and their laws given these."""
+"""Other variables of a forest's likelihood, and their conditional distributions."""
 
 import pymc as pm
 from pytensor.graph.basic import Variable
@@ -12,14 +12,14 @@ from pymc_trees.targets.latent.target import LatentTarget
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 MOST = 10
-"""Numbers that such a variable may have: each is drawn by itself."""
+"""Maximal size of such a variable: its entries are drawn one by one."""
 
 
 def read_nuisances(model: pm.Model, forest: Variable, target: Target) -> list[Variable]:
-    """Continuous variables of a few numbers that enter the likelihood of a forest and no more.
+    """Small continuous variables that only enter the likelihood of a forest.
 
-    None where leaf values integrate out of the rows as they are, or where all rows must be taken
-    together: there an evaluation costs as much as a sweep, or more.
+    None if leaf values integrate out without latent variables, or if all rows must be evaluated
+    together: an evaluation then costs at least as much as a sweep.
     """
     if not isinstance(target, LatentTarget | RowwiseTarget):
         return []
@@ -44,7 +44,7 @@ def _is_nuisance(model: pm.Model, rv: Variable, seeing: list[Variable]) -> bool:
 class Conditional:
     """Log-density of a variable given the outputs of a forest and the rest of a point.
 
-    What does not change with the variable is computed once (`at`).
+    Subexpressions that do not depend on the variable are computed once (`at`).
 
     Parameters
     ----------

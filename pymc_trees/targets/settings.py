@@ -33,7 +33,7 @@ def read_settings(model: pm.Model, forest: Variable) -> list[Variable]:
 
 
 class NumbersAt:
-    """Prior settings of a forest, and what a target makes of other numbers, at a point."""
+    """Prior settings of a forest, and other data of a target, at a point."""
 
     def __init__(
         self,
@@ -51,10 +51,9 @@ class NumbersAt:
         self._known: tuple | None = None
 
     def __call__(self, point: dict) -> tuple[Settings, Any]:
-        """The settings; what ``then`` makes of the numbers of the expressions that were wanted.
+        """The settings, and the result of ``then`` for the values of the other expressions.
 
-        The same objects as before where no variable, nor the model's data, has changed: they are
-        not to be written to.
+        The previous objects if neither a variable nor the model's data has changed: read-only.
         """
         given = [point[name] for name in self._names]
         data = [one.get_value(borrow=True) for one in self._function.get_shared()]
@@ -67,7 +66,7 @@ class NumbersAt:
         return found
 
     def __getstate__(self):
-        """Without the numbers of a chain."""
+        """State without the values of a chain."""
         return {**self.__dict__, "_known": None}
 
 

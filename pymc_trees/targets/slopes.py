@@ -1,4 +1,4 @@
-"""Derivatives of a log-likelihood by the forest's outputs, for proposals alone."""
+"""Derivatives of a log-likelihood with respect to the forest's outputs, for proposals only."""
 
 import pytensor.tensor as pt
 from pytensor.gradient import NullTypeGradError, grad
@@ -9,7 +9,8 @@ from pytensor.graph.utils import MethodNotDefined
 def slope(total: Variable, outputs: Variable) -> Variable:
     """Gradient of a scalar, or zeros where PyTensor has none.
 
-    Proposals are corrected for: a derivative that is missing makes them worse, never wrong.
+    Proposals are corrected by acceptance: a missing derivative makes them less efficient, never
+    wrong.
     """
     try:
         return grad(total, outputs, disconnected_inputs="ignore")

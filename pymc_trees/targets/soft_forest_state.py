@@ -20,10 +20,10 @@ from pymc_trees.targets.graph import check_inputs, inputs_seen
 
 
 class SoftArrays(NamedTuple):
-    """What a chain knows about its forest beside the encoded value."""
+    """State of a chain's forest in addition to the encoded value."""
 
     value: np.ndarray
-    """The encoded value that the arrays stand for."""
+    """The encoded value of the arrays."""
     trees: SoftTrees
     fit: np.ndarray
     """(n, 1) the function at the training rows: the sum of the trees, to the last bit."""
@@ -35,7 +35,7 @@ class WorkingSoftForest:
     Raises
     ------
     UnsupportedModelError
-        For a likelihood that is no product over rows.
+        For a likelihood that is not a product over rows.
     """
 
     def __init__(self, model, forest):
@@ -58,15 +58,15 @@ class WorkingSoftForest:
         self.fingerprint = fingerprint_of(forest)
         self.arrays: SoftArrays | None = None
         self.restored = None
-        """Of no use: what a chain goes on with follows from the value."""
+        """Not used: the state of a chain follows from the value."""
         self.call = DirectCalls()
 
     def check_inputs(self) -> None:
-        """Refuse to go on when the model's data were set anew after the step was made."""
+        """Raise an error if the model's data were replaced after the step method was created."""
         check_inputs(self._forest, self._inputs)
 
     def load(self, value: np.ndarray) -> SoftArrays:
-        """Arrays of a value: those kept, or new ones when something else changed it."""
+        """Arrays of a value: the stored ones, or new ones if other code changed it."""
         kept = self.arrays
         if kept is not None and (value is kept.value or np.array_equal(value, kept.value)):
             return kept
@@ -87,7 +87,7 @@ class WorkingSoftForest:
         return self.call(add_up, trees, self.unit, self.hard)[:, None]
 
     def store(self, trees: SoftTrees) -> np.ndarray:
-        """Encode, and keep the arrays for the next step."""
+        """Encode, and store the arrays for the next step."""
         fit = self.add_up(trees)
         value = encode(trees, self.sizes, self.fingerprint, fit[:, 0])
         self.arrays = SoftArrays(value, trees, fit)
@@ -100,5 +100,5 @@ class WorkingSoftForest:
         return SoftProblem(trees, self.unit, self.hard, prior, self.layout.max_nodes)
 
     def __getstate__(self):
-        """Without the arrays of a chain, which the next point rebuilds."""
+        """State without the arrays of a chain, which the next point rebuilds."""
         return {**self.__dict__, "arrays": None}

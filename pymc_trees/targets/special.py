@@ -1,7 +1,7 @@
-"""Special functions that PyTensor has no compiled code for, given to its Numba backend.
+"""Special functions without compiled code in PyTensor, added to its Numba backend.
 
 Without them a likelihood's derivatives would call SciPy for one number at a time. Only Ops without
-code of their own get one.
+code of their own are extended.
 """
 
 from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key, numba_njit
@@ -29,7 +29,7 @@ def _polygamma(op, node, **kwargs):
 
 
 def register_special() -> None:
-    """Give the Ops their code."""
+    """Register code for the Ops."""
     dispatch = numba_funcify_and_cache_key.dispatch
     for op, code in ((TriGamma, _trigamma), (PolyGamma, _polygamma)):
         if dispatch(op) is dispatch(ScalarOp):

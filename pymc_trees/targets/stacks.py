@@ -1,8 +1,8 @@
-"""Several outputs one beside the other: what of an expression sees one of them.
+"""Stacked outputs: the slice of an expression that depends on one of them.
 
-`BART(shape=(K, n))` returns a stack of K forests' functions. An entry of the stack sees one of
-them, and so does one slice of whatever treats the slices alike: of the mean of a Normal, say. Here
-such slices are followed through the Ops between, never guessed.
+`BART(shape=(K, n))` returns a stack of K forests' functions. An entry of the stack depends on one
+of them, and so does one slice of any expression that acts on slices separately, for example the
+mean of a Normal. Such slices are followed through the Ops in between, never guessed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,11 @@ from pymc_trees.targets.affine import constant, passes_through
 
 
 class NotASliceError(Exception):
-    """An expression of which no single slice sees the forest; the text says which Op stopped it."""
+    """No single slice of an expression depends on the forest; the message names the Op."""
 
 
 def picked(var: Variable) -> Variable | None:
-    """The part when ``var`` is an entry of a stack, ``pt.stack([a, b, ...])[k]``, else None."""
+    """The part if ``var`` is an entry of a stack, ``pt.stack([a, b, ...])[k]``, else None."""
     owner = var.owner
     if owner is None or not isinstance(owner.op, Subtensor):
         return None
@@ -58,7 +58,7 @@ def stripped(var: Variable) -> Variable:
 
 
 def depends_on(variables: Iterable[Variable], wanted: Variable, blockers: set[Variable]) -> bool:
-    """Whether expressions depend on a variable, entries of stacks on their part alone."""
+    """Whether expressions depend on a variable; entries of stacks only depend on their part."""
     todo, known = list(variables), set()
     while todo:
         var = todo.pop()
@@ -85,7 +85,7 @@ def without_picks(expressions: list[Variable]) -> list[Variable]:
 
 
 def place_of(var: Variable, seeing: set[Variable]) -> tuple[int, int]:
-    """Axis and place of the one slice of a matrix that sees the forest.
+    """Axis and index of the only slice of a matrix that depends on the forest.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Log-likelihood terms of a model that see a forest, as functions of its outputs."""
+"""Log-likelihood terms of a model that depend on a forest, as functions of its outputs."""
 
 from dataclasses import dataclass, field
 
@@ -26,18 +26,18 @@ class Term:
     value: Variable
     """Its entries are to be added up."""
     conditions: list[Variable] = field(default_factory=list)
-    """Where an entry of these is false the likelihood is 0."""
+    """The likelihood is 0 if an entry of these is false."""
 
 
 def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], Variable]:
-    """Every summand of the model's log-probability that sees a forest.
+    """Every summand of the model's log-probability that depends on a forest.
 
     Observed variables, Potentials and unobserved variables alike, Jacobians included.
 
     Returns
     -------
     terms : list of Term
-        Together the log-likelihood of the forest, but for a constant.
+        Together the log-likelihood of the forest, up to a constant.
     outputs : (n, K) matrix variable
         The forest's outputs, an input of the terms.
     """
@@ -54,16 +54,16 @@ def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], V
 
 
 def log_indicator(condition: Variable) -> Term:
-    """Term of a condition alone: 0 where it holds, else -inf."""
+    """Term of a condition: 0 if it holds, else -inf."""
     return Term(pt.switch(condition, 0.0, -np.inf))
 
 
 def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[Variable]]:
-    """A term with the checks taken out that see the forest, and what they check of it.
+    """A term without the checks that depend on the forest, and the conditions of these checks.
 
-    A check that fails leaves no likelihood, whatever becomes of the checked number afterwards: a
-    minus sign must not make infinity of it. What a check says of other variables than the forest
-    is -inf in its place, as PyMC has it.
+    If a check fails the likelihood is 0, whatever is done with the checked number afterwards: a
+    minus sign must not turn it into infinity. Checks of other variables than the forest give -inf
+    in their place, as in PyMC.
     """
     conditions: list[Variable] = []
     while True:
@@ -94,7 +94,7 @@ def _checks(node: Apply) -> bool:
 
 
 def _conjuncts(conditions):
-    """Conditions that together say what one condition says."""
+    """Conditions that together are equivalent to one condition."""
     for condition in conditions:
         op = condition.owner.op if condition.owner else None
         if isinstance(op, All | MakeVector | ScalarFromTensor | TensorFromScalar):
@@ -108,7 +108,7 @@ def _conjuncts(conditions):
 
 
 def _summands(term: Variable, seeing: set[Variable]) -> list[Variable]:
-    """Terms whose entries add up to those of ``term``, without what does not see the forest."""
+    """Terms that sum to ``term``, without summands that do not depend on the forest."""
     if term not in seeing:
         return []
     inner = passes_through(term)

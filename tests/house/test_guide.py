@@ -1,10 +1,13 @@
 """The pages of the guide tell what runs: their code, on small data and with few draws.
 
-Blocks that need a cluster, and DCC-Tree, are read only, by `test_code_on_pages`; the pages of
-pictures, of survival and the tour have tests of their own.
+The pages of pictures, of survival and the tour have tests of their own.
 """
 
+import os
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -47,6 +50,27 @@ def changed(code: str, *pairs: tuple[str, str]) -> str:
     return code
 
 
+ELSEWHERE = {
+    "tour": "house/test_tour.py",
+    "pictures": "plots/test_pictures_page.py",
+    "survival": "survival/test_survival_page.py",
+    "sharded": "support/guide_cluster.py",
+}
+"""Pages whose blocks are run by another file."""
+
+
+def test_every_page_with_code_is_run():
+    index = (DOCS / "index.md").read_text()
+    trees = re.findall(r"^:caption: (?:Start|Guide)\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
+    pages = re.findall(r"^[\w/]+$", "".join(trees), re.MULTILINE)
+    with_code = {page for page in ["index", *pages] if blocks(page)}
+    here = set(re.findall(r'blocks\(\s*"([\w/]+)"', Path(__file__).read_text()))
+    assert with_code <= here | ELSEWHERE.keys()
+    assert len(with_code) > 15
+    for page, file in ELSEWHERE.items():
+        assert page in (DOCS.parent / "tests" / file).read_text()
+
+
 @pytest.fixture
 def names(monkeypatch, tmp_path) -> dict:
     """What pages take for granted: rows to train, new ones, and the packages."""
@@ -87,8 +111,9 @@ def test_prediction_saving_and_going_on(names):
         few = ("5000", f"{draws}"), ("model, 4,", "model, 2, cores=1,")
         run(changed(checkpoint, *few, ("draws - made", "draws - made, cores=1")), names)
         assert names["idata"].posterior.sizes["draw"] == draws
-    assert "dask" in dask and "ray" in ray
-    run(blocks("which_sampler")[0], names)
+    assert "dask" in dask and "ray" in ray, "run by test_clusters"
+    for code in (*blocks("which_sampler"), *blocks("papers/wtw")):
+        run(code, names)
 
 
 @pytest.mark.full
@@ -113,10 +138,11 @@ def test_frames_and_questions(names):
 def test_mondrian_forests(names):
     names["stream"] = [(names["X"], names["labels"])] * 2
     names |= {"y_new": names["y"][:7], "X_test": names["X"], "y_test": names["y"]}
-    first, inspection, _, prior, checks = blocks("mondrian")
+    first, inspection, stream, prior, checks = blocks("mondrian")
     for code in (first, inspection, *blocks("mondrian_streams"), checks, prior):
         run(code, names)
     assert names["mean"].shape == (7,)
+    run(stream, names | {"stream": [(names["X"], names["y"])] * 2})
 
 
 # Few draws do not converge.
@@ -151,3 +177,35 @@ def test_one_tree_and_its_evidence(names):
     )
     run(changed(evidence, ("2000", "20")), names)
     assert len(names["weights"]) == 9
+
+
+# Two chains of five draws say nothing, and say so.
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_soft_trees(names):
+    (code,) = blocks("dcc_tree")
+    few = "iterations=3, draws=5, chains=2, local_draws=5, tune=20, initial_trees=5, cores=1, "
+    run(changed(code, ("random_seed=1", f"{few}progressbar=False, random_seed=1")), names)
+    assert names["idata"].posterior["mu"].shape == (2, 5, 40)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_clusters(cluster, package):
+    """Chains of docs/prediction.md and shards of docs/sharded.md, in two worker processes."""
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: pip install 'pymc_trees[{cluster}]'")
+    tests = DOCS.parent / "tests"
+    flags = f"{os.environ.get('PYTENSOR_FLAGS', '')},mode=FAST_COMPILE".lstrip(",")
+    paths = os.pathsep.join([str(DOCS.parent), str(tests)])
+    # Under `uv run`, Ray would build the environment anew for its workers: minutes.
+    ray = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    done = subprocess.run(
+        [sys.executable, tests / "support" / "guide_cluster.py", cluster],
+        env=os.environ | {"PYTENSOR_FLAGS": flags, "PYTHONPATH": paths} | ray,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]

@@ -1,4 +1,4 @@
-"""The README tells the truth: its blocks run from top to bottom, its speeds are those measured."""
+"""The README tells the truth: its blocks run from top to bottom."""
 
 import re
 from pathlib import Path
@@ -27,16 +27,3 @@ def test_blocks_run_from_top_to_bottom(monkeypatch):
     assert names["quantiles"].shape == (rows, 2)
     assert names["mean"].shape == names["sd"].shape == (rows,)
     assert names["forest"].n_samples_seen_ == rows + len(names["X_train"])
-
-
-def test_speeds_are_those_of_the_table():
-    table = (ROOT / "benchmarks/notes/sweep_speed.md").read_text()
-    found = re.findall(r"^\| (1000|10000) \| (\S+) \| ([\d.]+) \|", table, re.MULTILINE)
-    ms = {(rows, package): number for rows, package, number in found}
-    said = " ".join(README.split())
-    for rows, name in (("1000", "1,000"), ("10000", "10,000")):
-        ours, dbarts, stochtree = (
-            ms[rows, package] for package in ("pymc_trees:CGM", "dbarts", "stochtree")
-        )
-        words = f"{ours} ms at {name} rows (dbarts {dbarts}, stochtree {stochtree})"
-        assert words in said, words

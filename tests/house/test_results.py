@@ -1,49 +1,17 @@
 """Tables in the documentation are those of the stored results.
 
 A note holds every line that a benchmark reports; a page quotes some of them, below a comment that
-names the results: ``<!-- stored: uci -->``.
+names the results: ``<!-- stored: uci -->``. `test_quoted_numbers` has numbers in sentences.
 """
 
-import functools
-import io
+import json
 import re
-from contextlib import redirect_stdout
-from pathlib import Path
+from datetime import date
 
-import pandas as pd
 import pytest
+from support.stored.results import PAGES, QUOTED, RESULTS, ROOT, TABLES, cells, name_of, reported
 
-ROOT = Path(__file__).parents[2]
-# Results -> module that reports them, and its note.
-TABLES = {
-    "uci": ("benchmarks.tables.uci", "uci"),
-    "extrapolation": ("benchmarks.extrapolation", "extrapolation"),
-    "soft_bart": ("benchmarks.soft_bart", "soft_trees"),
-    "sharded": ("benchmarks.sharded", "shards"),
-    "scoringbench": ("benchmarks.tables.scoringbench_folds", "uci"),
-    "large_table": ("benchmarks.large_table", "large_tables"),
-    "stream": ("benchmarks.scale.stream", "streams"),
-    "scale_peers": ("benchmarks.scale.peers", "scale_peers"),
-    "threads": ("benchmarks.scale.threads", "threads"),
-    "shares": ("benchmarks.scale.shares", "shares"),
-    "two_modes": ("benchmarks.mixing.two_modes", "two_modes"),
-}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-QUOTED = re.compile(r"^<!-- stored: (\w+) -->\n((?:\|.*\n)+)", re.MULTILINE)
-
-
-@functools.cache
-def reported(name: str) -> list[str]:
-    """Lines that a benchmark prints of its stored results."""
-    module = pytest.importorskip(TABLES[name][0])
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        module.report(stored(name))
-    return [line for line in printed.getvalue().splitlines() if line]
-
-
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 def of_columns(header: list[str], lines: list[str]) -> list[list[str]]:
@@ -58,16 +26,6 @@ def of_columns(header: list[str], lines: list[str]) -> list[list[str]]:
     return found
 
 
-def stored(name: str) -> pd.DataFrame:
-    return pd.read_json(ROOT / "benchmarks" / "results" / f"{name}.jsonl", lines=True)
-
-
-@pytest.fixture(autouse=True)
-def benchmarks_are_found(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT)
-    pytest.importorskip("benchmarks")  # not in the archive of sources
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_a_note_shows_the_stored_results(name):
     module, note = TABLES[name]
@@ -80,10 +38,10 @@ def test_a_note_shows_the_stored_results(name):
 
 
 def test_every_file_of_results_is_reported():
-    assert {path.stem for path in (ROOT / "benchmarks" / "results").iterdir()} == set(TABLES)
+    assert {path.stem for path in RESULTS.glob("*.jsonl")} == set(TABLES)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_quotes_stored_results(page):
     text = page.read_text()
     found = QUOTED.findall(text)
@@ -119,57 +77,22 @@ def test_every_note_is_in_the_index():
     assert sorted(named) == sorted(p.name for p in notes.glob("*.md") if p.name != "README.md")
 
 
-def comparison() -> dict[str, str]:
-    """Rows of docs/comparison.md, by their first cell."""
-    text = (ROOT / "docs" / "comparison.md").read_text()
-    rows = re.findall(r"^\| ([^|]+) \| (.*) \|$", text, re.MULTILINE)
-    return {first: rest.replace("*", "") for first, rest in rows}
+@pytest.mark.parametrize("name", TABLES)
+def test_results_have_a_command_a_date_and_versions(name):
+    text = (RESULTS / "README.md").read_text()
+    rows = {cells(line)[0]: cells(line)[1:] for line in text.splitlines() if line[:3] == "| `"}
+    command, measured, _ = rows[f"`{name}.jsonl`"]
+    assert f"python -m {TABLES[name][0]}" in command.replace(" --", "` --").replace("``", "`")
+    for day in measured.split(" to "):
+        assert date(2026, 1, 1) < date.fromisoformat(day) <= date.today()
+    assert re.search(r"Python \d+\.\d+\.\d+, PyMC \d+\.\d+\.\d+", text)
+    assert len(rows) == len(TABLES)
 
 
-def of_uci() -> list[str]:
-    """Ranks, coverage and errors that the comparison quotes."""
-    ranks, cover, worst = (
-        [cell.strip() for cell in line.strip("|").split("|")[1:]] for line in reported("uci")[-3:]
-    )
-    ours, _, ngboost, boosting, stochtree, pymc_bart = (f"{float(rank):.1f}" for rank in ranks)
-    return [
-        f"mean rank {ours}; 90% intervals cover {cover[0]} on average, {worst[0]} at worst",
-        f"stochtree {stochtree} ",
-        f"NGBoost {ngboost}, pymc-bart {pymc_bart}, boosted quantiles {boosting}",
-    ]
-
-
-def rmse_of_uci() -> list[str]:
-    results = stored("uci")
-    mean = results.groupby(["set", "method"]).rmse.mean()
-    ours, sigma = "pymc_trees", "pymc_trees, one sigma"
-    return [
-        f"{mean['concrete', ours]:.2f} on concrete, {mean['wine_quality_red', ours]:.3f} on wine, "
-        f"{mean['energy', ours]:.3f} on energy",
-        f"boosting {mean['wine_quality_red', 'gradient boosting']:.3f} on wine",
-        f"one sigma {mean['concrete', sigma]:.2f} and {mean['energy', sigma]:.3f} on the others",
-    ]
-
-
-def of_extrapolation() -> list[str]:
-    mean = stored("extrapolation").groupby("method").outside.mean()
-    ours = [f"{mean[f'pymc_trees, {leaf}']:.3f}" for leaf in ("parent", "path", "all", "constant")]
-    return [
-        f"{', '.join(ours[:3])} (`LinearLeaf`: parent, path, all); {ours[3]} with constant leaves",
-        f"stochtree {mean['stochtree, all']:.3f} with a regression in each leaf, "
-        f"{mean['stochtree, constant']:.3f} constant",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ("Regression with uncertainty, five UCI sets, NLL of held-out rows", of_uci),
-        ("The same, RMSE", rmse_of_uci),
-        ("A trend with a step, RMSE of f beyond the training rows", of_extrapolation),
-    ],
-)
-def test_the_comparison_quotes_stored_results(row, said):
-    found = comparison()[row]
-    for words in said():
-        assert words in found
+def test_a_line_that_is_added_has_its_date_and_versions(tmp_path):
+    lines = pytest.importorskip("benchmarks.tables.lines")
+    lines.add_line({"rmse": 0.5}, tmp_path / "results.jsonl")
+    found = json.loads((tmp_path / "results.jsonl").read_text())
+    assert found["rmse"] == 0.5
+    assert date.fromisoformat(found["date"])
+    assert {"python", "version of pymc", "version of pymc_trees"} < found.keys()

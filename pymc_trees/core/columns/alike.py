@@ -1,7 +1,7 @@
-"""Cuts that part the rows of a node as a given one does: between two neighbouring cells.
+"""Cuts that partition the rows of a node as a given cut does: between two neighbouring cells.
 
 Two nodes that share a rule share a set of levels, or of grid codes, with positive probability, but
-a cut among real numbers with probability 0: there a copy of a cut is a cut from such an interval.
+a real-valued cut with probability 0; there, a copy of a cut is drawn from such an interval.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ from pymc_trees.core.compile.dispatch import generic, register
 
 @generic("design")
 def alike_cuts(design, code, cut, left, right):
-    """Smallest cut that parts two sets of rows as a rule does, and the least beyond it.
+    """Interval of the cuts that separate two sets of rows as a rule does.
 
-    Both are the rule's own where it has no cut but a set of levels or the missing rows.
+    Both ends are the rule's own value where it is a set of levels or splits off missing rows.
     """
 
 
@@ -56,7 +56,7 @@ def _alike_mixed(design, code, cut, left, right):
                 low = max(low, float(cells[i]))
             elif has_row(right.words, i):
                 high = min(high, float(cells[i]))
-    if high - low == np.inf:  # one side has missing rows only: no cut of the prior
+    if high - low == np.inf:  # one side has missing rows only: not a cut of the prior
         low = high = cut
     return low, high
 

@@ -1,13 +1,15 @@
-"""Rules that part blocks of rows without cutting any: the chance of one, and a draw of one.
+"""Rules that separate blocks of rows without cutting any: their probability, and a draw.
 
-A node holds some blocks, and a rule of the prior (`rules`) cuts a block where it sends rows of it
-both ways. Of a column the rules that cut none are
+A node contains some blocks. A rule of the prior (`rules`) cuts a block if it sends rows of the
+block both ways. In a given column, the rules that cut no block are
 
-- cuts in a gap between blocks. Where rows of the node are missing, their side is free while no
-  block holds both missing and present cells, and else that of such blocks, which stay together;
-- sets of levels that keep together the levels of a block, and so those of blocks that share one;
-  missing cells count as one more level, whose side is free where it is on its own;
-- missing against present rows, where no block holds both.
+- cuts in a gap between blocks. If the node has missing cells, their side is free as long as no
+  block has both missing and present cells; otherwise it is the side of such blocks, which stay
+  together;
+- sets of levels that keep the levels of a block together, and therefore those of blocks that share
+  a level; missing cells count as one more level, whose side is free if no block has it together
+  with another;
+- missing against present rows, if no block has both.
 
 ``chance_uncut`` is the probability of these under the prior given the column, ``draw_uncut`` draws
 from the prior given that the rule is one of them. So ``log_set_rule`` less the log of the chance is
@@ -29,7 +31,7 @@ from pymc_trees.core.compile.dispatch import generic, register
 
 
 class Blocks(NamedTuple):
-    """What b blocks of rows hold of p columns, and which of them a node holds."""
+    """Extents and levels of b blocks of rows in p columns, and the blocks in each node."""
 
     low: np.ndarray
     """(p, b) float64: smallest present cell of a column of numbers; inf where none is."""
@@ -49,7 +51,7 @@ class Blocks(NamedTuple):
 
 @njit(cache=True)
 def make_blocks(n_columns, n_blocks):
-    """Room for so many blocks, in the order of their numbers."""
+    """Arrays for a number of blocks, in the order of their numbers."""
     return Blocks(
         np.full((n_columns, n_blocks), np.inf),
         np.full((n_columns, n_blocks), -np.inf),
@@ -63,12 +65,12 @@ def make_blocks(n_columns, n_blocks):
 
 @generic("design")
 def note_block(design, rows, blocks, block):
-    """Write what the rows of a block, a `RowSet`, hold."""
+    """Store the extents and levels of a block, given its rows as a `RowSet`."""
 
 
 @generic("design")
 def chance_uncut(design, column, blocks, start, stop, rows):
-    """Chance that a rule of a column from the prior cuts no block, and the column's extent.
+    """Prior probability that a rule of a column cuts no block, and the column's extent.
 
     0 where it does not vary in the node, whose `RowSet` is ``rows``.
     """
@@ -76,7 +78,7 @@ def chance_uncut(design, column, blocks, start, stop, rows):
 
 @generic("design")
 def draw_uncut(rng, design, column, blocks, start, stop, rows):
-    """Rule of a column, from the prior given that it cuts no block; the chance is not 0."""
+    """Draw a rule of a column from the prior given that it cuts no block; some rule must exist."""
 
 
 @generic("design")
@@ -86,7 +88,7 @@ def goes_left(design, code, cut, blocks, block):
 
 @njit(cache=True)
 def part_blocks(design, code, cut, blocks, start, stop):
-    """Put the blocks that a rule sends left first, the others in order; where these start."""
+    """Move the blocks that a rule sends left to the front; return where the others start."""
     order, line = blocks.order, blocks.line
     middle, n_right = start, 0
     for k in range(start, stop):

@@ -71,7 +71,7 @@ def make_design(
 
 @njit(cache=True)
 def float_design(X, grid, offsets, weights):
-    """`make_design` inside compiled code, with float cells whatever the grid."""
+    """`make_design` for compiled code: cells are floats, with or without a grid."""
     n, p = X.shape
     is_grid = offsets.size > 0
     columns = np.empty((p, n))
@@ -233,7 +233,7 @@ def linear_dimension(design, rows, start, stop):
 
 @njit(cache=True)
 def partition_rows(design, column, cut, rows, start, stop, buffer):
-    """Put the rows that a rule sends left first, in order; the place where the others start."""
+    """Move the rows that a rule sends left to the front, in order; return their end."""
     cells, threshold = side_cells(design, column, cut, rows, start, stop)
     left, right = start, 0
     for k in range(start, stop):

@@ -1,4 +1,4 @@
-"""Gaps between blocks of rows in a column of numbers: where a cut sends each block one way."""
+"""Gaps between blocks of rows in a numeric column: a cut there sends each block one way."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from pymc_trees.core.compile.cache import njit
 
 @njit(cache=True)
 def line_up(low, blocks, start, stop):
-    """Write the blocks with present cells to ``line``, by their smallest; how many there are."""
+    """Write blocks with present cells to ``line``, by smallest cell; return their number."""
     order, line = blocks.order, blocks.line
     n = 0
     for k in range(start, stop):
@@ -24,7 +24,7 @@ def line_up(low, blocks, start, stop):
 
 @njit(cache=True)
 def extent_of(low, high, line, n):
-    """Largest less smallest cell of the first n blocks of the line."""
+    """Range of the cells of the first n blocks of the line."""
     largest = -np.inf
     for k in range(n):
         largest = max(largest, high[line[k]])
@@ -33,19 +33,19 @@ def extent_of(low, high, line, n):
 
 @njit(cache=True)
 def find_gap(low, high, line, n, held, point):
-    """Width of the gaps between n blocks in line, up to and with that which holds a point of it.
+    """Total width of the gaps between n sorted blocks, up to and including the gap at a point.
 
     Parameters
     ----------
     held : tuple of float
-        Least and largest cell of blocks that stay together: no gap lies between these.
+        Smallest and largest cell of blocks that stay together: there is no gap between them.
     point : float
         inf for the width of all.
 
     Returns
     -------
     total, begin, end : float
-        Width, and the last gap that was met.
+        Total width, and the last gap that was reached.
     """
     total, begin, end = 0.0, 0.0, 0.0
     reach = high[line[0]] if n > 0 else 0.0

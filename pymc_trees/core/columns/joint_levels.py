@@ -12,7 +12,7 @@ MISSING_LEVEL = np.int64(1) << np.int64(62)
 
 @njit(cache=True)
 def join_levels(levels, missing, blocks, start, stop):
-    """Write the sets of levels that stay together to ``joint``; how many there are."""
+    """Write the sets of levels that stay together to ``joint``; return their number."""
     order, joint = blocks.order, blocks.joint
     n = 0
     for k in range(start, stop):
@@ -31,7 +31,7 @@ def join_levels(levels, missing, blocks, start, stop):
 
 @njit(cache=True)
 def is_single(levels):
-    """Whether a set holds one level; missing cells do not count."""
+    """Whether a set has exactly one level; missing cells do not count."""
     return popcount(np.uint64(levels & ~MISSING_LEVEL)) == 1
 
 

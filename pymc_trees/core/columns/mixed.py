@@ -28,9 +28,9 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
 MISSING = -(2.0**900)
-"""What stands for a missing cell in X; a column of it can still be summed."""
+"""Code of a missing cell in X; finite, so columns can be summed."""
 EVERY = float(np.finfo(np.float64).max)
-"""A cut that every cell is below; its negative is below every cell."""
+"""Cut above every cell; its negative is below every cell."""
 MOST_LEVELS = 50
 LEFT, SET = 1, 2
 """Parts of ``way``: missing rows go left; the cut is a set of levels."""
@@ -61,7 +61,7 @@ class MixedDesign(NamedTuple):
     rank_row: np.ndarray
     """(p,) int64: row of ``rank``, or -1."""
     stamp: np.ndarray
-    """Of each number in ``rank``: the last count of distinct values that met it."""
+    """For each number in ``rank``: the last count of distinct values in which it occurred."""
     token: np.ndarray
     """(1,) int64: number of the last count."""
     sides: np.ndarray
@@ -152,7 +152,7 @@ def from_prior(design) -> np.ndarray | None:
 
 @njit(cache=True)
 def present_range(design, column, rows, start, stop):
-    """Of a numeric column among some rows: missing rows, distinct values, smallest, largest."""
+    """Missing rows, distinct values and extent of a numeric column among some rows."""
     cells, missing = design.columns[column], design.missing
     rank, stamp = design.rank[design.rank_row[column]], design.stamp
     design.token[0] += 1
@@ -213,7 +213,7 @@ def n_codes(design):
 
 @generic("design")
 def side_cells(design, code, cut, rows, start, stop):
-    """Cells and a threshold, so that the rows with ``cells[i] <= threshold`` go left."""
+    """Cells and a threshold: rows with ``cells[i] <= threshold`` go left."""
 
 
 @generic("design")

@@ -2,9 +2,9 @@
 
 A set of rows is an array of W = ceil(n / 64) words, row i being bit ``i % 64`` of word ``i // 64``.
 For a column of numbers the index holds the rows in order, and of every STEP-th rank the set of rows
-before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. Codes
-of a grid need neither: comparing them all is as quick (`core.compile.cell_lanes`). For a column
-with levels or missing cells the index holds the set of missing rows and those of each level.
+before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. Grid
+codes need neither: comparing all of them is as fast (`core.compile.cell_lanes`). For a column with
+levels or missing cells the index holds the set of missing rows and those of each level.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,9 @@ import numpy as np
 from pymc_trees.core.columns.mixed import MixedDesign
 
 STEP = 32
-"""Ranks between two sets of a column, where there is room."""
+"""Ranks between two sets of a column, if memory allows."""
 ROOM = 2**25
-"""Bytes for the sets of all columns, beyond which they lie further apart."""
+"""Memory limit, in bytes, for the sets of all columns; beyond it they are spaced further apart."""
 
 
 class RowIndex(NamedTuple):
@@ -33,9 +33,9 @@ class RowIndex(NamedTuple):
     special_row: np.ndarray
     """(p,) int64: first row of ``special``, or -1."""
     alike: np.ndarray
-    """(p,) int64: the most rows that share a cell of a column, which varies among any more."""
+    """(p,) int64: most rows with equal cells; the column varies among any more rows."""
     least_alike: int
-    """The least of these over the columns that vary at all; the number of rows when none does."""
+    """Minimum over the columns that vary; the number of rows if none does."""
 
 
 def make_row_index(design) -> RowIndex:
@@ -63,7 +63,7 @@ def make_row_index(design) -> RowIndex:
 
 
 def _order(columns, n_words):
-    """Rows of each column in order, and the sets before every so many of them."""
+    """Rows sorted by each column, and the sets of the first ``b * step`` of them."""
     p, n = columns.shape
     step = max(STEP, -(-p * n * n_words * 8 // ROOM))
     order = np.empty((p, n), dtype=np.uint32)
@@ -78,7 +78,7 @@ def _order(columns, n_words):
 
 
 def _longest_run(in_order) -> int:
-    """The most rows that share a cell, the cells being in order."""
+    """Largest number of equal cells, given sorted cells."""
     starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
     return int(np.diff(starts, append=len(in_order)).max())
 

@@ -1,6 +1,6 @@
-"""The training rows of a node as bits, and what kernels ask about them.
+"""The training rows of a node as bits, and queries on them.
 
-What has no quick answer in bits is asked of a list of the rows (`list_rows`).
+Queries that are slow on bits use a list of the rows (`list_rows`).
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class RowSet(NamedTuple):
     words: np.ndarray
     """(W,) uint64."""
     n: int
-    """How many there are."""
+    """Number of rows."""
     index: RowIndex
     """Of all training rows."""
     listed: np.ndarray
@@ -39,7 +39,7 @@ def has_row(words, i):
 
 @njit(cache=True)
 def write_rows(words, listed, k):
-    """Write the rows of a set to ``listed``, increasing, from place k; the place after the last."""
+    """Write the rows of a set to ``listed``, increasing, from index k; return the end."""
     for w in range(words.size):
         word = words[w]
         while word != np.uint64(0):
@@ -51,7 +51,7 @@ def write_rows(words, listed, k):
 
 @njit(cache=True)
 def list_rows(rows):
-    """Write the rows to ``rows.listed``, increasing; their number."""
+    """Write the rows to ``rows.listed``, increasing; return their number."""
     return write_rows(rows.words, rows.listed, 0)
 
 
@@ -66,7 +66,7 @@ def count_rows(words):
 
 @njit(cache=True)
 def remove_rows(words, part, out):
-    """Write the rows of a set that are not in a part of it."""
+    """Write the rows of a set that are not in a subset."""
     for w in range(words.size):
         out[w] = words[w] ^ part[w]
 
@@ -93,7 +93,7 @@ def label_new_rows(words, old, label, labels):
 
 @njit(cache=True)
 def _search_two(cells, words):
-    """Whether the rows hold two different cells."""
+    """Whether two cells differ among the rows."""
     first = -1
     for w in range(words.size):
         word = words[w]
@@ -109,7 +109,7 @@ def _search_two(cells, words):
 
 @njit(cache=True, inline="always")
 def set_varies(design, column, rows):
-    """Whether the rows hold two different values of a column: mostly told by their number."""
+    """Whether a column varies among the rows; mostly decided by their number alone."""
     return design.varies[column] and (
         rows.n > rows.index.alike[column] or _search_two(design.columns[column], rows.words)
     )
@@ -150,7 +150,7 @@ def same_rows(a, b):
 
 @njit(cache=True)
 def count_changed(a, b):
-    """Number of rows that are in one of two sets."""
+    """Number of rows in exactly one of two sets."""
     total = 0
     for w in range(a.size):
         total += popcount(a[w] ^ b[w])
@@ -168,12 +168,12 @@ def share_rows(a, b):
 
 @generic("design")
 def left_rows(design, code, cut, rows, out):
-    """Write the rows that a rule sends left to ``out``, (W,); their number."""
+    """Write the rows that a rule sends left to ``out``, (W,); return their number."""
 
 
 @njit(cache=True)
 def _rows_up_to(design, column, cut, rows, out):
-    """Rows whose cell is at most the cut, missing ones among them or not."""
+    """Rows whose cell is at most the cut, with or without those whose cell is missing."""
     words, index, cells = rows.words, rows.index, design.columns[column]
     if index.order.size == 0:
         if cut < 0.0:

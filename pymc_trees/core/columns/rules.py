@@ -4,16 +4,16 @@ Numbers without missing cells: the cut is uniform between the extremes of the no
 (Lakshminarayanan 2015, eq. 5). In a `MixedDesign` furthermore, for a column with d distinct present
 values among the node's rows,
 
-- the side of missing rows is a fair coin, whether there are any in the node or not;
-- where there are some, the split is missing against present with probability ``1 / (1 + d)``, or
-  1 when d = 1: there is no other;
-- else a set of levels is uniform over those that part the levels present (``2**d - 2``), or over
-  the d single levels, and every level absent from the node goes to either side by a fair coin (to
-  the right when the set is a single level).
+- the side of missing rows is a fair coin flip, even if the node has none;
+- if there are any, the split is missing against present with probability ``1 / (1 + d)``, or 1 if d
+  = 1;
+- otherwise a set of levels is uniform over those that separate the levels present (``2**d - 2``),
+  or over the d single levels, and every level absent from the node goes to either side by a fair
+  coin (to the right when the set is a single level).
 
-Coins of levels and sides that no training row of the node sees belong to the rule: a prediction
-may need them. Moves that draw a rule draw them, and moves that send other rows to a node count
-their new density.
+Sides of levels and of missing cells that do not occur in the node are part of the rule: a
+prediction may need them. Moves that draw a rule draw them too, and moves that change the rows of a
+node account for their new density.
 """
 
 import numpy as np
@@ -43,12 +43,12 @@ LOG_2 = np.log(2.0)
 
 @generic("design")
 def draw_rule(rng, design, column, rows, start, stop):
-    """Rule of a column that varies in ``rows[start:stop]``: its two numbers, and log density."""
+    """Rule of a column that varies in ``rows[start:stop]``: two numbers, and log density."""
 
 
 @generic("design")
 def log_rule(design, code, cut, rows, start, stop):
-    """Log density of a rule given its column; -inf when the column or the rule parts nothing."""
+    """Log density of a rule given its column; -inf if it, or any rule, leaves a side empty."""
 
 
 @generic("design")
@@ -172,7 +172,7 @@ def draw_number(rng, design, side, found):
 
 @njit(cache=True)
 def log_number(side, cut, found):
-    """Log density of a cut of a column of numbers; -inf when it parts nothing."""
+    """Log density of a cut of a numeric column; -inf if it leaves one side empty."""
     n_missing, distinct, low, high = found
     log_p = -LOG_2
     if n_missing > 0:
@@ -188,19 +188,19 @@ def log_number(side, cut, found):
 
 @njit(cache=True)
 def log_apart(distinct):
-    """Log probability to split missing against present."""
+    """Log probability of splitting missing against present."""
     return 0.0 if distinct == 1 else -np.log1p(distinct)
 
 
 @njit(cache=True)
 def log_not_apart(distinct):
-    """Log probability not to, of at least two values."""
+    """Log probability of another split, given at least two values."""
     return np.log(distinct / (1.0 + distinct))
 
 
 @njit(cache=True)
 def log_share(kind, n_present):
-    """Log probability of a set that parts the levels present, coins of the absent ones included."""
+    """Log probability of a set that separates the levels present, with sides of absent ones."""
     if kind < 0:
         return -np.log(n_present)
     parted = n_present * LOG_2 + np.log1p(-(2.0 ** (1 - n_present)))
@@ -234,7 +234,7 @@ def draw_levels(rng, kind, side, found):
 
 @njit(cache=True)
 def log_levels(kind, side, cut, found):
-    """Log density of a set of levels; -inf for what is none, or parts nothing."""
+    """Log density of a set of levels; -inf if it is invalid or leaves one side empty."""
     n_levels = abs(kind)
     every = (np.int64(1) << n_levels) - 1
     if not (cut >= 0.0 and cut <= every and cut == np.floor(cut)):

@@ -1,4 +1,4 @@
-"""What a column holds among rows kept as bits: extent, levels, missing cells."""
+"""Extent, levels and missing cells of a column among rows stored as bits."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.cell_lanes import cell_range
 
 _NEAR = 24
-"""Ranks looked at one by one from either end, before a search by halves."""
+"""Ranks checked one by one from either end before a binary search."""
 
 
 @njit(cache=True)
 def _has_others(a, b):
-    """Whether a has rows that b lacks."""
+    """Whether a has rows that are not in b."""
     for w in range(a.size):
         if a[w] & ~b[w] != np.uint64(0):
             return True
@@ -27,7 +27,7 @@ def _first_rank(words, order, before, step):
         if has_row(words, order[k]):
             return k
     low, high = 0, before.shape[0] - 1
-    while low < high:  # the last set before which there is no row
+    while low < high:  # the last set with no row before it
         middle = (low + high) >> 1
         if share_rows(words, before[middle + 1]):
             high = middle
@@ -47,7 +47,7 @@ def _last_rank(words, order, before, step):
         if has_row(words, order[k]):
             return k
     low, high = 0, before.shape[0] - 1
-    while low < high:  # the last set after which there is a row
+    while low < high:  # the last set with a row after it
         middle = (low + high + 1) >> 1
         if _has_others(words, before[middle]):
             low = middle

@@ -1,4 +1,4 @@
-"""`rules` for rows kept as bits: the same draws of the same laws."""
+"""`rules` for rows stored as bits: the same draws from the same distributions."""
 
 import numpy as np
 

@@ -1,19 +1,19 @@
-"""A small symmetric step of a rule: the way there has the probability of the way back.
+"""A small symmetric step of a rule: a step and its reverse have the same probability.
 
-The column stays. What a step may do depends on the column and on the rows of the node, which a new
-rule does not change, and never on the present rule:
+The column stays. The distribution of the step depends on the column and on the rows of the node,
+which a new rule does not change, and never on the current rule:
 
 - a cut moves by a number uniform on ``(-w, w)``, with ``w`` log-uniform between ``3 / n`` and a
   largest share of the column's range over all rows; on a grid, by that number rounded away from 0;
-- of a set of levels one that is present in the node changes side; a single level gives way to
-  another that is present;
-- where rows of the node are missing the step is, by a fair coin, either that or the other side for
-  the missing rows. The split of missing against present rows is then turned round, and has no other
-  step of numbers and single levels;
-- where none is missing the side for missing rows and those of absent levels are drawn anew, which
-  is what they have in the prior (`rules`).
+- in a set of levels, one level that is present in the node changes side; a single level is replaced
+  by another that is present;
+- if the node has missing cells, the step is, with probability 1/2 each, either that or a change of
+  side of the missing rows. The split of missing against present rows is then reversed; it has no
+  other step in numeric columns and for single levels;
+- if none is missing, the sides of missing rows and of absent levels are redrawn from their prior
+  (`rules`).
 
-A step may lead to a rule that parts nothing, whose density is 0.
+A step may lead to a rule that leaves one side empty, whose density is 0.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def step_rule(rng, design, code, cut, largest, rows):
 
 @njit(cache=True, inline="always")
 def draw_step(rng, design, column, largest):
-    """How far a cut moves: the same law at every cut, and symmetric."""
+    """Displacement of a cut: symmetric, with the same distribution at every cut."""
     least = min(3.0 / design.columns.shape[1], largest)
     share = least * np.exp(rng.random() * np.log(largest / least))
     step = share * (design.high[column] - design.low[column]) * (2.0 * rng.random() - 1.0)

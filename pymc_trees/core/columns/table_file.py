@@ -1,7 +1,8 @@
-"""Tables of inputs that lie in a file, read by blocks of rows.
+"""Tables of inputs stored in a file, read in blocks of rows.
 
-Inputs are read when a forest is declared and when a step is made, and hardly ever after: a table
-in a file takes memory while it is read, and the operating system takes that back when it is short.
+Inputs are read when a forest is declared and when a step method is created, and rarely after that.
+A table in a file takes memory only while it is read, and the operating system reclaims that memory
+when needed.
 """
 
 import mmap
@@ -13,19 +14,19 @@ import numpy as np
 BLOCK = 2**26
 """Bytes of a block of rows, as float64."""
 COLUMNS = 2**30
-"""Bytes of the columns that are taken out of a file at once."""
+"""Bytes of the columns that are read from a file at once."""
 
 
 class FileTable(np.ndarray):
-    """(n, p) float64 array whose numbers lie in a temporary file without a name.
+    """(n, p) float64 array stored in an unnamed temporary file.
 
-    A deep copy is the same table, and so is one by ``astype``: nobody may write to one. A pickle
-    has the numbers, which whoever reads it writes to another file. What is computed of it or taken
-    out of it is an ordinary array.
+    Deep copies and copies by ``astype`` are the same table, which is read-only. A pickle contains
+    the numbers; unpickling writes them to another file. Slices and results of computations are
+    ordinary arrays.
     """
 
     source: mmap.mmap | None = None
-    """The file; None for an array in memory that came of this class by chance."""
+    """The file; None for arrays in memory that NumPy derives from this class."""
 
     def __array_finalize__(self, obj):
         self.source = None
@@ -37,7 +38,7 @@ class FileTable(np.ndarray):
         return np.asarray(self)[key]
 
     def astype(self, dtype, *args, **kwargs):
-        """As of arrays, but of its own type it is the same table."""
+        """As for arrays, but a cast to its own dtype returns the same table."""
         same = self.source is not None and np.dtype(dtype) == self.dtype
         return self if same else np.asarray(self).astype(dtype, *args, **kwargs)
 
@@ -51,12 +52,12 @@ class FileTable(np.ndarray):
 
 
 def write_table(p: int, blocks: Iterable) -> FileTable:
-    """Table of p columns from blocks of its rows in turn: C-contiguous float64, or their bytes.
+    """Table of p columns from successive blocks of rows: C-contiguous float64, or their bytes.
 
     Raises
     ------
     OSError
-        When there is no room for the file.
+        If the disk is too full for the file.
     """
     with tempfile.TemporaryFile(prefix="pymc_trees") as file:
         for block in blocks:
@@ -72,14 +73,14 @@ def write_table(p: int, blocks: Iterable) -> FileTable:
 
 
 def in_file(X) -> bool:
-    """Whether an array is a table in a file."""
+    """Whether an array is stored in a file."""
     return isinstance(X, FileTable) and X.source is not None
 
 
 def row_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rows of an (n, p) array block by block: their places and the block.
+    """Iterate over an (n, p) array in blocks of rows: slice and block.
 
-    Memory lets go of the pages of a table in a file behind each block.
+    The pages of a table in a file are released after each block.
     """
     n, p = X.shape
     step = max(1, BLOCK // (8 * max(p, 1)))
@@ -90,13 +91,13 @@ def row_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def let_go(X: np.ndarray) -> None:
-    """Take the pages of a table in a file out of this process's memory; they stay in the file."""
+    """Release the pages of a table in a file from this process's memory; the file keeps them."""
     if in_file(X) and hasattr(X.source, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
         X.source.madvise(mmap.MADV_DONTNEED)
 
 
 def each_column(X: np.ndarray) -> Iterator[np.ndarray]:
-    """Columns of an (n, p) array in turn; those of a file are taken out some at a time."""
+    """Iterate over the columns of an (n, p) array; a file is read several columns at a time."""
     if not in_file(X):
         yield from X.T
         return

@@ -1,4 +1,4 @@
-"""One line to the user when kernels are compiled for the first time, which takes a while."""
+"""A message when kernels are compiled for the first time, which takes a while."""
 
 import logging
 from multiprocessing import parent_process
@@ -7,7 +7,7 @@ from time import perf_counter
 from numba.core import event
 
 SECONDS = 1.0
-"""Compilation that takes longer is announced."""
+"""Seconds of compilation after which the message is logged."""
 LINE = "Compiling pymc_trees for the first time: up to a minute. The code is kept for later runs."
 
 # A child of PyMC's logger: shown, and silenced, with PyMC's own lines.
@@ -15,14 +15,14 @@ _log = logging.getLogger("pymc.trees")
 
 
 class Announcer(event.Listener):
-    """Adds up the time that kernels of this package take to compile, and says so once."""
+    """Total compilation time of this package's kernels; logs the message once."""
 
     def __init__(self) -> None:
         self._depth, self._begun, self._spent = 0, 0.0, 0.0
-        self._told = parent_process() is not None  # there a process told before this one started
+        self._told = parent_process() is not None  # the parent process has logged it already
 
     def on_start(self, event):
-        """Count a compilation, within others or not; those within it come while it goes on."""
+        """Start the clock at the outermost compilation; nested ones occur within it."""
         if self._depth == 0:
             if not _is_kernel(event):
                 return
@@ -46,5 +46,5 @@ def _is_kernel(event):
 
 
 def announce_compilation() -> None:
-    """Listen to numba's compilations from now on."""
+    """Subscribe to numba's compilation events."""
     event.register("numba:compile", Announcer())

@@ -7,7 +7,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def popcount(typing_context, word):
-    """Number of bits of a uint64 that are set, as int64.
+    """Number of set bits of a uint64, as int64.
 
     Called from compiled code only.
     """
@@ -20,7 +20,7 @@ def popcount(typing_context, word):
 
 @intrinsic
 def lowest_bit(typing_context, word):
-    """Place of the lowest bit of a uint64 that is set, as int64; the word is not 0.
+    """Index of the lowest set bit of a uint64 other than 0, as int64.
 
     Called from compiled code only.
     """
@@ -34,10 +34,10 @@ def lowest_bit(typing_context, word):
 if config.DISABLE_JIT:  # kernels run as Python
 
     def popcount(word):  # noqa: F811
-        """Number of bits that are set."""
+        """Number of set bits."""
         return int(np.uint64(word)).bit_count()
 
     def lowest_bit(word):  # noqa: F811
-        """Place of the lowest bit that is set."""
+        """Index of the lowest set bit."""
         word = int(np.uint64(word))
         return (word & -word).bit_length() - 1

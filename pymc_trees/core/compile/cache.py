@@ -1,8 +1,7 @@
-"""`njit` for kernels: what cannot be kept on disk, or read from there, is compiled anew.
+"""`njit` for kernels: code that cannot be written to disk, or read from it, is recompiled.
 
-numba's own cache lets errors of the file system end whatever was being computed, runs a damaged
-file as it is, and keeps a kernel whose callees have changed. Nothing here touches functions of
-other packages.
+numba's own cache lets file-system errors interrupt a computation, runs damaged files, and keeps
+kernels whose callees have changed. Functions of other packages are not affected.
 """
 
 import functools
@@ -30,9 +29,9 @@ _told = False
 def njit(*, cache, **options):
     """`numba.njit` with a cache that never fails.
 
-    What other kernels call is compiled apart from what Python calls (`linked`). Kernels with
-    ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable of a function
-    for each of its blocks, and made a sweep compile twice as long.
+    Versions for calls from other kernels and from Python are compiled separately (`linked`).
+    Kernels with ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable
+    of a function for each of its blocks, and made a sweep compile twice as long.
     """
     if options.pop("inline", None) == "always":
         options["forceinline"] = True
@@ -59,7 +58,7 @@ def njit(*, cache, **options):
 
 
 def cache_of(function, ending, kind=None):
-    """Cache of a function's compiled code under a name with this ending; none without a folder."""
+    """Cache of a function's compiled code, in files with a suffix; None without a folder."""
     try:
         return (kind or KernelCache)(function, ending)
     except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
@@ -68,7 +67,7 @@ def cache_of(function, ending, kind=None):
 
 
 class KernelCache(FunctionCache):
-    """Cache of one kernel; where it cannot be saved the run goes on."""
+    """Cache of one kernel; the run continues if it cannot be saved."""
 
     def __init__(self, function, ending):
         super().__init__(function)
@@ -84,7 +83,7 @@ class KernelCache(FunctionCache):
         return (sig if " at 0x" in words else words, *others)  # an address names nothing for long
 
     def load_overload(self, sig, target_context):
-        """Kept code, or None."""
+        """Cached code, or None."""
         try:
             return super().load_overload(sig, target_context)
         except OSError as error:
@@ -92,7 +91,7 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig, data):
-        """Keep compiled code, if that can be done."""
+        """Cache compiled code if possible."""
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -101,9 +100,10 @@ class KernelCache(FunctionCache):
 
 @functools.cache
 def described(kind):
-    """Text that names a class or a function, and the state of its file outside this package.
+    """Text that identifies a class or function and, outside this package, the state of its file.
 
-    As it was when first asked for: the object itself goes on as its file was then.
+    The state is that of the first request, since the loaded object corresponds to the file as it
+    was then.
     """
     name, module = f"{kind.__module__}.{kind.__qualname__}", sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None)
@@ -116,7 +116,7 @@ def described(kind):
 
 
 def describe(sig):
-    """Text that names the types of a signature, with the modules of named tuples."""
+    """Text that identifies the types of a signature, with the modules of named tuples."""
     if isinstance(sig, typing.Signature):
         return f"{describe(sig.args)} -> {describe((sig.return_type,))}"
     words = []
@@ -136,10 +136,10 @@ class LinkedKernelCache(KernelCache):
 
 
 class KernelFile(IndexDataCacheFile):
-    """Files of a kernel's cache that end in a digest; one that does not match is as good as none.
+    """Files of a kernel's cache, which end in a digest; a file that does not match is ignored.
 
-    Data carry their stamp and key too: two processes that start on an empty folder may give one
-    name to two versions of a kernel.
+    Data files contain their stamp and key too: two processes that start with an empty folder may
+    use one name for two versions of a kernel.
     """
 
     def save(self, key, data):
@@ -147,7 +147,7 @@ class KernelFile(IndexDataCacheFile):
         super().save(key, (self._source_stamp, key, data))
 
     def load(self, key):
-        """What was saved under a key, or None."""
+        """Data saved under a key, or None."""
         found = super().load(key)
         return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
 

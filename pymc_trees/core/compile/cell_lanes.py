@@ -1,7 +1,7 @@
 """Cells at the rows of a set, sixty-four at a time: those up to a cut, the least and the largest.
 
 A set of rows is an array of 64-bit words, as in `lanes`; cells are codes, uint8 or uint16, or
-float64. A comparison of 64 cells is a word, which a compiler does not find by itself.
+float64. A comparison of 64 cells yields one word; compilers do not vectorise this by themselves.
 
 All are called from compiled code only, with contiguous arrays.
 """
@@ -19,7 +19,7 @@ _MASK = ir.VectorType(_I1, _ROWS)
 
 
 class _Cells:
-    """The cells of a column, read sixty-four at a time or one by one."""
+    """Cells of a column, read sixty-four at a time or singly."""
 
     def __init__(self, context, builder, kind, value):
         if kind not in (types.uint8[::1], types.uint16[::1], types.float64[::1]):
@@ -125,7 +125,7 @@ def cell_range(typing_context, words, cells):
         for sign, vector, single in zip("<>", *found, strict=True):
             parts = builder.load(vector)
             half = _ROWS // 2
-            while half:  # the upper half upon the lower, down to one
+            while half:  # combine the upper half with the lower, down to one
                 lanes = [ir.Constant(_I32, (k + half) % _ROWS) for k in range(_ROWS)]
                 mask = ir.Constant(ir.VectorType(_I32, _ROWS), lanes)
                 upper = builder.shuffle_vector(parts, parts, mask)

@@ -1,7 +1,7 @@
-"""Calls of kernels whose arguments keep their types: numba need not find them out each time.
+"""Calls of kernels whose argument types never change: numba need not resolve them each time.
 
-numba reads the type of a named tuple in Python, array by array: for those of a forest that takes
-longer than a sweep over a few hundred rows.
+numba determines the type of a named tuple in Python, array by array; for the tuples of a forest
+this takes longer than a sweep over a few hundred rows.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,10 @@ from typing import Any
 
 
 class DirectCalls:
-    """What each kernel was compiled to for the types that it was first called with.
+    """Compiled code of each kernel for the types of its first call.
 
-    One instance belongs to one forest of a step: there the arguments of a kernel never change type.
+    One instance belongs to one forest of a step method, where the argument types of a kernel never
+    change.
     """
 
     def __init__(self):
@@ -24,12 +25,12 @@ class DirectCalls:
             return entry(*arguments)
         result = kernel(*arguments)
         compiled = getattr(kernel, "overloads", None)
-        if compiled:  # not without compilation, for which numba has a switch
+        if compiled:  # without compilation (NUMBA_DISABLE_JIT) there are none
             types = tuple(kernel.typeof_pyval(a) for a in arguments)
             if types in compiled:
                 self._entries[kernel] = compiled[types].entry_point
         return result
 
     def __reduce__(self):
-        """Without what belongs to a process."""
+        """State without the parts that belong to a process."""
         return (DirectCalls, ())

@@ -7,8 +7,8 @@
     register(NormalData, log_marginal=_log_marginal)
 
 In compiled code numba picks the implementation by the type of the NamedTuple while it compiles the
-caller, so that kernels stay at module level and their code is kept between sessions; Python picks
-it by ``type(x)``. What implementations of one kind have to answer is a NamedTuple of kernels, its
+caller, so kernels stay at module level and their code is cached between sessions; Python picks it
+by ``type(x)``. The kernels that implementations of one kind must provide form a NamedTuple, its
 contract (`registrar`).
 """
 
@@ -26,18 +26,18 @@ _KERNELS: dict[type, dict[str, Callable]] = {}
 
 
 def register(kind: type, **kernels: Callable) -> None:
-    """Give implementations for a type, by the name of the generic kernel."""
+    """Register implementations for a type, by the name of the generic kernel."""
     _KERNELS.setdefault(kind, {}).update(kernels)
 
 
 def registrar(contract: type) -> Callable[..., None]:
-    """`register` for types that answer a contract.
+    """`register` for types that implement a contract.
 
     Parameters
     ----------
     contract : NamedTuple type
-        A field for each kernel. One without a default must be given; None stands for a kernel that
-        nobody will ask of the type.
+        A field for each kernel. One without a default must be given; None marks a kernel that is
+        never called for the type.
     """
 
     def register_all(kind: type, **kernels: Callable) -> None:
@@ -67,10 +67,9 @@ def generic(
     argument : str
         Its name.
     default : kernel, optional
-        Implementation for types that give none.
+        Implementation for types without one of their own.
     inlined : bool
-        Whether LLVM is to inline it wherever it is called: a call hands over every array of a
-        forest.
+        Whether LLVM inlines it at every call: a call passes every array of a forest.
     """
 
     def decorate(described):

@@ -1,8 +1,8 @@
 """Kernels that other compiled code calls by name.
 
-What compiled code calls otherwise is copied into it, optimised and turned into machine code again,
-once for each function in between. A PyTensor graph is two or three functions around each Op, and
-every model has graphs of its own; so what they call is compiled once, for itself.
+By default numba copies a callee into its caller and compiles it again, once for each function in
+between. A PyTensor graph has two or three functions around each Op, and every model has its own
+graphs; these kernels are therefore compiled once, separately.
 """
 
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from pymc_trees.core.compile.cache import KernelCache, cache_of, describe
 
 
 class NamedCache(KernelCache):
-    """Cache of a function whose name stands for what it closes over."""
+    """Cache of a function whose name identifies its closure."""
 
     def _index_key(self, sig, codegen):
         return describe(sig), codegen.magic_tuple()
 
 
 class External:
-    """A kernel of pointers and numbers that is called by the name of its symbol.
+    """Kernel of pointers and numbers that is called by its symbol name.
 
     Parameters
     ----------
     function : function
-        Takes pointers, 64-bit integers and floats; returns an integer. It lets no exception out.
+        Takes pointers, 64-bit integers and floats; returns an integer. It must not raise.
     signature : numba signature
         Types of arguments and of the result.
     of : str, optional
-        For a function that closes over other kernels: what tells it from its like, and from what
-        it was before they were edited.
+        For a function that closes over other kernels: text that identifies these kernels and their
+        versions.
     """
 
     def __init__(self, function: Callable, signature, of: str = "") -> None:
@@ -43,7 +43,7 @@ class External:
         self._address = 0
 
     def link(self) -> types.ExternalFunction:
-        """Function to call in compiled code; every process that runs such code links it first."""
+        """Function to call in compiled code; each process must link it before running such code."""
         if not self._address:
             self._kernel.compile()
             self._address = self._kernel.address
@@ -52,5 +52,5 @@ class External:
 
 
 def external(signature, of: str = "") -> Callable[[Callable], External]:
-    """Decorate a kernel that compiled code calls by name."""
+    """Decorator of kernels that compiled code calls by name."""
     return lambda function: External(function, signature, of)

@@ -1,8 +1,8 @@
 """Numbers at the rows of a set, eight at a time.
 
 A set of rows is an array of 64-bit words, row i being bit ``i % 64`` of word ``i // 64``. Each byte
-of a word is a mask of eight rows, which AVX-512 takes as it is; a compiler does not find that by
-itself. The order of additions is written down here: a sum is the same number on every processor.
+of a word is a mask of eight rows, which AVX-512 uses directly; compilers do not vectorise this by
+themselves. The order of additions is fixed here, so a sum is the same on every processor.
 
 All are called from compiled code only, with contiguous arrays: ``words`` of uint64, ``x`` and ``w``
 of float64.
@@ -16,13 +16,13 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 _LANES = 8
-_CHAINS = 4  # sums kept apart, so that an addition need not wait for the one before
+_CHAINS = 4  # separate partial sums: an addition need not wait for the previous one
 _F64, _I64, _I32, _I8, _I1 = ir.DoubleType(), *(ir.IntType(bits) for bits in (64, 32, 8, 1))
 _VECTOR, _MASK = ir.VectorType(_F64, _LANES), ir.VectorType(_I1, _LANES)
 
 
 class _Numbers:
-    """An array whose numbers are read and written eight at a time, or one by one."""
+    """Array that is read and written eight numbers at a time, or singly."""
 
     def __init__(self, context, builder, kind, value):
         if kind.layout != "C" or kind.ndim != 1:
@@ -66,7 +66,7 @@ class _Sum:
 def _for_rows(builder, words, n, visit):
     """``visit(k, mask, row, is_one)`` for all n rows: eight from ``row`` on, or one of the last.
 
-    k is the place of the byte in its word where that is known.
+    k is the index of the byte in its word, if known.
     """
     n_words = builder.lshr(n, _I64(6))
     with cgutils.for_range(builder, n_words) as loop:

@@ -1,9 +1,9 @@
-"""Kernels that only other kernels call: optimised where they are linked into, and nowhere else.
+"""Kernels that are called by other kernels only: optimised in their callers, not separately.
 
-numba optimises a function together with all that it calls, and turns the whole into machine code,
-again for each function above it; of a kernel that Python never calls nobody uses that code. Here
-such a kernel ends as LLVM's intermediate code. The kernel that Python calls is optimised once, with
-everything below it.
+numba optimises a function together with all its callees and generates machine code for the whole,
+again for each caller; for a kernel that Python never calls, this code is never used. Here such a
+kernel is only compiled to LLVM's intermediate representation. The kernel that Python calls is
+optimised once, with all its callees.
 """
 
 import llvmlite.binding as llvm
@@ -15,7 +15,7 @@ from pymc_trees.core.compile.uncounted import KernelCompiler
 
 
 class LinkedLibrary(JITCodeLibrary):
-    """Code that is never run on its own."""
+    """Code that is never run by itself."""
 
     def _optimize_final_module(self):
         pass
@@ -27,7 +27,7 @@ class LinkedLibrary(JITCodeLibrary):
 
     @property
     def codegen(self):
-        """No engine holds this code, so that there is no environment to set in it."""
+        """Library without an execution engine, and so without an environment to set."""
         return _NoEngine
 
     def get_pointer_to_function(self, name):
@@ -36,7 +36,7 @@ class LinkedLibrary(JITCodeLibrary):
         return 0
 
     def serialize_using_object_code(self):
-        """What is kept on disk: the intermediate code."""
+        """Data stored on disk: the intermediate representation."""
         return self.serialize_using_bitcode()
 
 
@@ -55,10 +55,10 @@ class LinkedCompiler(KernelCompiler):
 
 
 class LinkedCache(CompileResultCacheImpl):
-    """How such kernels come back from disk."""
+    """Loads such kernels from disk."""
 
     def rebuild(self, target_context, payload):
-        """Compiled kernel from what `CompileResult._reduce` made of it."""
+        """Compiled kernel from the output of `CompileResult._reduce`."""
         (name, _, bitcode), descriptor, environment, signature, _, _, _, initialise, _ = payload
         for function in initialise:
             function()
@@ -81,6 +81,6 @@ LINKED = {
     "pipeline_class": LinkedCompiler,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
-    "forceinline": False,  # what is not said is inherited from whichever caller compiles it first
+    "forceinline": False,  # unset options are inherited from the caller that compiles it first
 }
 """Options of numba's `njit` and `overload` for kernels that only other kernels call."""

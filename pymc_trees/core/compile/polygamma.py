@@ -19,7 +19,7 @@ BERNOULLI = np.array(
 )
 """B_2, B_4, ..., B_18."""
 LARGE = 15.0
-"""x less n from which the series is exact to rounding."""
+"""Value of x - n from which the series is exact to rounding."""
 
 
 @njit(cache=True)
@@ -42,7 +42,7 @@ def digamma(x):
 @njit(cache=True)
 def polygamma(n, x):
     """Derivative of order n + 1 of log gamma at x, n >= 1; infinite at 0, -1, -2, ..."""
-    if not x > -1e6:  # NaN too, and what would take all day
+    if not x > -1e6:  # also NaN, and arguments whose recurrence would be too long
         return math.nan
     power, total = n + 1.0, 0.0
     while x < LARGE + n:
@@ -50,7 +50,7 @@ def polygamma(n, x):
             return math.inf if n % 2 == 1 else math.nan
         total += x**-power
         x += 1.0
-    # what follows is over n!: (2k+n-1)! / ((2k)! n!) grows by a factor from one k to the next
+    # terms are divided by n!: (2k+n-1)! / ((2k)! n!) follows from its value at k - 1
     tail = 1.0 / n + 0.5 / x
     factor, square = 0.5 * power / (x * x), 1.0 / (x * x)
     for k in range(BERNOULLI.size):

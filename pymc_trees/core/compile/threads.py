@@ -1,10 +1,10 @@
-"""Threads of kernels with parallel loops: how many there are, and who has them.
+"""Threads of kernels with parallel loops: their number, and which caller has them.
 
-numba keeps one set of threads in a process, of a layer that is Intel's TBB where it is installed,
-else OpenMP, else a queue of its own. GNU's OpenMP ends a process that uses threads which it had
-before it was forked, and the queue must not be called from two threads at once. So threads go to
-one caller at a time, and not to a process that was forked from one with OpenMP's; who gets none
-goes on with one.
+numba keeps one pool of threads per process; its threading layer is Intel's TBB if installed,
+otherwise OpenMP, otherwise a work queue of its own. GNU's OpenMP terminates a forked process that
+uses threads started before the fork, and the work queue must not be called from two threads at
+once. Threads are therefore given to one caller at a time, and not to a process forked from one that
+used OpenMP; other callers run with one thread.
 """
 
 import os
@@ -19,7 +19,7 @@ _able = True
 
 
 def available_threads() -> int:
-    """Threads that numba may use: the cores, or what NUMBA_NUM_THREADS says.
+    """Number of threads that numba may use: the cores, or NUMBA_NUM_THREADS.
 
     joblib sets that variable in its processes to a share of the cores.
     """
@@ -28,9 +28,9 @@ def available_threads() -> int:
 
 @contextmanager
 def taken_threads(wanted: int) -> Iterator[int]:
-    """Threads for the calls of the body: so many, or 1 where they are not to be had.
+    """Context with a number of threads, or with 1 if they are not available.
 
-    What is computed must not depend on how many there are.
+    Results must not depend on the number of threads.
     """
     wanted = min(wanted, available_threads())
     if wanted > 1 and _able and _taken.acquire(blocking=False):
@@ -44,10 +44,10 @@ def taken_threads(wanted: int) -> Iterator[int]:
 
 def _after_fork() -> None:
     global _taken, _able
-    _taken = threading.Lock()  # which a thread of the other process may have held
+    _taken = threading.Lock()  # a thread of the parent process may have held it
     try:
         _able = _able and numba.threading_layer() != "omp"
-    except ValueError:  # no threads were started
+    except ValueError:  # no threads have been started
         pass
 
 

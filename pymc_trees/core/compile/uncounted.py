@@ -1,11 +1,10 @@
-"""Kernels that make no array count no references.
+"""Kernels that allocate no array do not count references.
 
 numba counts a reference to every array of a tuple whenever the tuple is passed on or one of its
-fields is read. Each count is a call, across which LLVM keeps nothing it knows: a sweep of local
-moves takes half the time without, and is compiled in two thirds. An array that a kernel has not
-made is kept alive by whoever called it, so that there is nothing to count. Whether a kernel makes
-one is read off its types: all that it does with arrays and tuples is to take them apart and to put
-them together, and it returns none.
+fields is read. Each count is a call, which blocks LLVM's optimisations across it; without counting,
+a sweep of local moves runs and compiles faster. An array that a kernel has not allocated is kept
+alive by the caller, so it need not be counted. Whether a kernel allocates one is inferred from its
+types: it only unpacks and builds tuples of arrays, and returns none.
 """
 
 from numba.core import ir, types
@@ -23,18 +22,18 @@ class _Uncounted(Lower):
     """From a kernel's types to LLVM's code."""
 
     def lower(self):
-        """Without counting where there is nothing to count."""
+        """Lowering without reference counts if none are needed."""
         if self._counts():
             return super().lower()
         for block in self.func_ir.blocks.values():
             block.body = [line for line in block.body if not isinstance(line, ir.Del)]
         own, self.context = self.context, self.context.subtarget(enable_nrt=False)
-        # What the code of an operation makes for itself, it lets go of itself.
+        # Temporaries of an operation are released by the operation itself.
         self.context.__dict__["nrt"] = NRTContext(self.context, True)
         try:
             super().lower()
         finally:
-            self.context = own  # the wrapper for Python owns what it hands over
+            self.context = own  # the wrapper for Python owns the references that it passes
 
     def _counts(self):
         if self.generator_info or self._has_count(self.fndesc.restype):
@@ -43,7 +42,7 @@ class _Uncounted(Lower):
         return any(isinstance(line, ir.Assign) and self._makes(line) for line in lines)
 
     def _makes(self, line):
-        """Whether an assignment makes, or holds, an object with a count of its own."""
+        """Whether an assignment creates, or holds, an object with its own reference count."""
         kind, value = self.fndesc.typemap[line.target.name], line.value
         if not self._has_count(kind) or isinstance(value, ir.Const | ir.Global | ir.FreeVar):
             return False
@@ -71,7 +70,7 @@ class _Uncounted(Lower):
 
 
 def _is_place(kind):
-    """Whether an array at such an index is a part of it, no copy."""
+    """Whether indexing an array this way gives a view, not a copy."""
     if isinstance(kind, types.BaseTuple):
         return all(_is_place(part) for part in kind)
     return isinstance(kind, _PLACES)
@@ -84,10 +83,10 @@ class _Lowering(NativeLowering):
 
 
 class KernelCompiler(Compiler):
-    """numba's compiler, with code that counts only where it must."""
+    """numba's compiler, with reference counts only where they are needed."""
 
     def define_pipelines(self):
-        """Numba's own passes but for one."""
+        """Numba's passes with one of them replaced."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         found = [(_Lowering if one is NativeLowering else one, told) for one, told in passes.passes]
         passes.passes = found

@@ -1,11 +1,11 @@
-"""Which columns of a row lead to a leaf, as bits, and rows that agree in this counted together."""
+"""Columns of a row that lead to a leaf, as bits, and counts of rows with equal bits."""
 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 
 TABLE = 12
-"""Columns up to which sets are counted in a table of all of them, and beyond by sorting."""
+"""Number of columns up to which sets are counted in a table; beyond it by sorting."""
 
 
 @njit(cache=True)
@@ -25,7 +25,7 @@ def agree(paths, leaf, sides, sets):
 
 @njit(cache=True)
 def distinct(sets, n_columns):
-    """Distinct sets, the number of each row's among them, and how many rows have each."""
+    """Distinct sets, the index of each row's set, and the number of rows with each."""
     kind = np.empty(sets.size, dtype=np.int64)
     if n_columns <= TABLE:
         place = np.full(1 << n_columns, -1, dtype=np.int64)

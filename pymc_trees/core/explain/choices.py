@@ -1,4 +1,4 @@
-"""Which columns the splits of a forest are on, and which of them stand above which."""
+"""Columns of the splits of a forest, and pairs of columns on a common path."""
 
 import numpy as np
 

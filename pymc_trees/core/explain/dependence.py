@@ -1,7 +1,7 @@
 """Partial dependence of a sum of trees on one column, on two, and on all but one, at its own rows.
 
-For a leaf with value v let a_j be whether a row's column j leads there. The partial dependence on
-the columns in S adds v prod_{j in S} a_j times the share of rows that all other columns of the
+For a leaf with value v let a_j be 1 if a row's column j leads there, else 0. The partial dependence
+on the columns in S adds v prod_{j in S} a_j times the share of rows that all other columns of the
 path lead there (Friedman 2001, section 8.2). A leaf with no column in S adds a constant.
 """
 
@@ -15,20 +15,20 @@ from pymc_trees.core.value.evaluate import links_of, rules_of
 
 @njit(cache=True, nogil=True)
 def add_dependence(value, X, X_train, outputs, sizes, place, single, but_one, pairs):
-    """Add what each leaf adds at the rows of X, but for constants.
+    """Add the contribution of each leaf at the rows of X, up to constants.
 
     Parameters
     ----------
     outputs : (max_nodes, K) float64
         What each leaf, a row of the value, returns.
     place : (p,) int64
-        Number of each column among the q that are asked for, or -1.
+        Index of each column among the q requested ones, or -1.
     single : (n, q, K) float64
         Partial dependence on one column.
     but_one : (n, q, K) float64
-        f less the partial dependence on all columns but one.
+        f minus the partial dependence on all columns but one.
     pairs : (n, q, q, K) float64
-        Above the diagonal, partial dependence on two less that on either.
+        Above the diagonal, partial dependence on two minus that on each.
     """
     links = links_of(value, sizes)
     rules = rules_of(value, X, X_train, sizes, links.column)

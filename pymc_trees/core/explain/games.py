@@ -1,10 +1,10 @@
-"""Shapley values of a product over columns, the game that one leaf is.
+"""Shapley values of a product over columns: the game of one leaf.
 
-A leaf returns 1 where every column leads there. With the columns in S taken from the row that is
-explained and the others from a background row, the product is 1 if and only if S holds all u
-columns of which only the row's leads there and none of the v of which only the background's does:
-nu(S) = 1[U in S, V not in S]. The weights below are the Shapley values of such games, and their
-Shapley interaction indices.
+A leaf returns 1 if every column leads there. With the columns in S taken from the row that is
+explained and the others from a background row, the product is 1 if and only if S contains all u
+columns that lead there only in the row and none of the v columns that lead there only in the
+background row: nu(S) = 1[U in S, V not in S]. The weights below are the Shapley values of such
+games, and their Shapley interaction indices.
 
 References
 ----------

@@ -1,8 +1,8 @@
-"""Shapley values of a product of numbers over columns, the game that a leaf of a soft tree is.
+"""Shapley values of a product of factors over columns: the game of a leaf of a soft tree.
 
-A leaf counts with the product of the gates on its path. Let a_j be the product of those on column j
-at the row that is explained, b_j the same at a background row. With the columns in S taken from the
-row and the others from the background row the leaf counts
+The weight of a leaf is the product of the gates on its path. Let a_j be the product of those on
+column j at the row that is explained, b_j the same at a background row. With the columns in S taken
+from the row and the others from the background row the leaf counts
 
     nu(S) = prod_{j in S} a_j  prod_{j not in S} b_j.
 
@@ -12,11 +12,11 @@ game that is 1 at S and 0 elsewhere, that of a hard leaf with U = S and V = not 
 
     phi_i = sum_S A(S) c_i(S),    c_i(S) = M(not S) phi_i(U = S, V = not S),             (1)
 
-and c is found once for all rows that are explained. There are 2^D terms for D columns.
+and c is computed once for all explained rows. There are 2^D terms for D columns.
 
-By quadrature, where these are too many. Shapley values are integrals of the derivatives of the
-multilinear extension along its diagonal (Owen 1972); that of nu is
-F(q) = prod_j (q_j a_j + (1 - q_j) b_j), so that for each background row
+By quadrature, if these are too many. Shapley values are integrals of the derivatives of the
+multilinear extension along its diagonal (Owen 1972); that of nu is F(q) = prod_j (q_j a_j + (1 -
+q_j) b_j), so that for each background row
 
     phi_i = (a_i - b_i) int_0^1 prod_{j != i} (t a_j + (1 - t) b_j) dt,                  (2)
 
@@ -24,8 +24,8 @@ and interaction indices those of its second derivatives (Grabisch and Roubens 19
 
     I_ik = (a_i - b_i) (a_k - b_k) int_0^1 prod_{j != i, k} (t a_j + (1 - t) b_j) dt.    (3)
 
-The integrands are polynomials of degree D - 1 and D - 2, for which ceil(D / 2) points of Gauss and
-Legendre are exact.
+The integrands are polynomials of degree D - 1 and D - 2, for which Gauss-Legendre quadrature with
+ceil(D / 2) points is exact.
 
 References
 ----------
@@ -45,7 +45,7 @@ from pymc_trees.core.explain.paths import MOST_COLUMNS
 
 
 class Quadrature(NamedTuple):
-    """Rules of Gauss and Legendre on [0, 1], by the number of columns D."""
+    """Gauss-Legendre rules on [0, 1], by the number of columns D."""
 
     points: np.ndarray
     """(D, ceil(D / 2) and unused)."""
@@ -65,7 +65,7 @@ def make_quadrature() -> Quadrature:
 
 @njit(cache=True)
 def takes_subsets(n_columns, n_background):
-    """Whether the terms of eq. 1 are few enough for a table, and fewer than those of eq. 2."""
+    """Whether eq. 1 has few enough terms for a table, and fewer than eq. 2."""
     return n_columns <= TABLE and 1 << n_columns <= 4 * n_background
 
 

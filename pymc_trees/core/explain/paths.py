@@ -1,4 +1,4 @@
-"""The leaves of a tree of an encoded forest, and what a row must answer on the way to each."""
+"""The leaves of a tree of an encoded forest, and the conditions on the path to each."""
 
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class Paths(NamedTuple):
 
 @njit(cache=True)
 def paths_of(links, tree):
-    """`Paths` of a tree, given how the rows of the value hang together."""
+    """`Paths` of a tree, given the links of the rows of the value."""
     n_leaves, n_entries = _count(links, tree)
     leaves = np.empty(n_leaves, dtype=np.int64)
     splits = np.empty(max(n_leaves - 1, 0), dtype=np.int64)
@@ -106,7 +106,8 @@ def sides_of(value, X, links, rules, splits):
 def centred(outputs, leaves):
     """(L, K) what the leaves of a tree return, less their mean: f but for a constant.
 
-    What does not depend on a constant would be rounded where f is far from 0.
+    Without this, quantities that do not depend on a constant would lose digits where f is far from
+    0.
     """
     found = np.empty((leaves.size, outputs.shape[1]))
     for k in range(outputs.shape[1]):
@@ -118,7 +119,7 @@ def centred(outputs, leaves):
 
 @njit(cache=True, nogil=True)
 def add_values(value, X, X_train, outputs, sizes, values):
-    """Add what the trees return at the rows of X, (n, K)."""
+    """Add the outputs of the trees at the rows of X, (n, K)."""
     links = links_of(value, sizes)
     rules = rules_of(value, X, X_train, sizes, links.column)
     for tree in range(sizes.m):

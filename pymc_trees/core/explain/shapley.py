@@ -1,4 +1,4 @@
-"""Shapley values of the function that an encoded forest stands for, exactly."""
+"""Exact Shapley values of the function of an encoded forest."""
 
 import numpy as np
 
@@ -30,9 +30,9 @@ def shapley(value, X, n, X_train, by_path, outputs, sizes, weights, values, pair
     values : (n, p, K) float64
         Of single columns.
     pairs : (n, p, p, K) or (0, p, p, K) float64
-        Interaction indices above the diagonal of the columns' numbers; none where there is no row.
+        Interaction indices above the diagonal; none if there are no rows.
     base : (K,) float64
-        What is explained when no column is taken from the row.
+        Value of the game if no column is taken from the row.
     """
     links = links_of(value, sizes)
     rules = rules_of(value, X, X_train, sizes, links.column)
@@ -89,7 +89,7 @@ def _against(background, known, weights, of_single, of_pairs):
 
 @njit(cache=True)
 def _by_shares(paths, leaf, sides, known, of_single, of_pairs):
-    """Write the values of the sets of rows where other columns follow both branches.
+    """Write the values of the sets of rows if other columns follow both branches.
 
     Returns the share of background rows that come to the leaf.
     """

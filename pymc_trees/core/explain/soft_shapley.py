@@ -1,4 +1,4 @@
-"""Shapley values of the function that an encoded forest of soft trees stands for, exactly."""
+"""Exact Shapley values of the function of an encoded forest of soft trees."""
 
 import numpy as np
 
@@ -23,15 +23,15 @@ def soft_shapley(value, X, n, declared, outputs, sizes, weights, quadrature, val
     """Add the Shapley values of the rows ``X[:n]`` against the rows ``X[n:]``, each in turn.
 
     A gate that sends less than `core.soft_forest.gates.TINY` to a side sends nothing there, as in
-    f; what f leaves out besides, where several gates together make less, is within the bound that
-    stands there.
+    f; f also truncates products of several gates below it, with an error within the bound given
+    there.
 
     Parameters
     ----------
     declared : tuple
         Knots, heights and offsets of the map of the columns, and which columns are hard.
     outputs : (max_nodes, K) float64
-        What each leaf, a row of the value, adds where it has all weight.
+        Contribution of each leaf, a row of the value, at full weight.
     sizes : SoftSizes
     weights : Weights
     quadrature : Quadrature
@@ -58,7 +58,7 @@ def soft_shapley(value, X, n, declared, outputs, sizes, weights, quadrature, val
 
 @njit(cache=True)
 def _gates(value, unit, hard, bandwidth, splits):
-    """(S, rows) what each split node sends left and right of a row that is there."""
+    """(S, rows) weights that each split node sends left and right, given the row is there."""
     n = unit.shape[1]
     left, right = np.empty((splits.size, n)), np.empty((splits.size, n))
     whole, tail = np.ones(n), np.empty(n)
@@ -83,7 +83,7 @@ def _factors(paths, leaf, left, right):
 
 @njit(cache=True)
 def _add_values(others, known, columns, output, weights, quadrature, values, pairs):
-    """Add what a leaf adds to all rows; return its mean weight over the background."""
+    """Add the contribution of a leaf to all rows; return its mean weight over the background."""
     d, with_pairs = columns.size, pairs.shape[0] > 0
     single, both = np.empty(d), np.empty((d, d))
     if takes_subsets(d, others.shape[0]):

@@ -1,15 +1,15 @@
 """Shares of the variance of a sum of trees when its columns are independent (Sobol 1993).
 
-Under a product distribution, column j having the law of its cells in X, leaf l is met with
-probability prod_j q_lj, and two leaves at once with prod_j q_j(l and l'). With v the leaves'
-values and sums over all pairs of leaves that share column j,
+Under a product distribution, with column j distributed as its cells in X, leaf l is reached with
+probability prod_j q_lj, and two leaves jointly with prod_j q_j(l and l'). With v the leaves' values
+and sums over all pairs of leaves that share column j,
 
     var f = sum v v' (prod_i q_i(l and l') - prod_i q_li q_l'i),
     V_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_li q_l'i,
     T_j   = sum v v' (q_j(l and l') - q_lj q_l'j) prod_{i != j} q_i(l and l'),
 
 the variance of E[f | x_j], and the mean variance of f given all other columns. None of them changes
-when a constant is taken from all leaves of a tree, which has the numbers keep their digits.
+if a constant is subtracted from all leaves of a tree, which avoids cancellation.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ WORD = 64
 
 
 class Leaves(NamedTuple):
-    """All leaves of one forest or more, by the rows that each column lets through."""
+    """All leaves of one or more forests, with the rows that each column leads there."""
 
     first: np.ndarray
     """(L + 1,) int64: where the columns of each leaf start."""
@@ -132,7 +132,7 @@ def variance_shares(leaves, n_rows, first_order, total):
 
 @njit(cache=True)
 def _meet(leaves, one, other, share, n_rows, column, both, apart):
-    """Columns that two leaves share, their chances there, and the product over all others."""
+    """Columns that two leaves share, their probabilities, and the product over all others."""
     a, b, n_shared, rest = leaves.first[one], leaves.first[other], 0, 1.0
     end_a, end_b = leaves.first[one + 1], leaves.first[other + 1]
     while a < end_a or b < end_b:

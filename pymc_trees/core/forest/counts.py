@@ -1,4 +1,4 @@
-"""Numbers about a forest that a trace records."""
+"""Statistics of a forest that a trace records."""
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder

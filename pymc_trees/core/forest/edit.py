@@ -1,4 +1,4 @@
-"""Split a leaf, join two leaves, fell a tree: what takes and gives back places of the pool."""
+"""Split a leaf, join two leaves, reduce a tree to its root: edits that take and free nodes."""
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import NONE, preorder
@@ -6,7 +6,7 @@ from pymc_trees.core.forest.trees import NONE, preorder
 
 @njit(cache=True)
 def split_leaf(trees, node, column, cut):
-    """Give a leaf two children; False when the pool has no room.
+    """Give a leaf two children; False if the pool is full.
 
     The caller sets the children's ``count``, ``unsplittable`` and ``leaf_of``, and the node's prior
     terms.
@@ -48,7 +48,7 @@ def join_leaves(trees, node):
 
 @njit(cache=True)
 def fell_tree(trees, tree, nodes):
-    """Leave of a tree the root, a leaf; ``nodes`` is overwritten."""
+    """Reduce a tree to its root, a leaf; ``nodes`` is overwritten."""
     root = trees.roots[tree]
     free, n_free = trees.free, trees.n_free
     for k in range(preorder(trees, root, nodes)):

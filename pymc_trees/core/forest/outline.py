@@ -1,4 +1,4 @@
-"""How the nodes of a tree hang together, to be put back after they were hung otherwise."""
+"""Links between the nodes of a tree, saved so that they can be restored."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pymc_trees.core.compile.cache import njit
 
 
 class Outline(NamedTuple):
-    """Fields of `Trees` of some nodes, by place."""
+    """Fields of `Trees` for some nodes, by index."""
 
     nodes: np.ndarray
     column: np.ndarray
@@ -38,7 +38,7 @@ def outline_of(trees, nodes, n_nodes):
 
 @njit(cache=True)
 def put_back(trees, outline):
-    """Hang the nodes together as they were."""
+    """Restore the links of the nodes."""
     for k in range(outline.nodes.size):
         node = outline.nodes[k]
         trees.column[node], trees.cut[node] = outline.column[k], outline.cut[k]

@@ -1,4 +1,4 @@
-"""Room for the rows of nodes, as bits."""
+"""Memory for the rows of nodes, as bits."""
 
 import mmap
 import platform
@@ -8,15 +8,14 @@ import numpy as np
 
 _GENERIC = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _GENERIC else None)
-"""Linux's flag for memory that is not promised; Python has a name for it from 3.13 on."""
+"""Linux's flag MAP_NORESERVE; Python has a name for it from 3.13 on."""
 
 
 def make_room(rows: int, columns: int) -> np.ndarray:
-    """(rows, columns) uint64 of zeros, of which only what is written to takes memory.
+    """(rows, columns) uint64 zeros; only pages that are written to take memory.
 
-    On a million rows the sets of all nodes that a pool has room for would take some ten gigabytes,
-    where a few hundred megabytes are used, and on ten million rows more than a machine has: Linux
-    is asked not to count the rest.
+    On large tables the sets of all nodes that fit the pool would take far more memory than those in
+    use, and more than a machine has: Linux is told not to reserve the rest.
     """
     n_bytes = 8 * rows * columns
     if n_bytes < 2**24 or NORESERVE is None:

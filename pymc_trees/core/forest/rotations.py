@@ -1,6 +1,6 @@
 """Rotations of a tree: edits of its links, rules and depths, each undone by one of the same kind.
 
-Nothing else is kept up to date: not the rows of nodes, nor what depends on them.
+Nothing else is updated: neither the rows of nodes nor quantities that depend on them.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -32,7 +32,7 @@ def lower(trees, top, levels, below):
 
 @njit(cache=True)
 def turn(trees, top, side, way, below):
-    """Rotate up the child on a side, and hang the other child under it on the side ``way``.
+    """Rotate the child on one side up, and attach the other child below it on the side ``way``.
 
     ``turn(trees, top, way, side, below)`` undoes it; ``below`` is overwritten.
     """
@@ -52,8 +52,8 @@ def turn(trees, top, side, way, below):
 def transpose(trees, top, side):
     """Give a node the rule of its child on a side, and its own to both children.
 
-    Of the four grandchildren the two in the middle change places. Where the rules of both children
-    part rows alike, each grandchild keeps its rows, and the same again undoes it.
+    The two middle grandchildren change places. If the rules of both children give the same
+    partition, each grandchild keeps its rows, and the operation is its own inverse.
     """
     left, right = trees.left[top], trees.right[top]
     from_left, from_right = trees.right[left], trees.left[right]
@@ -67,7 +67,7 @@ def transpose(trees, top, side):
 
 @njit(cache=True)
 def leaves_on(trees, top, side):
-    """Whether both children of a node have a leaf on a side, so that `transpose` joins them."""
+    """Whether both children of a node have a leaf on one side; `transpose` then joins these."""
     column = trees.column
     left, right = child_on(trees, trees.left[top], side), child_on(trees, trees.right[top], side)
     return column[left] < 0 and column[right] < 0

@@ -1,7 +1,7 @@
 """Working arrays of a forest: all nodes of all trees in one pool with a free list.
 
-Node ids are places in the pool; ``roots[t]`` starts tree t. Every choice a sampler makes walks a
-tree in preorder, so that where a node lies in the pool never matters.
+Node ids are indices into the pool; ``roots[t]`` is the root of tree t. Samplers visit the nodes of
+a tree in preorder, so draws do not depend on the position of a node in the pool.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from pymc_trees.core.compile.cache import njit
 
 NONE = -1
 MOST_SHORT = 65_536
-"""Places that 16 bits tell apart."""
+"""Number of nodes that 16 bits can index."""
 
 
 class Trees(NamedTuple):
-    """Forest that can be edited; N = ``max_nodes`` places, K leaf values, n training rows."""
+    """Forest that can be edited; N = ``max_nodes`` nodes, K leaf values, n training rows."""
 
     roots: np.ndarray
     """(m,) int32: root of each tree."""
@@ -49,13 +49,13 @@ class Trees(NamedTuple):
     leaf_of: np.ndarray
     """(m, n) uint16 or uint32, see `label_type`: the leaf of each training row in each tree."""
     free: np.ndarray
-    """(N,) int32: stack of unused places."""
+    """(N,) int32: stack of unused nodes."""
     n_free: np.ndarray
     """(1,) int64: height of that stack."""
 
 
 def label_type(max_nodes: int) -> type:
-    """Type of `Trees.leaf_of`: 16 bits where they can tell all places apart."""
+    """Type of `Trees.leaf_of`: 16 bits if they can index all nodes."""
     return np.uint16 if max_nodes <= MOST_SHORT else np.uint32
 
 
@@ -67,7 +67,7 @@ def make_trees(m, max_nodes, n_values, n_rows):
 
 @njit(cache=True)
 def plant_stumps(max_nodes, n_values, leaf_of):
-    """`make_trees` in compiled code, where numbers do not say the type of ``leaf_of``."""
+    """`make_trees` for compiled code, which needs the type of ``leaf_of`` as an argument."""
     m, n_rows = leaf_of.shape
     free = np.empty(max_nodes, dtype=np.int32)
     for k in range(max_nodes - m):
@@ -100,8 +100,8 @@ def plant_stumps(max_nodes, n_values, leaf_of):
 
 @njit(cache=True)
 def preorder(trees, top, out):
-    """Write the nodes below and including ``top`` in preorder to ``out``; their number."""
-    # Fields are read once, outside of loops: each reading of one counts a reference up and down.
+    """Write the nodes of the subtree at ``top`` in preorder to ``out``; return their number."""
+    # Fields are read once, outside of loops: each read updates a reference count.
     column, left, right, parent = trees.column, trees.left, trees.right, trees.parent
     out[0] = top
     n = 1
@@ -121,5 +121,5 @@ def preorder(trees, top, out):
 
 @njit(cache=True)
 def is_nog(column, left, right, node):
-    """Whether both children of a split node are leaves, so that it can be pruned."""
+    """Whether both children of a split node are leaves; it can then be pruned."""
     return column[left[node]] < 0 and column[right[node]] < 0

@@ -1,7 +1,7 @@
-"""One tree as it was, to be put back: its nodes, the rows of these, and the top of the free list.
+"""Copy of one tree, to restore it: its nodes, their rows, and the top of the free list.
 
-Moves of a tree take places of the pool from the top of the free list and give them back there, and
-change no node but the tree's own and those they take.
+Moves of a tree take nodes from the top of the free list and return them there, and change only the
+tree's own nodes and those they take.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pymc_trees.core.compile.cache import njit
 
 
 class KeptTree(NamedTuple):
-    """Room for one tree; N places, W words, n rows, K values, and a free list of so many ends."""
+    """Arrays for one tree; N nodes, W words, n rows, K values, and the end of the free list."""
 
     column: np.ndarray
     cut: np.ndarray
@@ -27,7 +27,7 @@ class KeptTree(NamedTuple):
     values: np.ndarray
     time: np.ndarray
     rate: np.ndarray
-    """Fields of `Trees`, by the place of a node in preorder."""
+    """Fields of `Trees`, by the index of a node in preorder."""
     nodes: np.ndarray
     """(N,) int32: the nodes in preorder."""
     sets: np.ndarray
@@ -35,13 +35,13 @@ class KeptTree(NamedTuple):
     leaf_of: np.ndarray
     """(n,), as in `Trees`."""
     free: np.ndarray
-    """(N,) int32: the free list, of which only what moves may reach is written."""
+    """(N,) int32: the free list, copied as far as moves can reach."""
     n_free: np.ndarray
     """(1,) int64."""
 
 
 def make_kept_tree(trees, sets) -> KeptTree:
-    """Room for any tree of a forest, with ``sets``, (N, W), for the rows of its nodes."""
+    """Arrays for any tree of a forest, with ``sets``, (N, W), for the rows of its nodes."""
     places = [np.empty_like(getattr(trees, field)) for field in KeptTree._fields[:13]]
     nodes, free = np.empty_like(trees.left), np.empty_like(trees.free)
     leaf_of, n_free = np.empty_like(trees.leaf_of[0]), np.empty_like(trees.n_free)
@@ -50,7 +50,7 @@ def make_kept_tree(trees, sets) -> KeptTree:
 
 @njit(cache=True)
 def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
-    """Keep a tree, whose nodes are in ``nodes[:n_nodes]``, before so many moves of it."""
+    """Copy a tree, whose nodes are in ``nodes[:n_nodes]``, before a number of moves."""
     column, cut, left, right, parent = kept.column, kept.cut, kept.left, kept.right, kept.parent
     depth, count, unsplittable = kept.depth, kept.count, kept.unsplittable
     for k in range(n_nodes):
@@ -69,7 +69,7 @@ def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
     leaf_of = trees.leaf_of[tree]
     for i in range(leaf_of.size):
         kept.leaf_of[i] = leaf_of[i]
-    # a move takes or gives two places at most
+    # a move takes or frees two nodes at most
     n_free = trees.n_free[0]
     kept.n_free[0] = n_free
     for k in range(max(n_free - 2 * n_moves, 0), n_free):
@@ -78,7 +78,7 @@ def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
 
 @njit(cache=True)
 def restore_tree(trees, tree, n_nodes, sets, n_moves, kept):
-    """Put the tree that was kept, of ``n_nodes`` nodes, in the place of what moves made of it."""
+    """Restore the copied tree, which has ``n_nodes`` nodes."""
     for k in range(n_nodes):
         node = kept.nodes[k]
         trees.column[node], trees.cut[node] = kept.column[k], kept.cut[k]

@@ -1,7 +1,7 @@
 """The histogram of any leaf model: the number of rows, and the sums of its statistics.
 
-Statistics are sums over rows (`leaves.sums`), so that those of the codes up to k are sums over
-codes, and the marginal likelihood of both sides of a cut follows from them.
+Statistics are sums over rows (`leaves.sums`): those of the codes up to k are sums over codes, and
+the marginal likelihood of both sides of a cut follows from them.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def histogram_layout(leaf):
 
 @njit(cache=True)
 def pack_rows(leaf, packed, unit):
-    """What each row adds to a histogram."""
+    """Contribution of each row to a histogram."""
     one = np.empty(packed.shape[0] - 1)
     for i in range(packed.shape[1]):
         one[:] = 0.0
@@ -42,13 +42,13 @@ def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
 
 @njit(cache=True)
 def tempering(leaf, rows, start, stop):
-    """Power of the likelihood to look ahead with."""
-    return 1.0  # the likelihood as it is
+    """Power of the likelihood for looking ahead."""
+    return 1.0  # the untempered likelihood
 
 
 @njit(cache=True)
 def _score_column(leaf, histogram, place, n_codes, column, path, sides, gain):
-    """Gains of the cuts of one column; the log of the factor they lack."""
+    """Gains of the cuts of one column, and the log of their common factor."""
     left, right, total = sides[0], sides[1], sides[2]
     last, below = total.size - 1, path_below(leaf, path, column)
     left[:] = 0.0
@@ -72,7 +72,7 @@ def _score_column(leaf, histogram, place, n_codes, column, path, sides, gain):
                 right[d] = total[d] - left[d]
             if reads_path(leaf):
                 right[last] = below
-            gain[k + 1] = 0.0  # nothing parted
+            gain[k + 1] = 0.0  # one side empty
             if n_left < n:
                 gain[k + 1] = log_marginal(leaf, left) + log_marginal(leaf, right) - log_all
         top = max(top, gain[k + 1])

@@ -1,9 +1,9 @@
 """Columns binned once, for proposals that look one split ahead.
 
-Column j has increasing edges ``e_0 < .. < e_K`` among its distinct values (all of them when there
-are few). The code of a cell x is the number of edges below it, so that a cut in interval k,
-``[e_k, e_{k+1})``, sends the codes up to k to the left, and of code k + 1 the cells at or below the
-cut: none when that code stands for a single value.
+Column j has increasing edges ``e_0 < .. < e_K`` among its distinct values (all of them if there are
+few). The code of a cell x is the number of edges below it: a cut in interval k, ``[e_k, e_{k+1})``,
+sends the codes up to k to the left, and those cells of code k + 1 that are at most the cut: none if
+that code has a single value.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ class Bins(NamedTuple):
     """Codes and edges of all columns, in the units of the design's cells."""
 
     codes: np.ndarray
-    """(n, p) uint8: the codes of a row lie side by side."""
+    """(n, p) uint8: the codes of a row are contiguous."""
     edges: np.ndarray
     """Edges of all columns, one after another."""
     lengths: np.ndarray
     """As ``edges``: length of the interval from each edge to the next; 0 for a column's last."""
     single: np.ndarray
-    """As ``edges``: whether the code of that number stands for one value."""
+    """As ``edges``: whether the code of that number has a single value."""
     ahead: np.ndarray
     """As ``edges``: 1/2 when cuts of the interval from this edge part the code above, else 0."""
     offsets: np.ndarray
@@ -36,9 +36,9 @@ def make_bins(
 ) -> Bins:
     """Bin (p, n) design columns at up to ``n_bins`` + 1 edges, at most 256.
 
-    Edges are the distinct values when they are that few, else evenly spaced quantiles with both
-    extremes. A column ``left_out``, (p,) bool, has the code 0 alone. ``order``, (p, n), is that of
-    the cells of each column where it is known; codes need none.
+    Edges are the distinct values if they are few enough, else evenly spaced quantiles with both
+    extremes. A column ``left_out``, (p,) bool, has the code 0 alone. ``order``, (p, n), sorts the
+    cells of each column, if known; codes need none.
     """
     p, n = columns.shape
     codes = np.zeros((n, p), dtype=np.uint8)
@@ -81,7 +81,7 @@ def _edges_of_numbers(cells, ranked, quantiles):
 
 
 def _edges_of_codes(cells, quantiles):
-    """The same of whole numbers below 65,536, which are counted and not sorted."""
+    """The same for integers below 65,536, which are counted instead of sorted."""
     counts = np.bincount(cells)
     values = np.flatnonzero(counts)
     at = np.searchsorted(np.cumsum(counts[values]), quantiles, side="right")
@@ -91,7 +91,7 @@ def _edges_of_codes(cells, quantiles):
 
 
 def _edges(values, at_quantiles):
-    """All values where they are few, else those at the quantiles and both extremes."""
+    """All values if they are few, else those at the quantiles and both extremes."""
     if len(values) <= len(at_quantiles):
         return values
     return np.unique(np.append(at_quantiles, values[[0, -1]]))

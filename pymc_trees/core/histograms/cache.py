@@ -1,8 +1,8 @@
-"""Histograms kept for the nodes of particles, so that few rows are read twice.
+"""Histograms stored for the nodes of particles, to avoid reading rows twice.
 
-Histogram 0 is the root's and is shared by all particles, 1 is a buffer for a node that has none;
-the others belong to a particle each. When a node with a histogram is split, that of its smaller
-child is added up from the rows and that of the larger one is the difference.
+Histogram 0 is the root's and is shared by all particles, 1 is a buffer for a node without one; each
+of the others belongs to one particle. When a node with a histogram is split, that of its smaller
+child is summed over the rows, and that of the larger one is the difference.
 """
 
 from typing import NamedTuple
@@ -20,12 +20,12 @@ _EACH = 4
 
 
 class Histograms(NamedTuple):
-    """Histograms of nodes, and what the rows add to them."""
+    """Histograms of nodes, and the contributions of rows."""
 
     packed: np.ndarray
     """(D, n), of the dtype of the sums."""
     unit: np.ndarray
-    """(3,) float64: units of whole numbers."""
+    """(3,) float64: units of the integers."""
     sums: np.ndarray
     """(2 + C S, D, p, B): by histogram, number, place of a column, code."""
     of_node: np.ndarray
@@ -70,7 +70,7 @@ def _fill(histograms, bins, leaf, subset, rows, start, stop, at):
 
 @njit(cache=True)
 def fill_root(histograms, bins, leaf, subset, rows):
-    """Pack the rows and add up the root's histogram, before any particle grows."""
+    """Pack the rows and compute the root's histogram, before any particle grows."""
     of_node, taken = histograms.of_node, histograms.taken
     pack_rows(leaf, histograms.packed, histograms.unit)
     _fill(histograms, bins, leaf, subset, rows, 0, rows.size, ROOT)
@@ -81,14 +81,14 @@ def fill_root(histograms, bins, leaf, subset, rows):
 
 @njit(cache=True)
 def forget(histograms, c):
-    """Particle ``c`` has become a copy of another one: its nodes have no histograms."""
+    """Reset particle ``c``, now a copy of another one: its nodes have no histograms."""
     histograms.taken[c] = False
     histograms.of_node[c] = NONE
 
 
 @njit(cache=True)
 def histogram_of(histograms, bins, leaf, subset, at):
-    """Histogram of a node, `NodeRows`: its own, or one added up on the spot."""
+    """Histogram of a node, `NodeRows`: stored, or computed now."""
     found = histograms.of_node[at.particle, at.node]
     if found == NONE:
         found = BUFFER
@@ -108,7 +108,7 @@ def _take(taken, c):
 
 @njit(cache=True)
 def release(histograms, c, node):
-    """The node is a leaf now, or its children need no histogram."""
+    """Free the histogram of a node that became a leaf, or whose children need none."""
     of_node, taken = histograms.of_node, histograms.taken
     found = of_node[c, node]
     if found > BUFFER:
@@ -118,12 +118,12 @@ def release(histograms, c, node):
 
 @njit(cache=True)
 def divide(histograms, bins, leaf, subset, at, left, middle, unsplittable):
-    """Histograms of the children of a node that was split, as far as there are any to take.
+    """Histograms of the children of a split node, as long as free ones remain.
 
     Parameters
     ----------
     at : NodeRows
-        The node, whose rows are now parted at ``middle``.
+        The node, whose rows are now partitioned at ``middle``.
     left : int
         Left child; the right one is the next.
     unsplittable : bool

@@ -1,9 +1,9 @@
 """Statistics of a node's rows by the code of each column, and what a cut between codes would gain.
 
-For proposals that look one split ahead. A histogram holds, for every column looked at and every
-code, the sums of D numbers over the node's rows; the first plane tells which codes have rows.
-Histograms add and subtract: a child's is its parent's less its sibling's. What is rounded here
-changes only what is proposed, since the weight of a proposal is computed from its rows.
+For proposals that look one split ahead. A histogram has, for every candidate column and code, the
+sums of D numbers over the node's rows; the first plane shows which codes have rows. Histograms add
+and subtract: a child's is its parent's minus its sibling's. Rounding here only affects the proposal
+distribution, since the weight of a proposal is computed from its rows.
 
 ========================================== ========================================================
 ``histogram_layout(leaf)``                 D, and the dtype of the sums; called from Python only
@@ -17,7 +17,7 @@ subset, power, unit, scores)``
 unit, out)``                               the column in that place
 ========================================== ========================================================
 
-A leaf model needs no kernels of its own: `additive` makes them of its statistics.
+A leaf model needs no kernels of its own: `additive` derives them from its statistics.
 """
 
 from typing import NamedTuple
@@ -28,20 +28,20 @@ from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.histograms import additive
 
 PROPOSES = {"fastmath": {"reassoc", "contract", "nsz", "nnan", "ninf"}, "error_model": "numpy"}
-"""Flags without which loops over codes are not vectorised; rounding reaches only proposals."""
+"""Flags required to vectorise loops over codes; rounding only affects proposals."""
 
 
 class ColumnSubset(NamedTuple):
-    """Columns that are looked at."""
+    """Candidate columns."""
 
     columns: np.ndarray
-    """(p,) int64: they come first."""
+    """(p,) int64: candidates first."""
     n: int
-    """How many they are."""
+    """Number of candidates."""
 
 
 class CutScores(NamedTuple):
-    """What cuts between codes would gain, by place of a column."""
+    """Gains of cuts between codes, by index of a candidate column."""
 
     buffer: np.ndarray
     """(3, 257) float64."""
@@ -61,7 +61,7 @@ def histogram_layout(leaf):
 
 @generic("leaf", default=additive.pack_rows)
 def pack_rows(leaf, packed, unit):
-    """What each row adds to a histogram."""
+    """Contribution of each row to a histogram."""
 
 
 @generic("leaf", default=additive.add_to_histogram)
@@ -71,7 +71,7 @@ def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
 
 @generic("leaf", default=additive.tempering)
 def tempering(leaf, rows, start, stop):
-    """Power of the likelihood to look ahead with."""
+    """Power of the likelihood for looking ahead."""
 
 
 @generic("leaf", default=additive.score_cuts)

@@ -1,8 +1,8 @@
-"""Histograms of the normal leaf: whole numbers, so that they subtract without rounding.
+"""Histograms of the normal leaf: integers, which subtract without rounding.
 
-With one precision for all rows an entry holds the number of rows and the sum of their residuals in
-one number, ``count << shift`` plus the sum in units of ``unit[0]``: one addition a row. With a
-precision per row the sum is that of ``w r``, and a second plane holds that of w.
+With one precision for all rows an entry packs the number of rows and the sum of their residuals
+into one integer, ``count << shift`` plus the sum in units of ``unit[0]``: one addition a row. With
+a precision per row the sum is that of ``w r``, and a second plane holds that of w.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def _pack_rows(leaf, packed, unit):
         largest = x if x > largest else largest
     for i in range(w.size):
         largest_w = w[i] if w[i] > largest_w else largest_w
-    most = (one >> 2) // n  # half of what fits: rounding of equal rows must not carry
+    most = (one >> 2) // n  # half of the range: rounding of equal rows must not carry
     unit[0] = largest / most if largest > 0.0 else 1.0
     unit[1] = largest_w / most if largest_w > 0.0 else 1.0
     unit[2] = shift
@@ -63,10 +63,10 @@ def _add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram)
 
 @njit(cache=True)
 def _tempering(leaf, rows, start, stop):
-    """Precision of the node's rows about their mean, where that is below w, over w.
+    """Precision of the node's rows about their mean divided by w, at most 1.
 
-    Under a split the noise is what the children leave over, not the noise of the final tree: with
-    that, one root would look certain long before the tree below it is known.
+    At a split the residual variance is that of the children, not that of the final tree; with the
+    latter, one root would look certain long before the tree below it is known.
     """
     r, w = leaf.r, leaf.w
     all_w, s, ss = 0.0, 0.0, 0.0
@@ -165,7 +165,7 @@ def _score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
         _exponents(n_codes, units, (all_w, all_b), left_w, left_b, exponent, factor)
         top = _largest(n_codes, exponent)
         _times_exp(n_codes, exponent, top, np.sqrt(1.0 + all_w), factor)
-        factor[0] = factor[n_codes]  # nothing parted
+        factor[0] = factor[n_codes]  # one side empty
         log_factor[a] = top - exponent[n_codes - 1]
 
 

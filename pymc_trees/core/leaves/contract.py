@@ -1,9 +1,9 @@
-"""What every leaf model answers, dispatched on the type of its NamedTuple.
+"""Interface of a leaf model, dispatched on the type of its NamedTuple.
 
-Where leaf values integrate out, statistics are sums over rows; for a single tree all else follows
-from what one row adds (`sums`). A model whose values do not
-integrate out (`nonconjugate`) keeps drawn values among its statistics, and answers
-``log_marginal`` with the log weight of the draw.
+If leaf values integrate out, statistics are sums over rows; for a single tree everything else
+follows from the contribution of one row (`sums`). A model whose values do not integrate out
+(`nonconjugate`) has drawn values among its statistics, and its ``log_marginal`` is the log weight
+of the draw.
 """
 
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def _renew_each(leaf, left, right, old, old_stats, out_left, out_right):
 
 @generic("leaf", default=_renew_each, inlined=True)
 def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
-    """Statistics of two leaves between which rows have changed."""
+    """Statistics of two leaves after an exchange of rows."""
 
 
 @njit(cache=True)
@@ -128,7 +128,7 @@ def _leave_rows(leaf, rng):
 
 @generic("leaf", default=_leave_rows)
 def renew_rows(leaf, rng):
-    """Draw what stands for the rows anew, between two sweeps."""
+    """Redraw latent variables of the rows, between two sweeps."""
 
 
 @generic("leaf")
@@ -207,7 +207,7 @@ def _zero(leaf):
 
 
 class LeafKernels(NamedTuple):
-    """Kernels of a leaf model; None where nobody asks."""
+    """Kernels of a leaf model; None if never called."""
 
     n_stats: Callable
     """``(leaf)``: entries of a leaf's sufficient statistics."""
@@ -267,7 +267,7 @@ class LeafKernels(NamedTuple):
     log_likelihood: Callable | None = None
     """``(leaf, trees)``: log p(all rows) given the leaf values, outside any tree."""
     log_constant: Callable = _zero
-    """``(leaf)``: what the marginals of the leaves of any tree lack of log p(all rows)."""
+    """``(leaf)``: log p(all rows) less the log marginals of the leaves, the same for any tree."""
     flatter: Callable | None = None
     """``(leaf, power)``: model of the same rows under a likelihood, or a marginal likelihood, that
     is raised to a power in (0, 1]; a Python function. The precisions ``leaf.w`` times the power
@@ -275,4 +275,4 @@ class LeafKernels(NamedTuple):
 
 
 register = registrar(LeafKernels)
-"""Give the kernels of a leaf model."""
+"""Register the kernels of a leaf model."""

@@ -20,7 +20,7 @@ from pymc_trees.core.leaves.sums import register_sums
 
 
 class DirichletData(NamedTuple):
-    """A Dirichlet leaf and the rows it sees."""
+    """A Dirichlet leaf and its data."""
 
     alpha: float
     n_classes: int

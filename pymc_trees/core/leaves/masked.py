@@ -1,4 +1,4 @@
-"""Sums over a few rows of many, or over many, whichever is quicker."""
+"""Sums over a set of rows, by the faster of two methods."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from pymc_trees.core.compile.lanes import masked_sum
 
 _ONE = np.uint64(1)
 FEW = 3
-"""Rows per word up to which they are taken one by one."""
+"""Rows per word up to which rows are visited one by one."""
 
 
 @njit(cache=True)
@@ -25,13 +25,13 @@ def sum_of_bits(words, x):
 
 @njit(cache=True)
 def set_sum(words, n, x):
-    """Sum of x over a set of n rows: one by one where they are few."""
+    """Sum of x over a set of n rows: one by one if they are few."""
     return masked_sum(words, x) if n > FEW * words.size else sum_of_bits(words, x)
 
 
 @njit(cache=True)
 def change_of_sum(words, old, x):
-    """Sum of x over a set of rows less that over another, by the rows of one of them."""
+    """Sum of x over a set of rows minus that over another, from the rows in which they differ."""
     total = 0.0
     for w in range(words.size):
         word = words[w] ^ old[w]

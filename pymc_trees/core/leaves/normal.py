@@ -6,11 +6,11 @@ completing the square in mu gives (Parnell 2018, eq. 1-2, for any prior mean and
     p(r) = const * sqrt(t / (t + W)) * exp((S - W mean)**2 / (t + W) / 2)
     mu | r ~ N(mean + (S - W mean) / (t + W), 1 / (t + W))
 
-where the constant does not depend on how the rows are shared out among leaves. In a sum of trees
-r is the residual of the other trees (Chipman 2010, eq. 12).
+where the constant does not depend on the partition of the rows into leaves. In a sum of trees r is
+the residual of the other trees (Chipman 2010, eq. 12).
 
-Where rows are Gaussian given latent variables (`latent`), target and precisions are drawn anew
-after each sweep.
+If rows are Gaussian given latent variables (`latent`), target and precisions are redrawn after each
+sweep.
 """
 
 from typing import NamedTuple
@@ -24,11 +24,11 @@ from pymc_trees.core.leaves.normal_sets import add_set_of_rows, add_sets, renew_
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 LANES = 8
-"""Sums of a leaf kept apart, so that an addition need not wait for the one before."""
+"""Separate partial sums per leaf: an addition need not wait for the previous one."""
 
 
 class NormalData(NamedTuple):
-    """A normal leaf and the rows it sees."""
+    """A normal leaf and its data."""
 
     mean: float
     sd: float
@@ -39,7 +39,7 @@ class NormalData(NamedTuple):
     lanes: np.ndarray
     """(8 max_nodes,) workspace of sums kept apart: an addition need not wait for the one before."""
     latent: LatentRows
-    """What draws the target and the precisions anew, or nothing."""
+    """Rows with latent variables, for redrawing target and precisions, or none."""
 
 
 def make_normal(mean, sd, residual, precision, max_nodes, latent=None):
@@ -57,7 +57,7 @@ def _n_stats(leaf):
 
 @njit(cache=True)
 def shift(r, values, old_leaf, new_leaf):
-    """Close the old tree and open the new one: their values move into and out of the residual."""
+    """Close the old tree and open the new one: subtract and add their values in the residual."""
     for i in range(r.size):
         r[i] += values[new_leaf[i]] - values[old_leaf[i]]
 
@@ -145,7 +145,7 @@ def _add_rows(leaf, rows, start, stop, out):
     r, w = leaf.r, leaf.w
     s0, s1 = 0.0, 0.0
     if w.size == 1:
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # kept apart, so that additions need not wait
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # separate partial sums, so additions need not wait
         k = start
         while k + 4 <= stop:
             a += r[rows[k]]
@@ -203,7 +203,7 @@ def _log_likelihood(leaf, trees):
 
 
 def log_rows_about(leaf, mean) -> float:
-    """Log density of Gaussian rows about their prior mean, each by itself."""
+    """Log density of Gaussian rows at the prior mean, row by row."""
     w = np.broadcast_to(leaf.w, leaf.r.shape)
     seen = w > 0.0
     z2 = w[seen] * (leaf.r - mean)[seen] ** 2

@@ -24,7 +24,7 @@ from pymc_trees.core.leaves.sums import register_sums
 
 
 class NormalGammaData(NamedTuple):
-    """A normal-gamma leaf and the rows it sees."""
+    """A normal-gamma leaf and its data."""
 
     a: float
     nu: float
@@ -32,7 +32,7 @@ class NormalGammaData(NamedTuple):
     y: np.ndarray
     """(n,) the rows, less ``centre``; (0,) without data."""
     centre: float
-    """Subtracted from the rows, so that sums of squares keep their digits."""
+    """Subtracted from the rows, for the precision of sums of squares."""
     power: float
     """Power of the likelihood."""
 
@@ -40,7 +40,7 @@ class NormalGammaData(NamedTuple):
 def make_normal_gamma(a, nu, lam, y) -> NormalGammaData:
     """Leaf model of observed rows; an empty ``y`` for no data."""
     y = np.asarray(y, dtype=np.float64)
-    centre = float(np.median(y)) if y.size else 0.0  # an outlier does not move it
+    centre = float(np.median(y)) if y.size else 0.0  # robust against outliers
     return NormalGammaData(float(a), float(nu), float(lam), y - centre, centre, 1.0)
 
 

@@ -1,8 +1,8 @@
-"""Statistics of normal leaves from rows kept as bits: the kernels of `normal` that take a `RowSet`.
+"""Statistics of normal leaves from rows stored as bits: kernels of `normal` for a `RowSet`.
 
-``stats`` are W, the sum of the precisions, and S, that of precision times residual. Where all rows
-have one precision, what one of two sets gains the other loses. With a precision for each row such
-differences would carry the largest ones to other leaves.
+``stats`` are W, the sum of the precisions, and S, that of precision times residual. If all rows
+have one precision, one of two sets gains what the other loses. With a precision for each row such
+differences would carry rounding errors of the largest ones to other leaves.
 """
 
 from pymc_trees.core.columns.row_set import count_changed
@@ -57,7 +57,7 @@ def renew_set(leaf, rows, old, old_stats, out):
 
 @njit(cache=True)
 def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
-    """`add_set` of two leaves between which rows have changed."""
+    """`add_set` of two leaves after an exchange of rows."""
     renew_set(leaf, left, old[0], old_stats[0], out_left)
     if leaf.w.size > 1:
         add_set(leaf, right, out_right)

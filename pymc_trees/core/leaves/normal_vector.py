@@ -1,4 +1,4 @@
-"""Prior of a leaf with K independent normal values; `rowwise` or `joint` see their rows."""
+"""Prior of a leaf with K independent normal values; `rowwise` or `joint` have the data."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the leaves of trees return at each row, added up."""
+"""Sums of the outputs of trees at each row."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ register(ConstantLeaf, n_stats=_n_stats)
 
 @njit(cache=True)
 def constant_leaf(n_values, X, constants):
-    """`ConstantLeaf`, at whatever rows."""
+    """`ConstantLeaf`, for any rows."""
     return ConstantLeaf(n_values)
 
 

@@ -1,6 +1,7 @@
 """The path of a leaf, the columns of the splits above it, among its statistics.
 
-Only where a leaf model reads it (`contract.reads_path`): the calls here vanish for all others.
+Only for leaf models that use it (`contract.reads_path`): for all others these calls compile to
+nothing.
 """
 
 from pymc_trees.core.columns.mixed import column_of
@@ -17,7 +18,7 @@ def write_path(leaf, design, trees, node, stats):
 
 @njit(cache=True, inline="always")
 def write_path_below(leaf, design, trees, node, code, left, right):
-    """Write the path of the two children of a node, were it split by a rule."""
+    """Write the path of the two children that a node would have after a split by a rule."""
     if reads_path(leaf):
         path = path_of(leaf, design, trees, node)
         below = path_below(leaf, path, column_of(design, code))

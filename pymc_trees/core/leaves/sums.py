@@ -1,7 +1,7 @@
-"""Leaf models whose statistics are sums over rows, from what one row adds.
+"""Leaf models whose statistics are sums over rows, defined by the contribution of one row.
 
 In a sum of trees, the model keeps a working residual ``r``: target minus all trees, or minus all
-trees but the open one. `add_row` and `log_row` then speak of the residual.
+trees but the open one. `add_row` and `log_row` then refer to the residual.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def register_sums(
     residual: bool = False,
     **others: Callable,
 ) -> None:
-    """Give the kernels of such a leaf model: these five, and what they do not imply.
+    """Register the kernels of such a leaf model: these five, and those not implied by them.
 
     Parameters
     ----------

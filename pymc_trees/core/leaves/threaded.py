@@ -1,7 +1,6 @@
-"""`normal` on many rows: what passes over all of them does so in blocks, shared among threads.
+"""`normal` on many rows: passes over all rows are made in blocks, distributed over threads.
 
-A sum over rows is that of the sums of the blocks, in their order, so that it is the same number for
-any number of threads.
+A sum over rows is the sum of the sums of the blocks, in order: the same for any number of threads.
 """
 
 from typing import NamedTuple
@@ -27,13 +26,13 @@ from pymc_trees.core.leaves.normal import (
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 BLOCKS = 16
-"""Blocks of rows: more threads than these have nothing to do."""
+"""Number of blocks of rows, and so of threads that can be used."""
 ROWS = 200_000
-"""Rows from which on a pass is worth handing over to threads (benchmarks)."""
+"""Number of rows from which threads pay off (benchmarks)."""
 
 
 class ThreadedNormal(NamedTuple):
-    """`NormalData`, and how many threads work on it."""
+    """`NormalData`, and the number of threads."""
 
     mean: float
     sd: float
@@ -50,7 +49,7 @@ class ThreadedNormal(NamedTuple):
 
 
 def in_threads(leaf, n_threads: int):
-    """A normal leaf of many rows with so many threads; any other as it is."""
+    """A normal leaf of many rows with a number of threads; other leaves unchanged."""
     if type(leaf) is not NormalData or leaf.r.size < ROWS:
         return leaf
     lanes = np.empty((BLOCKS, leaf.lanes.size))
@@ -65,7 +64,7 @@ def _bounds(n, block):
 
 @njit(cache=True)
 def _visit_block(r, w, values, old_of, new_of, lanes, column, nodes, block):
-    """The residual of the rows of a block moves, and is summed by leaf."""
+    """Update the residual of the rows of a block, and sum it by leaf."""
     start, stop = _bounds(r.size, block)
     r, lanes = r[start:stop], lanes[block]
     old_of, new_of = old_of[start:stop], new_of[start:stop]
@@ -93,7 +92,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         return
     if old < 0:
         add_outputs(leaf, trees.values, leaf_of[new], r.reshape(r.size, 1))
-    old_of = leaf_of[new if old < 0 else old]  # of one tree with itself nothing moves
+    old_of = leaf_of[new if old < 0 else old]  # closing and opening the same tree changes nothing
     new_of, nodes = leaf_of[new], nodes[:n_nodes]
     if leaf.n_threads > 1:
         _visit_blocks(r, w, values, old_of, new_of, lanes, column, nodes, leaf.n_threads)

@@ -10,12 +10,12 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 FURTHEST = 1e300
-"""Points further away are as far; sums of two such distances are still numbers."""
+"""Maximal distance; sums of two such distances do not overflow."""
 
 
 @njit(cache=True)
 def distance(box, x):
-    """How far a point lies outside a box, summed over the columns; at most `FURTHEST`."""
+    """Distance of a point from a box, summed over the columns; at most `FURTHEST`."""
     low, high = box[0], box[1]
     total = 0.0
     for d in range(x.size):
@@ -31,21 +31,21 @@ def _legendre(n):
 _X, _W = _legendre(10)
 _X_LATE, _W_LATE = _legendre(4)
 _POWER = 3
-_LATE = 8.0  # exp(-8): what is left of the change after that
+_LATE = 8.0  # exp(-8): the remaining change after that
 MAX_TIMES = _X.size + _X_LATE.size
 
 
 @njit(cache=True)
 def branching_times(eta, gamma, delta, weight, decay):
-    """Quadrature over the time u in [0, delta] of branching off; the number of points.
+    """Quadrature over the time u in [0, delta] of branching off; returns the number of points.
 
     Sum of ``weight * f(decay)`` is the integral of ``eta exp(-eta u) f(exp(-gamma u))`` for smooth
-    f. With variables in which both factors are smooth, ten points (fourteen where the point
-    lingers) have an error below 4e-6 of the range of a logistic f and of its square.
+    f. With variables in which both factors are smooth, ten points (fourteen if branching is slow)
+    have an error below 4e-6 of the range of a logistic f and of its square.
     """
     alpha = gamma / eta
     if alpha <= 1.0:
-        # Gone before f changes much: z**3 = exp(-eta u).
+        # Branching before f changes much: z**3 = exp(-eta u).
         least = np.exp(-eta * delta / _POWER)
         for k in range(_X.size):
             z = least + (1.0 - least) * _X[k]

@@ -1,4 +1,4 @@
-"""A tree with more leaves than it may have: its lifetime ends at the split that is too much.
+"""A tree with more leaves than allowed: its lifetime ends at the first split too many.
 
 The tree that is left is a Mondrian tree whose lifetime is the time of its first split too many. A
 further row can only add splits to a tree, so that the first splits of the tree with that row are
@@ -16,7 +16,7 @@ from pymc_trees.core.mondrian.tree import LEAVES, NONE, USED, give_back, resized
 
 @njit(cache=True)
 def push_split(heap, n, time, node):
-    """The heap of n splits with one more; a longer array where it has no room."""
+    """Add a split to the heap of n splits; returns a longer array if it is full."""
     if n == heap.size:
         heap = resized(heap, 2 * n + 2, NONE)
     while n > 0:
@@ -31,7 +31,7 @@ def push_split(heap, n, time, node):
 
 @njit(cache=True)
 def pop_split(heap, n, time):
-    """Take the latest of n splits off their heap."""
+    """Pop the latest of n splits off their heap."""
     latest, last = heap[0], heap[n - 1]
     n -= 1
     k = 0
@@ -70,7 +70,7 @@ def undo_split(tree, labels, node):
     give_back(tree, left)
     give_back(tree, right)
     tree.state[LEAVES] += 1
-    tree.count[node] = tree.count[left] + tree.count[right]  # less, where rows were forgotten
+    tree.count[node] = tree.count[left] + tree.count[right]  # fewer, if rows were dropped
     tree.column[node] = NONE
     tree.time[node] = np.inf
     tree.left[node] = NONE
@@ -79,6 +79,6 @@ def undo_split(tree, labels, node):
 
 @njit(cache=True)
 def shorten(tree, labels, heap, max_leaves):
-    """Undo the latest splits, which ``heap`` holds all, until no leaf is too many."""
+    """Undo the latest splits of ``heap`` until the number of leaves is allowed."""
     while tree.state[LEAVES] > max_leaves:
         undo_split(tree, labels, pop_split(heap, tree.state[LEAVES] - 1, tree.time))

@@ -1,8 +1,9 @@
 """Class counts for the hierarchical normalized stable process, with IKN smoothing.
 
-``counts[j, k]`` are the customers with dish k of restaurant j in the interpolated Kneser-Ney
-approximation (thesis, 5.4.1): at a leaf the rows with label k, at a split node the children that
-have seen k. A restaurant serves a dish at one table at most, ``tab = min(counts, 1)``.
+``counts[j, k]`` is the number of customers with dish k in restaurant j in the interpolated
+Kneser-Ney approximation (thesis, 5.4.1): at a leaf the rows with label k, at a split node the
+children that have seen k. A restaurant serves a dish at one table at most, ``tab = min(counts,
+1)``.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
-"""A tree that is split no further: its boxes and statistics tell of all rows, its splits do not.
+"""A tree without further splits: boxes and statistics include all rows, splits do not change.
 
-Its splits are those of a Mondrian tree of the rows it had when it was closed. Further rows fall
-into its leaves as they are, and no leaf waits for rows.
+Its splits are those of a Mondrian tree of the rows it had when it was closed. Further rows are
+added to the existing leaves, and no leaf is paused.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -11,7 +11,7 @@ from pymc_trees.core.mondrian.tree import CLOSED, NONE, ROOT, ROWS, USED
 
 @njit(cache=True)
 def widen(box, x):
-    """Put a point into a box."""
+    """Extend a box to contain a point."""
     low, high = box[0], box[1]
     for d in range(x.size):
         low[d] = min(low[d], x[d])
@@ -29,7 +29,7 @@ def count_label(tree, labels, leaf, y):
 
 @njit(cache=True)
 def close(tree):
-    """Split a tree no further: its leaves are asked no more, and their rows are not needed."""
+    """Close a tree: its leaves are not sampled any more, and their rows are not needed."""
     for node in range(tree.state[USED]):
         tree.paused[node] = False
         tree.first_row[node] = NONE
@@ -39,7 +39,7 @@ def close(tree):
 
 @njit(cache=True)
 def count_rows(tree, labels, data, start, stop):
-    """Put some rows into the nodes that a closed tree has."""
+    """Add some rows to the nodes of a closed tree."""
     column, cut, box, count = tree.column, tree.cut, tree.box, tree.count
     left, right = tree.left, tree.right
     for row in range(start, stop):

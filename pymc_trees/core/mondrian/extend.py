@@ -1,8 +1,8 @@
 """A Mondrian tree and one more row (thesis, alg. 5.5-5.6, 5.10, 6.3-6.4).
 
-Alg. 6.4 as printed does not pause leaves below ``min_samples_split``, and then the tree does not
-have the law of a batch. Here they are paused like leaves with one label in alg. 5.10: a leaf that
-reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
+Alg. 6.4 as printed does not pause leaves below ``min_samples_split``, and the tree then does not
+have the distribution of a batch tree. Here they are paused like leaves with one label in alg. 5.10:
+a leaf that reaches the minimum is sampled by alg. 6.2, from the time of its parent on.
 """
 
 from typing import NamedTuple
@@ -38,29 +38,29 @@ from pymc_trees.core.mondrian.tree import (
 
 
 class Branch(NamedTuple):
-    """A split that a new row calls for."""
+    """A split caused by a new row."""
 
     sides: np.ndarray
-    """(columns,) how far the row lies outside the box."""
+    """(columns,) distance of the row from the box."""
     total: float
     """Their sum."""
     time: float
 
 
 class Progress(NamedTuple):
-    """How far a tree is extended."""
+    """Progress of the extension of a tree."""
 
     row: int
     """The next row."""
     stop: int
     """The row after the last."""
     pending: int
-    """A leaf that ``row`` went into and that must be sampled, or none."""
+    """Leaf that received ``row`` and must be sampled, or none."""
 
 
 @njit(cache=True)
 def excess(box, x, sides):
-    """How far a point lies outside a box along each column; the sum."""
+    """Write the distance of a point from a box along each column; return the sum."""
     low, high = box[0], box[1]
     total = 0.0
     for d in range(x.size):
@@ -71,7 +71,7 @@ def excess(box, x, sides):
 
 @njit(cache=True)
 def put_leaf(tree, labels, y, node, x, row):
-    """A leaf that holds one row: paused, whatever the rules."""
+    """A leaf with a single row: always paused."""
     tree.count[node] = 1
     tree.paused[node] = True
     tree.first_row[node] = row
@@ -83,12 +83,12 @@ def put_leaf(tree, labels, y, node, x, row):
 
 @njit(cache=True)
 def branch_off(rng, tree, labels, data, j, row, branch):
-    """Put a new split just above j, and a leaf for the row beside j (alg. 5.6, 4-8); the split."""
+    """Insert a split above j, with a leaf for the row as j's sibling (alg. 5.6, 4-8); return it."""
     x, y, parent = data.X[row], data.y, tree.parent[j]
     column = draw_column(rng, branch.sides, branch.total)
     new = take_place(tree, parent)
     leaf = take_place(tree, new)
-    tree.state[LEAVES] -= 1  # a split is no leaf
+    tree.state[LEAVES] -= 1  # a split is not a leaf
     tree.column[new] = column
     tree.time[new] = branch.time
     tree.count[new] = tree.count[j] + 1
@@ -117,13 +117,13 @@ def branch_off(rng, tree, labels, data, j, row, branch):
 
 @njit(cache=True)
 def join_paused(tree, labels, rules, y, leaf, row):
-    """Put a row into a paused leaf; whether the leaf stays paused."""
+    """Add a row to a paused leaf; return whether it stays paused."""
     first = tree.first_row[leaf]
     few = tree.count[leaf] < rules.min_samples_split
     stays = few
     if not few and rules.pause_pure:
         stays = y[first] == y[row]
-        if tree.count[leaf] == rules.min_samples_split:  # so far it was paused for being small
+        if tree.count[leaf] == rules.min_samples_split:  # so far it was paused because it was small
             other = first
             while stays and other != NONE:
                 stays = y[other] == y[row]
@@ -140,7 +140,7 @@ def extend(rng, tree, labels, rules, data, row, sides):
     Returns
     -------
     leaf, split : int
-        That leaf, or none; the split that was made, or none.
+        That leaf, or none; the new split, or none.
     """
     x, y = data.X[row], data.y
     j = tree.state[ROOT]
@@ -185,7 +185,7 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
     """
     state, y = tree.state, data.y
     row, stop, pending = progress
-    heap, heaped = np.empty(0, dtype=np.int32), False  # splits by time, once one is too many
+    heap, heaped = np.empty(0, dtype=np.int32), False  # splits by time, once there are too many
     while row < stop:
         before = state[LEAVES] - 1
         if pending == NONE:
@@ -219,7 +219,7 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
 
 @njit(cache=True)
 def extend_further(rng, tree, labels, rules, data, progress, sides):
-    """`extend_in_place`, with new arrays for the tree where there is no room, or none for more."""
+    """`extend_in_place`, with new arrays for a tree that is full; closes a tree at its limit."""
     stop = progress.stop
     if tree.state[CLOSED]:
         count_rows(tree, labels, data, progress.row, stop)
@@ -233,7 +233,7 @@ def extend_further(rng, tree, labels, rules, data, progress, sides):
         if tree.column.size - unused_places(tree) + room > rules.max_nodes:
             close(tree)
             row = progress.row
-            if progress.pending != NONE:  # the row is in its nodes, and its label is not
+            if progress.pending != NONE:  # the nodes include the row, but not its label
                 count_label(tree, labels, progress.pending, data.y[row])
                 row += 1
             count_rows(tree, labels, data, row, stop)
@@ -244,7 +244,7 @@ def extend_further(rng, tree, labels, rules, data, progress, sides):
 
 @njit(cache=True, nogil=True)
 def extend_tree(rng, tree, labels, rules, X, y, start, stop):
-    """The tree extended by rows ``start`` to ``stop``; new arrays where the old have no room."""
+    """Tree extended by rows ``start`` to ``stop``; with new arrays if the old are full."""
     sides = np.empty(X.shape[1])
     progress = Progress(start, stop, NONE)
     return extend_further(rng, tree, labels, rules, Labelled(X, y), progress, sides)
@@ -257,7 +257,7 @@ def extend_forest(rng, trees, rules, X, y, start, stop, moved):
     Parameters
     ----------
     trees : typed list of (tree, labels)
-        Written to where a tree has new arrays.
+        Updated if a tree has new arrays.
     moved : (trees,) bool
         Set for those.
     """

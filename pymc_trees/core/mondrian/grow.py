@@ -54,7 +54,7 @@ def draw_column(rng, sides, total):
     chosen = NONE
     for d in range(sides.size):
         if sides[d] > 0.0:
-            chosen = d  # rounding may leave something over after the last
+            chosen = d  # rounding may leave a remainder after the last
             left_over -= sides[d]
             if left_over < 0.0:
                 break
@@ -70,7 +70,7 @@ def draw_between(rng, low, high):
 
 @njit(cache=True)
 def divide(X, column, cut, rows, start, stop, spare):
-    """Put the rows that go left first, otherwise in the same order; where the others begin."""
+    """Move the rows that go left to the front, keeping the order; return where others begin."""
     middle, n_right = start, 0
     for k in range(start, stop):
         if X[rows[k], column] <= cut:
@@ -86,7 +86,7 @@ def divide(X, column, cut, rows, start, stop, spare):
 
 @njit(cache=True)
 def keep_rows(tree, node, rows, start, stop):
-    """Remember the rows of a paused leaf."""
+    """Store the rows of a paused leaf."""
     tree.first_row[node] = rows[start]
     for k in range(start, stop):
         tree.next_row[rows[k]] = rows[k + 1] if k + 1 < stop else NONE
@@ -152,9 +152,9 @@ def grow_block(rng, tree, labels, rules, data, node, rows, cease):
 
 @njit(cache=True, nogil=True)
 def grow_tree(rng, tree, labels, rules, X, y, n, cease):
-    """An empty tree grown from the first n rows; new arrays where the old have no room.
+    """Grow an empty tree from the first n rows; with new arrays if the old are full.
 
-    ``cease``, an array of one entry, may be set from outside: the tree is then one to throw away.
+    ``cease``, an array of one entry, may be set from outside: the tree is then invalid.
     """
     if tree.next_row.size < n:
         tree = with_rows(tree, n)

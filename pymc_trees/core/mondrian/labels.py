@@ -1,6 +1,6 @@
-"""What every label model answers, dispatched on the type of its NamedTuple of arrays.
+"""Interface of a label model, dispatched on the type of its NamedTuple of arrays.
 
-A label model keeps statistics for each node.
+A label model has statistics for each node.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pymc_trees.core.compile.dispatch import generic, registrar
 
 @generic("labels")
 def with_label_nodes(labels, n):
-    """Statistics with room for n nodes."""
+    """Statistics with capacity for n nodes."""
 
 
 @generic("labels")
@@ -41,19 +41,19 @@ def add_to_leaf(labels, node, y):
 
 @generic("labels")
 def rise(labels, parents, node, y):
-    """Tell the nodes above of a new label."""
+    """Propagate a new label to the nodes above."""
 
 
 @generic("labels")
 def knows(labels, node, y):
-    """Whether a label is nothing new to the nodes above."""
+    """Whether the nodes above have seen a label."""
 
 
 class LabelKernels(NamedTuple):
     """Kernels of a label model."""
 
     with_label_nodes: Callable
-    """``(labels, n)``: the statistics, with room for n nodes."""
+    """``(labels, n)``: the statistics, with capacity for n nodes."""
     pass_through: Callable
     """``(labels, node, y)``: a row with label y goes through a split node."""
     fill_leaf: Callable
@@ -68,8 +68,8 @@ class LabelKernels(NamedTuple):
     knows: Callable
     """``(labels, node, y)``: whether nothing above changes when y comes to ``node``."""
     rise: Callable
-    """``(labels, parents, node, y)``: label y is new at ``node``: tell the nodes above."""
+    """``(labels, parents, node, y)``: label y is new at ``node``: update the nodes above."""
 
 
 register = registrar(LabelKernels)
-"""Give the kernels of a label model."""
+"""Register the kernels of a label model."""

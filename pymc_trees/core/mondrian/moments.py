@@ -73,7 +73,7 @@ def _join_leaves(labels, node, left, right):
 
 @njit(cache=True)
 def _knows(labels, node, y):
-    return True  # what is above has been told on the way down
+    return True  # the nodes above were updated on the way down
 
 
 @njit(cache=True)

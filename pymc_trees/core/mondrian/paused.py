@@ -1,10 +1,10 @@
 """The rows of paused leaves: chains, from ``first_row`` along ``next_row``.
 
-No other rows of a tree are ever asked for again, so that a forest may let go of those that no tree
-waits for. A chain that is longer than a block may be is thinned, when its leaf is sampled or when
-rows are let go of: box and labels of the leaf tell of all its rows, but it will be split as a block
-of those that are left. What a Mondrian process says of some rows does not depend on others: these
-splits have the law of a tree of the rows that are left.
+No other rows of a tree are ever read again, so a forest may drop those that are in no paused leaf.
+A chain longer than the maximal block is thinned when its leaf is sampled or rows are dropped: box
+and labels of the leaf include all its rows, but it is split as a block of the remaining rows. A
+Mondrian process restricted to some rows does not depend on others: these splits have the
+distribution of a tree of the remaining rows.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from pymc_trees.core.mondrian.tree import CLOSED, NONE, ROWS, USED
 
 @njit(cache=True)
 def chain_length(tree, leaf):
-    """Rows that a paused leaf waits with."""
+    """Number of rows of a paused leaf."""
     length, row = 0, tree.first_row[leaf]
     while row != NONE:
         length += 1
@@ -25,7 +25,7 @@ def chain_length(tree, leaf):
 
 @njit(cache=True)
 def rows_of(tree, leaf, most):
-    """Rows of a paused leaf, in the order they came; at most so many, the latest among them."""
+    """Rows of a paused leaf in order of arrival; at most a given number, including the latest."""
     length = chain_length(tree, leaf)
     rows = np.empty(min(length, most), dtype=np.int64)
     row, taken = tree.first_row[leaf], 0
@@ -44,9 +44,9 @@ def _waits(tree, node):
 
 @njit(cache=True)
 def thin(tree, leaf, most):
-    """Leave some ``most`` rows of a longer chain: the first, and those whose numbers are multiples.
+    """Thin a longer chain to about ``most`` rows: the first, and every k-th row number.
 
-    Trees that wait with the same rows go on doing so.
+    Trees that share paused rows keep sharing them.
     """
     length, every = chain_length(tree, leaf), 1
     while length > every * most:
@@ -63,7 +63,7 @@ def thin(tree, leaf, most):
 
 @njit(cache=True, nogil=True)
 def mark_rows(tree, most, needed):
-    """Set the entries of rows that the leaves of a tree wait with, some ``most`` for each."""
+    """Mark the rows of the paused leaves of a tree, about ``most`` for each."""
     for node in range(tree.state[USED]):
         if _waits(tree, node):
             thin(tree, node, most)
@@ -75,12 +75,12 @@ def mark_rows(tree, most, needed):
 
 @njit(cache=True, nogil=True)
 def renumber_rows(tree, needed):
-    """Let a tree know its rows by their numbers among those that are needed."""
+    """Renumber the rows of a tree among those that are kept."""
     if tree.state[CLOSED]:
         return
     number = np.cumsum(needed) - 1
     next_row = tree.next_row
-    for row in range(needed.size):  # a new number is no larger, so that nothing unread is lost
+    for row in range(needed.size):  # new numbers are not larger, so nothing unread is overwritten
         if needed[row]:
             follower = next_row[row]
             next_row[number[row]] = NONE if follower == NONE else number[follower]

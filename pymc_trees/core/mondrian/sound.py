@@ -1,6 +1,6 @@
-"""Is a tree that came from a file one that kernels may walk?
+"""Is a tree that was read from a file valid for kernels?
 
-They follow indices without looking whether these lie inside the arrays.
+Kernels follow indices without bounds checks.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def _leaf_is_sound(tree, node, row_seen, whole):
 
 @njit(cache=True)
 def _split_is_sound(tree, node, start, used, whole):
-    """Whether a split lies in its box, and its children know it."""
+    """Whether a split is inside its box, and is the parent of its children."""
     column, time = tree.column[node], tree.time[node]
     if column >= tree.box.shape[2] or not start <= time <= tree.lifetime[0] or np.isinf(time):
         return False
@@ -58,7 +58,7 @@ def _split_is_sound(tree, node, start, used, whole):
 
 @njit(cache=True)
 def _is_sound(tree, n_seen, n_rows, whole):
-    """Whether each place is one node of the tree, or given back; and what is said of it fits."""
+    """Whether each place is a node of the tree or free, with consistent fields."""
     state, used = tree.state, tree.state[USED]
     root = state[ROOT]
     if not (0 < used <= tree.column.size and 0 <= root < used):
@@ -121,11 +121,11 @@ def check_tree(tree, labels, rows, empty, whole):
     Parameters
     ----------
     rows : tuple of int
-        How many columns it has, how many rows it has seen, and how many have numbers.
+        Numbers of its columns, of rows it has seen, and of numbered rows.
     empty : tuple
         Statistics of no labels, as the tree should have them.
     whole : bool
-        Whether no block forgot a row.
+        Whether no block has dropped a row.
     """
     n_columns, n_seen, n_rows = rows
     wanted = make_tree(n_columns, 1.0, 1, 1)

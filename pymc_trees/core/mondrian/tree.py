@@ -1,8 +1,8 @@
 """A Mondrian tree as flat arrays: columns, cuts, times and boxes, one entry per node.
 
 A node is split at its time; the split is committed only within the box of the rows it has seen. A
-leaf has no split before the end of the tree's lifetime. A *paused* leaf has not been asked yet: its
-labels are all alike or its rows are too few, so that its rows are kept until it has to be sampled.
+leaf has no split before the end of the tree's lifetime. A *paused* leaf has not been sampled yet:
+its labels are all alike or its rows are too few, and its rows are kept until it must be sampled.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from pymc_trees.core.compile.cache import njit
 NONE = -1
 """No node, no row; the column of a leaf."""
 UNUSED = -2
-"""Column of a place that holds no node."""
+"""Column of an unused place."""
 
 COUNT_LIMIT = 2**62
 """More leaves than any tree has."""
@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
 
 class MondrianTree(NamedTuple):
-    """One tree; arrays with ``(nodes,)`` have room for more nodes than there are."""
+    """One tree; arrays with ``(nodes,)`` have spare capacity."""
 
     column: np.ndarray
     """(nodes,) split column, `NONE` at leaves, `UNUSED`."""
@@ -43,7 +43,7 @@ class MondrianTree(NamedTuple):
     time: np.ndarray
     """(nodes,) time of the split; infinite at leaves."""
     parent: np.ndarray
-    """(nodes,) `NONE` at the root; the next free place at places given back."""
+    """(nodes,) `NONE` at the root; the next free place at free places."""
     left: np.ndarray
     right: np.ndarray
     box: np.ndarray
@@ -63,28 +63,28 @@ class MondrianTree(NamedTuple):
 
 
 NEXT_ROW = MondrianTree._fields.index("next_row")
-"""The arrays before it have an entry per node."""
+"""Number of leading arrays with an entry per node."""
 
 
 class Rules(NamedTuple):
-    """When a block is split no further."""
+    """Conditions under which a block is not split."""
 
     min_samples_split: int
     """Blocks with fewer rows are paused."""
     pause_pure: bool
     """Blocks with one distinct label are paused."""
     max_leaves: int
-    """Leaves a tree may have."""
+    """Maximal number of leaves."""
     max_nodes: int
-    """Nodes a tree may have room for; one that needs more is closed."""
+    """Maximal capacity in nodes; a tree that needs more is closed."""
     max_rows: int
-    """Rows that may have numbers at a time."""
+    """Maximal number of numbered rows at a time."""
     max_block: int
-    """Rows a paused leaf is sampled from at most; others of its rows are then forgotten."""
+    """Maximal number of rows from which a paused leaf is sampled; its other rows are dropped."""
 
 
 def make_tree(n_columns, lifetime, n_nodes, n_rows):
-    """Empty tree with room for some nodes and rows."""
+    """Empty tree with capacity for some nodes and rows."""
     state = np.array([NONE, 0, NONE, 0, 0, False])
     return MondrianTree(
         column=np.full(n_nodes, UNUSED, dtype=np.int32),
@@ -114,7 +114,7 @@ def resized(array, n, fill):
 
 @njit(cache=True)
 def resized_boxes(box, used, n):
-    """A copy of the boxes in use with room for n; memory is not touched before it is used."""
+    """Copy of the used boxes with capacity n; unused memory is not touched."""
     copy = np.empty((n, box.shape[1], box.shape[2]))
     copy[:used] = box[:used]
     return copy
@@ -122,7 +122,7 @@ def resized_boxes(box, used, n):
 
 @njit(cache=True)
 def with_nodes(tree, n):
-    """The tree with room for n nodes."""
+    """The tree with capacity for n nodes."""
     return MondrianTree(
         resized(tree.column, n, UNUSED),
         resized(tree.cut, n, 0.0),
@@ -140,20 +140,20 @@ def with_nodes(tree, n):
 
 @njit(cache=True)
 def with_rows(tree, n):
-    """The tree with room for n rows."""
+    """The tree with capacity for n rows."""
     next_row = resized(tree.next_row, n, NONE)
     return MondrianTree(*tree[:NEXT_ROW], next_row, tree.state, tree.lifetime)
 
 
 @njit(cache=True)
 def unused_places(tree):
-    """Room for further nodes."""
+    """Capacity for further nodes."""
     return tree.column.size - max(2 * tree.state[LEAVES] - 1, 0)
 
 
 @njit(cache=True)
 def take_place(tree, parent):
-    """A place for a new leaf below ``parent``; the caller has seen to the room."""
+    """Place for a new leaf below ``parent``; the caller ensures capacity."""
     state = tree.state
     node = state[FREE]
     if node == NONE:
@@ -174,7 +174,7 @@ def take_place(tree, parent):
 
 @njit(cache=True)
 def give_back(tree, node):
-    """Give the place of a leaf back."""
+    """Free the place of a leaf."""
     tree.column[node] = UNUSED
     tree.parent[node] = tree.state[FREE]
     tree.state[FREE] = node
@@ -183,7 +183,7 @@ def give_back(tree, node):
 
 @njit(cache=True)
 def start_and_end(tree, node):
-    """From when to when a node has no split: the time of its parent, and its own."""
+    """Interval in which a node has no split: from its parent's time to its own."""
     parent = tree.parent[node]
     start = 0.0 if parent == NONE else tree.time[parent]
     return start, min(tree.time[node], tree.lifetime[0])
@@ -202,7 +202,7 @@ def find_leaves(tree, X, out):
 
 @njit(cache=True)
 def depths(tree, out):
-    """Number of splits above each node; -1 at places that hold no node."""
+    """Number of splits above each node; -1 at unused places."""
     out[:] = NONE
     stack = np.empty(tree.state[LEAVES] + 1, dtype=np.int64)
     stack[0] = tree.state[ROOT]
@@ -228,7 +228,7 @@ def greatest_depth(tree):
 
 @njit(cache=True)
 def find_paths(tree, X):
-    """Nodes on the way of each row, root first, one row after another; where each row begins."""
+    """Nodes on the path of each row, root first, in sequence; and the start of each row."""
     column, cut, left, right = tree.column, tree.cut, tree.left, tree.right
     nodes = np.empty(16 * X.shape[0] + 16, dtype=np.int64)
     starts = np.zeros(X.shape[0] + 1, dtype=np.int64)

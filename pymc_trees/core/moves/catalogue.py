@@ -12,9 +12,9 @@ MOVES = (Grow(), Prune(), Change(), Swap())
 """Part of every sweep, whatever their weights: one compilation serves all."""
 
 FURTHER = (Perturb(), Rotate(), Restructure())
-"""Part of the sweeps that give them a weight."""
+"""Part of sweeps in which they have a weight."""
 
 
 def weighted(weights) -> WeightedMoves:
-    """The moves of this package with weights; without those of `FURTHER` that have none."""
+    """Moves of this package with weights, without those of `FURTHER` whose weight is 0."""
     return WeightedMoves((*MOVES, *FURTHER)[: len(weights)], weights)

@@ -1,4 +1,4 @@
-"""What a tree offers to be moved: counts of its nodes by role, and a draw among those of a role."""
+"""Candidates for moves: counts of a tree's nodes by role, and a draw among those of a role."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from pymc_trees.core.forest.trees import is_nog, preorder
 from pymc_trees.core.random import pick
 
 OPEN_LEAF, SPLIT, NOG = 0, 1, 2
-"""Roles of a node, in the words of `Census`."""
+"""Roles of a node; see `Census`."""
 
 
 class Census(NamedTuple):
@@ -40,7 +40,7 @@ def take_census(trees, tree, nodes):
 
 @njit(cache=True, inline="always")
 def draw_node(rng, trees, nodes, first, n_nodes, role, count):
-    """Uniform draw of a node among the ``count`` of a role in ``nodes[first:n_nodes]``."""
+    """Uniform draw among the ``count`` nodes of a role in ``nodes[first:n_nodes]``."""
     column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
     target = pick(rng, count)
     drawn = -1

@@ -79,9 +79,10 @@ def change(move, rng, problem, tree, moves, census, work):
 
 @njit(cache=True, inline="always")
 def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
-    """Accept a rule for the top of a subtree, or not; the caller keeps ``log_cut``, ``log_column``.
+    """Accept or refuse a rule for the top of a subtree; the caller saves its prior terms.
 
-    A rule that does not part the rows of a node has prior 0.
+    These are ``log_cut`` and ``log_column``. A rule that leaves one side of a node empty has prior
+    0.
     """
     if subtree.n_nodes == 3:
         changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
@@ -138,7 +139,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
 
 @njit(cache=True, inline="always")
 def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
-    """`replace_rule` of a node with splits below: the rows of its subtree go down again."""
+    """`replace_rule` of a node with splits below: the rows pass down its subtree again."""
     trees, top = problem.trees, work.below[0]
     old_code, old_cut = trees.column[top], trees.cut[top]
     trees.column[top], trees.cut[top] = rule.code, rule.cut

@@ -1,7 +1,6 @@
 """Which move is tried: by weight among those that a tree allows.
 
-The tuple of moves is walked at compile time, its head and then its tail, so that code is made for
-each type.
+The tuple of moves is traversed at compile time, head and tail, so each type gets its own code.
 """
 
 import numpy as np
@@ -16,12 +15,12 @@ INLINED = LINKED | {"forceinline": True}
 
 
 def available_bits(moves, census):
-    """Whole number whose bit k says whether a tree allows move k."""
+    """Integer whose bit k is set if a tree allows move k."""
     return sum(int(is_available(move, census)) << k for k, move in enumerate(moves))
 
 
 def index_of(moves, kind):
-    """Place of the move of the same type as ``kind``."""
+    """Index of the move of the same type as ``kind``."""
     return [type(move) for move in moves].index(type(kind))
 
 
@@ -83,7 +82,7 @@ def _sum_of(weights, bits):
 
 @njit(cache=True, inline="always")
 def choose_move(rng, moves, census):
-    """Place of a move drawn by weight among those available; -1 when there is none."""
+    """Index of a move drawn by weight among those available; -1 if there is none."""
     weights = moves.weights
     bits = available_bits(moves.moves, census)
     total = _sum_of(weights, bits)

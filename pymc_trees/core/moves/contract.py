@@ -1,4 +1,4 @@
-"""What a move is: a NamedTuple type and two kernels, dispatched on it, in one file.
+"""Interface of a move: a NamedTuple type and two kernels, dispatched on it, in one file.
 
 ========================================== ========================================================
 ``is_available(move, census)``             whether a tree with these counts allows the move
@@ -29,11 +29,11 @@ from pymc_trees.core.compile import dispatch
 from pymc_trees.core.compile.dispatch import generic
 
 FULL = -1
-"""Outcome of a move that was accepted but found no room in the pool."""
+"""Outcome of a move that was accepted, but for which the pool is full."""
 
 
 class MoveKernels(NamedTuple):
-    """What the file of a move registers."""
+    """Kernels that the file of a move registers."""
 
     is_available: Callable
     """Kernel, see the module."""
@@ -47,7 +47,7 @@ class WeightedMoves(NamedTuple):
     moves: tuple[Any, ...]
     """An instance of each."""
     weights: np.ndarray
-    """(K,) float64: their weights; those a tree does not allow leave theirs to the others."""
+    """(K,) float64: their weights; normalised over the moves that a tree allows."""
     per_visit: int = 1
     """Moves of a tree one after the other, before its leaf values are drawn."""
 
@@ -56,7 +56,7 @@ _NAMES: dict[type, str] = {}
 
 
 def register(name: str, move: type, *, trees_opened: int = 1, **kernels: Callable) -> None:
-    """Make a move known.
+    """Register a move.
 
     Parameters
     ----------

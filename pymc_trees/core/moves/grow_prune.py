@@ -86,7 +86,7 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
 
 @njit(cache=True, inline="always")
 def grow(move, rng, problem, tree, moves, census, work):
-    """Propose to split a leaf; 1 when accepted, 0 when not, `FULL` when there is no room."""
+    """Propose to split a leaf; 1 if accepted, 0 if not, `FULL` if the pool is full."""
     trees, design, prior, leaf = problem
     columns, unsplittable = trees.column, trees.unsplittable
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)

@@ -1,8 +1,8 @@
 """The training rows of each node of the open tree, as bits in the workspace.
 
-``work.sets`` and ``Trees.leaf_of`` say the same of a tree. Moves keep both; a sampler that changes
-trees by ``leaf_of`` alone lets go of the sets (``work.is_known``), and they are made anew when a
-sweep of moves meets the tree.
+``work.sets`` and ``Trees.leaf_of`` hold the same information on a tree. Moves update both; a
+sampler that only updates ``leaf_of`` invalidates the sets (``work.is_known``), and they are rebuilt
+when a sweep of moves visits the tree.
 """
 
 import numpy as np
@@ -15,22 +15,22 @@ from pymc_trees.core.compile.cache import njit
 def rows_of(trees, node, work):
     """`RowSet` of a node.
 
-    It returns arrays, and so whoever calls it counts references (`core.compile.uncounted`): where
-    that matters, put the set together in place.
+    It returns arrays, so its callers count references (`core.compile.uncounted`): where that
+    matters, build the set in place.
     """
     return RowSet(work.sets[node], trees.count[node], work.index, work.rows)
 
 
 @njit(cache=True)
 def unite_rows(sets, left, right, node):
-    """Write the rows of two nodes as those of a third."""
+    """Write the union of the rows of two nodes as those of a third."""
     for w in range(sets.shape[1]):
         sets[node, w] = sets[left, w] | sets[right, w]
 
 
 @njit(cache=True)
 def know_rows(trees, tree, n_nodes, work):
-    """Make the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
+    """Build the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
     if work.is_known[trees.roots[tree]]:
         return
     sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]

@@ -1,8 +1,8 @@
 """Perturb: a split node keeps its column, and its rule moves a little (Pratola 2016).
 
 The node is uniform among the split nodes, whose number stays. The step of its rule is symmetric:
-what it may do depends on the node's rows and column alone (`columns.steps`), and those a new rule
-leaves as they are. So its probability cancels, and with p the prior and likelihood of `subtree`,
+its distribution depends on the node's rows and column only (`columns.steps`), which a new rule does
+not change. Its probability therefore cancels, and with p the prior and likelihood of `subtree`,
 
     ratio = p(subtree') / p(subtree) * choice,
 
@@ -12,8 +12,8 @@ leaves as distinct rows. So with the moves of this package it is 1.) In p(subtre
 
 - the node's own rule keeps its density, unless the old one or the new one parts missing from
   present rows; out of ``[min, max)`` of its rows it has none;
-- every node below has other rows, and all its terms count anew: split or stop, the column among
-  those that vary, the cut's density ``1 / (max - min)``, or 0 where the cut has left that interval
+- every node below has new rows, so all its terms are recomputed: split or stop, the column among
+  those that vary, the cut's density ``1 / (max - min)``, or 0 if the cut is outside that interval
   or a child has no rows, and the likelihood of a leaf.
 
 In a Mondrian process all times stay: that of a split lies between those of its parent and of its
@@ -57,7 +57,7 @@ def perturb(move, rng, problem, tree, moves, census, work):
     if code == old_code and cut == old_cut:
         return 0
     column = column_of(design, code)
-    # A cut between numbers has the same density wherever it parts the rows.
+    # A real-valued cut has the same density anywhere between the extremes of the rows.
     if rule_from_prior(design, column):
         log_cut = log_set_rule(design, code, cut, rows)
         if log_cut == -np.inf:

@@ -1,4 +1,4 @@
-"""What moves and samplers work on: the trees, and the model they are drawn under."""
+"""The state of moves and samplers: the trees, and the model under which they are drawn."""
 
 from typing import NamedTuple
 

@@ -1,15 +1,15 @@
 """Restructure: another tree with the same leaves (Wu, Tjelmeland and West 2007, section 4).
 
-The rows of every leaf stay, and so does the likelihood, unless a leaf reads the columns of the
-splits above it. The tree that parts them so is drawn anew from the root down (`same_leaves`), and
-the densities q of this draw and of that which would lead back are known:
+The rows of every leaf stay, and so does the likelihood, unless a leaf model uses the columns of the
+splits above. A tree with this partition is drawn from the root down (`same_leaves`), and the
+densities q of this draw and of its reverse are known:
 
     ratio = p(tree') / p(tree) * q(tree) / q(tree') * choice
 
-with p the prior and likelihood of `subtree`. In it the density of each rule and the weight of its
-column cancel. What is left of a split with the rows S is ``Z(S) / W(S)``, Z from `same_leaves` and
-W the same sum with the chances left out: the probability that a rule drawn from the prior would cut
-no leaf. Leaves and splits keep their places in the pool.
+with p the prior and likelihood of `subtree`. The density of each rule and the weight of its column
+cancel. A split with the rows S contributes ``Z(S) / W(S)``, with Z from `same_leaves` and W the
+same sum without the probabilities c_j: the probability that a rule drawn from the prior cuts no
+leaf. Leaves and splits keep their indices in the pool.
 """
 
 from typing import NamedTuple

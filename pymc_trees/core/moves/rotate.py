@@ -1,4 +1,4 @@
-"""Rotate: a split node and its split parent change places, and what lies below follows.
+"""Rotate: a split node and its split parent change places, with the subtrees below them.
 
 Pratola (2016, section 3) rotates a tree as a search tree is rotated. Let the parent have rule P and
 children c, with rule R and subtrees A and B, and C; here c is drawn on the left:
@@ -7,18 +7,18 @@ children c, with rule R and subtrees A and B, and C; here c is drawn on the left
 
     P(R(A, B), C)  <->  R(A, P(B, C))
 
-which leaves the leaves' rows as they are, and is undone by a turn;
+which keeps the rows of all leaves and is reversed by a turn;
 
 **part**, where R parts the rows of C and C is a leaf, and **join**, its reverse, where both
 children of a node have one rule and the leaves C1, C2 on one side of it::
 
     P(R(A, B), C)  <->  R(P(A, C1), P'(B, C2))
 
-Two nodes never share a cut among real numbers, so that P' has the column of P and a cut that parts
-its rows as that of P does, uniform among these (`columns.alike`).
+Two nodes never share a real-valued cut, so P' has the column of P and a cut that partitions its
+rows as that of P does, uniform among these (`columns.alike`).
 
-Where R parts the rows of a C that is split otherwise, nothing is proposed: of Pratola's ways to
-merge two subtrees only this one, which has one reverse, is tried. The child c is uniform over the N
+If R divides the rows of a C that is itself split, nothing is proposed: of Pratola's ways to merge
+two subtrees only this one, which has a unique reverse, is used. The child c is uniform over the N
 split nodes below the root. A join keeps the rule and the time of c, and takes one of the k sides,
 one or two, on which it finds two leaves; a part gives the rule P and the time of c to one of the
 two nodes, at random, and draws the cut and the time of the other, this one from its prior given
@@ -63,28 +63,28 @@ class Rotate(NamedTuple):
 
 
 NOTHING, TURN, PART, JOIN = -2, 0, 1, -1
-"""Kinds; those of a rotation are the splits that it adds."""
+"""Kinds; their values are the number of splits added."""
 
 
 class Rotation(NamedTuple):
-    """A rotation of a tree, and what it overwrites."""
+    """A rotation of a tree, and the fields that it overwrites."""
 
     kind: int
     top: int
     """Parent."""
     child: int
-    """The child to come up."""
+    """The child that moves up."""
     other: int
     """Its sibling."""
     side: int
-    """On which the child is."""
+    """Side of the child."""
     way: int
-    """To which the child's rule sends the sibling's rows, in a turn."""
+    """Side to which the child's rule sends the sibling's rows, in a turn."""
     code: int
     """The parent's rule."""
     cut: float
     alike: tuple
-    """Cuts that part the sibling's rows as its own does, in a join."""
+    """Interval of cuts that partition the sibling's rows as its own does, in a join."""
     kept: tuple
     """Cut, time, and prior terms of the rule, of the child and of its sibling."""
 
@@ -97,19 +97,19 @@ def can_rotate(move, census):
 
 @njit(cache=True, inline="always")
 def keep(trees, node):
-    """What a rotation overwrites of a node."""
+    """Fields of a node that a rotation overwrites."""
     return trees.cut[node], trees.time[node], trees.log_cut[node], trees.log_column[node]
 
 
 @njit(cache=True, inline="always")
 def restore(trees, node, kept):
-    """Give it back."""
+    """Restore them."""
     trees.cut[node], trees.time[node], trees.log_cut[node], trees.log_column[node] = kept
 
 
 @njit(cache=True, inline="always")
 def rotation_of(trees, design, child, work):
-    """The `Rotation` that brings a child up."""
+    """The `Rotation` that moves a child up."""
     top, column, cut = trees.parent[child], trees.column, trees.cut
     side = int(trees.right[top] == child)
     other = child_on(trees, top, 1 - side)
@@ -134,7 +134,7 @@ def rotation_of(trees, design, child, work):
 
 @njit(cache=True, inline="always")
 def forget_rows(leaf, work):
-    """Let a node be taken for a leaf without rows, until it is given its own."""
+    """Mark a node as a leaf without rows until its rows are set."""
     work.sets[leaf] = np.uint64(0)
     work.stats[leaf] = 0.0
 
@@ -189,7 +189,7 @@ def join(rng, problem, rotation, work):
 
 @njit(cache=True, inline="always")
 def do(rng, problem, rotation, work):
-    """Rotate; log ratio of the probabilities of the way back and of this one, N apart."""
+    """Rotate; log ratio of the probabilities of the reverse and of this move, without N."""
     trees = problem.trees
     log_back = 0.0
     if rotation.kind == TURN:
@@ -203,7 +203,7 @@ def do(rng, problem, rotation, work):
 
 @njit(cache=True)
 def undo(trees, rotation, work):
-    """The tree as it was before `do`."""
+    """Restore the tree as it was before `do`."""
     top, child, other = rotation.top, rotation.child, rotation.other
     if rotation.kind == TURN:
         turn(trees, top, rotation.way, rotation.side, work.below)
@@ -213,7 +213,7 @@ def undo(trees, rotation, work):
         join_leaves(trees, other)
     else:
         joined = child if trees.column[child] < 0 else other
-        split_leaf(trees, joined, rotation.code, rotation.cut)  # by the same places of the pool
+        split_leaf(trees, joined, rotation.code, rotation.cut)  # with the same nodes of the pool
         transpose(trees, top, 0)
         unite_rows(work.sets, trees.left[joined], trees.right[joined], joined)
     restore(trees, child, rotation.kept[0])

@@ -1,6 +1,6 @@
-"""A tree drawn anew with the leaves that it has: the draw, and its density.
+"""Draw of a new tree with the same leaves, and its density.
 
-From the root down, a node that holds several of the leaves takes
+From the root down, a node that contains several of the leaves gets
 
 - a column j, in proportion to its weight w_j under the tree prior times the chance c_j that a rule
   of it cuts no leaf (`columns.blocks`);
@@ -11,9 +11,9 @@ So with Z the sum of ``w_j c_j`` in the node, the density of a tree is
 
     q = prod over splits of w_j p(rule | j) p(time | split) / Z.
 
-There is always such a rule: of the tree that made the leaves, the last node above all leaves of a
-node has a rule that parts them and cuts none; where it leaves missing rows alone on one side of the
-node, the rule of the prior that does is missing against present.
+Such a rule always exists: in the current tree, the last common ancestor of the leaves of a node has
+a rule that separates them and cuts none; if it leaves only missing rows on one side of the node,
+the corresponding rule of the prior is missing against present.
 """
 
 import numpy as np
@@ -104,7 +104,7 @@ def log_same_leaves(problem, subtree, blocks, work):
 
 @njit(cache=True)
 def unite_blocks(leaves, blocks, start, stop, trees, work):
-    """Write the rows of some blocks to ``work.proposed[0]``; their number."""
+    """Write the rows of some blocks to ``work.proposed[0]``; return their number."""
     words, n = work.proposed[0], 0
     words[:] = np.uint64(0)
     for k in range(start, stop):
@@ -117,15 +117,16 @@ def unite_blocks(leaves, blocks, start, stop, trees, work):
 
 @njit(cache=True)
 def draw_same_leaves(rng, problem, outline, blocks, work):
-    """Hang the nodes of a subtree together anew; log q but for p(rule | j), -inf if undone.
+    """Link the nodes of a subtree anew; log q without p(rule | j), -inf if it was not possible.
 
-    ``outline`` is that of the subtree, whose leaves in preorder are the blocks. The nodes keep
-    being leaves or splits, the top is the same, and ``Trees`` and `log_replaced` lack the rest.
+    ``outline`` is that of the subtree, whose leaves in preorder are the blocks. Leaves stay leaves
+    and splits stay splits, and the top stays; the caller updates the other fields of ``Trees`` and
+    `log_replaced`.
     """
     trees, design, prior = problem.trees, problem.design, problem.prior
     splits, leaves = outline.nodes[outline.column >= 0], outline.nodes[outline.column < 0]
     weights = np.empty((2, design.columns.shape[0]))
-    # Stretches of blocks that are still to be hung, and below what; the last one first.
+    # Ranges of blocks still to be linked, and their parents; the last one first.
     starts, stops, tops = np.empty((3, leaves.size), dtype=np.int64)
     starts[0], stops[0], tops[0] = 0, leaves.size, NONE
     height, n_splits, total = 1, 0, 0.0
@@ -135,7 +136,7 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         is_leaf = stop - start == 1
         node = leaves[blocks.order[start]] if is_leaf else splits[n_splits]
         if top != NONE:
-            hang(trees, top, int(trees.left[top] != NONE), node)  # on the left unless it is taken
+            hang(trees, top, int(trees.left[top] != NONE), node)  # on the left unless occupied
             trees.depth[node] = trees.depth[top] + 1
         if is_leaf:
             continue
@@ -143,7 +144,7 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         n = unite_blocks(leaves, blocks, start, stop, trees, work)
         rows = RowSet(work.proposed[0], n, work.index, work.rows)
         z = weigh_columns(problem, blocks, start, stop, rows, weights)
-        if not z > 0.0:  # weights of columns that are too small for a float
+        if not z > 0.0:  # column weights that underflow
             return -np.inf
         column = draw_by_weight(weights[1], 0, weights.shape[1], rng.random() * z)
         trees.column[node], trees.cut[node] = draw_uncut(

@@ -1,8 +1,8 @@
-"""A subtree whose rules were replaced: send its rows down again and compare.
+"""A subtree whose rules were replaced: pass its rows down again and compare.
 
-Every term that depends on the rows is added up anew: the density of each cut, the probability of
-each column among those that vary in its node, that of a split at its time or of none, and the
-likelihood of the leaves. A node whose cut leaves its new ``[min, max)`` has prior 0.
+All terms that depend on the rows are recomputed: the density of each cut, the probability of each
+column among those that vary in its node, that of a split at its time or of no split, and the
+likelihood of the leaves. A node whose cut is outside its new ``[min, max)`` has prior 0.
 """
 
 from typing import NamedTuple
@@ -52,7 +52,7 @@ def gather(trees, top, work):
 
 @njit(cache=True, inline="always")
 def send_down(design, code, cut, rows, left, right, work):
-    """Write which rows a rule sends to the places of two children, and how many, to ``work``."""
+    """Write the rows that a rule sends to two children, and their numbers, to ``work``."""
     work.counts[left] = left_rows(design, code, cut, rows, work.proposed[left])
     work.counts[right] = rows.n - work.counts[left]
     remove_rows(rows.words, work.proposed[left], work.proposed[right])
@@ -60,7 +60,7 @@ def send_down(design, code, cut, rows, left, right, work):
 
 @njit(cache=True, inline="always")
 def log_current(problem, subtree, work):
-    """Log of prior and likelihood of the subtree as it is, from what the nodes keep."""
+    """Log prior and likelihood of the current subtree, from stored terms."""
     trees, prior, leaf = problem.trees, problem.prior, problem.leaf
     below, stats, column = work.below, work.stats, trees.column
     log_cut, log_share, depth, unsplittable = (
@@ -87,9 +87,9 @@ def log_current(problem, subtree, work):
 def log_replaced(problem, subtree, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
-    ``with_top`` says whether the rule of the top node counts and is checked; it is the only one
-    that may have been replaced unless it does. What `commit` needs is left in ``work``, the top's
-    terms only then. A leaf whose rows have not changed keeps its statistics.
+    ``with_top``: whether the rule of the top node counts and is checked; if not, it is the only one
+    that may have been replaced. Data for `commit` are left in ``work``, those of the top only with
+    ``with_top``. A leaf whose rows have not changed keeps its statistics.
     """
     trees, design, prior, leaf = problem
     below = work.below
@@ -148,7 +148,7 @@ def log_replaced(problem, subtree, work, with_top):
 
 @njit(cache=True, inline="always")
 def log_replaced_choice(trees, moves, census, subtree, work):
-    """`log_choice_ratio` when the rules of the subtree are replaced: what can split may change."""
+    """`log_choice_ratio` after rules of the subtree change: other leaves may be able to split."""
     below, column, unsplittable, new_unsplittable = (
         work.below,
         trees.column,

@@ -1,13 +1,13 @@
 """Swap: a split node and its split parent exchange rules (Chipman 1998, section 5.1).
 
-When both children of the parent carry the same rule, both receive the parent's. The pair is
-uniform over the split nodes below the root, a number that does not change, and the reverse swap
-undoes the move, so that
+If both children of the parent have the same rule, both receive the parent's. The pair is uniform
+over the split nodes below the root, a number that does not change, and the reverse swap undoes the
+move, so that
 
     ratio = p(subtree') / p(subtree) * choice
 
-with the terms of `change`. A swap that would leave any node without rows has prior 0. (A child
-can never carry its parent's own rule: one side of it would be empty.)
+with the terms of `change`. A swap that would leave any node without rows has prior 0. (A child can
+never have its parent's rule: one side would be empty.)
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Arrays that moves write to, made once per forest."""
+"""Arrays that moves write to, allocated once per forest."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Workspace(NamedTuple):
     """Buffers for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
 
     rows: np.ndarray
-    """(n,) uint32: rows of a node, where they are listed."""
+    """(n,) uint32: rows of a node, as a list."""
     buffer: np.ndarray
     """(n,) uint32: buffer of `partition_rows`."""
     nodes: np.ndarray
@@ -34,7 +34,7 @@ class Workspace(NamedTuple):
     rate: np.ndarray
     """(N,) float64: proposed ``Trees.rate``."""
     cease: np.ndarray
-    """(1,) bool: set from outside when a sweep is to end after the tree it is at."""
+    """(1,) bool: set from outside to end a sweep after the current tree."""
     index: RowIndex
     """Of the training rows by column."""
     sets: np.ndarray
@@ -45,11 +45,11 @@ class Workspace(NamedTuple):
     proposed: np.ndarray
     """(N, W) uint64: proposed rows of nodes, each at its ``place``."""
     place: np.ndarray
-    """(N,) int32: of the nodes in ``below``: where they stand there."""
+    """(N,) int32: index of a node in ``below``."""
     counts: np.ndarray
     """(N,) int64: proposed ``Trees.count``, by place."""
     order: tuple | None = None
-    """What the leaf values of a tree must satisfy together, see `order.contract`; None: nothing."""
+    """Order constraint on the leaf values of a tree, see `order.contract`; None: no constraint."""
 
 
 def make_workspace(

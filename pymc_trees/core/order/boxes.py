@@ -1,21 +1,21 @@
-"""Which leaf of a tree may not lie above which, when its function is to be monotone.
+"""Which leaf of a tree may not exceed which, if its function is monotone.
 
 A function is monotone in some columns, each with its direction, when f(x) <= f(x') for all x and x'
 that agree in every other column and have ``x_j <= x'_j`` in those that it rises in, ``x_j >= x'_j``
-in those that it falls in. A missing cell agrees with a missing cell only, and has no order.
+in those that it falls in. A missing cell agrees only with a missing cell, and is not ordered.
 
-A tree is constant on the boxes of its leaves. So its leaf a may not lie above its leaf b when there
-are such an x in the box of a and an x' in that of b. With boxes ``(low, high]`` that is, column by
+A tree is constant on the boxes of its leaves. Leaf a may therefore not exceed leaf b if there are
+such an x in the box of a and an x' in that of b. With boxes ``(low, high]`` this means, column by
 column,
 
 - one that f is not monotone in: the boxes have a present cell in common, or both hold missing rows;
 - one that it rises in: ``low_a < high_b``, both having present cells, or both hold missing rows;
 - one that it falls in: ``high_a > low_b``, likewise.
 
-Where a split parts two leaves, missing rows are on one side of it alone. So a and b are ordered
-only where the split at which their paths part is in a column that f is monotone in, and then by the
-side they are on: a walk that takes the lower side of every split first meets the lower of two
-ordered leaves first.
+At the split that separates two leaves, missing rows are on one side only. So a and b are ordered
+only if the split at which their paths diverge is in a column in which f is monotone, and then by
+their sides of it: a traversal that visits the lower side of every split first visits the lower of
+two ordered leaves first.
 """
 
 from typing import NamedTuple
@@ -27,12 +27,12 @@ from pymc_trees.core.compile.cache import njit
 
 
 class Branches(NamedTuple):
-    """Rules and links of trees, by the place of a node."""
+    """Rules and links of trees, by node."""
 
     column: np.ndarray
     """(N,) int32: first number of a rule (`columns.mixed`); -1 in a leaf."""
     cut: np.ndarray
-    """(N,) float64: its second number, in any units that rise with those of X."""
+    """(N,) float64: its second number, in any increasing function of the units of X."""
     left: np.ndarray
     """(N,) int32: left child."""
     right: np.ndarray
@@ -44,15 +44,15 @@ class Branches(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a box holds of one column."""
+    """Extent of a box in one column."""
 
     low: float
     high: float
-    """Numbers in ``(low, high]``; none where these are not in order."""
+    """Numbers in ``(low, high]``; empty if low >= high."""
     levels: int
     """Set of levels, as bits; 1 for numbers."""
     missing: bool
-    """Whether missing rows are in it, as rules say."""
+    """Whether missing rows are in it, according to the rules."""
 
 
 @njit(cache=True)
@@ -94,9 +94,9 @@ def meet(a, b, direction):
 
 @njit(cache=True)
 def is_below(branches, directions, a, b):
-    """Whether leaf a of a tree may not lie above its leaf b.
+    """Whether leaf a of a tree may not exceed its leaf b.
 
-    Columns that the path of a does not split on are all in its box, so that they do not matter.
+    Columns on which the path of a does not split are unbounded in its box and do not matter.
     """
     p, codes, parents = directions.size, branches.column, branches.parent
     node = parents[a]

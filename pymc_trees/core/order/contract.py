@@ -1,4 +1,4 @@
-"""What is asked of an order among the leaf values of a tree, dispatched on its type; None is none.
+"""Interface of an order of the leaf values of a tree, dispatched on its type; None: no order.
 
 With p0(T, mu) the usual prior of a tree and its leaf values and C the set of those in order, the
 prior is
@@ -7,7 +7,8 @@ prior is
 
 tree by tree. Given everything else, a step that is reversible with respect to the posterior under
 p0, taken only where it stays in C, is reversible with respect to this one (Tierney 1994, 2.3.1:
-Metropolis-Hastings with that step for a proposal). `settle` says more where values integrate out.
+Metropolis-Hastings with that step for a proposal). See `settle` for leaf values that are integrated
+out.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -17,22 +18,22 @@ from pymc_trees.core.leaves.contract import draw_leaves
 
 @generic("order", inlined=True)
 def note_tree(order, problem, tree, n_nodes, work):
-    """Take note of a tree before it changes, its ``n_nodes`` nodes in ``work.nodes``."""
+    """Record a tree before it changes; its ``n_nodes`` nodes are in ``work.nodes``."""
 
 
 @generic("order", inlined=True)
 def settle(order, rng, problem, tree, work, by_rows):
-    """Whether a tree that has changed may stay; if not it is as it was noted, with its statistics.
+    """Accept a changed tree, or restore the recorded one with its statistics; whether accepted.
 
-    What changed it was reversible without the order. Its new leaves have new values afterwards,
-    and the tree is noted as it now is. ``by_rows``: leaves whose rows are as they were keep their
-    values, the rows of nodes being known to ``work``.
+    The change is reversible without the order. New leaves get new values, and the resulting tree is
+    recorded. ``by_rows``: leaves whose rows did not change keep their values; ``work`` has the rows
+    of the nodes.
     """
 
 
 @generic("order", inlined=True)
 def draw_ordered(order, rng, problem, tree, n_nodes, work):
-    """Values of all leaves of a tree that was noted, by a step that leaves them in order."""
+    """Draw values of all leaves of the recorded tree, by a step that keeps them in order."""
 
 
 @generic("order", inlined=True)

@@ -1,4 +1,4 @@
-"""In which columns a forest is monotone, with room for one tree of it or without."""
+"""Columns in which a forest is monotone, with or without arrays for one of its trees."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ from pymc_trees.core.order.leaves import OrderedLeaves, arrange, in_order, make_
 
 
 class Monotone(NamedTuple):
-    """Directions, and room for one tree; N places of the pool."""
+    """Directions, and arrays for one tree; N nodes of the pool."""
 
     directions: np.ndarray
     """(p,) int64: 1 where f rises in the column, -1 where it falls, else 0."""
     kinds: np.ndarray
     """As in `Branches`."""
     was: OrderedLeaves
-    """Of the tree as noted."""
+    """Of the recorded tree."""
     now: OrderedLeaves
-    """Of the tree as it has become."""
+    """Of the changed tree."""
     known: np.ndarray
-    """(L,) bool, overwritten: leaves whose value sets bounds."""
+    """(L,) bool, overwritten: leaves whose values are bounds for others."""
     kept_value: np.ndarray
     """(L,) bool, overwritten: leaves of the tree as noted that are leaves of the new one."""
     stack: np.ndarray

@@ -1,7 +1,7 @@
-"""Orders where leaf values do not integrate out: a tree comes with values, in order or not.
+"""Orders when leaf values are not integrated out: a tree has values, in order or not.
 
-The statistics of a leaf hold the value drawn for it. Under the likelihood itself a step on (T, mu)
-is reversible, so that it is enough to take it where it stays in order.
+The statistics of a leaf hold the value drawn for it. A step on (T, mu) under the likelihood itself
+is reversible, so it is accepted if it stays in order.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The leaves of one tree, the lowest first, with what orders them."""
+"""The leaves of one tree, lowest first, and their order relations."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ _ONE = np.uint64(1)
 
 
 class OrderedLeaves(NamedTuple):
-    """Leaves of a tree as `boxes.lower_first` lists them; room for L, D statistics."""
+    """Leaves of a tree in the order of `boxes.lower_first`; at most L, with D statistics."""
 
     n: np.ndarray
-    """(1,) int64: how many there are."""
+    """(1,) int64: their number."""
     node: np.ndarray
     """(L,) int32."""
     value: np.ndarray
@@ -28,7 +28,7 @@ class OrderedLeaves(NamedTuple):
 
 @njit(cache=True)
 def make_ordered_leaves(n_leaves, n_stats):
-    """Room for so many leaves."""
+    """Arrays for a number of leaves."""
     return OrderedLeaves(
         np.zeros(1, dtype=np.int64),
         np.empty(n_leaves, dtype=np.int32),
@@ -40,7 +40,7 @@ def make_ordered_leaves(n_leaves, n_stats):
 
 @njit(cache=True)
 def arrange(leaves, branches, directions, root, stack):
-    """Write the leaves of a tree, and which of them are ordered."""
+    """Write the leaves of a tree, and which pairs are ordered."""
     node, above = leaves.node, leaves.above
     n = lower_first(branches, directions, root, stack, node)
     leaves.n[0] = n
@@ -54,20 +54,20 @@ def arrange(leaves, branches, directions, root, stack):
 
 @njit(cache=True)
 def take_statistics(leaves, stats):
-    """Take the statistics of the leaves from those of the nodes."""
+    """Copy the statistics of the leaves from those of the nodes."""
     for k in range(leaves.n[0]):
         copy_numbers(stats[leaves.node[k]], leaves.stats[k])
 
 
 @njit(cache=True, inline="always")
 def is_above(leaves, b, a):
-    """Whether leaf b may not lie below leaf a, which comes before it."""
+    """Whether leaf b may not be below leaf a, which precedes it."""
     return (leaves.above[a, b >> 6] >> np.uint64(b & 63)) & _ONE != np.uint64(0)
 
 
 @njit(cache=True)
 def bounds_of(leaves, known, k):
-    """Between which values leaf k must lie, given those of the leaves that are known."""
+    """Bounds of the value of leaf k, given the known values of other leaves."""
     value, low, high = leaves.value, -np.inf, np.inf
     for a in range(k):
         if known[a] and is_above(leaves, k, a):
@@ -80,7 +80,7 @@ def bounds_of(leaves, known, k):
 
 @njit(cache=True)
 def known_in_order(leaves, known):
-    """Whether the values of the leaves that are known are in order."""
+    """Whether the known values are in order."""
     value = leaves.value
     for a in range(leaves.n[0]):
         if not known[a]:
@@ -99,7 +99,7 @@ def in_order(leaves):
 
 @njit(cache=True)
 def copy_leaves(source, target):
-    """Make one list of leaves the other."""
+    """Copy one list of leaves to another."""
     n = source.n[0]
     target.n[0] = n
     for a in range(n):

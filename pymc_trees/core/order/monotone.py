@@ -1,9 +1,9 @@
-"""Trees that are monotone in some columns: the order that `boxes` says.
+"""Trees that are monotone in some columns: the order of `boxes`.
 
-Where leaf values integrate out, a step leads from T to T' reversibly with respect to p0(T | y).
-With p0(mu | T, y), a product over leaves, values of the leaves that are new are drawn one after the
-other, the lowest first, each from its own conditional between the bounds that the values known
-already set. That has the density
+If leaf values integrate out, a step from T to T' is reversible with respect to p0(T | y). Given
+p0(mu | T, y), a product over leaves, values of new leaves are drawn one after another, lowest
+first, each from its own conditional between the bounds set by the values known so far. The density
+is
 
     q(mu | T) = prod_k p0(mu_k | y) 1[mu_k within its bounds] / Z_k,
 
@@ -39,7 +39,7 @@ from pymc_trees.core.random import accepts
 
 @generic("leaf")
 def new_values(leaf, rng, order):
-    """Draw or find values of the leaves ``order.now`` that are not known; log of their weight."""
+    """Draw or look up unknown values of the leaves ``order.now``; log of their weight."""
 
 
 @generic("leaf")
@@ -127,7 +127,7 @@ def _settle(order, rng, problem, tree, work, by_rows):
 
 @njit(cache=True)
 def standard_bounds(leaf, stats, low, high):
-    """Mean and root of the precision of a leaf value, given its rows, and bounds in their units."""
+    """Mean and square root of the precision of a leaf value given its rows; standardised bounds."""
     mean, precision = conditional(leaf, stats)
     root = np.sqrt(precision)
     return mean, root, (low - mean) * root, (high - mean) * root
@@ -135,7 +135,7 @@ def standard_bounds(leaf, stats, low, high):
 
 @njit(cache=True)
 def log_weight(leaf, leaves, known):
-    """Log of the product of Z over the leaves not known, each known afterwards."""
+    """Log of the product of Z over the unknown leaves, each known afterwards."""
     total = 0.0
     for k in range(leaves.n[0]):
         if not known[k]:
@@ -156,7 +156,7 @@ def draw_between(leaf, rng, stats, low, high):
     if not log_z > -np.inf:
         return mean, -np.inf
     value = mean + draw_truncated(rng, below, above) / root
-    return min(max(value, low), high), log_z  # rounding must not lead out of the order
+    return min(max(value, low), high), log_z  # rounding must not break the order
 
 
 @njit(cache=True)

@@ -1,9 +1,9 @@
-"""Tree priors whose splits have no times: columns by weight, a chance to split for each node.
+"""Tree priors without split times: columns by weight, and a split probability for each node.
 
 The column is drawn by weight among the columns that vary in the node, its cut uniformly between the
 extremes of that column there (Lakshminarayanan 2015, eq. 5). Such a prior is a NamedTuple with
-``weights``, (p,) split weights of which 0 excludes a column, and ``cumulative``, their running
-sums, beside settings of its own.
+``weights``, (p,) split weights of which 0 excludes a column, ``cumulative``, their running sums,
+and its own settings.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from pymc_trees.core.random import draw_by_weight
 def draw_column(rng, prior, design, rows, start, stop):
     """Column by weight among those that vary in ``rows[start:stop]``; at least one must.
 
-    Refused draws of the unconditional weights leave exactly the conditional ones; after p
-    refusals the columns that vary are listed instead, which has the same distribution.
+    Rejection sampling from the unconditional weights; after p rejections the columns that vary are
+    listed instead, which gives the same distribution.
     """
     weights, cumulative = prior.weights, prior.cumulative
     p = weights.size
@@ -52,7 +52,7 @@ def _survey_set(prior, design, rows):
 
 @njit(cache=True)
 def _draw_set_column(rng, prior, design, rows):
-    """`draw_column` of rows kept as bits."""
+    """`draw_column` for rows stored as bits."""
     weights, cumulative = prior.weights, prior.cumulative
     p = weights.size
     total = cumulative[p - 1]
@@ -120,7 +120,7 @@ def _renew_no_times(rng, prior, trees, nodes):
 
 
 def register_by_depth(prior: type, *, log_split: Callable, log_stop: Callable) -> None:
-    """Give the kernels of such a prior.
+    """Register the kernels of such a prior.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What every tree prior answers, dispatched on the type of its NamedTuple.
+"""Interface of a tree prior, dispatched on the type of its NamedTuple.
 
-The cut is uniform on the column's extent in the node under every prior. Rules of levels and of
-missing cells (`core.columns.mixed`) are known to `CGMPrior` alone.
+The cut is uniform on the column's extent in the node under every prior. Only `CGMPrior` supports
+rules of levels and of missing cells (`core.columns.mixed`).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from pymc_trees.core.compile.dispatch import generic, registrar
 
 
 class Place(NamedTuple):
-    """What a prior asks about a node."""
+    """Data on a node that a prior uses."""
 
     depth: int
     time: float
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 @njit(cache=True, inline="always")
 def place_of(trees, node):
-    """Place of a node of a tree."""
+    """Position of a node in a tree."""
     parent = trees.parent[node]
     time = trees.time[parent] if parent >= 0 else 0.0
     return Place(trees.depth[node], time, trees.rate[node], trees.unsplittable[node])
@@ -109,7 +109,7 @@ def is_time(prior, place, time):
 
 @generic("prior")
 def add_time_terms(prior, trees, nodes, terms):
-    """Add what the times of all trees say under any settings."""
+    """Add the terms of the times of all trees, for any settings."""
 
 
 @generic("prior")
@@ -156,4 +156,4 @@ class PriorKernels(NamedTuple):
 
 
 register = registrar(PriorKernels)
-"""Give the kernels of a tree prior."""
+"""Register the kernels of a tree prior."""

@@ -18,9 +18,9 @@ from pymc_trees.core.priors.contract import (
 
 @njit(cache=True)
 def draw_tree(rng, trees, tree, design, prior, rows, buffer):
-    """Grow tree ``tree``, a stump, by the prior; False when the pool has no room.
+    """Grow tree ``tree``, a stump, from the prior; False if the pool is full.
 
-    Leaf values are left for the caller.
+    The caller sets leaf values.
     """
     n = rows.size
     for i in range(n):

@@ -8,9 +8,9 @@ proportion to its side, the cut uniformly on it. So given the time s of its pare
     p(no split) = exp(-R (L - s)),    p(split at t) = R exp(-R (t - s)),    s < t < L.
 
 Times are part of the tree. A move keeps those of the nodes it keeps, a new node draws its own from
-``p(t | split)``, and all are renewed after each sweep: given the rest, that of a node with children
-of rates R1 and R2 has a density proportional to ``exp((R1 + R2 - R) t)`` from s to the earliest
-split of a child.
+``p(t | split)``, and all are redrawn after each sweep: given the rest, the time of a node with
+children of rates R1 and R2 has a density proportional to ``exp((R1 + R2 - R) t)`` from s to the
+earliest split of a child.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class MondrianProcess(NamedTuple):
 
 @njit(cache=True)
 def make_mondrian(lifetime, unused, weights):
-    """Prior with the given numbers; ``unused`` stands where a depth prior has its second."""
+    """Prior with the given numbers; ``unused`` takes the place of a depth prior's second."""
     return MondrianProcess(lifetime, weights)
 
 
@@ -60,7 +60,7 @@ def survey(prior, design, rows, start, stop):
 
 @njit(cache=True)
 def survey_set(prior, design, rows):
-    """`survey` of rows kept as bits."""
+    """`survey` for rows stored as bits."""
     rate = 0.0
     for j in range(design.columns.shape[0]):
         if design.varies[j]:
@@ -116,7 +116,7 @@ def log_column(prior, design, column, log_cut, rate, rows, start, stop):
 
 @njit(cache=True)
 def draw_set_column(rng, prior, design, rows):
-    """`draw_column` in rows kept as bits."""
+    """`draw_column` for rows stored as bits."""
     p = design.columns.shape[0]
     total, drawn = 0.0, -1
     for j in range(p):
@@ -137,7 +137,7 @@ def draw_set_column(rng, prior, design, rows):
 
 @njit(cache=True)
 def log_set_column(prior, design, column, log_cut, rate, rows):
-    """`log_column` in rows kept as bits."""
+    """`log_column` for rows stored as bits."""
     return -log_cut - np.log(rate)
 
 

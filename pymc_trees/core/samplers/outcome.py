@@ -1,4 +1,4 @@
-"""What a sweep leaves behind: the log likelihood."""
+"""State after a sweep: the log likelihood."""
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_likelihood

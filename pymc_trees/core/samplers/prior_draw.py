@@ -16,12 +16,12 @@ from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.value.encode import encode, fit_of
 
 MOST = 100_000
-"""Trees drawn in the place of one until its leaf values are in order."""
+"""Maximal number of draws of a tree until its leaf values are in order."""
 
 
 @njit(cache=True)
 def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare, order=None):
-    """Grow every stump of ``trees`` by the prior and draw all leaf values; False when too large.
+    """Grow every stump of ``trees`` from the prior and draw all leaf values; False if too large.
 
     A tree whose leaf values are not in ``order`` is drawn again, with them (`order.contract`).
     """
@@ -48,16 +48,16 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare, order=None)
 
 @njit(cache=True)
 def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None):
-    """Encoded forest drawn from the prior; ValueError when it does not fit ``max_nodes``.
+    """Encoded forest drawn from the prior; ValueError if it does not fit ``max_nodes``.
 
     Parameters
     ----------
     leaf : leaf model
         Leaf values are drawn from its prior.
     outputs : leaf model
-        What they are at the training rows; it may be the same.
+        Leaf model of the outputs at the training rows; may be the same.
     order : order, optional
-        What leaf values must satisfy.
+        Constraint on leaf values.
     """
     leaf_of = np.empty((sizes.m, sizes.n_rows), dtype=np.uint32)
     trees = plant_stumps(sizes.max_nodes, sizes.n_values, leaf_of)
@@ -79,7 +79,7 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None
 def stumps_value(design, prior, centre, spread, outputs, sizes, fingerprint):
     """Encoded forest of stumps whose leaves have (V,) values, ``centre`` plus and minus ``spread``.
 
-    Python around kernels that a step needs anyway: chains start here, and start sooner so.
+    Uses only kernels that a step needs anyway, since chains start here: less to compile.
     """
     design = design._replace(varies=design.varies & (prior.weights > 0))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)

@@ -5,25 +5,25 @@ from collections.abc import Callable
 import numpy as np
 
 MOST_STEPS = 100
-"""Widths that an interval may have; so many only where the width is far too small."""
+"""Maximal number of widths in an interval; reached only if the width is far too small."""
 
 FIRST_WIDTH = 1.0
-"""Of the interval before any tuning; values are logs as a rule."""
+"""Width before tuning; values are usually logarithms."""
 WIDTHS = 3.0
-"""Width in mean changes: independent draws of a normal law then change by a third of it."""
+"""Width relative to the mean change; independent normal draws then change by a third of it."""
 REMEMBERED = 50
-"""Draws in tuning that the mean change looks back on, so that it forgets the way to the middle."""
+"""Number of recent draws in the mean change, so the initial transient is forgotten."""
 
 
 def adapted_width(width: float, change: float, n_tunes: int) -> float:
-    """Width after one more draw in tuning, which changed the number by so much."""
+    """Width after one more draw in tuning, given the change in that draw."""
     return width + (WIDTHS * change - width) / min(n_tunes + 2, REMEMBERED)
 
 
 def slice_draw(
     rng: np.random.Generator, log_density: Callable[[float], float], start: float, width: float
 ) -> tuple[float, int]:
-    """Next number of a chain that leaves a density invariant: stepping out, then shrinkage.
+    """Next state of a chain that leaves a density invariant: stepping out, then shrinkage.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def slice_draw(
     log_density : function of a number
         -inf or NaN where the density is 0.
     start : float
-        Present number.
+        Current number.
     width : float
         Of the first interval.
 
@@ -70,7 +70,7 @@ def slice_draw(
     while True:
         new = left + rng.random() * (right - left)
         evaluations += 1
-        # at the start itself the two are equal when the draw of the level rounds to nothing
+        # at the start itself the two are equal if the draw of the level rounds to 0
         if log_density(new) >= level:
             return new, evaluations
         if new < start:

@@ -1,16 +1,17 @@
-"""Split weights with a Dirichlet prior, drawn given the columns that the trees chose.
+"""Split weights with a Dirichlet prior, drawn given the columns of the splits.
 
 A split node chooses column j among the columns V that vary in it with probability s_j / s(V), where
-s(V) sums over V. So the conditional of s is no Dirichlet. Refused draws make it one: had the node
-drawn from s until the column varied, the number of refusals would be geometric (Linero 2018 does
-without, for columns that always vary). An exponential waiting time does the same in one number
-however small s(V) is. With s = g / sum(g) and independent g_j ~ Gamma(a_j, 1),
+s(V) sums over V. The conditional of s is therefore not a Dirichlet. It becomes one given the
+rejected draws: if the node had drawn from s until the column varied, the number of rejections would
+be geometric (Linero 2018 does without, for columns that always vary). An exponential waiting time
+does the same with a single number, however small s(V) is. With s = g / sum(g) and independent g_j ~
+Gamma(a_j, 1),
 
     1 / g(V) = integral of exp(-e g(V)) de,      e | g ~ Exp(rate g(V)),
     g_j | all e ~ Gamma(a_j + splits on j, rate 1 + sum of the e of nodes in which j varies)
 
-and sum(g) ~ Gamma(sum a) is independent of s and of the trees, so that it is drawn anew at each
-step. Logs throughout: in a sparse Dirichlet most weights are smaller than any double.
+and sum(g) ~ Gamma(sum a) is independent of s and of the trees, so it is redrawn at each step. All
+weights are logs: in a sparse Dirichlet most are smaller than any double.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 LEAST = np.log(1e-300)
-"""Log of the least weight that the forest's prior distinguishes."""
+"""Log of the smallest weight that the forest's prior distinguishes."""
 
 
 @njit(cache=True)
@@ -48,7 +49,7 @@ def draw_log_weights(rng, log_weights, concentration, splits, sets, counts):
     Parameters
     ----------
     log_weights : (p,) float64
-        Present ones.
+        Current ones.
     concentration : (p,) float64
         Of the Dirichlet prior.
     splits : (p,) float64
@@ -69,7 +70,7 @@ def draw_log_weights(rng, log_weights, concentration, splits, sets, counts):
     for j in range(p):
         log_g[j] = log_gamma_draw(rng, concentration[j] + splits[j]) - log_rate[j]
     proposed = log_g - log_sum(log_g, np.ones(p))
-    # The forest's prior holds weights at LEAST from below: what that changes is accepted or not.
+    # The forest's prior floors weights at LEAST: a Metropolis-Hastings step corrects for it.
     ratio = _floored(proposed, splits, sets, counts) - _floored(log_weights, splits, sets, counts)
     if np.log(rng.random()) < ratio:
         return proposed

@@ -1,4 +1,4 @@
-"""A proposed subtree accepted or not, from what shards told of its rows.
+"""Acceptance of a proposed subtree, given the shards' answers on its rows.
 
 The ratios are those of `core.moves.grow_prune`, `change` and `swap`.
 """
@@ -21,7 +21,7 @@ from pymc_trees.core.shards.nodes import is_alike, log_column
 
 @njit(cache=True)
 def log_leaf(leaf, unit, count, total, stats):
-    """Log marginal likelihood of a leaf with so many rows and such a sum of residuals."""
+    """Log marginal likelihood of a leaf, given its number of rows and sum of residuals."""
     stats[0] = leaf.w[0] * count
     stats[1] = leaf.w[0] * (unit * total)
     return log_marginal(leaf, stats)
@@ -29,7 +29,7 @@ def log_leaf(leaf, unit, count, total, stats):
 
 @njit(cache=True)
 def join_children(counted, work):
-    """Complete what was counted in leaves for the split nodes above them."""
+    """Sum the counts of leaves for the split nodes above them."""
     count, first, varies = counted.count, counted.first, counted.varies
     for k in range(count.size - 1, -1, -1):  # children before their parents
         if work.column[k] >= 0:
@@ -56,7 +56,7 @@ def decide(rng, forest, leaf, unit, tree, kind, node, moves, counted, work):
 
 @njit(cache=True)
 def decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work):
-    """`decide` for a leaf that is to be split."""
+    """`decide` for splitting a leaf."""
     trees, _, prior, varies, _, total = forest
     counts, sums = counted.count, counted.sum
     parent = trees.parent[node]
@@ -94,7 +94,7 @@ def decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work):
 
 @njit(cache=True)
 def decide_prune(rng, forest, leaf, unit, node, moves, census, counted, work):
-    """`decide` for two leaves that are to be joined."""
+    """`decide` for joining two leaves."""
     trees, _, prior, _, _, total = forest
     left, right = trees.left[node], trees.right[node]
     parent = trees.parent[node]
@@ -130,7 +130,7 @@ def decide_prune(rng, forest, leaf, unit, node, moves, census, counted, work):
 
 @njit(cache=True)
 def decide_rules(rng, forest, leaf, unit, kind, node, moves, census, counted, work):
-    """`decide` for a subtree of which one rule is to be changed, or two exchanged."""
+    """`decide` for changing one rule of a subtree, or swapping two."""
     trees, prior, total = forest.trees, forest.prior, forest.sum
     subtree = gather(trees, top_of(trees, kind, node), work)
     with_top = kind != CHANGE
@@ -166,9 +166,9 @@ def decide_rules(rng, forest, leaf, unit, kind, node, moves, census, counted, wo
 
 @njit(cache=True)
 def log_proposed(forest, leaf, unit, subtree, counted, with_top, work):
-    """Log of prior and likelihood of the proposed subtree; -inf where a rule parts no rows.
+    """Log of prior and likelihood of the proposed subtree; -inf if a rule leaves one side empty.
 
-    ``with_top`` says whether the rule of the top counts: one drawn from the prior cancels.
+    ``with_top``: whether the rule of the top counts; one drawn from the prior cancels.
     """
     trees, prior = forest.trees, forest.prior
     total = 0.0

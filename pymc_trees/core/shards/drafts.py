@@ -1,7 +1,7 @@
-"""A move of a tree, drawn in two steps: where and which column; then, its extent known, the rule.
+"""A move of a tree, drawn in two steps: node and column; then, given its extent, the rule.
 
-Neither step looks at a residual. So the first is made for the next tree while this one is visited,
-and its question travels with this one's: a visit takes one round trip.
+Neither step depends on residuals. The first is therefore made for the next tree while this one is
+visited, and its query is sent together with this one's: a visit takes one round trip.
 """
 
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def top_of(trees, kind, node):
 
 @njit(cache=True)
 def list_leaves(trees, top, work, out):
-    """Write the leaves below a node, in preorder, to ``out``; their number."""
+    """Write the leaves below a node, in preorder, to ``out``; return their number."""
     n = 0
     for k in range(gather(trees, top, work).n_nodes):
         if trees.column[work.below[k]] < 0:
@@ -70,7 +70,7 @@ def list_leaves(trees, top, work, out):
 
 @njit(cache=True)
 def write_rules(rng, forest, kind, node, column, low, high, work):
-    """Write the proposed subtree to ``work``, by place; its number of nodes.
+    """Write the proposed subtree to ``work``, by place; return its number of nodes.
 
     ``low`` and ``high`` are the extent of the column in the node, where one was drawn.
     """

@@ -1,4 +1,4 @@
-"""The driver's side of a visit: the question about a tree, what the answer decides, new values."""
+"""The driver's part of a visit: query about a tree, decision on the answer, new leaf values."""
 
 from collections.abc import Generator
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from pymc_trees.core.shards.nodes import Scattered, make_drafted
 
 
 class RoomError(Exception):
-    """The trees have more nodes than there is room for."""
+    """The trees need more nodes than there is room for."""
 
 
 class RangeError(Exception):
@@ -43,11 +43,11 @@ class RangeError(Exception):
 
 
 class Scale(NamedTuple):
-    """Unit of residuals, and what leaf values are about."""
+    """Unit of residuals, and prior mean of leaf values."""
 
     unit: float
     mean: float
-    """Prior mean of a leaf value; residuals are about as many of them as there are trees."""
+    """Prior mean of a leaf value; residuals are relative to its sum over the trees."""
     sd: float
 
 
@@ -101,16 +101,16 @@ class Driver:
         self.draft = Draft(-1, -1, -1)
         self.extent = np.zeros(2)
         self.square_sum = 0
-        """Of the residuals after the sweep, in squared units."""
+        """Sum of squared residuals after the sweep, in squared units."""
         self.most = MOST / self.n_rows
         self.call = DirectCalls()
 
     def start(self) -> Generator[Message, Answer, None]:
-        """Draft the first move; send the answer to each message back into the generator."""
+        """Generator of messages: draft the first move. The caller sends each answer back."""
         yield from self._draft(0)
 
     def sweep(self, precision: float) -> Generator[Message, Answer, None]:
-        """One visit of each tree, rows having a precision.
+        """Visit each tree once, given the precision of the rows.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Driver:
         for tree in range(m):
             opened, rules = self._propose(tree)
             draft, last = self.draft, tree == m - 1
-            # A single tree is its own next one: what it may do is known when it was visited.
+            # A single tree is its own successor: its moves are known only after its visit.
             asked = NO_EXTENT if m == 1 else self._drafted((tree + 1) % m)
             answer = yield self._message(opened, rules, asked, squares=last)
             self._check(answer)
@@ -135,7 +135,7 @@ class Driver:
                 self.extent = answer.extent
 
     def residual(self) -> Generator[Message, Answer, np.ndarray]:
-        """Ask for the residual of every row, which the generator returns."""
+        """Query the residual of every row; returned by the generator."""
         message = self._message(NO_LEAVES, NO_RULES, NO_EXTENT, fit=True)
         answer = yield message
         return answer.fit
@@ -153,7 +153,7 @@ class Driver:
             self.extent = answer.extent
 
     def _drafted(self, tree: int) -> Extent:
-        """Draw the next `Draft`; the question it leaves open."""
+        """Draw the next `Draft`; return its query."""
         forest, work, design = self.forest, self.work, self.forest.design
         self.draft = Draft(*self.call(draft_move, self.rng, forest, tree, self.moves, work))
         _, node, column = self.draft
@@ -170,7 +170,7 @@ class Driver:
         return work.nodes[:n].copy()
 
     def _propose(self, tree: int) -> tuple[Leaves, Rules]:
-        """The tree as it is, and the subtree that the draft proposes."""
+        """The current tree, and the subtree that the draft proposes."""
         forest, work, draft = self.forest, self.work, self.draft
         nodes = self._leaves_below(forest.trees.roots[tree])
         opened = Leaves(tree, nodes, forest.fixed[nodes])
@@ -198,7 +198,7 @@ class Driver:
             self.moved = work.moved[: counted.count.size].copy()
 
     def _draw(self, tree: int, leaf) -> None:
-        """New values of all leaves, which the next message closes the tree with."""
+        """New values of all leaves; the next message closes the tree with them."""
         forest, work = self.forest, self.work
         n_nodes = self.call(preorder, forest.trees, int(forest.trees.roots[tree]), work.nodes)
         unit, mean = self.scale.unit, self.scale.mean
@@ -214,7 +214,7 @@ class Driver:
             raise RangeError
 
     def _add_up_squares(self, squares: int) -> None:
-        """Sum of the squared residuals once the last tree has its new values, exactly."""
+        """Exact sum of squared residuals, given the new values of the last tree."""
         forest, nodes = self.forest, self.closed.nodes
         for v, total, n in zip(
             forest.fixed[nodes].tolist(),

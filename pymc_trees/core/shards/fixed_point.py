@@ -1,8 +1,8 @@
-"""Residuals as whole multiples of a power of two: their sums are exact, whatever the order.
+"""Residuals as integer multiples of a power of two: sums are exact and independent of order.
 
-A sum of floating-point numbers depends on the order of additions, and with it on how rows are dealt
-out. Here the response is rounded once, and every leaf value when it is drawn, to multiples of one
-unit; residuals and their sums are 64-bit integers from there on.
+A sum of floating-point numbers depends on the order of additions, and therefore on the distribution
+of rows over shards. Here the response is rounded once, and each leaf value when it is drawn, to
+multiples of one unit; residuals and their sums are then 64-bit integers.
 """
 
 import numpy as np
@@ -10,18 +10,18 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 MOST = 2.0**62
-"""Size that no sum of residuals may reach."""
+"""Bound on the absolute value of sums of residuals."""
 HEADROOM = 4
-"""Bits by which residuals may outgrow the scale that they are expected to have."""
+"""Bits by which residuals may exceed their expected scale."""
 FINEST = 44
-"""Bits below the scale that the unit is at least."""
+"""The unit is at least this many bits below the scale."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
 
 
 def unit_of(scale: float, n: int) -> float:
-    """Power of two of which residuals of n rows are multiples, ``scale`` being their size.
+    """Unit, a power of two, of the residuals of n rows with a given ``scale``.
 
     ``2**-44`` of the scale, and more beyond 16,000 rows: ``2**-38`` for a million.
     """
@@ -30,7 +30,7 @@ def unit_of(scale: float, n: int) -> float:
 
 
 def to_fixed(values: np.ndarray, unit: float) -> np.ndarray:
-    """Numbers rounded to whole multiples of the unit."""
+    """Numbers rounded to integer multiples of the unit."""
     return np.rint(np.asarray(values, dtype=np.float64) / unit).astype(np.int64)
 
 

@@ -1,7 +1,7 @@
-"""What the driver asks of a shard in one round trip, and what it is told.
+"""Queries of the driver to a shard in one round trip, and the answers.
 
-Nodes have the numbers of the driver's pool (`core.forest.trees`); a shard knows of each row the
-leaf it is in, for each tree, and nothing of the trees.
+Nodes have their indices in the driver's pool (`core.forest.trees`); a shard stores the leaf of each
+row in each tree, but not the trees.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Leaves(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A subtree that is proposed in the place of some leaves; K nodes in preorder, or none."""
+    """Subtree that is proposed to replace some leaves; K nodes in preorder, or none."""
 
     replaced: np.ndarray
     """(R,) int32: the leaves."""
@@ -39,7 +39,7 @@ class Rules(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """The question between which cells a column lies in some leaves of a tree."""
+    """Query for the range of a column in some leaves of a tree."""
 
     tree: int
     """-1 for none."""
@@ -49,23 +49,23 @@ class Extent(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One round trip, in the order of its parts."""
+    """One round trip; fields in the order of processing."""
 
     moved: np.ndarray
     """(K,) int32: for each place of the rules of the message before, the node it became; empty when
     they were refused."""
     closed: Leaves
-    """Tree whose new values are taken from the residual."""
+    """Tree whose new values are subtracted from the residual."""
     opened: Leaves
-    """Tree whose values are put back into the residual, to be visited."""
+    """Tree to be visited, whose values are added to the residual."""
     rules: Rules
     """Proposed for the opened tree."""
     extent: Extent
-    """Asked of another tree than the opened one."""
+    """Query about a tree other than the opened one."""
     squares: bool
-    """Whether the sum of the squared residuals is asked for."""
+    """Whether to return the sum of squared residuals."""
     fit: bool
-    """Whether the residual itself is asked for, at the end."""
+    """Whether to return the residuals, at the end."""
 
 
 class Counted(NamedTuple):
@@ -86,15 +86,15 @@ class Counted(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one shard says of its rows, or all of them (`total`)."""
+    """Answer of one shard on its rows, or of all shards (`total`)."""
 
     sums: np.ndarray
     """(L,) int64: residuals in each leaf of the opened tree."""
     counted: Counted
     extent: np.ndarray
-    """(2,) float64: smallest and largest of the cells asked for."""
+    """(2,) float64: smallest and largest of the queried cells."""
     largest: int
-    """Size of the largest residual."""
+    """Largest absolute residual."""
     squares: int
     """Sum of the squared residuals of the opened tree, or 0."""
     fit: np.ndarray
@@ -107,7 +107,7 @@ NO_EXTENT = Extent(-1, NO_NODES, 0)
 
 
 def total(answers: list[Answer]) -> Answer:
-    """Answer of all rows from those of all shards, in their order; whole numbers add exactly."""
+    """Answer for all rows from those of all shards, in order; integers add exactly."""
     parts = Answer(*zip(*answers, strict=True))
     extents = np.stack(parts.extent)
     return Answer(

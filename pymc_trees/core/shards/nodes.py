@@ -1,7 +1,8 @@
-"""What the driver knows of nodes whose rows are elsewhere, and the prior's terms from it.
+"""The driver's data on nodes whose rows are elsewhere, and prior terms computed from them.
 
-A node's law of rules depends on its rows by which columns vary in it, and by the smallest and the
-largest cell of the column that is split: `columns.rules` and `priors.by_depth` for such numbers.
+The distribution of a node's rule depends on its rows through the columns that vary in it, and the
+smallest and largest cell of the split column: `columns.rules` and `priors.by_depth` in terms of
+these.
 """
 
 from typing import NamedTuple
@@ -69,7 +70,7 @@ def make_drafted(max_nodes: int) -> Drafted:
 
 @njit(cache=True)
 def draw_column(rng, prior, varies):
-    """Column by weight among those that vary in a node; at least one must."""
+    """Draw a column by weight among those that vary in a node; at least one must."""
     weights = prior.weights
     total, drawn = 0.0, -1
     for j in range(weights.size):

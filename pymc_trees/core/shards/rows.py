@@ -1,7 +1,7 @@
-"""What a shard does with its rows: one pass a visit of a tree.
+"""The work of a shard: one pass over its rows for each visit of a tree.
 
-It takes the new values of the tree before out of the residual, puts those of the next tree back,
-adds the residuals up by leaf, and sends the rows of the leaves that would be replaced down the
+It subtracts the new values of the previous tree from the residual, adds those of the next tree,
+sums the residuals by leaf, and passes the rows of the leaves that would be replaced down the
 proposed rules.
 """
 
@@ -17,20 +17,20 @@ from pymc_trees.core.shards.messages import Answer, Counted, Message
 
 
 class Part(NamedTuple):
-    """What a shard is given at the start."""
+    """Data that a shard receives at the start."""
 
     columns: np.ndarray
     """(p, n) cells of its rows, as in `core.columns.design`."""
     varying: np.ndarray
     """(p,) bool: columns that may be split, of all rows."""
     target: np.ndarray
-    """(n,) int64: what the trees are to add up to, in units of `fixed_point`."""
+    """(n,) int64: target of the sum of trees, in units of `fixed_point`."""
     n_trees: int
     max_nodes: int
 
 
 class Rows(NamedTuple):
-    """Rows of a shard in one chain."""
+    """State of a shard's rows in one chain."""
 
     columns: np.ndarray
     varying: np.ndarray
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     place: np.ndarray
     """(N,) int32, by node: place among the opened leaves."""
     inside: np.ndarray
-    """(N,) bool, by node: whether it is one of those asked about; False between two messages."""
+    """(N,) bool, by node: whether it is queried; False between two messages."""
 
 
 def make_rows(part: Part) -> Rows:
@@ -66,7 +66,7 @@ def make_rows(part: Part) -> Rows:
 
 @njit(cache=True, nogil=True)
 def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
-    """Close a tree and open the next; size of the largest residual."""
+    """Close a tree and open the next; return the largest absolute residual."""
     columns, _, residual, labels, proposed, value, place, inside = rows
     for k in range(closed.nodes.size):
         value[0, closed.nodes[k]] = closed.values[k]
@@ -109,7 +109,7 @@ def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
 def _survey(rows, first, varies):
     """Cells of the first row of each place of the rules, and which columns differ from them.
 
-    A place is done with when all columns that may vary do, mostly after a few rows.
+    A place is complete when all columns that can vary do, mostly after a few rows.
     """
     columns, varying, proposed = rows.columns, rows.varying, rows.proposed
     n_places, p = first.shape
@@ -163,7 +163,7 @@ def _extent(rows, asked, out):
 
 
 def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
-    """Do what a message says, and answer it."""
+    """Process a message and return the answer."""
     moved, closed, opened, rules, asked, squares, fit = message
     n_places, p = rules.column.size, rows.columns.shape[0]
     sums = np.zeros(opened.nodes.size, dtype=np.int64)
@@ -189,7 +189,7 @@ def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
 
 
 class Shard:
-    """Rows of one shard in some chains: what an actor of a cluster is."""
+    """Rows of one shard in some chains; an actor of a cluster."""
 
     def __init__(self, part: Part, chains: int):
         part, self.call = _own(part), DirectCalls()
@@ -204,7 +204,7 @@ class Shard:
 
 
 def _own(numbers):
-    """The same with arrays that can be written, whatever the way here has made of them."""
+    """Copy with writable arrays: transport may have made them read-only."""
     if isinstance(numbers, tuple):
         return type(numbers)(*map(_own, numbers))
     if isinstance(numbers, np.ndarray) and not numbers.flags.carray:

@@ -1,10 +1,10 @@
-"""What is a soft tree, and how are its topologies found and weighed? DCC-Tree without PyMC.
+"""What is a soft tree, and how are its topologies found and weighted? DCC-Tree without PyMC.
 
-Reading order: `topology` (labels, prior), `capacity` (room for nodes), `gates` (the probability of
-each leaf, and its gradient), `encode` (the value of the random variable), `neighbours` (one split
-less or more, and proposals), `utility` (which topology next), `search` (which topologies are known
-and active), `prior_draw`, `covariance`, `mixture`, `evidence` (layered adaptive importance
-sampling).
+Reading order: `topology` (labels, prior), `capacity` (maximal number of nodes), `gates` (the
+probability of each leaf, and its gradient), `encode` (the value of the random variable),
+`neighbours` (one split less or more, and proposals), `utility` (choice of the next topology),
+`search` (known and active topologies), `prior_draw`, `covariance`, `mixture`, `evidence` (layered
+adaptive importance sampling).
 
 May import: numpy, numba.
 """

@@ -1,4 +1,4 @@
-"""Room for the nodes of a soft tree."""
+"""Maximal number of nodes of a soft tree."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from pymc_trees.core.soft.topology import split_probability
 TAIL = 1e-9
 """Prior probability of a tree that does not fit."""
 LEAST, MOST = 32, 256
-"""Leaves there is always room for by default, and at most."""
+"""Minimal and maximal default number of leaves."""
 
 
 def leaf_count_law(alpha: float, beta: float, depths: int = 64) -> np.ndarray:
-    """Prior probability of 0, 1, .. `MOST` leaves; what is missing to one has more."""
+    """Prior probability of 0, 1, .. `MOST` leaves; the remaining probability is that of more."""
     law = np.zeros(MOST + 1)
     law[1] = 1.0
     for depth in range(depths, -1, -1):

@@ -3,14 +3,14 @@
 import numpy as np
 
 SMALLEST = 1e-8
-"""Least variance of a coordinate; a chain that did not move would have none."""
+"""Smallest variance of a coordinate; a chain that did not move would have 0."""
 
 
 def chain_covariance(draws: np.ndarray) -> np.ndarray:
     """Covariance over all post-warm-up draws of a chain, regularised when they are few.
 
-    Off-diagonal entries are shrunk by n / (n + d), so that the matrix is positive definite even
-    with fewer draws than coordinates; with many draws the empirical covariance is what remains.
+    Off-diagonal entries are shrunk by n / (n + d), which keeps the matrix positive definite even
+    with fewer draws than coordinates; with many draws it is the empirical covariance.
 
     Parameters
     ----------

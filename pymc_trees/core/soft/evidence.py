@@ -6,12 +6,12 @@ prior (the spatial version of eq. 12, taken over chains too):
 
     w = likelihood prior / q,    q = (1 - e) mean of the Gaussians + e prior,    Z = mean of w
 
-- One denominator a chain, averaged over chains, would estimate the *mean* of the masses of the
-  modes where chains sit, not their sum.
+- A denominator per chain, averaged over chains, would estimate the *mean* of the masses of the
+  modes of the chains, not their sum.
 - With e q >= e prior, no weight exceeds the largest likelihood over e: tails of the posterior that
   are heavier than a Gaussian's cost precision, not correctness.
-- The running mean of eq. 65 needs batches with the same Gaussians. As draws are added these change,
-  so that every estimate is made from all draws afresh.
+- The running mean of eq. 65 needs batches with the same Gaussians. These change as draws are added,
+  so every estimate is recomputed from all draws.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from pymc_trees.core.soft.mixture import draw_points, log_block_densities, make_
 DEFENSIVE = 0.1
 """Share e of pseudo-draws from the prior."""
 MAX_CENTRES = 2000
-"""Gaussians over all chains; beyond that, evenly spaced draws."""
+"""Maximal number of Gaussians over all chains; beyond it, evenly spaced draws are used."""
 PARTS = 4
-"""Parts of the visits whose disagreement enters the error."""
+"""Parts of the run for the second jackknife of the error."""
 
 
 class Evidence(NamedTuple):
@@ -111,7 +111,7 @@ def estimate_evidence(
     sizes = np.array([len(c) for c in mixture.centres], dtype=float)
 
     def log_weights(blocks):
-        """Log weights with only these blocks in the mixture."""
+        """Log weights with only some blocks in the mixture."""
         of = np.log(sizes[blocks] / sizes[blocks].sum() * len(blocks))
         mixed = log_mean(gaussians[:, blocks] + of, axis=1)
         return joint - np.logaddexp(np.log1p(-share) + mixed, np.log(share) + prior)
@@ -131,7 +131,7 @@ def estimate_evidence(
             left_out.append(log_mean(log_weights(blocks)[used]))
         spread = (len(groups) - 1) * np.var(left_out)
         error = max(error, float(np.sqrt(spread)))
-    if error == 0.0:  # one draw of one chain: there is only the spread of the weights
+    if error == 0.0:  # one draw of one chain: only the spread of the weights is known
         scaled = np.exp(weights - log_mean(weights))
         error = float(np.std(scaled) / np.sqrt(len(scaled)))
     return Evidence(log_mean(weights), error, points, weights)

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 
 STEEPEST = 100.0
-"""Distances to a gate, in units of h, from which on a row is on one side: exp(-100) is 4e-44."""
+"""Distance to a gate, in units of h, beyond which a row is on one side: exp(-100) is 4e-44."""
 
 
 @njit(cache=True)
@@ -48,9 +48,9 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
             z = -tau[number]
             for j in range(p):
                 z += delta[number, j] * x[i, j]
-            # The exponential is of a negative number, so that nothing overflows. Beyond `STEEPEST`
-            # it is nothing beside 1, and products of some such along a path would have reduced
-            # precision, with which arithmetic takes ten times as long.
+            # The exponent is negative, so nothing overflows. Beyond `STEEPEST` the exponential is
+            # negligible, and products of several such factors along a path would be subnormal
+            # numbers, whose arithmetic is slow.
             steep = abs(z) / h
             tail = math.exp(-steep) if steep < STEEPEST else 0.0
             near, far = 1.0 / (1.0 + tail), tail / (1.0 + tail)

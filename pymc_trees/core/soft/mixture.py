@@ -10,7 +10,7 @@ from pymc_trees.core.soft.covariance import chain_covariance
 
 
 class Mixture(NamedTuple):
-    """Gaussians with one covariance a chain; B blocks of centres, by chain and time."""
+    """Gaussians with one covariance per chain; B blocks of centres, by chain and time."""
 
     centres: list[np.ndarray]
     """B arrays (centres of the block, d)."""
@@ -32,8 +32,8 @@ def make_mixture(draws: np.ndarray, parts: int, max_centres: int) -> Mixture:
     parts : int
         Blocks that each chain is cut into.
     max_centres : int
-        Centres over all chains, evenly spaced when there are more draws. Covariances are always
-        over all draws.
+        Maximal number of centres over all chains, evenly spaced if there are more draws.
+        Covariances always use all draws.
     """
     chains, n, _ = draws.shape
     kept = min(n, max(max_centres // chains, 1))
@@ -74,7 +74,7 @@ def log_block_densities(mixture: Mixture, points: np.ndarray) -> np.ndarray:
 
 @njit(cache=True)
 def _product(points, matrix):
-    # Not by a BLAS, whose threads would get in the way of chains in other processes.
+    # Not by BLAS, whose threads would compete with chains in other processes.
     n, d = points.shape
     out = np.empty((n, d))
     for i in range(n):

@@ -15,14 +15,14 @@ GROW, PRUNE, STAY = 0.6, 0.3, 0.1
 
 
 class Twig(NamedTuple):
-    """A split of two leaves that is all in which two topologies differ."""
+    """The split of two leaves by which two topologies differ."""
 
     smaller: str
     """Without it."""
     larger: str
     """With it."""
     split: int
-    """Its place among the splits of the larger one."""
+    """Its index among the splits of the larger one."""
     leaf: int
     """Place of its left leaf there; the smaller one has the leaf it grew from at this place."""
 
@@ -61,10 +61,10 @@ def neighbours(label: str) -> dict[str, Twig]:
 
 
 def propose(rng: np.random.Generator, label: str) -> str:
-    """Topology to look at next (section 3.2): grow a leaf, prune a nog, or stay.
+    """Topology to propose next (section 3.2): grow a leaf, prune a nog, or stay.
 
-    The stump has nothing to prune, so that it grows where another would prune. This is no
-    Metropolis step: which topologies are looked at does not enter their weights.
+    The stump has nothing to prune and grows instead. This is not a Metropolis step: the proposals
+    do not affect the weights of topologies.
     """
     move = rng.random()
     if move < STAY:

@@ -1,4 +1,4 @@
-"""Which topologies are known, which are active, and which is visited next (algorithm 1)."""
+"""Known and active topologies, and the choice of the next one to visit (algorithm 1)."""
 
 from dataclasses import dataclass, field
 
@@ -20,9 +20,9 @@ class Search:
     threshold : int
         C_0: a topology that was proposed more often becomes active.
     max_active : int
-        When so many are active no other becomes so; it stays known, and the search goes on.
+        Maximal number of active topologies; others stay known, and the search continues.
     max_nodes : int
-        Room of the random variable.
+        Maximal number of nodes of the random variable.
     delta : float
         Share of exploration in the utility.
     """
@@ -42,7 +42,7 @@ class Search:
             self.count(draw_topology(rng, self.alpha, self.beta, self.max_nodes))
 
     def count(self, label: str) -> None:
-        """Note that a topology was proposed."""
+        """Record that a topology was proposed."""
         check_room(len(label), self.max_nodes)
         self.proposed[label] = self.proposed.get(label, 0) + 1
 

@@ -87,7 +87,7 @@ def draw_topology(rng: np.random.Generator, alpha: float, beta: float, max_nodes
 
 
 def check_room(nodes: int, max_nodes: int) -> None:
-    """Stop with an error when a topology does not fit the value of the random variable."""
+    """Raise an error if a topology does not fit the value of the random variable."""
     if nodes > max_nodes:
         raise ValueError(
             f"A topology outgrew max_nodes={max_nodes}: declare the SoftDecisionTree with a larger "

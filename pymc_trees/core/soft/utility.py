@@ -1,11 +1,11 @@
-"""Which topology deserves the next visit? The utility of eq. 10 and its terms, in logs."""
+"""Which topology is visited next? The utility of eq. 10 and its terms, as logs."""
 
 import math
 
 import numpy as np
 
 LOOK_AHEAD = 1000
-"""Samples T_a that eq. 71 looks ahead (Rainforth 2018)."""
+"""Number T_a of future samples in eq. 71 (Rainforth 2018)."""
 
 
 def exploitation(log_mass, log_variance, kappa: float = 0.0) -> np.ndarray:
@@ -23,7 +23,7 @@ def exploitation(log_mass, log_variance, kappa: float = 0.0) -> np.ndarray:
 
 
 def exploration(threshold: float, mean, sd) -> np.ndarray:
-    """``rho / max rho``: chance that one of the next weights exceeds all so far (eq. 71).
+    """``rho / max rho``: probability that one of the next weights exceeds all so far (eq. 71).
 
     Parameters
     ----------

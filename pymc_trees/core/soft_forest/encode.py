@@ -1,4 +1,4 @@
-"""Working arrays to the encoded value of `fields` and back, and what is read off a value."""
+"""Working arrays to the encoded value of `fields` and back, and functions of a value."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def encode(trees, sizes, fingerprint, fit):
 
 @njit(cache=True)
 def decode(value, sizes, p):
-    """Forest of a value, and whether its node rows are one: whole columns, cuts in bounds.
+    """Forest of a value, and whether its node rows are valid: integer columns, cuts in bounds.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def evaluate(value, X, X_train, knots, heights, offsets, hard, sizes, fingerprin
     """The function at the rows of X, (rows of X, 1).
 
     NaN everywhere when the value is not an intact forest of this declaration. At the training
-    inputs what the value holds of them is returned.
+    inputs the cached function is returned, if the value has it.
     """
     out = np.empty((X.shape[0], 1))
     if not is_intact(value, sizes.max_nodes, fingerprint):
@@ -98,7 +98,7 @@ def evaluate(value, X, X_train, knots, heights, offsets, hard, sizes, fingerprin
 
 @njit(cache=True)
 def summarise(value, p, sizes, fingerprint):
-    """What the prior says of a value depends on these.
+    """Statistics of a value for its prior density.
 
     Returns
     -------

@@ -58,7 +58,7 @@ class SoftLayout(NamedTuple):
 
     @property
     def stamp(self) -> tuple:
-        """What tells it from others."""
+        """Fields that identify the layout."""
         return ("soft", *self)
 
     @property

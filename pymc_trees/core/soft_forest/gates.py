@@ -7,12 +7,12 @@ At a node split at cut c in column j a row goes left with the weight (Linero and
 tau the tree's bandwidth, and right with 1 - psi; in a hard column psi is the indicator of
 ``x_j <= c``. The weight of a leaf is the product along its path.
 
-A side that gets less than `TINY` of all weight gets none, and the other side what there was, so
-that a row is in a few leaves only. That changes f by no more than ``TINY`` times the range of the
+A side that would get less than `TINY` of the total weight gets none, and the other side gets all,
+so a row is in a few leaves only. This changes f by no more than ``TINY`` times the range of the
 leaf values for each split of the path: 100 splits with leaf values within 1 of each other change it
 by less than 1e-12. It is part of the model as computed: prior draws, densities and predictions all
-have it. Nothing is skipped row by row: weights computed without branches, several rows at a time,
-take less than half the time of those that look first whether they vanish.
+have it. Rows are not skipped individually: computing weights without branches, several rows at a
+time, is faster than testing first whether they vanish.
 """
 
 import math
@@ -25,13 +25,13 @@ from pymc_trees.core.soft_forest.trees import end_of
 TINY = 1e-15
 """Share of a row's weight below which a side gets none."""
 FAR = 38.0
-"""Bandwidths from which on it does for certain: exp(-38) is 3e-17."""
+"""Distance in bandwidths beyond which it certainly does: exp(-38) is 3e-17."""
 PARTS = 64.0
 """A power of 2, see `write_tails`."""
 TAYLOR = tuple((-1.0) ** k / math.factorial(k) for k in range(16))
 """Of exp(-t); for t below FAR / PARTS what is left out is less than 1e-17."""
 BLOCK = 4096
-"""Rows that all trees are added up at, before the next ones."""
+"""Rows per block in which all trees are summed."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -61,7 +61,7 @@ def write_tails(x, cut, bandwidth, out):
 
 @njit(cache=True, error_model="numpy")
 def share_weight(x, cut, bandwidth, is_hard, weight, left, right, tail):
-    """Write what goes left and right of the weight of a node, row by row (eq. 3).
+    """Write the weights that go left and right at a node, row by row (eq. 3).
 
     ``right`` may be the memory of ``weight``; ``tail`` (n,) is overwritten.
     """

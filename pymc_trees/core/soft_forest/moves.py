@@ -1,8 +1,8 @@
-"""One change of one soft tree, weighed by its rows with the leaf values integrated out.
+"""One change of one soft tree, accepted given its rows with leaf values integrated out.
 
-A draft differs from the present tree below one node. The leaves there are next to each other in
-preorder, so that all it takes are their weights at each row, and the rows and columns of G and
-entries of b (`rows`) that belong to them: for grow and prune one pass over the rows for each leaf.
+A draft differs from the current tree below one node. The leaves there are contiguous in preorder,
+so only their weights at each row, and their rows and columns of G and entries of b (`rows`), must
+be computed: for grow and prune one pass over the rows for each leaf.
 """
 
 from typing import NamedTuple
@@ -24,11 +24,11 @@ from pymc_trees.core.soft_forest.trees import SoftTrees, end_of, read_links
 from pymc_trees.core.soft_forest.work import with_room
 
 FULL = -1
-"""Outcome of a move for which the forest has no room."""
+"""Outcome of a move that exceeds the capacity of the forest."""
 
 
 class SoftProblem(NamedTuple):
-    """A forest and what its trees are drawn under."""
+    """A forest, and the model under which its trees are drawn."""
 
     trees: SoftTrees
     unit: np.ndarray
@@ -104,7 +104,7 @@ def _weigh_draft(problem, t, draft, rows, work):
 
 @njit(cache=True)
 def _take_draft(problem, t, draft, work):
-    """Let the draft be the present tree."""
+    """Make the draft the current tree."""
     trees, present, new = problem.trees, work.present, work.draft
     column, number, size = trees.column[t], trees.number[t], trees.size[t]
     start = work.links.leaf[draft.node]
@@ -137,19 +137,19 @@ def soft_move(rng, problem, t, rows, weights, log_now, room, work):
     Parameters
     ----------
     rows : SoftRows
-        What the tree sees.
+        Data of the tree.
     weights : (5,) float64
         Of the kinds of `proposals.MOVES`.
     log_now : float
-        Log marginal likelihood of the present tree.
+        Log marginal likelihood of the current tree.
     room : int
-        Nodes that the forest has room for beside the present ones.
+        Number of nodes that can be added.
 
     Returns
     -------
     kind : int
     outcome : int
-        1 or 0, taken or not, or `FULL`.
+        1 if accepted, 0 if not, or `FULL`.
     log_now : float
         Of the tree after the move.
     work : SoftWork

@@ -1,8 +1,8 @@
 """The prior of a soft tree (Linero and Yang 2018, section 3).
 
-A node at depth d splits with probability ``alpha (1 + d)^-beta``, whatever the rows; its column is
-drawn by the split weights among all p, its cut uniformly between the bounds that the splits above
-it on the same column leave, 0 and 1 without any. The bandwidth of a tree is exponential.
+A node at depth d splits with probability ``alpha (1 + d)^-beta``, independently of the rows; its
+column is drawn by the split weights among all p, its cut uniformly between the bounds set by the
+splits above it on the same column, 0 and 1 without any. The bandwidth of a tree is exponential.
 """
 
 import math
@@ -29,7 +29,7 @@ class SoftPrior(NamedTuple):
 
 @njit(cache=True)
 def make_soft_prior(alpha, beta, weights, bandwidth):
-    """Prior of these settings; the sum of the weights with every underflow in it."""
+    """Prior with these settings; the sum of the weights includes underflows."""
     total = 0.0
     for j in range(weights.size):
         total += weights[j]
@@ -44,7 +44,7 @@ def split_probability(prior, depth):
 
 @njit(cache=True)
 def log_split_ratio(prior, depth):
-    """Log of the probability that a node splits into two leaves, less that of one leaf there."""
+    """Log probability that a node splits into two leaves, minus that of one leaf there."""
     here, below = split_probability(prior, depth), split_probability(prior, depth + 1)
     return math.log(here) + 2.0 * math.log1p(-below) - math.log1p(-here)
 

@@ -17,7 +17,7 @@ from pymc_trees.core.value.fields import LEAF
 
 @njit(cache=True)
 def draw_tree(rng, trees, t, prior, mean, sd, room, links):
-    """Draw a tree of at most so many nodes, leaf values included; False where it has more."""
+    """Draw a tree with leaf values; False if it has more than the maximal number of nodes."""
     column, number = trees.column[t], trees.number[t]
     parent, right, depth = links.parent, links.right, links.depth
     parent[0], depth[0] = -1, 0
@@ -74,6 +74,6 @@ def stumps_value(mean, spread, bandwidth, sizes, fingerprint):
     trees.number[:, 0] = mean + np.resize([1.0, -1.0], sizes.m) * spread
     trees.bandwidth[:] = bandwidth
     fit = np.zeros(sizes.n_rows)
-    for t in range(sizes.m):  # added up as `add_up` does
+    for t in range(sizes.m):  # summed in the order of `add_up`
         fit += trees.number[t, 0]
     return encode(trees, sizes, fingerprint, fit)

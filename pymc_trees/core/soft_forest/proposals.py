@@ -4,8 +4,8 @@ Each writes a draft of the tree and returns where it differs, its bandwidth, and
 
     log_ratio = log p(T') q(T | T') - log p(T) q(T' | T),
 
-p being the prior of rules and shapes, so that a draft is taken with the probability
-``min(1, exp(log_ratio) m(T') / m(T))``, m the marginal likelihood (`rows`).
+p being the prior of rules and shapes; a draft is accepted with probability ``min(1, exp(log_ratio)
+m(T') / m(T))``, m the marginal likelihood (`rows`).
 """
 
 import math
@@ -29,7 +29,7 @@ GROW, PRUNE, CHANGE, PERTURB, BANDWIDTH = range(5)
 
 
 class Proposal(NamedTuple):
-    """What a draft is beside its nodes."""
+    """Data of a draft other than its nodes."""
 
     node: int
     """Root of the subtree that differs."""
@@ -41,7 +41,7 @@ class Proposal(NamedTuple):
 
 @njit(cache=True)
 def draw_kind(rng, weights, is_stump):
-    """Kind of move by its weight among those that the tree allows."""
+    """Draw a kind of move by weight among those that the tree allows."""
     if not is_stump:
         return draw_by_weight(weights, 0, weights.size, rng.random() * weights.sum())
     point = rng.random() * (weights[GROW] + weights[BANDWIDTH])
@@ -65,7 +65,7 @@ def count_two_leaves(column, size):
 
 @njit(cache=True)
 def _find(column, size, kind, place):
-    """Node by its place among the leaves (kind 0), two-leaf splits (1) or all splits (2)."""
+    """Node by its index among the leaves (kind 0), two-leaf splits (1) or all splits (2)."""
     for k in range(size):
         if kind == 0:
             found = column[k] < 0
@@ -128,7 +128,7 @@ def propose_prune(rng, column, number, size, bandwidth, prior, weights, work):
 def propose_change(rng, column, number, size, bandwidth, prior, weights, work):
     """A split, uniformly, has a new rule from the prior.
 
-    Its own density cancels; those of the cuts below do not, whose bounds it sets.
+    Its own density cancels; those of the cuts below, whose bounds it sets, do not.
     """
     node = _find(column, size, 2, pick(rng, size // 2))
     j = draw_column(rng, prior)
@@ -156,7 +156,7 @@ def propose_perturb(rng, column, number, size, bandwidth, prior, weights, work):
 
 @njit(cache=True)
 def _with_rule(column, number, size, bandwidth, node, j, cut, first, work):
-    """Draft with another rule at a node; the ratio is of the cuts from a node of it on."""
+    """Draft with another rule at a node; the ratio includes the cuts from a given node on."""
     parent, last = work.links.parent, end_of(column, node)
     _copy(column, number, 0, size, 0, work)
     work.column[node], work.number[node] = j, cut
@@ -170,7 +170,7 @@ def _with_rule(column, number, size, bandwidth, node, j, cut, first, work):
 def propose_bandwidth(rng, column, number, size, bandwidth, prior, weights, work):
     """The log of the bandwidth takes a normal step of a size drawn from 0.06 to 2.
 
-    The bandwidth of a stump, of which the rows say nothing, is drawn from the prior.
+    The bandwidth of a stump, which does not affect the likelihood, is drawn from the prior.
     """
     _copy(column, number, 0, size, 0, work)
     if size == 1:

@@ -23,18 +23,18 @@ from pymc_trees.core.leaves.nonconjugate.proposal import solve_lower, solve_uppe
 
 
 class SoftRows(NamedTuple):
-    """Rows that one tree sees, and the prior of its leaf values."""
+    """Data of one tree, and the prior of its leaf values."""
 
     mean: float
     sd: float
     r: np.ndarray
-    """(n,) what the tree is to meet."""
+    """(n,) target of the tree."""
     w: np.ndarray
     """(n,) precision of each row, or (1,) of all."""
 
 
 class Squares(NamedTuple):
-    """What the rows say of the leaf values of a tree, with room for L leaves."""
+    """Likelihood of the leaf values of a tree, with capacity for L leaves."""
 
     phi: np.ndarray
     """(L, n) weights of the leaves."""
@@ -50,7 +50,7 @@ class Squares(NamedTuple):
 
 @njit(cache=True)
 def make_squares(leaves, n):
-    """Room for so many leaves."""
+    """Arrays for a number of leaves."""
     return Squares(
         np.empty((leaves, n)),
         np.empty((leaves, leaves)),
@@ -62,7 +62,7 @@ def make_squares(leaves, n):
 
 @njit(cache=True)
 def dot(x, y):
-    """Sum of products, in four parts so that an addition need not wait for the one before."""
+    """Sum of products, in four partial sums: an addition need not wait for the previous one."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     body = x.size - x.size % 4
     for i in range(0, body, 4):
@@ -107,9 +107,9 @@ def add_up_squares(squares, n_leaves, rows, distance, weighed):
 
 @njit(cache=True)
 def _factorise(a):
-    """Write the lower factor of a matrix over it that is not less than the identity.
+    """Overwrite a matrix, no less than the identity, with its lower Cholesky factor.
 
-    No pivot is less than 1, whatever rounding makes of it.
+    Pivots are floored at 1, against rounding.
     """
     n = a.shape[0]
     for i in range(n):
@@ -122,7 +122,7 @@ def _factorise(a):
 
 @njit(cache=True)
 def log_marginal(squares, n_leaves, sd):
-    """``log p(r)`` but for its constant; writes the factor of A."""
+    """``log p(r)`` without its constant; writes the factor of A."""
     factor, half = squares.factor[:n_leaves, :n_leaves], squares.half[:n_leaves]
     for a in range(n_leaves):
         half[a] = sd * squares.pull[a]

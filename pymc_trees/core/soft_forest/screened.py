@@ -1,7 +1,7 @@
 """One backfitting sweep over soft trees under any likelihood of rows, screened by Gaussian rows.
 
 Given the other trees, let ``l_i`` be the log-likelihood of row i as a function of the tree's output
-there, and ``l~_i`` that of a Gaussian row which does not look at the present tree
+there, and ``l~_i`` that of a Gaussian row that does not depend on the current tree
 (`leaves.nonconjugate.gaussian.screen`). Under
 
     p~(T, mu) = p(T) p(mu) exp(sum_i l~_i)
@@ -12,8 +12,8 @@ ratio of Metropolis and Hastings under ``p exp(sum_i l_i)`` is what p~ lacks,
 
     min(1, exp(sum_i (l_i - l~_i)(T', mu') - sum_i (l_i - l~_i)(T, mu))),
 
-whatever the Gaussian rows (Christen and Fox 2005; Liu 2001, section 9.4.3). Which rows a visit has
-is drawn whatever the state, as in `samplers.metropolis.screened_sweep`.
+whatever the Gaussian rows (Christen and Fox 2005; Liu 2001, section 9.4.3). The rows of a visit are
+chosen at random, independently of the state, as in `samplers.metropolis.screened_sweep`.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ from pymc_trees.core.soft_forest.work import LEAVES, make_soft_work
 
 @njit(cache=True)
 def log_gaussian_rows(near, f):
-    """Sum of ``l~_i`` but for a constant, at the tree's outputs."""
+    """Sum of ``l~_i`` up to a constant, at the tree's outputs."""
     total = 0.0
     for i in range(f.size):
         distance = near.r[i] - f[i]
@@ -59,14 +59,14 @@ def screened_soft_sweeps(
     leaf : RowwiseData
         Likelihood, and the sum of all trees.
     screen : Screen
-        Its Gaussian rows are found here.
+        Its Gaussian rows are computed here.
     kept : SoftTrees
-        Of one tree, with as much room; overwritten.
+        Of one tree, with the same capacity; overwritten.
     weights, n_moves, cease
         As for `sweep.soft_sweeps`.
     counts : (2, 6) int64
-        Moves proposed and accepted, and last the visits and those whose proposal was taken. What
-        a refused visit had moved counts as refused.
+        Moves proposed and accepted, and in the last column visits and accepted visits. Moves of a
+        refused visit count as refused.
     """
     trees, near, offset, log_rows = problem.trees, screen.near, leaf.offset, leaf.log_rows
     n = offset.shape[0]

@@ -28,7 +28,7 @@ def add_open_tree(problem, t, work, sign, total):
 
 @njit(cache=True)
 def move_and_draw(rng, problem, t, rows, weights, n_moves, counts, work):
-    """Moves of the open tree, then new leaf values; the work, and whether the forest had room."""
+    """Moves of the open tree, then new leaf values; the work, and whether the forest fitted."""
     trees = problem.trees
     log_now = see_rows(problem, t, rows, work)
     room = problem.max_nodes - trees.size.sum() + trees.size[t]
@@ -60,15 +60,15 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, cease, counts):
     problem : SoftProblem
         Forest and prior.
     leaf : NormalData
-        Its residual, of all trees, is kept up to date; of rows with latent variables these are
-        drawn anew after each sweep.
+        Its residual, of all trees, is updated; latent variables of rows are redrawn after each
+        sweep.
     weights : (5,) float64
         Of the kinds of moves.
     n_moves : int
         Moves of a visit.
     cease : (1,) bool
     counts : (2, 5) int64
-        Moves proposed and accepted, added to.
+        Moves proposed and accepted; incremented.
     """
     trees, r = problem.trees, leaf.r
     work = make_soft_work(trees.column.shape[1], LEAVES, r.size)

@@ -1,7 +1,7 @@
-"""Working arrays of a forest of soft trees, and how the nodes of a tree hang together.
+"""Working arrays of a forest of soft trees, and links between the nodes of a tree.
 
-Every tree is in preorder: the left child of split node k is k + 1, the right
-one follows the left subtree. Soft trees have few nodes: a change writes the tree anew.
+Every tree is in preorder: the left child of split node k is k + 1, the right one follows the left
+subtree. Soft trees have few nodes: a change rewrites the tree.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pymc_trees.core.compile.cache import njit
 
 
 class SoftTrees(NamedTuple):
-    """m trees, with room for R nodes each."""
+    """m trees, with capacity for R nodes each."""
 
     size: np.ndarray
     """(m,) int64: nodes."""
@@ -26,7 +26,7 @@ class SoftTrees(NamedTuple):
 
 @njit(cache=True)
 def make_soft_trees(m, max_nodes):
-    """Stumps with the value 0, and room for any forest of so many nodes."""
+    """Stumps with the value 0, with capacity for any forest of a number of nodes."""
     room = max_nodes - m + 1
     return SoftTrees(
         np.ones(m, dtype=np.int64),
@@ -37,7 +37,7 @@ def make_soft_trees(m, max_nodes):
 
 
 class Links(NamedTuple):
-    """Of the nodes of one tree, with room for R."""
+    """Links of the nodes of one tree, with capacity for R."""
 
     parent: np.ndarray
     """(R,) int32; -1 for the root."""
@@ -62,7 +62,7 @@ def make_links(room):
 
 @njit(cache=True)
 def read_links(column, size, links):
-    """Write the links of a tree; its number of leaves."""
+    """Write the links of a tree; return its number of leaves."""
     parent, right, depth, leaf = links
     n_leaves = 0
     parent[0], depth[0] = -1, 0

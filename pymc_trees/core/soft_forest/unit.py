@@ -1,9 +1,9 @@
 """Columns mapped to [0, 1] by the training rows, so that one bandwidth suits them all.
 
 A column goes through its empirical distribution function (Linero and Yang 2018, section 3.1), with
-tied rows at the middle of their step, scaled so that the least training value is 0 and the largest
-1; linear between two values, 0 and 1 beyond them. A column that does not vary is 0. Of the values
-as few quantiles are kept, at equal steps, as the rows allow: the steps of the empirical function
+tied rows at the middle of their step, scaled so that the smallest training value is 0 and the
+largest 1; it is linear between two values, and 0 or 1 beyond them. A column that does not vary is
+0. As few quantiles are kept, at equal steps, as the rows allow: the steps of the empirical function
 itself are noise, which would make a smooth f rough.
 """
 
@@ -26,7 +26,7 @@ class UnitMap(NamedTuple):
     knots: np.ndarray
     """Distinct training values or quantiles of each column in order, one column after another."""
     heights: np.ndarray
-    """Where they are mapped to."""
+    """Their images."""
     offsets: np.ndarray
     """(p + 1,) int64: where the knots of each column begin."""
 
@@ -66,7 +66,7 @@ def to_unit(X, knots, heights, offsets):
     Raises
     ------
     ValueError
-        Another number of columns, or a cell that is not a finite number.
+        Wrong number of columns, or a cell that is not finite.
     """
     n, p = X.shape
     if p != offsets.size - 1:

@@ -1,4 +1,4 @@
-"""Room to work in for the visits of soft trees."""
+"""Workspace for visits of soft trees."""
 
 from typing import NamedTuple
 
@@ -9,25 +9,25 @@ from pymc_trees.core.soft_forest.rows import Squares, make_squares
 from pymc_trees.core.soft_forest.trees import Links, make_links
 
 LEAVES = 8
-"""Leaves of a tree that there is room for at first."""
+"""Initial capacity in leaves."""
 
 
 class SoftWork(NamedTuple):
-    """Of the tree that is visited, the present one, and of a draft of what it might become."""
+    """Arrays for the visited tree and for a draft of its change."""
 
     links: Links
-    """Of the present tree."""
+    """Of the current tree."""
     column: np.ndarray
     """(R + 2,) int32: of the draft."""
     number: np.ndarray
     """(R + 2,) float64: of the draft."""
     present: Squares
     draft: Squares
-    """Its ``phi`` holds the leaves alone that differ, below the node that changes."""
+    """Its ``phi`` has only the leaves that differ, below the changed node."""
     path: np.ndarray
     """(L + 1, n) weights along a path."""
     distance: np.ndarray
-    """(n,) what the tree is to meet, less the prior mean of a leaf."""
+    """(n,) target of the tree minus the prior mean of a leaf."""
     weighed: np.ndarray
     """(n,)"""
     values: np.ndarray
@@ -36,7 +36,7 @@ class SoftWork(NamedTuple):
 
 @njit(cache=True)
 def make_soft_work(room, leaves, n):
-    """For trees of so many nodes, the first ones of so many leaves."""
+    """Workspace for trees with a number of nodes, and initially a number of leaves."""
     return SoftWork(
         make_links(room + 2),
         np.empty(room + 2, dtype=np.int32),
@@ -60,7 +60,7 @@ def _copy_squares(old, new):
 
 @njit(cache=True)
 def with_room(work, leaves):
-    """The same with room for so many leaves: itself when it has it."""
+    """Workspace with capacity for a number of leaves; the same object if large enough."""
     if leaves <= work.values.size:
         return work
     n = work.distance.size

@@ -1,8 +1,8 @@
-"""What does a PyMC variable hold? A forest encoded as one float array.
+"""What is the value of the PyMC variable? A forest encoded as one float array.
 
 Reading order: `fields` (its specification), `checksum`, `encode` (working arrays to value and
-back), `summary` (what the prior needs of a value), `evaluate` (the function of x), `marginal` (the
-same when only some columns are known), `walk` (node by node, slowly), `text` (for people) with the
+back), `summary` (statistics for the prior), `evaluate` (the function of x), `marginal` (the same if
+only some columns are known), `walk` (node by node, for checks), `text` (readable trees) with the
 numbers of `digits`.
 
 May import: `core.columns`, `core.forest`, and the contracts of `core.leaves` and `core.priors`.

@@ -1,6 +1,6 @@
 """The checksum of an encoded value: 52 bits over a declaration's fingerprint and every entry.
 
-Forests and soft trees have one alike; only where it lies differs.
+Forests and soft trees use the same one; only its position differs.
 """
 
 import hashlib
@@ -69,5 +69,5 @@ def compute_checksum(value, max_nodes, fingerprint):
 
 @njit(cache=True)
 def is_intact(value, max_nodes, fingerprint):
-    """Whether nothing was written into the value since `encode` made it for this design."""
+    """Whether the value is unchanged since `encode` made it for this design."""
     return value[max_nodes, CHECKSUM] == compute_checksum(value, max_nodes, fingerprint)

@@ -1,22 +1,22 @@
-"""Numbers in words, with as many digits as tell them apart."""
+"""Formatted numbers, with as many digits as needed to distinguish them."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 LEAST, MOST = 4, 17
-"""Significant digits: of every number, and those that say a float exactly."""
+"""Significant digits: the minimum, and those that determine a float exactly."""
 
 
 def cut_text(cut: float, cells: np.ndarray | None = None) -> str:
-    """The fewest digits with which a cut sorts cells as it does.
+    """Fewest digits with which a cut gives the same partition of cells.
 
     Parameters
     ----------
     cut : float
         Cells at most as large go left.
     cells : (k,) array, optional
-        What the column holds, distinct and sorted. Default: nothing, which 4 digits sort.
+        Distinct cells of the column, sorted. Default: none, which gives 4 digits.
     """
     if cells is None:
         return _shown(cut, LEAST)
@@ -27,9 +27,9 @@ def cut_text(cut: float, cells: np.ndarray | None = None) -> str:
 
 
 def number_labels(values: Iterable[float]) -> list[str]:
-    """The fewest digits, 4 or more, with which different numbers read differently.
+    """Fewest digits, 4 or more, with which different numbers are printed differently.
 
-    NaN reads "missing".
+    NaN is printed as "missing".
     """
     numbers = np.array(list(values), dtype=np.float64)
     several = np.unique(numbers).size
@@ -41,14 +41,14 @@ def number_labels(values: Iterable[float]) -> list[str]:
 
 
 def level_words(levels: Sequence) -> list[str]:
-    """Levels as they are written: numbers as short as they can be."""
+    """Text of levels; numbers as short as possible."""
     if all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
         return number_labels(levels)
     return [str(one) for one in levels]
 
 
 def _shown(number: float, digits: int) -> str:
-    """So many significant digits, without an exponent where that is no longer."""
+    """Text with a number of significant digits, without an exponent if that is not longer."""
     text = f"{number:.{digits}g}"
     if "e" not in text:
         return text

@@ -36,7 +36,7 @@ def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
     Parameters
     ----------
     prior : tree prior
-        Its type says what times mean; its settings are not read.
+        Its type determines the meaning of times; its settings are not used.
     fit : (n, K) float64
         The forest's outputs at the training rows; read when the layout caches them.
     nodes : (max_nodes,) int32
@@ -83,16 +83,16 @@ def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
 
 @njit(cache=True)
 def decode(value, design, prior, sizes, trees, rows, buffer):
-    """Fill working arrays from the node rows of a value; False when they are not a forest.
+    """Fill working arrays from the node rows of a value; False if they are not a valid forest.
 
     Every rule is checked: whole column numbers of columns that vary, cuts inside the range of the
     node's training rows (so that no leaf is empty), trees that end where the next one starts. The
-    prior's terms of every node are computed again from the training rows.
+    prior terms of every node are recomputed from the training rows.
 
     Parameters
     ----------
     prior : tree prior
-        Of the trees; of its settings the split weights alone are read.
+        Of the trees; only the split weights are used.
     trees : Trees
         Fresh from `make_trees`; overwritten.
     rows, buffer : (n,) uint32

@@ -1,4 +1,4 @@
-"""The function of x that an encoded forest stands for."""
+"""The function of x of an encoded forest."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from pymc_trees.core.value.checksum import is_intact
 
 @njit(cache=True)
 def same_content(a, b):
-    """Whether two contiguous arrays hold the same bits; at once when they are the same memory."""
+    """Whether two contiguous arrays have the same bits; immediate if they are the same memory."""
     if a.shape != b.shape:
         return False
     if a.ctypes.data == b.ctypes.data:
@@ -41,8 +41,8 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     Parameters
     ----------
     leaf : leaf model
-        Its type says what a leaf returns (`core.leaves.contract.leaf_output`), its data are those
-        at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
+        Its type determines the output of a leaf (`core.leaves.contract.leaf_output`), its data are
+        those at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
     out = np.empty((X.shape[0], n_outputs(leaf, sizes.n_values)))
     if not recall(value, X, X_train, sizes, fingerprint, out):
@@ -52,7 +52,7 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
 
 @njit(cache=True)
 def recall(value, X, X_train, sizes, fingerprint, out):
-    """Write the outputs that need no tree, see `evaluate`; False when the trees must be walked."""
+    """Write outputs that do not require the trees, see `evaluate`; False if they are required."""
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
             "X has another number of columns than the X the forest was declared with: "
@@ -102,7 +102,7 @@ def is_missing(x):
 
 @njit(cache=True)
 def nan_for_missing(X):
-    """Copy of X with NaN in every missing cell: what a leaf reads."""
+    """Copy of X with NaN in every missing cell, as used by leaves."""
     out = X.copy()
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -113,7 +113,7 @@ def nan_for_missing(X):
 
 @njit(cache=True)
 def _coin(value, sizes, row):
-    """Fair coin of a node for missing cells that its rule says nothing of."""
+    """Side, fixed by a hash of the node, for missing cells that its rule does not cover."""
     state = np.uint64(value[sizes.max_nodes, 0]) + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -121,7 +121,7 @@ def _coin(value, sizes, row):
 
 
 class Links(NamedTuple):
-    """How the preorder rows of a value hang together."""
+    """Links between the preorder rows of a value."""
 
     column: np.ndarray
     """(max_nodes,) int32: field 0 of a split node; -1 elsewhere."""
@@ -143,7 +143,7 @@ def _walk(value, X, links, tree, leaf_of):
 
 
 class MixedRules(NamedTuple):
-    """Rules of nodes where cells may be levels or missing."""
+    """Rules of nodes if cells may be levels or missing."""
 
     missing_left: np.ndarray
     """(max_nodes,) bool: missing cells go left."""
@@ -157,8 +157,8 @@ class MixedRules(NamedTuple):
 def rules_of(value, X, X_train, sizes, column):
     """Rules of all nodes; ``column`` loses its ways.
 
-    A level that no training row had counts as missing. A forest without missing training cells
-    has no sides in its rules: a coin of each node decides.
+    A level that no training row had counts as missing. A forest without missing training cells has
+    no sides in its rules: a random side of each node is used.
     """
     p = X.shape[1]
     n_levels = np.zeros(p)
@@ -188,7 +188,7 @@ def rules_of(value, X, X_train, sizes, column):
 
 @njit(cache=True)
 def _walk_mixed(value, X, links, rules, tree, leaf_of):
-    """`_walk` where cells may be levels or missing."""
+    """`_walk` if cells may be levels or missing."""
     column, right, root = links.column, links.right, links.roots[tree]
     for i in range(X.shape[0]):
         k = root

@@ -1,4 +1,4 @@
-"""Specification of the encoded forest, the value a PyMC variable holds.
+"""Specification of the encoded forest, the value of a PyMC variable.
 
 A forest of ``m`` trees is a C-contiguous float64 array of shape ``(rows, fields)``.
 
@@ -41,9 +41,9 @@ next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log 
 next ``n * K`` (``cache_fit`` only) the function's K outputs at the n training rows, row-major
 =================================== ==================================================
 
-The checksum makes the value all or nothing: whatever is written into it by something that does not
-know forests no longer matches, evaluates to NaN and has log-probability -inf. Only functions of
-`encode` write it, from arrays that satisfy the invariants of `check`.
+The checksum protects the value: if any other code writes to it, it no longer matches, evaluates to
+NaN and has log-probability -inf. Only functions of `encode` write it, from arrays that satisfy the
+invariants of `check`.
 """
 
 from typing import NamedTuple
@@ -77,7 +77,7 @@ class Layout(NamedTuple):
     timed: bool = False
     """Whether splits have times: trees of a Mondrian process."""
     own_outputs: int | None = None
-    """Outputs of a leaf at a row where they are not its values."""
+    """Outputs of a leaf at a row if they are not its values."""
 
     @property
     def n_outputs(self) -> int:
@@ -86,7 +86,7 @@ class Layout(NamedTuple):
 
     @property
     def stamp(self) -> tuple:
-        """What tells it from others; without ``own_outputs`` where there are none."""
+        """Fields that identify the layout; without ``own_outputs`` if there are none."""
         return tuple(self[:-1] if self.own_outputs is None else self)
 
     @property

@@ -1,7 +1,7 @@
-"""What an encoded forest says of rows of which only some columns are known.
+"""The function of an encoded forest at rows of which only some columns are known.
 
 At a split on a column that is not known both branches are followed, weighted by the shares of the
-training rows in the node that go there. What a tree returns is the weighted sum over the leaves
+training rows in the node that go there. The output of a tree is the weighted sum over the leaves
 that are reached.
 """
 
@@ -22,7 +22,7 @@ def marginal(value, X, X_train, sizes, known):
     X_train : (n_rows, p) float64
         Rows that the forest was declared with.
     known : (S, p) bool
-        Which columns are known, for each of S answers.
+        Which columns are known, for each of S results.
     """
     links = links_of(value, sizes)
     rules = rules_of(value, X, X_train, sizes, links.column)

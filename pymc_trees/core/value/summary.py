@@ -1,4 +1,4 @@
-"""What the log-probability of a forest needs to know of its value."""
+"""Statistics of a value for the log-probability of a forest."""
 
 import numpy as np
 
@@ -72,14 +72,14 @@ def summarise(value, sizes, fingerprint):
 
 @njit(cache=True)
 def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
-    """Which columns were chosen, and among which: for split weights that are unknown.
+    """Chosen columns and the sets they were chosen from, for random split weights.
 
     Returns
     -------
     chosen : (p,) float64
         Split nodes of each column.
     sets : (s, p) float64
-        Row by row, 1 for the columns that vary in a split node; equal sets once.
+        One row per set: 1 for the columns that vary in a split node; distinct sets.
     set_counts : (s,) float64
         Split nodes with that set.
     """
@@ -114,7 +114,7 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
                 sets[same] = varies
                 n_sets += 1
             counts[same] += 1
-    if n_sets == 0:  # no split node at all: any set of positive weight, counted 0 times
+    if n_sets == 0:  # no split nodes: any set of positive weight, counted 0 times
         sets[0] = 1.0
         n_sets = 1
     return chosen, sets[:n_sets].copy(), counts[:n_sets].copy()

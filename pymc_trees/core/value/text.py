@@ -1,8 +1,8 @@
-"""Trees for people: indented text, read off the encoded value.
+"""Readable trees: indented text of an encoded value.
 
-A split is a line ``column <= cut``; below it, indented, come the side that satisfies it and then
-the side that does not. A leaf is a line with its values. Columns with levels or missing cells read
-``column in {a, c} or missing``.
+A split is a line ``column <= cut``; below it, indented, follow the side that satisfies it and then
+the other. A leaf is a line with its values. Columns with levels or missing cells read ``column in
+{a, c} or missing``.
 """
 
 from collections.abc import Sequence
@@ -63,12 +63,12 @@ def tree_text(
     levels : sequence of p sequences or None, optional
         Levels of each column by their code; default the codes.
     X : (n, p) array, optional
-        Training rows: cuts have as many digits as sort them. Default: 4 digits.
+        Training rows: cuts have enough digits to give the same partition. Default: 4 digits.
 
     Raises
     ------
     ValueError
-        For a number of tree that does not exist, or a value that is not a forest.
+        If the tree does not exist, or the value is not a forest.
     """
     if not 0 <= tree < layout.m:
         raise ValueError(f"tree={tree}: the forest has the trees 0 to {layout.m - 1}.")
@@ -95,7 +95,7 @@ def tree_text(
 
 
 def distinct_cells(X: np.ndarray) -> list[np.ndarray]:
-    """What each column holds, sorted, without missing cells."""
+    """Distinct cells of each column, sorted, without missing ones."""
     return [np.unique(column[column != MISSING]) for column in X.T]
 
 

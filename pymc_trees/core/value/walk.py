@@ -1,4 +1,4 @@
-"""A plain walk through an encoded value with its training rows, for the checks."""
+"""Simple traversal of an encoded value with its training rows, for checks."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from pymc_trees.core.value.text import tree_starts
 
 
 class Encoded(NamedTuple):
-    """An encoded value and all it refers to."""
+    """An encoded value and the data it refers to."""
 
     value: np.ndarray
     X: np.ndarray
@@ -30,14 +30,14 @@ class Encoded(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node met on the walk through an encoded value."""
+    """A node of an encoded value, as reached by the traversal."""
 
     row: int
     tree: int
     column: int
     """Split column; -1 in a leaf."""
     way: int
-    """What it adds to field 0, in units of p."""
+    """Its contribution to field 0, in units of p."""
     cut: float
     leaf_values: np.ndarray
     """Of a leaf."""
@@ -52,7 +52,7 @@ class Node(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a node's training rows say about it."""
+    """Properties of a node derived from its training rows."""
 
     unsplittable: bool
     log_cut: float
@@ -85,9 +85,9 @@ def walk(encoded: Encoded) -> list[Node]:
 
 
 def cells_of(X: np.ndarray, grid: list[np.ndarray] | None) -> np.ndarray:
-    """What tells rows apart: the inputs, or the number of grid cuts below each.
+    """Cells as used by rules: the inputs, or the number of grid cuts below each.
 
-    Columns without a grid cut, levels among them, are as they are; so are missing cells.
+    Columns without grid cuts, including levels, and missing cells are unchanged.
     """
     if grid is None:
         return X

@@ -12,7 +12,7 @@ from pymc_trees.inference.chains.states import GROUP
 from pymc_trees.posterior.saving import check_path, save
 
 WRITES = 10
-"""Of a run whose `every` is not given; each writes all draws so far."""
+"""Default number of checkpoints; each writes all draws so far."""
 
 
 class Checkpoint:
@@ -27,7 +27,7 @@ class Checkpoint:
     total : int
         Iterations of a chain, tuning included.
     joined : callable
-        From a result to what the file is to hold.
+        Function from a result to the content of the file.
     """
 
     def __init__(self, path, every, total: int, joined: Callable = lambda new: new):
@@ -37,13 +37,13 @@ class Checkpoint:
         self.warned = False
 
     def write_traces(self, traces, tune: int, settings: dict) -> None:
-        """Write what the traces hold so far."""
+        """Write the draws so far."""
         found = self._so_far(traces, tune, settings)
         if found is not None:
             self.write(self.joined(found))
 
     def write(self, idata: xr.DataTree) -> None:
-        """Write the file; a warning where that is impossible, and the run goes on."""
+        """Write the file; if that fails, issue a warning and continue."""
         states = idata.children.get(GROUP)
         if states is not None and not states.children and not self.warned:
             self.warned = True
@@ -73,7 +73,7 @@ class Checkpoint:
 
 
 def check_checkpoint(checkpoint, every, total: int, *joined) -> Checkpoint | None:
-    """A checkpoint, if there is to be one, or an error that names the argument."""
+    """A checkpoint, if requested, or an error that names the argument."""
     if checkpoint is None:
         if every is not None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Where chains stopped: from the traces of a run into its result, and out of that again."""
+"""End states of chains: from the traces of a run into its result, and back."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from pymc.backends.ndarray import NDArray
 from pymc_trees.inference.chains.states import GROUP, from_dataset, to_dataset
 
 STATE = "state_of_steps"
-"""Attribute of a trace: what `state_of` gave after its last draw."""
+"""Attribute of a trace: result of `state_of` after its last draw."""
 
 POINT = "last_point"
 """Attribute of a trace: the values of the model's variables that its chain goes on from. Without it
@@ -22,31 +22,31 @@ WHY = "missing_because"
 """Attribute of a group without states."""
 
 TUNING = "tuning_left"
-"""Attribute of the group of a chain that tunes: how long it still does."""
+"""Attribute of the group of a chain in tuning: remaining tuning iterations."""
 
 
 class Left(NamedTuple):
     """A chain that stopped."""
 
     state: dict[str, Any]
-    """What `state_of` gave after the last of its iterations."""
+    """Result of `state_of` after its last iteration."""
     point: dict[str, Any]
-    """The last of its points."""
+    """Its last point."""
     tuning: int | None
-    """Iterations that are still to tune; None after the first that does not."""
+    """Remaining tuning iterations; None after tuning."""
     ahead: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]] = ()
     """Draws and statistics beyond those of the shortest chain, which the result leaves out."""
 
 
 def state_of(step) -> dict[str, Any]:
-    """State of step methods, with their names and what they move."""
+    """State of step methods, with their names and variables."""
     # NUTS numbers its divergences, and leaves the number out of its state.
     divergences = [getattr(one, "divergences", None) for one in _several(step)]
     return {"steps": _named(step), "state": step.sampling_state, "divergences": divergences}
 
 
 def put_back(step, state: dict[str, Any]) -> None:
-    """Bring step methods into the state that `state_of` gave."""
+    """Restore step methods to a state from `state_of`."""
     step.sampling_state = state["state"]
     for one, count in zip(_several(step), state["divergences"], strict=True):
         if count is not None:
@@ -65,12 +65,12 @@ def _named(step) -> list[str]:
 
 
 def tuning_left(made: int, tune: int) -> int | None:
-    """`Left.tuning` of a chain that has made so many iterations."""
+    """`Left.tuning` of a chain after a number of iterations."""
     return tune - made if made <= tune else None
 
 
 def result_so_far(traces, tune: int, seconds: float, discards_tuning: bool, model) -> xr.DataTree:
-    """What `pymc.sample` would return of traces that hold only so much, without its checks."""
+    """Result of `pymc.sample` for incomplete traces, without its checks."""
     return mcmc._sample_return(
         run=None,
         traces=traces,
@@ -87,12 +87,12 @@ def result_so_far(traces, tune: int, seconds: float, discards_tuning: bool, mode
 
 
 def is_tuning(traces, tune: int, discards_tuning: bool) -> bool:
-    """Whether a run was stopped before any of its chains had a draw for the result."""
+    """Whether a run was stopped before any chain had a draw for the result."""
     return discards_tuning and all(len(trace) <= tune for trace in traces)
 
 
 def states_alone(traces, tune: int, model) -> xr.DataTree | None:
-    """What a run that was stopped while it tuned can go on from; None where it cannot."""
+    """States for resuming a run that was stopped in tuning; None if it cannot be resumed."""
     if not all(isinstance(trace, NDArray) for trace in traces):
         return None
     begun = [trace for trace in traces if len(trace) and hasattr(trace, STATE)]
@@ -101,10 +101,10 @@ def states_alone(traces, tune: int, model) -> xr.DataTree | None:
 
 
 def note_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, model) -> None:
-    """Give the result of `pymc.sample` the states that its traces were left with.
+    """Add the end states of the traces to the result of `pymc.sample`.
 
-    Chains of an interrupted run differ in length, and PyMC keeps what the shortest of the best has;
-    the draws beyond are noted with the state.
+    Chains of an interrupted run differ in length, and PyMC truncates them to a common length; the
+    draws beyond it are stored with the state.
     """
     if not all(isinstance(trace, NDArray) for trace in traces):
         return
@@ -134,7 +134,7 @@ def _stored(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
         }
         try:
             stored = to_dataset(left)
-        except TypeError as error:  # the draws are not to be lost for it
+        except TypeError as error:  # the draws must not be lost because of it
             return xr.DataTree(xr.Dataset(attrs={WHY: str(error)}))
         stored.attrs = {} if tuning is None else {TUNING: tuning}
         found[f"chain_{trace.chain}"] = stored
@@ -142,7 +142,7 @@ def _stored(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
 
 
 def _has_points(trace: NDArray, names: list[str], length: int | None) -> bool:
-    """Whether all is known that a chain goes on from, where var_names= leaves variables out too."""
+    """Whether the state is complete for resuming, also if var_names= leaves variables out."""
     if all(name in trace.varnames for name in names):
         return True
     return hasattr(trace, POINT) and length in (None, len(trace))  # no draws ahead
@@ -163,12 +163,12 @@ def numbers_of_chains(idata: xr.DataTree) -> list[int]:
 
 
 def longest_tuning(idata: xr.DataTree) -> int:
-    """Iterations that are still to tune in the chain that has made the fewest."""
+    """Remaining tuning iterations of the chain with the fewest iterations."""
     return max(int(node.attrs.get(TUNING, 0)) for node in idata[GROUP].children.values())
 
 
 def read_states(idata: xr.DataTree, step: Any) -> list[Left]:
-    """What `note_states` noted, chain by chain, for steps of the same kinds."""
+    """States stored by `note_states`, chain by chain, for steps of the same kinds."""
     named, found = _named(step), []
     for number in numbers_of_chains(idata):
         node = idata[GROUP][f"chain_{number}"]

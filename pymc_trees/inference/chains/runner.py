@@ -1,4 +1,4 @@
-"""Chains given out through joblib, piece by piece, and what becomes of those that fail."""
+"""Chains distributed by joblib, piece by piece, and handling of failures."""
 
 import logging
 import re
@@ -19,7 +19,7 @@ from pymc_trees.inference.chains.task import Drawn, Task
 from pymc_trees.inference.chains.tries import Tries
 
 RUNNER: ContextVar["Runner | None"] = ContextVar("runner of chains", default=None)
-"""What `pymc.sample` is to give its chains to, if anything."""
+"""Runner to which `pymc.sample` passes its chains, if any."""
 
 _log = logging.getLogger("pymc.sampling.mcmc")
 
@@ -34,9 +34,9 @@ class Runner:
     progressbar : bool
         Whether to show how much of the chains has been drawn.
     checkpoint : Checkpoint, optional
-        What is written between pieces of the chains; without it each is drawn in one piece.
+        File written between pieces of the chains; without it each is drawn in one piece.
     goes_on : callable, optional
-        From the step methods to where each chain stopped, in their order, for a run that goes on.
+        Function from the step methods to the end states of the chains, for a resumed run.
     """
 
     def __init__(
@@ -143,14 +143,14 @@ class Runner:
 
     @contextmanager
     def _bar(self, iterations: int) -> Iterator[Callable[[int], None]]:
-        """What shows that so many more iterations of any chains have been made."""
+        """Function that reports further iterations of any chain."""
         with Progress(transient=True, disable=not self.progressbar) as progress:
             bar = progress.add_task("Chains", total=iterations)
             yield lambda n: progress.advance(bar, n)
 
 
 def _by_joblib(record: logging.LogRecord) -> bool:
-    """Say who runs the chains, where PyMC says that it does, one after the other."""
+    """Log who runs the chains, instead of PyMC's message on sequential sampling."""
     record.msg = re.sub(
         r"^Sequential sampling \((\d+ chains?) .*", r"Chains by joblib (\1)", record.msg
     )
@@ -158,9 +158,9 @@ def _by_joblib(record: logging.LogRecord) -> bool:
 
 
 def _record(trace, drawn: Drawn, tune: int) -> Left:
-    """Record a piece of a chain as if it had been drawn here, and where it stopped.
+    """Record a piece of a chain as if it had been drawn here, and its end state.
 
-    Iterations that tune and are thrown away are recorded as the last of them.
+    Of discarded tuning iterations only the last is recorded.
     """
     for _ in range(drawn.n_tuned):
         trace.record(*drawn.tuned, in_warmup=True)
@@ -173,7 +173,7 @@ def _record(trace, drawn: Drawn, tune: int) -> Left:
 
 
 def _record_left(trace, start: dict[str, Any], left: Left, tune: int) -> None:
-    """Record what a chain is ahead of the one that has most to do: draws, or tuning."""
+    """Record draws or tuning iterations by which a chain is ahead of the slowest one."""
     rows = [({name: point[name] for name in start}, stats) for point, stats in left.ahead]
     if left.tuning is not None and not rows:
         nothing: list[dict[str, Any]] = [{} for _ in trace._stats]

@@ -21,7 +21,7 @@ REFUSED = {
 
 
 def check_cores(cores) -> None:
-    """Refuse what is no number of chains at once."""
+    """Raise an error for an invalid number of concurrent chains."""
     if not isinstance(cores, int) or isinstance(cores, bool) or cores == 0:
         raise ValueError(
             f"cores={cores!r}: give the number of chains to run at once, or -1 for all cores."
@@ -29,7 +29,7 @@ def check_cores(cores) -> None:
 
 
 def check_options(name: str, options: dict) -> None:
-    """Refuse options of `pymc.sample` that mean nothing to chains in other processes."""
+    """Raise an error for options of `pymc.sample` without meaning for chains in other processes."""
     known = inspect.signature(pm.sample).parameters
     for option in options:
         if option in REFUSED:

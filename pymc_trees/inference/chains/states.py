@@ -1,8 +1,8 @@
 """States of step methods as numbers and text, for files: nothing is pickled.
 
-A state is a tree of dataclasses, dicts, lists, arrays and generators. Its arrays become bytes,
-the rest JSON, which says where an array begins and names classes. Reading makes objects of classes
-of states and named tuples alone, and imports none.
+A state is a tree of dataclasses, dicts, lists, arrays and generators. Its arrays are stored as
+bytes, the rest as JSON, with positions of arrays and names of classes. Reading only creates objects
+of state classes and named tuples, and imports nothing.
 """
 
 import json
@@ -32,7 +32,7 @@ def to_dataset(state: dict) -> xr.Dataset:
 
 
 def from_dataset(stored: xr.Dataset) -> dict:
-    """A state from what `to_dataset` made."""
+    """A state from the output of `to_dataset`."""
     words = json.loads(stored[WORDS].to_numpy().tobytes())
     return _value(words, stored[NUMBERS].to_numpy().tobytes())
 
@@ -86,7 +86,7 @@ def _value(words: Any, stored: bytes) -> Any:
 
 
 def _named(name: str) -> Any:
-    """A class of states or of named tuples, which the steps have imported; no other."""
+    """A state class or named tuple that the steps have imported; no other."""
     module, _, kind = name.rpartition(".")
     found = getattr(sys.modules.get(module), kind, None)
     if isinstance(found, type):

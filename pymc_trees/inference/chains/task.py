@@ -15,44 +15,44 @@ from pymc_trees.inference.chains.left import Left, put_back, state_of
 
 
 class Task(NamedTuple):
-    """What a process needs to know to run a piece of a chain."""
+    """Data that a process needs to run a piece of a chain."""
 
     step: bytes
-    """The step methods, pickled once for all chains: they hold the model."""
+    """The step methods, pickled once for all chains; they contain the model."""
     chain: int
     start: dict[str, Any]
     rng: RandomGeneratorState
-    """Of the generator; pickled itself it would forget the seeds that it spawns from."""
+    """State of the generator; a pickled generator would lose the seeds from which it spawns."""
     tune: int
     draws: int
-    """Iterations after those that tune."""
+    """Iterations after tuning."""
     keeps_tune: bool
     n: int
     """Iterations of this piece."""
     is_last: bool
     """Whether no pieces follow, of any chain."""
     goes_on: Left | None = None
-    """Where the piece before, or an earlier run of the chain, stopped."""
+    """End state of the previous piece, or of an earlier run of the chain."""
 
 
 class Drawn(NamedTuple):
-    """What comes back: points and statistics of the iterations that are kept."""
+    """Result: points and statistics of the iterations that are kept."""
 
     chain: int
     points: list[dict[str, Any]]
     stats: list[list[dict[str, Any]]]
     error: BaseException | None
-    """What ended the chain before its time."""
+    """Error that ended the chain early."""
     state: Any = None
-    """What `state_of` gives after the last iteration."""
+    """Result of `state_of` after the last iteration."""
     n_tuned: int = 0
-    """Iterations before these, which tuned and are thrown away."""
+    """Discarded tuning iterations before these."""
     tuned: Any = None
     """Point and statistics of the last of them."""
 
 
 class _Points:
-    """Stands where PyMC has a trace, and keeps what it is given."""
+    """Replacement of PyMC's trace that stores draws."""
 
     def __init__(self, keeps_tune: bool):
         self.keeps_tune = keeps_tune
@@ -62,7 +62,7 @@ class _Points:
         self.tuned: Any = None
 
     def record(self, point, stats, *, in_warmup):
-        """Keep a draw."""
+        """Store a draw."""
         if in_warmup and not self.keeps_tune:
             self.n_tuned, self.tuned = self.n_tuned + 1, (point, stats)
             return
@@ -110,11 +110,11 @@ def _begin(step, task: Task, kept: _Points) -> Generator:
 
 
 def _go_on(step, task: Task, left: Left, kept: _Points, answer: Callable[[], None]) -> Generator:
-    """Draw what follows on the state that a chain was left in."""
-    # As a chain that tunes, which some steps insist on; whether it still does, its state says.
+    """Draw the continuation from the end state of a chain."""
+    # As a chain in tuning, which some steps require; its state determines whether it still tunes.
     step.setup_chain(random_generator_from_state(task.rng), max(task.tune, 1), task.draws)
     put_back(step, left.state)
-    point = {name: left.point[name] for name in task.start}  # PyMC goes by their order
+    point = {name: left.point[name] for name in task.start}  # PyMC relies on their order
     for k in range(task.n):
         answer()
         if k == left.tuning:
@@ -125,11 +125,11 @@ def _go_on(step, task: Task, left: Left, kept: _Points, answer: Callable[[], Non
 
 
 _idle: dict[bytes, list] = {}
-"""Steps of a run that wait for its next pieces, by what they were made of: they are compiled."""
+"""Compiled steps of a run, by their pickle, for its next pieces."""
 
 
 def _take_step(task: Task) -> Any:
-    """Step methods that nobody else uses meanwhile, in a thread beside this one say."""
+    """Step methods that no other thread uses at the same time."""
     digest = sha256(task.step).digest()
     if digest not in _idle:
         _idle.clear()  # of a run that was interrupted

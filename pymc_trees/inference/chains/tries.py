@@ -1,4 +1,4 @@
-"""Tasks given out through joblib, and given out again when a process ends before its chain had."""
+"""Tasks distributed by joblib, and again if a process ends before its chain is complete."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ from pymc_trees.inference.chains.task import Drawn, Task, run_chain
 from pymc_trees.processes import given_out, is_of_lost_process, make_parallel
 
 ONE_BY_ONE = (False, False, True)
-"""How chains are tried: together, together again, and one after the other, with all the memory."""
+"""Attempts at chains: together, together again, and one by one, with all the memory."""
 
 
 class Tries:
-    """joblib's processes for the time of a run; a context.
+    """Context with joblib's processes for a run.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Tries:
         self.parallel.__exit__(*error)
 
     def drawn(self, tasks: Sequence[Task]) -> Iterator[Drawn]:
-        """What comes back of each chain, as it comes; an error of a chain whose processes end."""
+        """Results of chains as they are completed; an error for a chain whose processes end."""
         left = {task.chain: task for task in tasks}
         for number, alone in enumerate(ONE_BY_ONE, 1):
             for group in [[task] for task in left.values()] if alone else [list(left.values())]:

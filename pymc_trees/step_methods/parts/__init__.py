@@ -1,11 +1,10 @@
-"""What is a step made of? Updates of a forest, each of which leaves the posterior invariant.
+"""What are the parts of a step? Updates of a forest, each of which leaves the posterior invariant.
 
-Reading order: `contract` (what a part answers), `local_moves` (sweeps of Metropolis moves)
-with `screening` (what they learn in tuning under a likelihood of rows),
-`tree_redraw` (trees redrawn from the root), `learnt` (how much of a step goes to these, as tuning
-finds), `flatter` (flatter posteriors beside a forest) and `replicas` (whole steps for each of them)
-by a `ladder`; `soft_moves` (sweeps over soft trees); `moves` (what these and `local_moves` share);
-`nuisances` (a likelihood's own parameters, drawn between sweeps).
+Reading order: `contract` (the interface of a part), `local_moves` (sweeps of Metropolis moves) with
+`screening` (adaptation under a likelihood of rows), `tree_redraw` (trees redrawn from the root),
+`learnt` (adapted shares of these), `flatter` (flatter posteriors) and `replicas` (whole steps for
+each of them) with a `ladder`; `soft_moves` (sweeps over soft trees); `moves` (what these and
+`local_moves` share); `nuisances` (a likelihood's own parameters, drawn between sweeps).
 
 May import: as `step_methods`.
 """

@@ -1,4 +1,4 @@
-"""What a part of a step answers."""
+"""Interface of a part of a step."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,25 +12,25 @@ class Part:
     """An update of a forest that leaves the posterior invariant; a step is a cycle of parts."""
 
     statistics: tuple[str, ...] = ()
-    """Names of its numbers per draw."""
+    """Names of its statistics per draw."""
     shapes: Mapping[str, list[int]] = MappingProxyType({})
     """Shapes of those that are arrays."""
 
     def prepare(self, forest: WorkingForest) -> None:
-        """Make what a forest needs, once; nothing unless overridden."""
+        """Create the data that a forest needs, once; by default nothing."""
 
     def update(self, rng, forest: WorkingForest, problem: Problem, tuning: bool) -> dict | None:
         """Change the trees and the residual of the leaf; the statistics.
 
-        None when the forest outgrew its pool.
+        None if the forest outgrew its pool.
         """
         raise NotImplementedError
 
     @property
     def kept(self) -> dict[str, Any]:
-        """By forest, what a chain knows beside its point; nothing unless overridden.
+        """State of a chain by forest, in addition to its point; by default none.
 
-        A new chain begins with none.
+        A new chain starts without it.
         """
         return {}
 

@@ -1,26 +1,26 @@
 """Parallel tempering within a step: forests of flatter posteriors, and exchanges with them.
 
-Directions of f that a chain forgets slowly move many times faster where the likelihood counts for
-less (`benchmarks.mixing.temperatures`). So beside the forest of the model, whose posterior given
+Slowly mixing directions of f mix much faster if the likelihood is flattened
+(`benchmarks.mixing.temperatures`). In addition to the forest of the model, whose posterior given
 everything else is p(f) L(f), there are forests with the fixed targets
 
     q_k(f) = p(f) L*(f)**b_k,        b_k = exp(-k gap),        k = 1, 2, ...
 
-where p is the same prior and L* a Gaussian likelihood that sees nothing the model draws: in the
-joint law of all, the model's own variables have their posterior. Sweeps of local moves keep each
-q_k. Neighbours exchange their forests with probability
+where p is the same prior and L* a Gaussian likelihood that depends on no random variable of the
+model: in the joint distribution of all forests, the model's own variables have their posterior.
+Sweeps of local moves leave each q_k invariant. Neighbours exchange their forests with probability
 
     min(1, q_k(f_{k+1}) q_{k+1}(f_k) / (q_k(f_k) q_{k+1}(f_{k+1}))),        q_0 = p L
 
-(Geyer 1991; Earl and Deem 2005, eq. 1), from which the prior cancels, so that it must not be drawn
-by the model either.
+(Geyer 1991; Earl and Deem 2005, eq. 1), in which the prior cancels only if its settings are not
+random.
 
 Where rows have latent variables, L is that of the rows given them.
 
-What L* is, and the gap, are found while the step tunes and stay as they are afterwards. L* has the
-means of what f is to meet and of its precision; the gap is moved until one exchange in four is
-accepted. Where rows tell little beside the prior chains forget without help, and there are no
-flatter posteriors (benchmarks).
+L* and the gap are adapted in tuning and fixed afterwards. L* has the means of the target of f and
+of its precision; the gap is adapted until one exchange in four is accepted. If rows carry little
+information relative to the prior, chains mix well without flatter posteriors, and there are none
+(benchmarks).
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ LEAST_INFORMATION = 5.0
 
 
 def places_of(forest, temperatures: int) -> int:
-    """Forests on the ladder of a forest, itself included, where rows tell enough."""
+    """Number of forests on the ladder, the forest itself included, if rows are informative."""
     target, layout = forest.target, forest.layout
     is_normal = isinstance(target, LatentTarget) or (
         isinstance(target, ConjugateTarget)
@@ -86,7 +86,7 @@ class FlatterForests(Part):
         nothing = dict.fromkeys(self.statistics, np.nan)
         if target is None or places_of(forest, self.temperatures) == 1:
             return nothing
-        # Taken out while it changes: what an error leaves behind is never gone on with.
+        # Removed while it changes: a state left by an error is never used again.
         ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem, target)
         if tuning:
             ladder.follow(target, leaf.w)
@@ -113,7 +113,7 @@ class FlatterForests(Part):
         return dict(zip(self.statistics, (share, ladder.powers[-1]), strict=True))
 
     def _new_ladder(self, forest, problem, target):
-        """Copies of the forest, or what a saved state holds."""
+        """Copies of the forest, or the forests of a saved state."""
         works = [forest.make_work(forest.work.index) for _ in range(1, self.temperatures)]
         ladder = Ladder(problem.trees, problem.leaf.r, target, problem.leaf.w, works)
         for field, value in self.restored.pop(forest.name, {}).items():
@@ -122,7 +122,7 @@ class FlatterForests(Part):
 
     @property
     def kept(self):
-        """All of the ladders but room to work in."""
+        """State of the ladders without workspace."""
         known: dict[str, dict] = dict(self.restored)
         for name, ladder in self.ladders.items():
             known[name] = {k: v for k, v in vars(ladder).items() if k != "workspaces"}
@@ -133,5 +133,5 @@ class FlatterForests(Part):
         self.ladders, self.restored = {}, dict(kept)
 
     def __getstate__(self):
-        """Without the arrays of a chain."""
+        """State without the arrays of a chain."""
         return {**self.__dict__, "ladders": {}, "restored": self.kept}

@@ -11,11 +11,11 @@ from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.moves.workspace import Workspace
 
 ACCEPTED = 0.25
-"""Share of exchanges that tuning aims at (Atchade, Roberts and Rosenthal 2011: .234)."""
+"""Target share of accepted exchanges in tuning (Atchade, Roberts and Rosenthal 2011: .234)."""
 FIRST_GAP = 0.1
 """Logarithm of the ratio of two neighbours' powers before tuning (from the benchmarks)."""
 REMEMBERED = 100
-"""Steps of tuning over which the fixed likelihood forgets where the chain came from."""
+"""Steps of tuning over which the fixed likelihood is averaged."""
 
 
 class Place(NamedTuple):
@@ -26,13 +26,13 @@ class Place(NamedTuple):
     r: np.ndarray
     """(n,) residual: target less the forest."""
     target: np.ndarray
-    """(n,) what the forest is to meet."""
+    """(n,) target of the forest."""
     w: np.ndarray
     """(n,) precisions, or (1,) of all rows."""
 
 
 class Ladder:
-    """The flatter posteriors beside one forest; at first copies of it."""
+    """The flatter posteriors of one forest; initially copies of it."""
 
     WIDEST = 0.0
     """Largest logarithm of a gap that tuning comes to."""
@@ -41,7 +41,7 @@ class Ladder:
         self.target, self.w = target.copy(), w.copy()
         self.log_gap, self.n_tuned, self.turn = float(np.log(FIRST_GAP)), 0, 0
         self.information = np.inf
-        """Precision of a row in units of the prior of f, as far as tuning has seen."""
+        """Precision of a row in units of the prior of f, averaged over tuning."""
         self.workspaces = workspaces
         self.trees = [Trees(*(field.copy() for field in trees)) for _ in workspaces]
         self.r = [r.copy() for _ in workspaces]
@@ -58,37 +58,37 @@ class Ladder:
         return [Place(trees, work, r, self.target, b * self.w) for trees, work, r, b in parts]
 
     def follow(self, target, w):
-        """Let the fixed likelihood be a mean over the chain's last steps."""
+        """Update the fixed likelihood, a mean over the chain's last steps."""
         self.n_tuned += 1
         rate = max(1 / self.n_tuned, 1 / REMEMBERED)
         change = rate * (target - self.target)
         self.target += change
-        # geometric: given latent variables a precision is now and then a thousand times the usual
+        # geometric mean: given latent variables a precision is occasionally very large
         self.w = self.w ** (1 - rate) * w**rate
         for r in self.r:
             r += change
 
     def restart(self, trees, f, k):
-        """Let the k-th forest be a copy of another, whose outputs are f."""
+        """Make the k-th forest a copy of another, whose outputs are f."""
         for own, other in zip(self.trees[k], trees, strict=True):
             own[...] = other
         self.r[k][:] = self.target - f
         self.workspaces[k].is_known[:] = False
 
     def adapt(self, share):
-        """Bring the share of accepted exchanges nearer to what it is to be."""
+        """Adapt the gaps towards the target share of accepted exchanges."""
         log_gap = self.log_gap + (share - ACCEPTED) / np.sqrt(self.n_tuned)
         self.log_gap = min(log_gap, self.WIDEST)
 
     def pairs(self):
-        """Places whose forests are exchanged with those of the next place; pairs take turns."""
+        """Places to exchange with the next place; even and odd pairs take turns."""
         n_places = len(self.trees) + 1
         begin = self.turn % 2 if n_places > 2 else 0
         self.turn += 1
         return range(begin, n_places - 1, 2)
 
     def exchange(self, rng, first):
-        """Let neighbours exchange their forests, or not; the mean probability that they do.
+        """Exchange the forests of neighbours with some probability; return its mean.
 
         ``first`` is the place of the model's own forest.
         """
@@ -97,10 +97,10 @@ class Ladder:
 
 
 def exchange(rng, a, b):
-    """Exchange the forests of two places or not: with which probability, and whether.
+    """Exchange the forests of two places, or not; return the probability and whether it happened.
 
-    With r of a forest under each place's own likelihood, the prior cancelling (Earl and Deem 2005,
-    eq. 1), log ratio = -1/2 sum w_a (r_a'^2 - r_a^2) - 1/2 sum w_b (r_b'^2 - r_b^2).
+    With r the residual of a forest under each place's likelihood; the prior cancels (Earl and Deem
+    2005, eq. 1), log ratio = -1/2 sum w_a (r_a'^2 - r_a^2) - 1/2 sum w_b (r_b'^2 - r_b^2).
     """
     apart = a.target - b.target
     new_a, new_b = apart + b.r, a.r - apart  # target_a - f_b, target_b - f_a

@@ -1,9 +1,9 @@
-"""What tuning learns of how often moves are taken, and what a step then spends on each kind.
+"""Adaptation of the shares of a step spent on each kind of move, from acceptance in tuning.
 
-A kind of move gets more of a step than its usual share where more of its moves are accepted for
-their cost than on average, and less where fewer are. Costs are counted, not timed, so runs are
-reproducible; usual shares are those that served best over many tables (benchmarks), and none grows
-or shrinks beyond bounds, for kinds need each other. After tuning nothing changes.
+A kind of move gets more than its usual share of a step if more of its moves are accepted, relative
+to their cost, than on average, and less if fewer are. Costs are counted, not timed, so runs are
+reproducible; usual shares are those that worked best over many tables (benchmarks), and changes are
+bounded, since the kinds complement each other. After tuning nothing changes.
 """
 
 from copy import deepcopy
@@ -15,18 +15,18 @@ from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 
 REMEMBERED = 200
-"""Steps of tuning after which those before are forgotten."""
+"""Steps of tuning over which acceptance is averaged."""
 FIRST = 20
-"""Steps of tuning before shares follow what was seen."""
+"""Steps of tuning before shares are adapted."""
 BOUNDS = 0.25, 2.0
-"""Least and most of its usual share that a kind of move is given."""
+"""Bounds of a kind's share, relative to its usual share."""
 COSTS = {"grow": 1.4, "prune": 1.4, "change": 3.0, "swap": 2.9, "perturb": 2.0}
 """Microseconds of a move on 1,000 rows (`benchmarks.mixing.cost_of_moves`)."""
 OTHER_COST = 3.0
 TOGETHER = "grow", "prune"
-"""Moves that undo each other, and so have one share."""
+"""Moves that reverse each other, and share one weight."""
 ENOUGH = 0.05
-"""Share of redrawn trees that replace the present one from which on they have their full share."""
+"""Acceptance of redrawn trees from which on they get their full share."""
 
 
 class Learnt:
@@ -37,7 +37,7 @@ class Learnt:
         self.n_seen = np.zeros(n_kinds)
 
     def learn(self, accepted) -> None:
-        """Take in the accepted shares of a step, NaN for what was not tried."""
+        """Add the accepted shares of a step; NaN for moves that were not tried."""
         accepted = np.asarray(accepted)
         seen = ~np.isnan(accepted)
         self.n_seen[seen] += 1
@@ -46,7 +46,7 @@ class Learnt:
 
 
 def weights_of(learnt: Learnt, names: list[str], usual: np.ndarray) -> np.ndarray:
-    """Weights of moves with such names, from their usual ones."""
+    """Weights of named moves, from their usual ones."""
     if learnt.n_seen.max() < FIRST:
         return usual
     per_cost = learnt.accepted / [COSTS.get(name, OTHER_COST) for name in names]
@@ -60,7 +60,7 @@ def weights_of(learnt: Learnt, names: list[str], usual: np.ndarray) -> np.ndarra
 
 
 class LearntOfForests:
-    """What a part has learnt, by forest."""
+    """Adapted state of a part, by forest."""
 
     def __init__(self, n_kinds: int):
         self.n_kinds = n_kinds
@@ -84,7 +84,7 @@ class LearntOfForests:
 
 
 class AdaptiveMoves(LocalMoves):
-    """Local moves whose weights follow, in tuning, what they buy."""
+    """Local moves whose weights are adapted in tuning."""
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -93,12 +93,12 @@ class AdaptiveMoves(LocalMoves):
         self.learnt = LearntOfForests(len(self.names))
 
     def moves_of(self, forest) -> WeightedMoves:
-        """Moves of a forest's trees, with the weights that tuning has come to."""
+        """Moves of a forest's trees, with the adapted weights."""
         weights = weights_of(self.learnt[forest], self.names, self.moves.weights)
         return self.moves._replace(weights=weights)
 
     def update(self, rng, forest, problem, tuning, n_sweeps=None):
-        """Sweep, and learn."""
+        """Sweep, and adapt."""
         weights = self.moves_of(forest).weights
         found = super().update(rng, forest, problem, tuning, n_sweeps)
         if found is None:
@@ -119,7 +119,7 @@ class AdaptiveMoves(LocalMoves):
 
 
 class AdaptiveRedraw(TreeRedraw):
-    """Trees redrawn less often where tuning finds that they hardly ever replace the present one."""
+    """Redrawn trees, tried less often if tuning shows that they are rarely accepted."""
 
     statistics = (*TreeRedraw.statistics, "chance_of_redraw")
 
@@ -135,7 +135,7 @@ class AdaptiveRedraw(TreeRedraw):
         return usual * float(np.clip(learnt.accepted[0] / ENOUGH, BOUNDS[0], 1.0))
 
     def update(self, rng, forest, problem, tuning):
-        """Redraw, or not, and learn."""
+        """Redraw with some probability, and adapt."""
         chance = self.chance_of(forest)
         found = super().update(rng, forest, problem, tuning)
         if found is None:

@@ -21,18 +21,18 @@ DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 ROWS = 500_000
 """Rows times trees that a step visits unless its sweeps are given, within these bounds."""
 FEWEST, MOST = 5, 20
-"""Sweeps of a step unless given; the fewest where leaf values do not integrate out."""
+"""Default range of sweeps per step; the minimum if leaf values do not integrate out."""
 LARGE = 10_000_000
-"""Rows times trees that a step visits on tables on which `FEWEST` sweeps would visit more."""
+"""Limit of rows times trees per step on tables where `FEWEST` sweeps would exceed it."""
 
 LONG = 200_000
-"""Rows times trees times moves of a tree beyond which an interrupt cannot wait for the call."""
+"""Rows times trees times moves beyond which interrupts are handled during the call."""
 LONG_CONJUGATE = 2_000_000
-"""The same where leaf values integrate out."""
+"""The same if leaf values integrate out."""
 
 
 class LocalMoves(Screened, Part):
-    """Sweeps: of each tree some Metropolis-Hastings moves, then new leaf values.
+    """Sweeps: for each tree some Metropolis-Hastings moves, then new leaf values.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class LocalMoves(Screened, Part):
         self.statistics = self.counted
 
     def prepare(self, forest):
-        """Name the statistic of screened sweeps where there are any."""
+        """Name the statistic of screened sweeps if there are any."""
         if is_screened(forest) and "accept_screened" not in self.counted:
             self.counted += ("accept_screened",)
             self.statistics += ("accept_screened",)
@@ -118,7 +118,7 @@ class LocalMoves(Screened, Part):
         return dict(zip(self.counted, [*shares, *unscreened], strict=True))
 
     def _run(self, run, forest, work, n_sweeps, n_further):
-        """Accepted shares of moves and of what else is counted, or None: too small a pool."""
+        """Accepted shares of moves and other counts, or None: full pool."""
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         long = _size(forest) * n_sweeps * self.moves.per_visit > most
         n_counted = len(self.moves.moves) + n_further
@@ -126,14 +126,14 @@ class LocalMoves(Screened, Part):
 
 
 def enough_sweeps(forest, places: int) -> int:
-    """Sweeps whose time is some three quarters of that of a PyMC step, or more (benchmarks)."""
+    """Number of sweeps that take most of the time of a PyMC step (benchmarks)."""
     if forest.target.needs_surrogate:
         return FEWEST
     return -(-min(max(ROWS // _size(forest), fewest_sweeps(forest)), MOST) // places)
 
 
 def fewest_sweeps(forest) -> int:
-    """`FEWEST`, or fewer on a large table where leaf values integrate out."""
+    """`FEWEST`, or fewer on a large table if leaf values integrate out."""
     if forest.target.needs_surrogate:
         return FEWEST
     return min(FEWEST, max(LARGE // _size(forest), 1))
@@ -154,7 +154,7 @@ def check_moves(given) -> WeightedMoves:
     weights = weights[kept]
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not np.isfinite(total):  # of weights near the largest number
+    if not np.isfinite(total):  # the sum may overflow
         weights = weights / weights.max()
         total = weights.sum()
     weights = weights / (total or 1.0)

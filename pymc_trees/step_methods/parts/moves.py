@@ -1,4 +1,4 @@
-"""What sweeps of moves have in common: weights by name, and shares that were accepted."""
+"""Common code of sweeps of moves: weights by name, and accepted shares."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,7 +8,7 @@ from pymc_trees.core.interrupts import run_apart
 
 
 def read_weights(given, known: list[str]) -> np.ndarray:
-    """Weights of the known moves, 0 for those that are not given, or an error."""
+    """Weights of all moves, 0 for those not given, or an error."""
     if not isinstance(given, Mapping):
         raise TypeError(f"moves={given!r}: must be a dict from move to weight.")
     unknown = sorted(set(given) - set(known))
@@ -26,16 +26,16 @@ def read_weights(given, known: list[str]) -> np.ndarray:
 def accepted_shares(
     run: Callable[[np.ndarray], bool], cease: np.ndarray, long: bool, n_counted: int
 ) -> np.ndarray | None:
-    """Accepted shares of what a run counts, NaN without any; None where it has too little room.
+    """Accepted shares of a run, NaN without proposals; None if it ran out of room.
 
     Parameters
     ----------
     run : callable
-        Of the (2, n_counted) counts of what was proposed and accepted.
+        Function of the (2, n_counted) numbers of proposed and accepted moves.
     cease : (1,) bool
-        What ends a run from outside.
+        Flag that ends a run from outside.
     long : bool
-        Whether an interrupt cannot wait for it.
+        Whether interrupts are handled during it.
     """
     counts = np.zeros((2, n_counted), dtype=np.int64)
 

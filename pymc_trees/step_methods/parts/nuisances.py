@@ -3,8 +3,8 @@
 Such a variable (the shape of a NegativeBinomial, the scale of a StudentT, cut points) is correlated
 with f, so both mix slowly if it is drawn once per step. Here each of its numbers is drawn from its
 conditional by slice sampling, given the outputs of the forest; latent variables of rows are not
-among what is given, and are drawn anew afterwards. Whatever else samples the variable goes on doing
-so: each is a kernel that leaves the posterior invariant (Tierney 1994).
+conditioned on, and are redrawn afterwards. Other steps that sample the variable continue to do so:
+each is a kernel that leaves the posterior invariant (Tierney 1994).
 """
 
 from copy import deepcopy
@@ -27,7 +27,7 @@ The first where leaf values do not integrate out. A draw then takes less than a 
 
 
 class Nuisances:
-    """Draws of the variables that the likelihoods of forests depend on beside these.
+    """Draws of other variables of the likelihoods of forests.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Nuisances:
     forests : list of WorkingForest
         Those of a step.
     local : LocalMoves or None
-        What sweeps them; None for no draws.
+        Sweeps of the step; None for no draws.
     """
 
     statistic = "nuisance_evaluations"
@@ -51,10 +51,10 @@ class Nuisances:
             if found:
                 self.laws[forest.name] = [Conditional(model, rv, one) for one in found]
         self.kept: dict[str, Any] = {}
-        """By variable, the widths for its numbers, and of how many draws in tuning."""
+        """By variable, the widths for its entries, and the number of draws in tuning."""
 
     def rounds(self, forest: WorkingForest) -> list[tuple[int, ...]]:
-        """Numbers of sweeps between which there are draws; () for all sweeps of a step."""
+        """Numbers of sweeps between draws; () for all sweeps of a step."""
         if self.local is None or forest.name not in self.laws:
             return [()]
         sweeps = self.local.sweeps_of(forest)
@@ -63,7 +63,7 @@ class Nuisances:
         return [((sweeps + k) // n,) for k in range(n)]
 
     def draw(self, rng, forest: WorkingForest, point: dict, fit: np.ndarray, tuning: bool):
-        """The point with new values, and the evaluations of densities that they took."""
+        """The point with new values, and the number of density evaluations."""
         point, evaluations = dict(point), 0
         for law in self.laws[forest.name]:
             value = np.array(point[law.name], dtype=np.float64)
@@ -72,7 +72,7 @@ class Nuisances:
             for j in range(value.size):
                 new, count = _draw_one(rng, log_density, value, j, widths[j])
                 evaluations += count
-                if np.isnan(new):  # left to what else samples it
+                if np.isnan(new):  # left to the other steps
                     continue
                 if tuning:
                     change = abs(new - value.flat[j])
@@ -84,12 +84,12 @@ class Nuisances:
         return point, evaluations
 
     def __getstate__(self):
-        """With a copy of what belongs to a chain."""
+        """State with a copy of the data of a chain."""
         return {**self.__dict__, "kept": deepcopy(self.kept)}
 
 
 def _draw_one(rng, log_density, value, j, width):
-    """One number of an array, given the others; NaN where it has no density to start from."""
+    """Draw one entry of an array, given the others; NaN if the density is 0 at the start."""
     changed = value.copy()
 
     def along(number):

@@ -1,4 +1,4 @@
-"""What tuning learns for the screened sweeps of one forest, and their room to work in."""
+"""Adaptation of the screened sweeps of one forest in tuning, and their workspace."""
 
 from copy import deepcopy
 from functools import partial
@@ -12,24 +12,24 @@ from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 REMEMBERED = 50
-"""Steps of tuning after which the anchors forget where the chain was."""
+"""Steps of tuning over which anchors are averaged."""
 FIRST_SPREAD = 0.25
 """Spread before tuning, in prior sds of the whole function."""
 LOCAL = 0.1, 0.6
-"""Share of visits that are local, where every visit is taken and where none is."""
+"""Shares of local visits if every visit is accepted, and if none is."""
 LEAST = 0.05
-"""Share of visits taken below which screening is given up."""
+"""Accepted share of visits below which screening is abandoned."""
 
 
 def is_screened(forest) -> bool:
-    """Whether the likelihood of a forest is one of rows."""
+    """Whether the likelihood of a forest is a product over rows."""
     return isinstance(forest.target, RowwiseTarget)
 
 
 class Screening:
-    """Mean and spread of f at one forest's rows, which follow the chain while it is tuned.
+    """Mean and spread of f at one forest's rows, adapted in tuning.
 
-    They are to say where f is under the model: any others are as exact, and slower.
+    They should describe the posterior of f: other values are as exact, but less efficient.
     """
 
     def __init__(self, forest, leaf):
@@ -40,35 +40,35 @@ class Screening:
 
     @property
     def fails(self) -> bool:
-        """Whether hardly any visit is taken, as far as tuning has seen."""
+        """Whether hardly any visit has been accepted in tuning."""
         return self.taken < LEAST
 
     def follow(self, f):
-        """Bring anchors and spreads nearer to where f is."""
+        """Update anchors and spreads from the current f."""
         self.n_tuned += 1
         rate = max(1 / self.n_tuned, 1 / REMEMBERED)
         self.square += rate * ((f - self.anchor) ** 2 - self.square)
         self.anchor += rate * (f - self.anchor)
 
     def learn(self, share):
-        """Let the share of visits taken be a mean over the last steps of tuning."""
+        """Update the accepted share of visits, a mean over the last steps of tuning."""
         self.taken += (share - self.taken) / min(self.n_tuned + 1, REMEMBERED)
 
     def screen(self, leaf, max_nodes):
-        """Room for Gaussian rows about the anchors, under the prior of a leaf."""
+        """Workspace of Gaussian rows at the anchors, under the prior of a leaf."""
         spread = np.maximum(np.sqrt(self.square), 1e-3 * leaf.sd)
         local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.taken) ** 3
         return make_screen(leaf.mean, leaf.sd, self.anchor, spread, local, max_nodes)
 
     def sweeps(self, rng, forest, problem, moves, work):
-        """`screened_sweeps`, but for their number and counts."""
+        """`screened_sweeps`, without their number and counts."""
         screen = self.screen(problem.leaf, forest.layout.max_nodes)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
         return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)
 
 
 class Screened:
-    """What sweeps know that may be screened: the screening of each forest."""
+    """State of sweeps that may be screened: the screening of each forest."""
 
     def __init__(self):
         self.screenings: dict[str, Screening] = {}
@@ -77,7 +77,7 @@ class Screened:
     def take_screening(self, forest, leaf) -> Screening:
         """That of a forest, taken out while it changes, or a new one.
 
-        What an error leaves behind is never gone on with.
+        A state left by an error is never used again.
         """
         if forest.name in self.screenings:
             return self.screenings.pop(forest.name)
@@ -87,7 +87,7 @@ class Screened:
 
     @property
     def kept(self):
-        """What tuning has learnt for screens."""
+        """Adapted state of screens."""
         return self.restored | {name: dict(vars(one)) for name, one in self.screenings.items()}
 
     @kept.setter
@@ -95,9 +95,9 @@ class Screened:
         self.restore(kept)
 
     def restore(self, kept):
-        """Go on from what tuning had learnt."""
+        """Restore the adapted state."""
         self.screenings, self.restored = {}, deepcopy(dict(kept))
 
     def __getstate__(self):
-        """Without what belongs to a chain."""
+        """State without the data of a chain."""
         return {**self.__dict__, "screenings": {}, "restored": self.kept}

@@ -19,11 +19,11 @@ ROWS = 100_000
 MOST = 10
 
 LONG = 50_000
-"""Rows times trees times moves beyond which an interrupt cannot wait for the call."""
+"""Rows times trees times moves beyond which interrupts are handled during the call."""
 
 
 class SoftMoves(Screened):
-    """Sweeps: of each tree some moves, then new leaf values.
+    """Sweeps: for each tree some moves, then new leaf values.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class SoftMoves(Screened):
         self.n_sweeps = None if n_sweeps is None else check_number("n_sweeps", n_sweeps, 1)
 
     def statistics(self, forest) -> list[str]:
-        """Names of the numbers per draw of a forest."""
+        """Names of the statistics per draw of a forest."""
         more = ["accept_screened"] if is_screened(forest) else []
         return [*(f"accept_{name}" for name in MOVES), *more]
 
     def update(self, rng, forest, problem, leaf, tuning) -> dict | None:
-        """Sweep; the accepted share of each move, or None when the forest outgrew its room."""
+        """Sweep; accepted share of each move, or None if the forest outgrew its room."""
         n, m = forest.layout.n_rows, forest.layout.m
         n_sweeps = self.n_sweeps or int(np.clip(ROWS // (n * m), 1, MOST))
         cease = np.zeros(1, dtype=np.bool_)

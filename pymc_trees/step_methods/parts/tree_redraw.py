@@ -19,13 +19,13 @@ from pymc_trees.core.samplers.particles.resampling import SCHEMES
 from pymc_trees.step_methods.parts.contract import Part
 
 BINS = 50
-"""Intervals per column among which the optimal proposal chooses before it looks inside one."""
+"""Intervals per column among which the optimal proposal chooses before refining one."""
 
 COLUMNS = 10
-"""Columns it looks at on average, beside those of the present tree, when there are more."""
+"""Mean number of candidate columns in addition to those of the current tree, if there are more."""
 
 LONG = 300_000
-"""Rows times trees times particles beyond which an interrupt cannot wait for the call."""
+"""Rows times trees times particles beyond which interrupts are handled during the call."""
 
 
 class TreeRedraw(Part):
@@ -63,10 +63,10 @@ class TreeRedraw(Part):
         self.arrays[forest.name] = RedrawArrays(forest, self.num_particles)
 
     def update(self, rng, forest, problem, tuning):
-        """Redraw a share of the trees; in tuning, one that finds no room is not taken.
+        """Redraw a share of the trees; in tuning, one that does not fit is refused.
 
         The share of these that another particle replaced and their mean effective number of
-        particles, NaN where none was redrawn, or None when the forest outgrew its pool.
+        particles, NaN if none was redrawn, or None if the forest outgrew its pool.
         """
         chance = self.chance_of(forest)
         if chance < 1.0 and rng.random() >= chance:

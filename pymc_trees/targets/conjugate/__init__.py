@@ -14,10 +14,10 @@ K outputs          one Normal whose mean is a sum of the outputs of the row, eac
 any                no term at all: the prior
 ================== ==========================================================================
 
-`contract` (what is asked of such a likelihood, and `LIKELIHOODS`, the table of them), `columns`
+`contract` (the interface of such a likelihood, and `LIKELIHOODS`, the table of them), `columns`
 (one output in a graph), `combination` (all outputs of a row), `normal`, `linear`, `normal_vector`,
-`normal_gamma`, `dirichlet`, `recognise` (which of them a model has), `target` (its numbers at a
-point). `contract.register_likelihood` adds one, from this package or not.
+`normal_gamma`, `dirichlet`, `recognise` (the one that a model has), `target` (its numbers at a
+point). `contract.register_likelihood` adds one, from this package or another.
 """
 
 from pymc_trees.targets.conjugate import dirichlet, linear, normal, normal_gamma, normal_vector

@@ -6,7 +6,7 @@ from pymc_trees.targets.affine import output_column, passes_through
 
 
 def unwrapped_column(var: Variable, outputs: Variable) -> int | None:
-    """Column k when ``var`` is ``outputs[:, k]``, through Ops that change nothing, else None."""
+    """Column k if ``var`` is ``outputs[:, k]``, up to Ops that return their input, else None."""
     while output_column(var, outputs) is None:
         inner = passes_through(var)
         if inner is None:

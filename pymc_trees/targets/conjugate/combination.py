@@ -24,12 +24,12 @@ def rows_axis(var: Variable, outputs: Variable, seeing: set[Variable]) -> int:
     outputs : (n, K) variable
         The forest's outputs, n being at least 2: a single row could be broadcast to several.
     seeing : set of variables
-        What depends on the outputs.
+        Variables that depend on the outputs.
 
     Raises
     ------
     NotAffineError
-        Which Op stopped it.
+        Names the Op.
     """
     if var is outputs:
         return 0
@@ -64,7 +64,7 @@ def is_product(op, inputs: list[Variable]) -> bool:
 
 
 def _is_affine(kind, inputs: list[Variable], bound: list[Variable]) -> bool:
-    """Whether a function of numbers is affine in those that see the outputs."""
+    """Whether an elementwise function is affine in its inputs that depend on the outputs."""
     if isinstance(kind, scalars.Add | scalars.Sub | scalars.Neg):
         return True
     if isinstance(kind, scalars.Mul):

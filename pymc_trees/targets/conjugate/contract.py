@@ -1,4 +1,4 @@
-"""What a likelihood says that integrates a leaf's values out, and the table of those there are."""
+"""Interface of a likelihood under which leaf values integrate out, and the table of them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OpenedTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class ObservedTerm:
-    """The one variable of a model that depends on a forest, or the one slice of it that does."""
+    """The only variable of a model that depends on a forest, or its only slice that does."""
 
     model: pm.Model
     graph: ForestGraph
@@ -34,7 +34,7 @@ class ObservedTerm:
 
     @property
     def value(self) -> Variable:
-        """Its value variable, or what belongs to the slice."""
+        """Its value variable, or the slice of it."""
         return self._opened.value
 
     @property
@@ -70,7 +70,7 @@ class ObservedTerm:
 
 
 class ConjugateLikelihood(ABC):
-    """Likelihood of the rows that integrates out the values of one kind of leaf.
+    """Likelihood of the rows with the values of one kind of leaf integrated out.
 
     An instance belongs to one forest of a model. `read` is called once; then, for each point,
     `check` with the numbers of what it returned, and `leaf_data` with what `check` returned.
@@ -85,7 +85,7 @@ class ConjugateLikelihood(ABC):
     """
 
     treated: ClassVar[str]
-    """Forests and likelihoods that are, for the text of a refusal."""
+    """Supported forests and likelihoods, for the error message."""
 
     def __init__(self, layout: Layout, outputs: Any):
         self.layout, self.outputs = layout, outputs
@@ -97,7 +97,7 @@ class ConjugateLikelihood(ABC):
 
     @abstractmethod
     def read(self, term: ObservedTerm) -> tuple[list[Variable], Variable]:
-        """Expressions whose numbers are wanted at a point, and the outputs they are functions of.
+        """Expressions to be evaluated at a point, and the outputs that they are functions of.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class ConjugateLikelihood(ABC):
         return 0.0
 
     def rows(self, observed) -> np.ndarray:
-        """Observed numbers, one a row, or an error."""
+        """Observed numbers, one per row, or an error."""
         return rows_of(observed, self.layout.n_rows)
 
 
@@ -150,7 +150,7 @@ def register_likelihood(leaf: str):
 
 
 def refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
-    """An error that says what stands in the way, and what is treated."""
+    """Error that names the obstacle and the supported cases."""
     treated = LIKELIHOODS[graph.rv.owner.op.leaf].treated
     return NotConjugateError(
         f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "

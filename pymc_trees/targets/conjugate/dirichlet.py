@@ -1,4 +1,4 @@
-"""One class a row, with the probabilities of its leaf."""
+"""One class per row, with the probabilities of its leaf."""
 
 import numpy as np
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV

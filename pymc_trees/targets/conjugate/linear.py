@@ -1,4 +1,4 @@
-"""One normal observation a row of a mean affine in the function of trees with lines in leaves."""
+"""One normal observation per row; mean affine in a function of trees with linear leaves."""
 
 from pymc_trees.core.leaves.coefficients.linear import make_linear
 from pymc_trees.core.leaves.contract import n_stats
@@ -20,6 +20,6 @@ class LinearLikelihood(NormalLikelihood):
         self.n_stats = n_stats(outputs)
 
     def leaf_of(self, parameters, residual, precision):
-        """Lines in the columns that the leaf prior reads."""
+        """Linear functions of the columns of the leaf prior."""
         mean, sd, slope_sd, share = parameters
         return make_linear(mean, sd, slope_sd, share, self.outputs, residual, precision)

@@ -1,4 +1,4 @@
-"""One normal observation a row, or its exponential, of a mean affine in the forest's function."""
+"""One normal observation per row, or its exponential; mean affine in the forest's function."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -12,15 +12,15 @@ from pymc_trees.targets.affine import NotAffineError, Slope, slope_of
 from pymc_trees.targets.conjugate.contract import ConjugateLikelihood, refusal, register_likelihood
 
 FAR = 1e5
-"""Target in units of the leaf prior beyond which outputs are not read off the residual."""
+"""Target, in units of the leaf prior, beyond which outputs are not computed from the residual."""
 
 
 @register_likelihood("monotone")
 @register_likelihood("normal")
 class NormalLikelihood(ConjugateLikelihood):
-    """``y = a f + b + sd noise``: a, b and sd numbers or one of each row, none of which sees f.
+    """``y = a f + b + sd noise``: a, b and sd are scalars or one per row, and independent of f.
 
-    Of a LogNormal y is the logarithm of what was observed.
+    For a LogNormal, y is the logarithm of the observation.
     """
 
     treated = (
@@ -77,12 +77,12 @@ class NormalLikelihood(ConjugateLikelihood):
         return make_normal(mean, sd, residual, precision, self.layout.max_nodes)
 
     def scaled(self, observed, offset, sd, slope):
-        """What f is to meet, and the precision of each row or of all."""
+        """Target of f, and the precision of each row or of all."""
         n = self.layout.n_rows
         target = self.rows(observed) - offset
         precision = np.asarray(sd, dtype=np.float64) ** -2.0
         if slope is not None:
-            # one factor for all rows keeps one precision for all
+            # a common factor keeps a common precision
             same = np.all(slope == slope.flat[0])
             slope = np.broadcast_to(slope.flat[0] if same else slope, (1 if same else n,))
             # y = b + a f + noise is y/a = f + b/a + noise/a; a row with a = 0 says nothing
@@ -94,10 +94,10 @@ class NormalLikelihood(ConjugateLikelihood):
         return target, precision
 
     def log_scale(self, seen):
-        """Log density of the observed values less that of the target.
+        """Log density of the observed values minus that of the target.
 
-        For y = a f + b + noise, y/a is denser than y by |a|; a row with a = 0 is no target at all.
-        The logarithm of y is denser than y by y.
+        For y = a f + b + noise, the density of y/a is |a| times that of y; a row with a = 0 has no
+        target. The density of log y is y times that of y.
         """
         logs = float(np.sum(seen[0])) if self.of_logs else 0.0
         if seen[3] is None:
@@ -121,7 +121,7 @@ def check_mean_and_sd(means: list[np.ndarray], sd: np.ndarray) -> None:
 
 
 def logs_of(observed) -> np.ndarray:
-    """Logarithms of what was observed of a LogNormal, or an error."""
+    """Logarithms of the observations of a LogNormal, or an error."""
     observed = np.asarray(observed, dtype=np.float64)
     if not (observed > 0).all():
         raise ValueError(
@@ -147,6 +147,6 @@ def read_affine(mean: Variable, outputs: Variable) -> list[Variable]:
 
 
 def is_far(target, fit, mean, leaf_sd) -> bool:
-    """Whether outputs read off the residual of a target would lose digits."""
+    """Whether outputs computed from the residual of a target would lose digits."""
     largest = max(np.abs(target).max(), np.abs(fit).max())
     return bool(largest > FAR * (leaf_sd + abs(mean)))

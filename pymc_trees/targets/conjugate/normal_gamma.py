@@ -1,4 +1,4 @@
-"""One normal observation a row, with the mean and the precision of its leaf."""
+"""One normal observation per row, with the mean and the precision of its leaf."""
 
 import numpy as np
 from pytensor.tensor.random.basic import NormalRV

@@ -1,4 +1,4 @@
-"""One normal observation a row, of a mean that combines several outputs of the trees."""
+"""One normal observation per row; the mean combines several outputs of the trees."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -15,7 +15,7 @@ from pymc_trees.targets.graph import dependent_on
 
 @register_likelihood("normal_vector")
 class CombinationLikelihood(ConjugateLikelihood):
-    """``y_i = b_i . f_i + c_i + sd_i noise``: b, c and sd do not see the K outputs f_i."""
+    """``y_i = b_i . f_i + c_i + sd_i noise``: b, c and sd do not depend on the K outputs f_i."""
 
     treated = (
         "a forest of K outputs in the mean of one pm.Normal, or mu of one pm.LogNormal: a sum of "
@@ -66,7 +66,7 @@ class CombinationLikelihood(ConjugateLikelihood):
         return observed, offset, sd, factors
 
     def leaf_data(self, settings, seen, fit):
-        """Residual of the trees; the outputs cannot be read off it."""
+        """Residual of the trees; it does not determine the outputs."""
         n, k = fit.shape
         basis, target, precision = np.zeros((n, k)), np.zeros(n), np.zeros(1)
         if seen is not None:
@@ -81,5 +81,5 @@ class CombinationLikelihood(ConjugateLikelihood):
         return make_basis(mean, leaf_sd, basis, residual, precision), None
 
     def log_scale(self, seen):
-        """The logarithm of y is denser than y by y."""
+        """The density of log y is y times that of y."""
         return -float(np.sum(seen[0])) if self.of_logs else 0.0

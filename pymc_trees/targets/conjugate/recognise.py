@@ -1,4 +1,4 @@
-"""Which likelihood of its leaves a forest has, recognised in the model's graph."""
+"""The likelihood of a forest's leaves, recognised in the model's graph."""
 
 import pymc as pm
 from pytensor.graph.basic import Variable
@@ -23,14 +23,14 @@ def recognise(
     -------
     likelihood : ConjugateLikelihood
     wanted : list of variables or None
-        What it wants to know at a point; None for the prior, when nothing depends on the forest.
+        Expressions to evaluate at a point; None for the prior, if nothing depends on the forest.
     outputs : (n, K) matrix variable
         The forest's outputs, an input of the expressions.
 
     Raises
     ------
     NotConjugateError
-        With what stands in the way.
+        Names the obstacle.
     """
     op = forest.owner.op
     if op.leaf not in LIKELIHOODS:
@@ -48,12 +48,12 @@ def recognise(
 
 
 def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
-    """The one variable of a model that depends on a forest; None when nothing does.
+    """The only variable of a model that depends on a forest; None if there is none.
 
     Raises
     ------
     NotConjugateError
-        When there are several, or Potentials among them, or it is transformed.
+        If there are several, or Potentials among them, or it is transformed.
     """
     graph = read_graph(model, forest)
     if graph.potentials:

@@ -12,9 +12,9 @@ file       likelihood of row i, eta_i affine in f_i                             
 `mixture`  Mixture of Normals of means eta + something else                        `NormalMixture`
 ========== ======================================================================= ===============
 
-Nothing else of the likelihood sees the forest. Reading order: `contract` (what is asked of such a
-likelihood, and `LATENTS`, those there are), `templates` (what a graph must be to be known), one
-file each, `target` (its numbers at a point). Paths are those of `core.leaves.latent`.
+Nothing else in the likelihood depends on the forest. ¶ Reading order: `contract` (the interface of
+such a likelihood, and `LATENTS`, the list of them), `templates` (recognition of graphs), one file
+each, `target` (its numbers at a point). Paths are those of `core.leaves.latent`.
 """
 
 from pymc_trees.targets.latent import censored, laplace, logit, mixture, probit, softmax, student

@@ -1,4 +1,4 @@
-"""What a likelihood says that is Gaussian given latent variables, and those there are."""
+"""Interface of a likelihood that is Gaussian given latent variables, and the list of them."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -11,11 +11,11 @@ from pymc_trees.targets.conjugate.contract import ObservedTerm
 
 
 class NotLatentError(Exception):
-    """The likelihood is not known to be Gaussian given latent variables; the text says why."""
+    """The likelihood is not known to be Gaussian given latent variables; the message says why."""
 
 
 class Predictor(NamedTuple):
-    """What the forest enters a likelihood by, and nothing else of it sees the forest."""
+    """Linear predictor, the only part of a likelihood that depends on the forest."""
 
     eta: Variable
     """(n,) vector."""
@@ -32,7 +32,7 @@ class LatentLikelihood(ABC):
     """
 
     of: ClassVar[tuple[type, ...]]
-    """Ops of the random variables that it may be."""
+    """Ops of the random variables that it supports."""
     path: ClassVar[type]
     """Type of `core.leaves.latent`."""
     positive: ClassVar[slice] = slice(0)
@@ -42,12 +42,12 @@ class LatentLikelihood(ABC):
 
     @abstractmethod
     def read(self, term: ObservedTerm) -> Predictor:
-        """The linear predictor, and what else its numbers are made of.
+        """The linear predictor, and the other parameters.
 
         Raises
         ------
         NotLatentError, NotAffineError
-            When it is another likelihood.
+            If it is another likelihood.
         """
 
     @abstractmethod
@@ -57,11 +57,11 @@ class LatentLikelihood(ABC):
         Raises
         ------
         ValueError
-            For observed values that the likelihood cannot give.
+            For observed values outside the support of the likelihood.
         """
 
     def log_scale(self, numbers: np.ndarray) -> float:
-        """Log-likelihood of the rows less what the path says of the rows' numbers, (n, columns)."""
+        """Log-likelihood of the rows minus that of the path, given the numbers, (n, columns)."""
         return 0.0
 
 
@@ -76,7 +76,7 @@ def register_latent(likelihood: type[LatentLikelihood]) -> type[LatentLikelihood
 
 
 def read_latent(term: ObservedTerm) -> tuple[LatentLikelihood, Predictor]:
-    """The first likelihood that takes a term.
+    """The first likelihood that supports a term.
 
     Raises
     ------

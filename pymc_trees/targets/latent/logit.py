@@ -19,9 +19,9 @@ from pymc_trees.targets.latent.templates import argument_of, refuse_if_seen
 from pymc_trees.targets.stacks import stripped
 
 MOST_TRIALS = 8
-"""Of a row on average; beyond, its latent variable costs more than looking at the likelihood."""
+"""Mean number per row, beyond which latent variables cost more than the likelihood itself."""
 LINKS = [lambda x: 1.0 / (1.0 + pt.exp(-x)), lambda x: 1 / (1 + pt.exp(-x))]
-"""The logistic function as people write it, beside ``pm.math.invlogit``."""
+"""Common ways to write the logistic function, other than ``pm.math.invlogit``."""
 
 
 @register_latent
@@ -52,7 +52,7 @@ class Logit(LatentLikelihood):
 
 
 def argument_of_link(p, outputs):
-    """The vector that p is the logistic function of; `NotLatentError` when it is not known."""
+    """The vector of which p is the logistic function; `NotLatentError` if it is not recognised."""
     inner = stripped(p)
     op = inner.owner.op if inner.owner else None
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, Sigmoid):
@@ -61,7 +61,7 @@ def argument_of_link(p, outputs):
 
 
 def _constant(var):
-    """Numbers that a constant holds, through broadcasting, else None."""
+    """Values of a constant, through broadcasting, else None."""
     var = stripped(var)
     while var.owner is not None and len(var.owner.inputs) == 1:
         var = var.owner.inputs[0]

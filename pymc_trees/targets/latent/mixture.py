@@ -45,7 +45,7 @@ class MixtureOfNormals(LatentLikelihood):
                 if any(slope is not Slope.ONE for slope in slopes):
                     raise NotLatentError("means of several slopes")
             shifts = [mean - eta for mean in (eta, *others)]
-        # numbers are asked for where the forest is 0; shifts are the same everywhere
+        # numbers are evaluated where the forest is 0; shifts are the same everywhere
         return Predictor(eta, [weights, *shifts, *sds], outputs)
 
     def numbers(self, y, parameters):
@@ -61,7 +61,7 @@ class MixtureOfNormals(LatentLikelihood):
 
 
 def _along_rows(mean, outputs):
-    """The vector v when ``mean`` is ``v[:, None]`` plus something that does not see the forest."""
+    """The vector v if ``mean`` is ``v[:, None]`` plus a term that does not depend on the forest."""
     mean = stripped(mean)
     op = mean.owner.op if mean.owner else None
     if isinstance(op, DimShuffle) and op.new_order == (0, "x"):

@@ -30,7 +30,7 @@ LINKS = [
     lambda x: pt.exp(pm.logcdf(pm.Normal.dist(0, 1), x)),
     lambda x: pt.exp(pm.logcdf(pm.Normal.dist(0.0, 1.0), x)),
 ]
-"""The distribution function of a standard Normal as people write it."""
+"""Common ways to write the distribution function of a standard Normal."""
 
 
 @register_latent
@@ -100,7 +100,7 @@ def _differences(p, seeing):
 
 
 def _divisors(p, seeing):
-    """What differences are divided by."""
+    """Divisor of differences."""
     for v in ancestors([p]):
         if v.owner and isinstance(v.owner.op, Elemwise) and v in seeing:
             if isinstance(v.owner.op.scalar_op, scalars.TrueDiv):

@@ -105,7 +105,7 @@ class LatentTarget:
         return leaf, None if far else latent.target
 
     def _precisions(self, numbers, slope):
-        """One of all rows where they know it beforehand to be the same, else room for each."""
+        """A single precision if it is known to be common to all rows, otherwise one for each."""
         column = self.likelihood.sd
         if column is not None:
             sd = numbers[:, column]
@@ -114,10 +114,10 @@ class LatentTarget:
         return np.ones(slope.size)
 
     def log_scale(self, seen: tuple) -> float:
-        """Log-likelihood of the model less what the leaf model takes for it."""
+        """Log-likelihood of the model minus that of the leaf model."""
         return self.likelihood.log_scale(seen[0])
 
 
 def _each(numbers, n):
-    """A number of all rows, or one of each, as one of each."""
+    """A scalar, or one number per row, as one per row."""
     return np.broadcast_to(np.asarray(numbers, dtype=np.float64), (n,)).copy()

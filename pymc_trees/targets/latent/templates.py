@@ -1,4 +1,4 @@
-"""What an expression must be to be known: the same graph as that of a template."""
+"""Recognition of an expression: its graph equals that of a template."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,7 +18,7 @@ def argument_of(var: Variable, outputs: Variable, templates: list[Template]) -> 
     Raises
     ------
     NotLatentError
-        When it is none of them for any vector that sees ``outputs``.
+        If it matches none for any vector that depends on ``outputs``.
     """
     var = stripped(var)
     for x in vectors_below(var, outputs):
@@ -28,7 +28,7 @@ def argument_of(var: Variable, outputs: Variable, templates: list[Template]) -> 
 
 
 def vectors_below(var: Variable, outputs: Variable) -> Iterator[Variable]:
-    """Vectors that ``var`` is made of and that see ``outputs``, the nearest first."""
+    """Ancestors of ``var`` that are vectors and depend on ``outputs``, nearest first."""
     seeing = dependent_on([var], outputs)
     for x in ancestors([var]):
         if x is not var and x.ndim == 1 and x.dtype == "float64" and x in seeing:
@@ -36,7 +36,7 @@ def vectors_below(var: Variable, outputs: Variable) -> Iterator[Variable]:
 
 
 def refuse_if_seen(variables: list[Variable], outputs: Variable) -> None:
-    """`NotLatentError` when a parameter that is to be fixed sees the forest."""
+    """`NotLatentError` if a parameter that must be fixed depends on the forest."""
     seeing = dependent_on(variables, outputs)
     if any(v in seeing for v in variables):
         raise NotLatentError("a parameter beside the linear predictor sees the forest")

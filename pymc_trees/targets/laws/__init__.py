@@ -1,4 +1,4 @@
-"""Which likelihoods of a row are common enough to be written out? Read in the graph.
+"""Which common likelihoods of a row have hand-written kernels? Recognised in the graph.
 
 ================ ================================================================== ================
 file             likelihood, e affine in f                                          law
@@ -14,10 +14,9 @@ file             likelihood, e affine in f                                      
 `added_variance` Normal of variance exp(2 e) + c; its mean and c do not see f       `added_variance`
 ================ ================================================================== ================
 
-They are what `rowwise` treats, and nothing is exact here that is not there: without derivatives by
-PyTensor, in a tenth of the time, and compiled at once. Reading order: `contract` (what is asked of
-one, and `LAWS`, those there are), one file each, `target`. Laws are those of
-`core.leaves.nonconjugate.laws`.
+`rowwise` supports all of them, equally exactly; these kernels need no derivatives by PyTensor, are
+faster, and are compiled at once. ¶ Reading order: `contract` (the interface, and `LAWS`, the list
+of them), one file each, `target`. Laws are those of `core.leaves.nonconjugate.laws`.
 """
 
 from pymc_trees.targets.laws import (

@@ -1,4 +1,4 @@
-"""What a likelihood says that is written out, and those there are."""
+"""Interface of a likelihood with hand-written kernels, and the list of them."""
 
 from abc import ABC, abstractmethod
 from types import ModuleType
@@ -17,13 +17,13 @@ from pymc_trees.targets.stacks import stripped
 
 
 class RowLaw(ABC):
-    """Likelihood of the rows whose logarithm and slopes are written out.
+    """Likelihood of the rows with hand-written kernels of its logarithm and slopes.
 
     `read` is called once, `numbers` for each point.
     """
 
     of: ClassVar[tuple[type, ...]]
-    """Ops of the random variables that it may be."""
+    """Ops of the random variables that it supports."""
     law: ModuleType
     """One of `core.leaves.nonconjugate.laws`."""
     is_exponential = False
@@ -36,7 +36,7 @@ class RowLaw(ABC):
         Raises
         ------
         NotAffineError
-            When it is another likelihood.
+            If it is another likelihood.
         """
 
     @abstractmethod
@@ -46,14 +46,14 @@ class RowLaw(ABC):
         Raises
         ------
         ValueError
-            For observed values that the likelihood cannot give.
+            For observed values outside the support of the likelihood.
         """
 
 
 LEAST = 1e-300
-"""Positive number that stands for 0."""
+"""Positive number used for 0."""
 FARTHEST = 1e4
-"""Offset that stands for infinity: its exponential is 0 or infinite."""
+"""Offset used for infinity: its exponential is 0 or infinite."""
 LAWS: list[type[RowLaw]] = []
 """Likelihoods, tried in this order."""
 
@@ -92,12 +92,12 @@ def log_affine_pair(var: Variable, outputs: Variable) -> list[Variable]:
 
 
 def bounded(offset: np.ndarray) -> np.ndarray:
-    """Offsets of which none is infinite: an exposure of 0, or a p of 0 or 1, says what it says."""
+    """Finite offsets, which allow an exposure of 0, or a p of 0 or 1."""
     return np.clip(offset, -FARTHEST, FARTHEST)
 
 
 def whole_numbers(y: np.ndarray, most=np.inf) -> None:
-    """Refuse what are no counts."""
+    """Raise an error for values that are not counts."""
     if not ((y >= 0) & (y <= most) & (y == np.floor(y))).all():
         raise ValueError(
             "The observed values must be whole numbers of at least 0 (up to the number of trials "

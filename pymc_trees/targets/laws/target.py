@@ -1,4 +1,4 @@
-"""Target of a forest whose likelihood of rows is written out."""
+"""Target of a forest whose likelihood has hand-written kernels."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -49,7 +49,7 @@ class LawTarget(RowwiseTarget):
     Raises
     ------
     NotAffineError
-        When no law is known to be its likelihood.
+        If its likelihood is not recognised.
     """
 
     def __init__(self, model: pm.Model, forest: Variable, term: ObservedTerm):
@@ -61,7 +61,7 @@ class LawTarget(RowwiseTarget):
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, unless no law is known to be its likelihood."""
+        """Target of a forest, if its likelihood is recognised."""
         refused = refuse_leaf(forest)
         if refused is not None:
             return refused
@@ -88,7 +88,7 @@ class LawTarget(RowwiseTarget):
 
 
 def read_law(term: ObservedTerm) -> tuple[RowLaw, tuple[list[Variable], Variable]]:
-    """The first law that takes a term, and what it asks for.
+    """The first likelihood that supports a term, and its expressions.
 
     Raises
     ------

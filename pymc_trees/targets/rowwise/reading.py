@@ -1,13 +1,13 @@
 """Likelihood terms of single rows, cut out of a model's graph.
 
-A term is row-wise when entry i of it is a function of row i of the forest's outputs and of
-numbers that do not see the forest. Whether it is follows from the Ops between the two, each of
-which must treat the rows alike and apart (`row_ops`); anything else is `NotRowwiseError`, never a
-guess. The result is a graph over *some* rows: what does not see the forest is cut off, becomes
-data, and is taken at those rows.
+A term is row-wise if its entry i is a function of row i of the forest's outputs and of numbers that
+do not depend on the forest. This is decided from the Ops between the two, each of which must act on
+each row separately and in the same way (`row_ops`); anything else is `NotRowwiseError`, never a
+guess. The result is a graph over *some* rows: subexpressions that do not depend on the forest are
+cut off, become data, and are indexed by those rows.
 
-Indexing makes a term of one row a term of several: ``mu[group]`` has as many entries as
-``group``, and entry j sees row ``group[j]``. Entries of terms are called units.
+Indexing makes a term of one row a term of several: ``mu[group]`` has as many entries as ``group``,
+and entry j depends on row ``group[j]``. Entries of terms are called units.
 """
 
 from dataclasses import dataclass, field
@@ -25,11 +25,11 @@ from pymc_trees.targets.terms import Term, log_indicator
 
 
 class NotRowwiseError(Exception):
-    """An expression is not known to treat the rows apart; the text says which Op stopped it."""
+    """An expression is not known to act row by row; the message names the Op."""
 
 
 class MixedRowsError(NotRowwiseError):
-    """An Op between the two certainly takes several rows together."""
+    """An Op between the two certainly combines several rows."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Aligned:
 
 @dataclass
 class FreeInput:
-    """An expression that does not see the forest, and the input that stands for it."""
+    """An expression that does not depend on the forest, and the input that replaces it."""
 
     expression: Variable
     input: Variable
@@ -57,7 +57,7 @@ class UnitTerm:
     """Log-likelihood of single units of a term."""
 
     value: Variable
-    """(u,) log-likelihood of the units asked for."""
+    """(u,) log-likelihood of the requested units."""
     outputs: Variable
     """(u, K) input: the forest's outputs at the row of each."""
     rows: Variable
@@ -81,10 +81,10 @@ class Reader:
     free: list[FreeInput] = field(default_factory=list)
     memo: dict = field(default_factory=dict)
     indices: list[Variable] = field(default_factory=list)
-    """Indices of rows met so far."""
+    """Indices of rows found so far."""
 
     def read(self, var: Variable) -> Aligned:
-        """Expression that sees the forest, over some units."""
+        """Expression that depends on the forest, over some units."""
         if var is self.outputs:
             return Aligned(self.some_outputs, 0)
         if var not in self.memo:
@@ -98,7 +98,7 @@ class Reader:
     def take(
         self, var: Variable, axis: int, index: Variable | None, full: bool = False
     ) -> Variable:
-        """Expression that does not see the forest, at the units when it has an entry for each.
+        """Expression that does not depend on the forest, at the units if it has an entry for each.
 
         With ``full`` it keeps an entry for each; otherwise one number may stand for all.
         """
@@ -125,7 +125,7 @@ class Reader:
         return new
 
     def same_index(self, index: Variable) -> Variable:
-        """An index met before that certainly holds the same numbers, else this one."""
+        """A previously found index that certainly has the same values, else this one."""
         known = self.known_now(index)
         for other in self.indices:
             numbers = self.known_now(other)
@@ -137,7 +137,7 @@ class Reader:
         return index
 
     def known_now(self, var: Variable) -> np.ndarray | None:
-        """Numbers of an expression of constants and shapes alone, else None."""
+        """Values of an expression of constants and shapes only, else None."""
         if isinstance(var, Constant):
             return np.asarray(var.data)
         roots = graph_inputs([var])  # shared variables too: model data may be set anew
@@ -170,17 +170,17 @@ def read_rows(term: Term, outputs: Variable) -> list[UnitTerm]:
     Returns
     -------
     units : list of UnitTerm
-        One for the term and the conditions that speak of its units, and one for each condition
-        that speaks of others: of the rows, say, where the term takes them by an index.
+        One for the term and the conditions on its units, and one for each condition on other units,
+        for example on the rows if the term indexes them.
 
     Raises
     ------
     NotRowwiseError
-        Which Op mixes rows, or is not known.
+        Names the Op that mixes rows, or is not supported.
     """
     n, n_values = outputs.type.shape
     if n == 1:
-        raise NotRowwiseError("a single row")  # broadcasting would look like alignment
+        raise NotRowwiseError("a single row")  # broadcasting could be mistaken for alignment
     some = pt.tensor("some_outputs", dtype="float64", shape=(None, n_values))
     reader = Reader(outputs, dependent_on([term.value, *term.conditions], outputs), some)
     found = reader.read(term.value)

@@ -1,7 +1,7 @@
-"""Ops that treat rows alike and apart: how each is read by `rowwise`.
+"""Ops that act on rows separately and alike, with the rule by which `rowwise` reads each.
 
-This is an allow-list. Each rule says on which axis the rows lie after the Op, given where they
-lay before, and refuses what would mix them.
+This is an allow-list. Each rule returns the axis of the rows after the Op, given that before it,
+and raises an error if the Op would mix rows.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ from pymc_trees.targets.rowwise.reading import (
 
 
 def _common(reader: Reader, variables: list[Variable]) -> tuple[int, Variable | None]:
-    """Axis and index shared by all inputs that see the forest."""
+    """Axis and index shared by all inputs that depend on the forest."""
     read = [reader.read(v) for v in variables if v in reader.seeing]
     first = read[0]
     for other in read[1:]:
@@ -101,7 +101,7 @@ def _cumulate(op: CumOp, reader, var):
 
 @read_op.register
 def _symbolic(op: OpFromGraph, reader, var):
-    """An Op that is a graph itself: softmax, logsumexp."""
+    """An Op that contains a graph: softmax, logsumexp."""
     node = var.owner
     inside = op.fgraph.bind(node.inputs)[node.outputs.index(var)]
     reader.seeing |= dependent_on([inside], reader.outputs)
@@ -110,7 +110,7 @@ def _symbolic(op: OpFromGraph, reader, var):
 
 @read_op.register
 def _allocate(op: Alloc, reader, var):
-    """Broadcasting that broadcasts nothing: PyMC gives every log-probability its full shape."""
+    """Broadcasting without effect: PyMC gives every log-probability its full shape."""
     value = var.owner.inputs[0]
     if value.ndim != var.ndim or value.type.broadcastable != var.type.broadcastable:
         raise NotRowwiseError(str(op))
@@ -153,7 +153,7 @@ def _is_whole(reader, index):
 
 
 def _plain(reader, index):
-    """An index that does not see the forest, as numbers where the graph has them."""
+    """An index that does not depend on the forest, as numbers if the graph has them."""
     if isinstance(index, slice):
         return slice(*(_plain(reader, i) for i in (index.start, index.stop, index.step)))
     if index is None or isinstance(index, int):
@@ -201,7 +201,7 @@ def _one_entry_per_row(reader, found, indices, own):
 
 
 def _counts_rows(reader, index):
-    """Whether an index certainly holds 0, 1, .. n - 1: constants, or a range up to the rows."""
+    """Whether an index is certainly 0, 1, .. n - 1: constants, or a range over the rows."""
     n = reader.outputs.type.shape[0]
     known = reader.known_now(index)
     if known is not None:

@@ -31,9 +31,9 @@ class RowwiseTarget:
     Raises
     ------
     NotRowwiseError
-        When a term of the likelihood is not known to treat the rows apart.
+        If a term of the likelihood is not known to act row by row.
     ForestUseError
-        When the forest is used otherwise than through its function at the training inputs.
+        If the forest is used other than through its function at the training inputs.
     """
 
     kind = "rowwise"
@@ -78,7 +78,7 @@ class RowwiseTarget:
         return 1 + 2 * k + k * k
 
     def at(self, point: dict) -> tuple[Settings, UnitData]:
-        """Settings, and the numbers that the likelihood takes beside f, at a point."""
+        """Settings, and the parameters of the likelihood other than f, at a point."""
         return self._numbers_at(point)
 
     def _pack(self, numbers):
@@ -101,7 +101,7 @@ class RowwiseTarget:
         return leaf, None
 
     def log_scale(self, seen: UnitData) -> float:
-        """Log-likelihood left out by the leaf model: nothing."""
+        """Log-likelihood not included in the leaf model: 0."""
         return 0.0
 
     def _invert(self, i, rows):

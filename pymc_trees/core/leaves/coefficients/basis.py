@@ -15,7 +15,7 @@ from pymc_trees.core.leaves.sums import register_sums
 
 
 class BasisData(NamedTuple):
-    """Coefficients of d columns of a basis, and the rows they see."""
+    """Coefficients of d columns of a basis, and the data."""
 
     mean: np.ndarray
     """(d,)"""
@@ -73,7 +73,7 @@ def _add_row(leaf, i, stats):
 
 @njit(cache=True)
 def _log_marginal(leaf, stats):
-    """Leaves what `draw` needs in the workspace."""
+    """Leaves the input of `draw` in the workspace."""
     d, sd, mean, work = leaf.mean.size, leaf.sd, leaf.mean, leaf.work
     at, first = 0, d * (d + 1) // 2
     for j in range(d):

@@ -1,11 +1,11 @@
-"""A line in columns that the splits above a leaf used, Gaussian rows.
+"""Linear function of the columns of the splits above a leaf; Gaussian rows.
 
 With ``z_ij`` row i of column j, standardised, and J the columns of the leaf's path,
 
     r_i ~ N(a + sum_{j in J} b_j z_ij, 1 / w_i),    a ~ N(mean, sd**2),  b_j ~ N(0, slope_sd**2).
 
-J is the column of the rule right above, or all those on the way from the root, so that it is empty
-at the root, where the leaf is constant; or always the same columns. The marginal p_J and the
+J is the column of the parent's rule, or all columns of the splits on the path from the root (empty
+at the root, where the leaf is constant), or a fixed set of columns. The marginal p_J and the
 conditional are those of `posterior`.
 
 A leaf whose J is not empty is constant instead with probability ``share``; with that
@@ -14,9 +14,9 @@ A leaf whose J is not empty is constant instead with probability ``share``; with
 
 and the draw of its values begins with which of the two it is.
 
-A leaf's values are a, the slopes, and a number that says which of them there are: ``k + 1`` for
-slope k alone, or a set of slopes as bits; 0 where J is empty, and its negative where the leaf is
-constant though J is not. Slopes are numbered among the columns that can have one.
+A leaf's values are a, the slopes, and a number that encodes which slopes exist: ``k + 1`` for slope
+k alone, or a set of slopes as bits; 0 if J is empty, and negative if the leaf is constant although
+J is not empty. Slopes are numbered among the columns that can have one.
 """
 
 from typing import NamedTuple
@@ -29,11 +29,11 @@ from pymc_trees.core.leaves.normal import log_constant_about_mean
 from pymc_trees.core.leaves.sums import register_sums
 
 PARENT, PATH, FIXED = 0, 1, 2
-"""Which columns a leaf has slopes in: its parent's, all of the path, or always all."""
+"""Columns in which a leaf has slopes: its parent's, all of its path, or a fixed set."""
 
 
 class LinearData(NamedTuple):
-    """Lines, and the rows they see; at rows of a prediction ``kind`` and ``z`` alone are read."""
+    """Settings and data; for prediction only ``kind`` and ``z`` are used."""
 
     mean: float
     sd: float
@@ -185,7 +185,7 @@ def _add_row(leaf, i, stats):
 
 @njit(cache=True)
 def _slopes_of(leaf, path):
-    """Write the slopes of a leaf to ``active``; their number."""
+    """Write the slopes of a leaf to ``active``; return their number."""
     active, d, n = leaf.active, leaf.active.size - 1, 0
     if leaf.kind == PARENT:
         if path > 0.0:
@@ -213,7 +213,7 @@ def _moment(leaf, stats, j, k):
 
 @njit(cache=True)
 def _factor(leaf, stats, n):
-    """Log of the marginal of intercept and n slopes, and what `draw` needs in the workspace."""
+    """Log marginal of intercept and n slopes; leaves the input of `draw` in the workspace."""
     work, active, last = leaf.work, leaf.active, leaf.work.shape[0] - 1
     for a in range(n + 1):
         j = active[a - 1] if a > 0 else -1

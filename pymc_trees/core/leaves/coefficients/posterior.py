@@ -7,8 +7,8 @@ With ``u_i`` the regressors of a row, ``D = diag(sd)``, ``A = sum w_i u_i u_i'``
     p(r) = const * det(S)^(-1/2) * exp(v' S^-1 v / 2)
     z | r ~ N(S^-1 v, S^-1)
 
-where the constant does not depend on how the rows are shared out among leaves. S is no less than I:
-its Cholesky factor L exists for any regressors.
+where the constant does not depend on the partition of the rows into leaves. S >= I, so its Cholesky
+factor L exists for any regressors.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from pymc_trees.core.compile.cache import njit
 
 @njit(cache=True)
 def factor(work, n):
-    """Log of p(r) but for the constant; L and ``L^-1 v`` replace what is given.
+    """Log of p(r) without the constant; overwrites the arguments with L and ``L^-1 v``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def factor(work, n):
 
 @njit(cache=True)
 def draw(rng, work, n):
-    """Replace what `factor` left in the last row by a draw of z."""
+    """Replace the output of `factor` in the last row by a draw of z."""
     last = work.shape[0] - 1
     for j in range(n - 1, -1, -1):
         z = work[last, j] + rng.standard_normal()

@@ -11,12 +11,12 @@ file             path            p(y | eta)                                     
 `normal_mixture` `NormalMixture` a mixture of Normals about shifted means          the component
 ================ =============== ================================================= =============
 
-Reading order: `contract` (what a path answers), one path each, `catalogue` (all of them), `rows`
-(the rows of a forest, whose latent variables are drawn anew between two sweeps).
+Reading order: `contract` (the interface of a path), one path per file, `catalogue` (all of them),
+`rows` (the rows of a forest, whose latent variables are redrawn between two sweeps).
 
 With the latent variables drawn, row i is a Gaussian observation of f, and leaf values integrate
 out. They are drawn given the forest and y, the forest is updated given them, and they are
-forgotten: each leaves p(f, latent | y) invariant, so that f keeps its posterior (Tanner and Wong
+discarded: each step leaves p(f, latent | y) invariant, so f has its posterior (Tanner and Wong
 1987).
 
 May import: `core.compile`.

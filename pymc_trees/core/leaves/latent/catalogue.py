@@ -1,4 +1,4 @@
-"""All paths; a forest has one or none, and compiled code of its sweep serves any."""
+"""All paths; a forest has one or none, and the compiled code of a sweep works for any of them."""
 
 from numba.extending import overload
 
@@ -11,13 +11,13 @@ from pymc_trees.core.leaves.latent.scale_mixture import ScaleMixture
 from pymc_trees.core.leaves.latent.skewed_laplace import SkewedLaplace
 
 PATHS = (PolyaGamma(), Interval(), ScaleMixture(), SkewedLaplace(), NormalMixture())
-"""In no order that matters."""
+"""In arbitrary order."""
 NONE = -1
-"""Number of no path: rows that are Gaussian as they are."""
+"""Number for rows without latent variables."""
 
 
 def number_of(path: type) -> int:
-    """Place of a path among all."""
+    """Index of a path."""
     return [type(one) for one in PATHS].index(path)
 
 

@@ -1,4 +1,4 @@
-"""What a path answers: the latent variable of one row, dispatched on the type of a NamedTuple."""
+"""Interface of a path, the latent variable of one row; dispatched on a NamedTuple type."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,4 +27,4 @@ def log_row(path, numbers, eta):
 
 
 register_path = registrar(LatentKernels)
-"""Give the kernels of a path."""
+"""Register the kernels of a path."""

@@ -1,8 +1,8 @@
-"""A Normal of mean eta and a known sd, of which y says between which bounds it lies.
+"""A Normal of mean eta and known sd that is known to lie between two bounds.
 
 Probit regression has the bounds 0 and infinity, ordered probit two cut points (Albert and Chib
-1993), a censored Normal the limit and infinity; where both bounds are one number it was observed.
-Given the Normal itself, which is truncated to the bounds, eta meets an ordinary observation.
+1993), a censored Normal the limit and infinity; if both bounds are equal, it is observed. Given the
+Normal itself, which is truncated to the bounds, the row is an ordinary observation of eta.
 """
 
 import math
@@ -14,9 +14,9 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.latent.contract import register_path
 
 WIDE = math.sqrt(2.0 * math.pi)
-"""Width about 0 from which normal proposals are accepted more often than uniform ones."""
+"""Width around 0 from which normal proposals are accepted more often than uniform ones."""
 FAR = 30.0
-"""Standard deviations beyond which the tail of a Normal is taken by its series."""
+"""Standard deviations beyond which the tail of a Normal is computed by its series."""
 
 
 class Interval(NamedTuple):
@@ -43,7 +43,7 @@ def draw_truncated(rng, low, high):
 
 @njit(cache=True)
 def _draw_upper(rng, low, high):
-    """The same where both bounds are positive."""
+    """The same for two positive bounds."""
     root = math.sqrt(low * low + 4.0)
     # Robert 1995, section 2.2: a uniform proposal below this width, else a shifted exponential
     narrow = 2.0 / (low + root) * math.exp(0.25 * (low * low - low * root) + 0.5)
@@ -72,7 +72,7 @@ def log_tail(x):
 @njit(cache=True)
 def log_between(low, high):
     """Log of P(low < standard Normal < high)."""
-    if low + high < 0.0:  # the side where tails are small
+    if low + high < 0.0:  # the side with small tails
         low, high = -high, -low
     if high == np.inf:
         return log_tail(low)

@@ -1,4 +1,4 @@
-"""y from one of some Normals, of means eta + shift: the latent variable says which."""
+"""Mixture of Normals with means eta + shift; the latent variable is the component."""
 
 import math
 from typing import NamedTuple

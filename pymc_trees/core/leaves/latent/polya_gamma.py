@@ -4,8 +4,8 @@ With omega ~ PG(trials, 0) and kappa = y - trials / 2 (Polson, Scott and Windle 
 
     p(y | eta) = 2^-trials exp(kappa eta) E exp(-omega eta^2 / 2) binomial(trials, y),
 
-so that given omega, which has the law PG(trials, eta) given y, eta meets an observation kappa /
-omega of precision omega. PG(trials, eta) is a sum of that many PG(1, eta), each drawn exactly by
+so given omega, which is PG(trials, eta) given y, the row is an observation kappa / omega of eta
+with precision omega. PG(trials, eta) is a sum of that many PG(1, eta), each drawn exactly by
 alternating series (their section 4; Devroye 2009).
 """
 
@@ -16,7 +16,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.latent.contract import register_path
 
 NEAR = 0.64
-"""t, where the proposal changes from an inverse Gaussian to an exponential (near the best)."""
+"""t, where the proposal changes from an inverse Gaussian to an exponential (near-optimal)."""
 
 
 class PolyaGamma(NamedTuple):
@@ -63,7 +63,7 @@ def _inverse_gaussian_below(rng, z):
 def draw_inverse_gaussian(rng, mean, shape):
     """Draw from an inverse Gaussian (Michael, Schucany and Haas 1976).
 
-    The smaller root of their quadratic equation as a quotient, which loses no digits.
+    The smaller root of their quadratic equation is computed as a quotient, without cancellation.
     """
     normal = rng.standard_normal()
     t = 0.5 * mean * normal * normal / shape

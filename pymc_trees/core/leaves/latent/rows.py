@@ -1,4 +1,4 @@
-"""The rows of a forest that have latent variables, and their renewal between two sweeps."""
+"""Rows of a forest with latent variables, which are redrawn between two sweeps."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from pymc_trees.core.leaves.latent.catalogue import NONE, PATHS, draw_numbered, 
 
 
 class LatentRows(NamedTuple):
-    """What the likelihood of each row takes beside f: eta = slope f + offset, and its numbers."""
+    """Parameters of each row's likelihood other than f: eta = slope f + offset, and its numbers."""
 
     paths: tuple
     """`catalogue.PATHS`."""
@@ -22,12 +22,12 @@ class LatentRows(NamedTuple):
     offset: np.ndarray
     """(n,)"""
     target: np.ndarray
-    """(n,) what f is to meet, given the latent variables; overwritten."""
+    """(n,) target of f given the latent variables; overwritten."""
 
 
 @njit(cache=True)
 def no_latents():
-    """Of rows that are Gaussian as they are."""
+    """For rows without latent variables."""
     none = np.empty(0)
     return LatentRows(PATHS, NONE, np.empty((0, 0)), none, none, none)
 
@@ -39,7 +39,7 @@ def renew(leaf, rng):
     Parameters
     ----------
     leaf : NormalData
-        Its residual ``r`` is that of all trees. Precisions are written where ``w`` has one for each
+        Its residual ``r`` is that of all trees. Precisions are written if ``w`` has one for each
         row.
     """
     latent, r, w = leaf.latent, leaf.r, leaf.w
@@ -51,7 +51,7 @@ def renew(leaf, rng):
         at, precision = draw_numbered(
             latent.paths, latent.number, rng, latent.numbers[i], a * f + offset[i]
         )
-        # a f + b meets `at`, and f (at - b) / a; a row with a = 0 says nothing
+        # a f + b is observed as `at`, so f as (at - b) / a; a row with a = 0 carries no information
         target[i] = (at - offset[i]) / a if a != 0.0 else 0.0
         r[i] = target[i] - f
         if w.size > 1:

@@ -1,4 +1,4 @@
-"""``y ~ StudentT(nu, eta, sd)``: a Normal whose precision has a gamma law.
+"""``y ~ StudentT(nu, eta, sd)``: a Normal with a gamma-distributed precision.
 
 With lambda ~ Gamma(nu / 2, rate nu / 2), y ~ N(eta, sd^2 / lambda), and (West 1987)
 

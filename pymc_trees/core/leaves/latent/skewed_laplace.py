@@ -1,4 +1,4 @@
-"""y exponential to both sides of eta, of rate ``right`` above it and ``left`` below.
+"""y with exponential tails on both sides of eta, of rate ``right`` above and ``left`` below.
 
 Such a difference of two exponentials has the characteristic function
 
@@ -11,7 +11,7 @@ whose tau^2 sigma^2 is phi2). Given y, with e = y - eta, v has the density propo
     v^(-1/2) exp(-(e^2 / phi2) / (2 v) - (theta^2 / phi2 + 2) v / 2),
 
 so that 1 / v is inverse Gaussian of mean sqrt(a phi2) / |e| and shape a = theta^2 / phi2 + 2; and
-given v, eta meets an observation y - theta v of precision 1 / (phi2 v).
+given v, the row is an observation y - theta v of eta with precision 1 / (phi2 v).
 """
 
 import math
@@ -22,7 +22,7 @@ from pymc_trees.core.leaves.latent.contract import register_path
 from pymc_trees.core.leaves.latent.polya_gamma import draw_inverse_gaussian
 
 LEAST = 1e-100
-"""Of |e|: the mean of 1 / v stays finite."""
+"""Minimum of |e|: keeps the mean of 1 / v finite."""
 
 
 class SkewedLaplace(NamedTuple):

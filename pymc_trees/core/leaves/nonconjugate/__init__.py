@@ -1,10 +1,10 @@
-"""Leaf values that do not integrate out: drawn and weighed.
+"""Leaf values that do not integrate out: drawn and weighted.
 
-Reading order: `native` (how a likelihood gets here), `laws` (common ones, written out), `proposal`
+Reading order: `native` (the interface of a likelihood), `laws` (compiled common ones), `proposal`
 (an approximate conditional), `workspace`, `rowwise` (a likelihood that is a product over rows),
-`joint_mode` and `joint` (one that is not); `gaussian` (rows that stand for a likelihood while a
-tree is moved); `surrogate` with `rowwise_surrogate`, `joint_surrogate` (what both answer so that
-whole trees can be redrawn).
+`joint_mode` and `joint` (one that is not); `gaussian` (rows that approximate a likelihood while a
+tree is changed); `surrogate` with `rowwise_surrogate`, `joint_surrogate` (kernels for redrawing
+whole trees).
 
 May import: `core.leaves.contract`.
 """

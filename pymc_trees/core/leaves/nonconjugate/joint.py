@@ -1,8 +1,8 @@
 """Normal leaf values under a likelihood that is not a product over rows: joint draws.
 
 All leaf values of a tree are proposed together, given the other trees, from an approximation to
-their joint conditional (`joint_mode`). What `rowwise` says of weights and `proposal` of where
-Newton's steps start holds here for the whole tree.
+their joint conditional (`joint_mode`). Weights are as in `rowwise`, and the start of Newton's
+method as in `proposal`, for the whole tree.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class JointData(NamedTuple):
     result: np.ndarray
     """(n, K) overwritten."""
     total: np.ndarray
-    """(1,) log-likelihood of the present trees."""
+    """(1,) log-likelihood of the current trees."""
 
 
 def make_joint(mean, sd, value_at, gradient_at, product_at, numbers, offset):
@@ -97,7 +97,7 @@ def log_weight(leaf, fit, values, total):
 
 @njit(cache=True)
 def label_leaves(leaf, column, leaf_values, leaf_of, nodes, n_nodes, number):
-    """Number the leaves in preorder, label the rows; the leaves' values, (L K,).
+    """Number the leaves in preorder and label the rows; return the leaves' values, (L K,).
 
     ``number``, (max_nodes,), is overwritten with the number of each leaf.
     """

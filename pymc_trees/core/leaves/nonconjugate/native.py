@@ -1,12 +1,12 @@
-"""Likelihoods that arrive as the address of a native function.
+"""Likelihoods given by the address of a native function.
 
 The function has the C signature
 
     int64 f(int64 u, int64* rows, double* outputs, int64* table, double* data, double* result)
 
 ``outputs`` are (u, K) outputs of the forest at some rows, ``result`` receives a fixed count of
-numbers for each; what it returns is 1, or 0 after an exception. Kernels know it by its address
-alone: they are not compiled anew for each likelihood.
+numbers for each; it returns 1, or 0 after an exception. Kernels receive only its address, so they
+are not recompiled for each likelihood.
 """
 
 from llvmlite import ir

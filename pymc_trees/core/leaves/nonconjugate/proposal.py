@@ -1,16 +1,16 @@
-"""Approximate conditionals of leaf values: a mode by Newton's method, and a proposal about it.
+"""Approximate conditionals of leaf values: mode by Newton's method, and a proposal around it.
 
 The conditional of a leaf value mu given its rows i, with ``o_i`` the sum of the other trees, is
 
     log p(mu | rows) = sum_i l_i(o_i + mu) + log N(mu; mean, sd^2) + const
 
-Newton's steps start at the prior mean, so that the approximation is a function of the rows, the
-other trees and the data alone, never of the present value: the reverse of a move finds the same.
-The proposal is a mixture
+Newton's method starts at the prior mean, so the approximation is a function of the rows, the other
+trees and the data alone, never of the current value: it is the same for the reverse of a move. The
+proposal is a mixture
 
     q = (1 - e) t_8(mode, precision^-1) + e N(mean, sd^2)
 
-whose tails hold where the likelihood is not log-concave or the mode was missed.
+whose tails are heavy enough where the likelihood is not log-concave or the mode was not found.
 """
 
 import math
@@ -21,7 +21,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 
 FREEDOM = 8.0
-"""Degrees of freedom: a Gaussian conditional accepts some 96% of such proposals."""
+"""Degrees of freedom; for a Gaussian conditional nearly all such proposals are accepted."""
 PRIOR_SHARE = 0.05
 """Share e of proposals from the prior."""
 MOST_STEPS = 20
@@ -74,8 +74,8 @@ def solve_upper(factor, b, out):
 def fit_groups(leaf, n, n_groups):
     """Mode and precision of each group of ``work.rows[:n]`` by ``work.labels``.
 
-    Where the likelihood bends the wrong way or not at all (a flat region, a piecewise linear
-    one), the squared gradients of the rows stand in for its curvature.
+    Where the likelihood is not concave (a flat region, a piecewise linear one), the squared
+    gradients of the rows replace its curvature.
     """
     work, mean, sd = leaf.work, leaf.mean, leaf.sd
     open_rows, open_labels, outputs = work.open_rows, work.open_labels, work.outputs
@@ -134,7 +134,7 @@ def fit_groups(leaf, n, n_groups):
 
 @njit(cache=True)
 def _open_rows(leaf, n, done):
-    """List the rows whose group is not done, with their outputs at its mode; their number."""
+    """List the rows of unfinished groups, with their outputs at the mode; return their number."""
     work, offset = leaf.work, leaf.offset
     rows, labels, outputs, mode = work.rows, work.labels, work.outputs, work.mode
     open_rows, open_labels = work.open_rows, work.open_labels
@@ -151,7 +151,7 @@ def _open_rows(leaf, n, done):
 
 @njit(cache=True)
 def _add_slopes(slopes, g, gradient, curvature, squares):
-    """Add gradient, minus second derivative and squared gradient of a row, if they are numbers."""
+    """Add gradient, minus second derivative and squared gradient of a row, if they are finite."""
     n_values = gradient.shape[1]
     total = 0.0
     for k in range(slopes.size):
@@ -211,7 +211,7 @@ def log_proposal(mean, sd, mode, factor, value):
 
 @njit(cache=True)
 def log_mixture(log_t, log_prior):
-    """Log density of q from those of its two parts."""
+    """Log density of q from those of its two components."""
     near, far = math.log(1.0 - PRIOR_SHARE) + log_t, math.log(PRIOR_SHARE) + log_prior
     largest = max(near, far)
     return largest + math.log(math.exp(near - largest) + math.exp(far - largest))

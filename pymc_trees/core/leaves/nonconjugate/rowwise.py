@@ -1,14 +1,14 @@
-"""Normal leaf values, any likelihood that is a product over rows: weighed draws.
+"""Normal leaf values, any likelihood that is a product over rows: weighted draws.
 
 No leaf value is integrated out. Where a conjugate leaf has log p(rows of the leaf), this one has
 the log weight of a value drawn for those rows,
 
     log w = log p(rows | mu) + log p(mu) - log q(mu | rows),
 
-with q an approximation to the conditional of mu (`proposal`). A move that replaces leaves draws
-new values and weighs them, and weighs the old values by the same rule; its Metropolis-Hastings
-ratio is then that of a conjugate leaf with log w in place of log p(rows): a reversible jump, exact
-for any q (Linero 2022, section 3). A good q only makes the weights nearly constant.
+with q an approximation to the conditional of mu (`proposal`). A move that replaces leaves draws new
+values and weights both them and the old ones by this rule; its Metropolis-Hastings ratio is that of
+a conjugate leaf with log w instead of log p(rows): a reversible jump, exact for any q (Linero 2022,
+section 3). A good q makes weights nearly constant.
 
 The generator is part of the leaf, since its weights are drawn.
 """
@@ -32,7 +32,7 @@ from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 
 class RowwiseData(NamedTuple):
-    """A normal leaf and the rows it sees, through a native likelihood."""
+    """A normal leaf and its data, under a native likelihood."""
 
     mean: np.ndarray
     """(K,)"""
@@ -48,7 +48,7 @@ class RowwiseData(NamedTuple):
     offset: np.ndarray
     """(n, K) sum of all trees, or of all but the open one."""
     log_rows: np.ndarray
-    """(n,) log-likelihood of each row under the present trees."""
+    """(n,) log-likelihood of each row under the current trees."""
     work: RowWorkspace
 
 
@@ -76,9 +76,9 @@ def _n_stats(leaf):
 
 @njit(cache=True)
 def _add_up(leaf, n, n_groups, values):
-    """Log-likelihood of the rows at hand with ``values`` added to the other trees, by group.
+    """Log-likelihood, by group, of the selected rows with ``values`` added to the other trees.
 
-    ``work.values`` keeps it row by row.
+    ``work.values`` has it row by row.
     """
     work, offset = leaf.work, leaf.offset
     rows, labels, outputs, total = work.rows, work.labels, work.outputs, work.total
@@ -109,7 +109,7 @@ def evaluate_rows(leaf):
 
 @njit(cache=True)
 def keep_rows(leaf):
-    """Take what was evaluated last for the log-likelihoods of the present trees."""
+    """Store the last evaluation as the log-likelihoods of the current trees."""
     for i in range(leaf.log_rows.size):
         leaf.log_rows[i] = leaf.work.values[i, 0]
 
@@ -133,7 +133,7 @@ def weigh(leaf, g, value, out):
 
 @njit(cache=True)
 def draw_and_weigh(leaf, n, n_groups):
-    """Fit the groups of the rows at hand and draw a value for each; `weigh` writes them."""
+    """Fit the groups of the selected rows and draw a value for each; `weigh` writes them."""
     work = leaf.work
     fit_groups(leaf, n, n_groups)
     for g in range(n_groups):
@@ -183,7 +183,7 @@ def _join_sides(leaf, leaf_of, left, right, stats, out):
 
 @njit(cache=True)
 def _label_leaves(leaf, column, leaf_of, nodes, n_nodes):
-    """All rows at hand, grouped by leaf; the number of groups."""
+    """Select all rows, grouped by leaf; return the number of groups."""
     work = leaf.work
     n_groups = 0
     for k in range(n_nodes):
@@ -252,7 +252,7 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
             continue
         g = work.label_of[node]
         weigh(leaf, g, work.drawn[g], proposed)
-        # the ratio of weights: the proposal does not depend on the present value
+        # ratio of weights: the proposal does not depend on the current value
         if np.log(rng.random()) < proposed[0] - stats[node, 0]:
             stats[node] = proposed
             values[node] = work.drawn[g]

@@ -13,7 +13,7 @@ from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 
 @njit(cache=True)
 def _fill_surrogate(leaf, near):
-    """Expand the rows about the mode of a tree that is one leaf."""
+    """Expand the rows at the mode of a single-leaf tree."""
     work, offset = leaf.work, leaf.offset
     outputs = work.outputs
     n, n_values = offset.shape

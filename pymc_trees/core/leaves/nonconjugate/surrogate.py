@@ -1,8 +1,8 @@
-"""What a leaf model beyond conjugacy answers so that whole trees can be redrawn under it.
+"""Kernels of a nonconjugate leaf model for redrawing whole trees.
 
 A surrogate has Gaussian rows near the likelihood given the other trees (`gaussian.near`). Particles
-grow under it, and their leaf values and weights are then put right
-(`samplers.particle_gibbs.surrogate`). Both models keep the log weight of the present value of a
+grow under it, and their leaf values and weights are then corrected
+(`samplers.particle_gibbs.surrogate`). Both models store the log weight of the current value of a
 leaf,
 
     log p(rows | mu) + log p(mu) - log q(mu | rows),
@@ -24,11 +24,11 @@ def fill_surrogate(leaf, near):
 
 @generic("leaf")
 def finish_tree(leaf, rng, particles, c):
-    """Draw and weigh the leaf values of a particle."""
+    """Draw and weight the leaf values of a particle."""
 
 
 class SurrogateKernels(NamedTuple):
-    """What a model answers beside `core.leaves.contract.LeafKernels`."""
+    """Kernels in addition to `core.leaves.contract.LeafKernels`."""
 
     fill_surrogate: Callable
     """``(leaf, near)``: write the rows of the surrogate: a function of the data and the other trees
@@ -39,4 +39,4 @@ class SurrogateKernels(NamedTuple):
 
 
 register_surrogate = registrar(SurrogateKernels)
-"""Give these kernels of a leaf model."""
+"""Register these kernels of a leaf model."""

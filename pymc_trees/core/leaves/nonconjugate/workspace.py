@@ -1,4 +1,4 @@
-"""Arrays that the kernels of `rowwise` write to, made once a sweep."""
+"""Arrays that the kernels of `rowwise` write to, allocated once per sweep."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ class RowWorkspace(NamedTuple):
     """Arrays that kernels write to; n rows, at most G groups (leaves), K values."""
 
     rows: np.ndarray
-    """(n,) int64: rows at hand."""
+    """(n,) int64: selected rows."""
     labels: np.ndarray
     """(n,) int64: group of each."""
     outputs: np.ndarray
@@ -17,7 +17,7 @@ class RowWorkspace(NamedTuple):
     values: np.ndarray
     """(n, 1) log-likelihoods."""
     open_rows: np.ndarray
-    """(n,) int64: those of groups whose mode is not found yet."""
+    """(n,) int64: rows of groups whose mode is not found yet."""
     open_labels: np.ndarray
     slopes: np.ndarray
     """(n, K + K^2) gradient and second derivatives."""

@@ -1,8 +1,8 @@
 """What do Mondrian trees say of a new row?
 
-Regression: `belief` (Gaussian messages), `leave_one_out`, `components` (what a mixture is kept as,
-and its moments), `empirical` and `mixture` (of leaves along the way down: a file for each kind of
-belief), `mixture_distribution` (quantiles and draws).
+Regression: `belief` (Gaussian messages), `leave_one_out`, `components` (the representation of a
+mixture, and its moments), `empirical` and `mixture` (components along a path: a file for each kind
+of belief), `mixture_distribution` (quantiles and draws).
 
 May import: `core.mondrian`.
 """

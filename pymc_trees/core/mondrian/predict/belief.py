@@ -1,4 +1,4 @@
-"""What is believed about the mean of each node: Gaussian belief propagation.
+"""Posterior of the mean of each node: Gaussian belief propagation.
 
 Hierarchical Gaussian prior (thesis, 6.3): ``mu_root ~ N(mu_H, phi_root)``, ``mu_j ~ N(mu_parent,
 phi_j)``, ``y ~ N(mu_leaf, noise)``, with ``phi_j = rest(start) - rest(end)`` over the time in which
@@ -28,7 +28,7 @@ class Hierarchy(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """Exact belief: for each node what comes from below it and from all else."""
+    """Exact belief: for each node the messages from below and from everything else."""
 
     prior: Hierarchy
     mean_below: np.ndarray
@@ -41,7 +41,7 @@ class Messages(NamedTuple):
 
 @njit(cache=True)
 def rest(prior, time):
-    """Variance of a mean that the prior has in store after ``time``."""
+    """Prior variance that remains after ``time``."""
     return prior.gamma_1 / (1.0 + np.exp(prior.gamma_2 * time))
 
 

@@ -18,14 +18,14 @@ class Buffers(NamedTuple):
     weight: np.ndarray
     """(MAX_TIMES,) weights of the times of branching."""
     decay: np.ndarray
-    """(MAX_TIMES,) what is left of the exponential at each."""
+    """(MAX_TIMES,) value of the exponential at each."""
     out: np.ndarray
     """(n, 3) weight, mean and variance of each component."""
 
 
 @generic("belief")
 def append_components(tree, labels, belief, x, buffers, n):
-    """Append the components of a point to the n in ``buffers.out``; how many there are then."""
+    """Append the components of a point to the n in ``buffers.out``; return their number."""
 
 
 @njit(cache=True)
@@ -35,7 +35,7 @@ def _most(tree):
 
 @njit(cache=True, nogil=True)
 def collect(tree, labels, belief, X):
-    """Components (weight, mean, variance) of all rows one after another; how many each row has."""
+    """Components (weight, mean, variance) of all rows in sequence, and their number by row."""
     most = _most(tree)
     out = np.empty((2 * most, 3))
     weight, decay = np.empty(MAX_TIMES), np.empty(MAX_TIMES)
@@ -62,7 +62,7 @@ def add_moments(tree, labels, belief, X, centre, first, second):
 
 @njit(cache=True)
 def _add_rows(tree, labels, belief, X, buffers, centre, first, second):
-    """The loop of `add_moments`, in a kernel that makes no array."""
+    """The loop of `add_moments`, in a kernel that allocates no array."""
     out = buffers.out
     for i in range(X.shape[0]):
         for k in range(append_components(tree, labels, belief, X[i], buffers, 0)):

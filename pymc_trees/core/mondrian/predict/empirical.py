@@ -1,7 +1,7 @@
 """Fast approximation: each node predicts the mean and variance of its rows (thesis, 6.3.3).
 
-A point that branches off above a node gets a new parent with the rows of that node, whenever it
-does so, and a leaf without rows: it predicts what the node does.
+A point that branches off above a node, at any time, gets a new parent with the rows of that node,
+and a leaf without rows: its prediction is that of the node.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def _components(tree, labels, belief, x, buffers, n):
         if not is_leaf:
             weight = -stays * np.expm1(-eta * (end - start)) if eta > 0.0 else 0.0
         if weight > 0.0:
-            # At a leaf a point that branches off and one that does not predict the same.
+            # At a leaf the prediction is the same whether or not the point branches off.
             out[n, WEIGHT], out[n, MEAN] = weight, mean[j]
             out[n, VAR] = squares[j] / n_rows[j] + noise
             n += 1

@@ -1,7 +1,7 @@
-"""Predictions of each row from all others, the tree being given.
+"""Predictions of each row from all others, given the tree.
 
-The tree grew without the labels. What a tree of all other rows, extended by this one, says of its
-label is therefore what the tree says once the label is taken out of its leaf.
+The tree does not depend on the labels. The prediction for a row by a tree of all other rows,
+extended by this row, is therefore that of the tree without the row's label in its leaf.
 """
 
 from pymc_trees.core.compile.cache import njit

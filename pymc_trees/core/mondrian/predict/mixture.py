@@ -1,10 +1,10 @@
 """The predictive distribution of a number: a mixture of normals (thesis, 6.3-6.5, alg. 6.5).
 
-A component for each time at which the new point may branch off, and one for not doing so, which the
-thesis leaves out (footnote 4 of chapter 6; lines 8 and 10 of alg. 6.5 write both weights of a leaf
-into one place). The time of branching is integrated, not plugged in: with s the prior variance used
-up since the parent's time, the mean of the new parent is normal given the rows, with a mean that is
-linear and a variance that is quadratic in s.
+One component for each time at which the new point may branch off, and one for not branching off,
+which the thesis omits (footnote 4 of chapter 6; lines 8 and 10 of alg. 6.5 write both weights of a
+leaf into one place). The time of branching is integrated out: with s the prior variance used since
+the parent's time, the mean of the new parent is normal given the rows, with a mean that is linear
+and a variance that is quadratic in s.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from pymc_trees.core.mondrian.tree import ROOT
 
 
 class Span(NamedTuple):
-    """Times between which a point may branch off a branch, and what is believed on both sides."""
+    """Interval of times at which a point may branch off, and the beliefs at both ends."""
 
     start: float
     end: float
@@ -32,9 +32,9 @@ class Span(NamedTuple):
 
 @njit(cache=True)
 def _branch(prior, span, eta, last, stays, buffers, n):
-    """Append the components of a point that branches off within a span; how many there are then.
+    """Append the components of a point that branches off within a span; return their number.
 
-    ``last`` is what the prior has in store at the end of the lifetime.
+    ``last`` is the prior variance that remains at the end of the lifetime.
     """
     weight, decay, out = buffers
     (m, v), (c, C) = span.below, span.above

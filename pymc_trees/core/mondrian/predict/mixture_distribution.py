@@ -39,7 +39,7 @@ def log_density(parts, starts, y, out):
                 z = away / math.sqrt(var)
                 term = math.log(weight) - 0.5 * (math.log(var) + z * z) - _HALF_LOG_2PI
                 if term == -np.inf:
-                    continue  # so far that the square of it overflows
+                    continue  # so far that its square overflows
             elif away == 0.0:
                 largest, total = np.inf, 1.0  # a point of positive probability
                 break
@@ -55,7 +55,7 @@ def log_density(parts, starts, y, out):
 
 @njit(cache=True)
 def distribution(parts, start, stop, at):
-    """Probability of at most ``at``, and the density there; points add nothing to the density."""
+    """Distribution function and density at ``at``; point masses do not count in the density."""
     below, density = 0.0, 0.0
     for k in range(start, stop):
         weight, away, var = parts[k, WEIGHT], at - parts[k, MEAN], parts[k, VAR]
@@ -72,7 +72,7 @@ def distribution(parts, start, stop, at):
 def quantiles(parts, starts, levels, scores, out):
     """Quantile of each row's mixture at each level; ``scores`` are those of a standard normal.
 
-    Newton's method, kept between the least and the largest quantile of the components.
+    Newton's method, restricted to the range of the components' quantiles.
     """
     for i in range(starts.size - 1):
         for q in range(levels.size):

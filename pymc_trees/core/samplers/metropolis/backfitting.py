@@ -2,8 +2,8 @@
 
 Chipman 2010, eq. 12-13 (Lakshminarayanan 2015, algorithm 1): the structure of tree t by one move
 with its leaf values integrated out, then its leaf values from their conditional; where they do not
-integrate out, both steps with weighed draws (`leaves.laplace`). Several moves may come before the
-draw of the values: each leaves p(tree t | the other trees, y) invariant.
+integrate out, both steps with weighed draws (`leaves.laplace`). Several moves may precede the draw
+of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -26,7 +26,7 @@ def sweep(rng, problem, moves, work, counts):
     problem : Problem
         Forest and model.
     moves : WeightedMoves
-        K moves, and how many of them a visit of a tree makes.
+        K moves, and the number of moves per visit of a tree.
     work : Workspace
         Of the forest.
     counts : (2, K) int64
@@ -62,7 +62,7 @@ def sweep(rng, problem, moves, work, counts):
 
 @njit(cache=True, nogil=True)
 def sweeps(rng, problem, moves, work, n_sweeps, counts):
-    """So many times `sweep`, in one call: handing over the arrays of a forest takes 0.1 ms."""
+    """Several calls of `sweep` in one: passing the arrays of a forest takes some time."""
     for _ in range(n_sweeps):
         if not sweep(rng, problem, moves, work, counts):
             return False

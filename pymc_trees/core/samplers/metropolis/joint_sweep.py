@@ -1,10 +1,10 @@
 """One backfitting sweep when the likelihood is not a product over rows.
 
-A move of tree t is proposed and accepted as if there were no data: a step that leaves the prior of
-trees invariant and is reversible. The tree it led to and values drawn for all its leaves are then
-accepted or not by the ratio of log weights (`leaves.whole`): what is left of the
-Metropolis-Hastings ratio when a proposal is reversible with respect to the prior (Tierney 1998).
-So is each of several moves; then the values are refreshed once more by the same rule.
+A move of tree t is proposed and accepted as if there were no data: a reversible step that leaves
+the prior of trees invariant. The resulting tree and values drawn for all its leaves are then
+accepted or refused by the ratio of weights (`leaves.whole`), which is the Metropolis-Hastings ratio
+of a proposal that is reversible with respect to the prior (Tierney 1998). Several moves are treated
+the same way, one by one; then the values are refreshed once more by the same rule.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 @njit(cache=True)
 def add_tree(outputs, trees, tree, times):
-    """Add the values of a tree to the (n, K) outputs, or take them away."""
+    """Add the values of a tree to the (n, K) outputs, or subtract them."""
     leaf_of, values = trees.leaf_of[tree], trees.values
     for i in range(outputs.shape[0]):
         for k in range(outputs.shape[1]):
@@ -42,7 +42,7 @@ def add_tree(outputs, trees, tree, times):
 
 
 class WeighedValues(NamedTuple):
-    """Values of all leaves of a tree, and what weighs them."""
+    """Values of all leaves of a tree, and their weight."""
 
     values: np.ndarray
     """In the order of `label_leaves`, flat."""
@@ -78,12 +78,12 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     kept : KeptTree
         Overwritten.
     present : WeighedValues
-        Of the tree as it is.
+        Of the current tree.
 
     Returns
     -------
     kind, outcome, present
-        As `metropolis_move`, and the values of the tree as it now is.
+        As `metropolis_move`, and the values of the resulting tree.
     """
     trees, leaf = problem.trees, problem.leaf
     census = take_census(trees, tree, work.nodes)
@@ -107,7 +107,7 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
 
 @njit(cache=True, nogil=True)
 def joint_sweeps(rng, problem, flat, moves, work, kept, n_sweeps, counts):
-    """So many times `joint_sweep`, in one call."""
+    """Several calls of `joint_sweep` in one."""
     for _ in range(n_sweeps):
         if not joint_sweep(rng, problem, flat, moves, work, kept, counts):
             return False

@@ -6,12 +6,12 @@ from pymc_trees.core.moves.choice import choose_move, propose_chosen
 
 @njit(cache=True, inline="always")
 def metropolis_move(rng, problem, tree, moves, census, work):
-    """Choose a move by weight among those the tree allows, propose, accept or not.
+    """Choose a move by weight among those the tree allows, propose it, accept or refuse.
 
     Returns
     -------
     kind, outcome : int
-        Place of the move in ``moves`` (-1: none was possible); 1 accepted, 0 refused, or
+        Index of the move in ``moves`` (-1: none was possible); 1 accepted, 0 refused, or
         `contract.FULL`.
     """
     kind = choose_move(rng, moves, census)

@@ -1,24 +1,24 @@
 """One backfitting sweep under any likelihood of rows, screened by Gaussian rows.
 
 Given the other trees, the log-likelihood of row i as a function of the tree's output there is
-``l_i``, and that of a Gaussian row that does not look at the present tree is ``l~_i``
+``l_i``, and that of a Gaussian row that does not depend on the current tree is ``l~_i``
 (`leaves.nonconjugate.gaussian.screen`). Under the Gaussian rows,
 
     p~(T, mu) = p(T) p(mu) exp(sum_i l~_i(mu(x_i))),
 
-leaf values integrate out, to p(T) prod_leaves m~. So a visit makes some moves of T with them
-integrated out, each reversible with respect to p~(T), and draws values from q(mu | T), all without
-the likelihood: together a proposal that is reversible with respect to p~(T) q(mu | T). It is taken
-with probability min(1, v(T', mu') / v(T, mu)),
+leaf values integrate out, to p(T) prod_leaves m~. A visit therefore makes some moves of T with
+values integrated out, each reversible with respect to p~(T), and draws values from q(mu | T), all
+without the likelihood: together a proposal that is reversible with respect to p~(T) q(mu | T). It
+is accepted with probability min(1, v(T', mu') / v(T, mu)),
 
     v(T, mu) = exp(sum_i l_i(mu(x_i))) prod_leaves p(mu) / (m~ q(mu | T)),
 
-what is left of the Metropolis-Hastings ratio of such a proposal: one look at the target after a
-step under an approximation (Christen and Fox 2005), or after several (Liu 2001, section 9.4.3:
-surrogate transitions). Any Gaussian rows leave the posterior invariant; bad ones have nearly
-everything refused, which `counts` tells. So that no tree is left alone by rows that are wrong or
-too sure there, some visits have others, found about the other trees, half of those to a power
-uniform in (0, 1). Which a visit has is drawn, whatever the state.
+the Metropolis-Hastings ratio of such a proposal: one evaluation of the target after a step under an
+approximation (Christen and Fox 2005), or after several (Liu 2001, section 9.4.3: surrogate
+transitions). Any Gaussian rows leave the posterior invariant; under poor ones nearly every proposal
+is refused, as `counts` shows. To keep trees from getting stuck where the rows are wrong or too
+precise, some visits use other rows, centred at the sum of the other trees, half of them raised to a
+power uniform in (0, 1). The choice is random and independent of the state.
 """
 
 import numpy as np
@@ -74,8 +74,8 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
     Parameters
     ----------
     problem : Problem
-        Its leaf, a `RowwiseData` whose ``log_rows`` are those of the present trees,
-        is the likelihood.
+        Its leaf, a `RowwiseData` whose ``log_rows`` are those of the current trees, is the
+        likelihood.
     screen : Screen
         With its Gaussian rows.
     moves, work
@@ -83,8 +83,8 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
     kept : KeptTree
         Overwritten.
     counts : (2, K + 1) int64
-        Moves proposed and accepted, and last the visits and those whose proposal was taken; added
-        to. What a refused visit had moved counts as refused.
+        Moves proposed and accepted, and in the last column visits and accepted visits; incremented.
+        Moves of a refused visit count as refused.
     """
     trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
     roots, column, values, offset = trees.roots, trees.column, trees.values, leaf.offset
@@ -144,7 +144,7 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
 
 @njit(cache=True, nogil=True)
 def screened_sweeps(rng, problem, screen, moves, work, kept, n_sweeps, counts):
-    """So many times `screened_sweep`, in one call, the present rows evaluated before."""
+    """Several calls of `screened_sweep` in one; evaluates the current rows first."""
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)

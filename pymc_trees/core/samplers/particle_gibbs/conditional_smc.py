@@ -1,10 +1,10 @@
 """Conditional sequential Monte Carlo on one tree (Lakshminarayanan 2015, algorithm 2).
 
 Particle 0 replays the current tree, the reference, node by node in the same breadth-first order;
-the others grow from the root. Between stages, when the weights have become uneven, all are
-resampled with the reference among the possible ancestors and kept as child 0, and every weight
-becomes the mean W / C. The new tree is chosen by the final weights (`choose`); `surrogate`
-corrects these before.
+the others grow from the root. Between stages, if the weights have become uneven, all are resampled
+with the reference among the possible ancestors and kept as child 0, and every weight becomes the
+mean W / C. The new tree is chosen by the final weights (`choose`); `surrogate` corrects these
+before.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     problem : Problem
         With the leaf model under which they grow.
     tree : int
-        The present tree.
+        The current tree.
     scheme : int
         Index in `resampling.SCHEMES`.
     root_stats : (D,) float64

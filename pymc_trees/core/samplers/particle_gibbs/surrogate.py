@@ -1,4 +1,4 @@
-"""Under what likelihood particles grow: the leaf model itself, or a surrogate put right after.
+"""Likelihood under which particles grow: the leaf model, or a surrogate corrected afterwards.
 
 Where leaf values integrate out, particles grow under the leaf model: nothing is to correct.
 
@@ -15,10 +15,10 @@ by
     prod_rows p(y_i | mu) prod_leaves p(mu) / (q(mu | T) m(rows)).
 
 With it this is conditional SMC on (T, mu) whose last target is the posterior: it leaves that
-invariant for any surrogate and any q which do not look at the present tree (Andrieu, Doucet and
+invariant for any surrogate and any q that do not depend on the current tree (Andrieu, Doucet and
 Holenstein 2010, theorem 5). Leaving out any factor of it would sample the surrogate's posterior or
-a mixture of the two. A refresh of the leaf values follows whatever particle was chosen, since a
-refresh for the reference alone would depend on the choice.
+a mixture of the two. The leaf values are refreshed whichever particle is chosen: a refresh for the
+reference alone would depend on the choice.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
 
 @generic("surrogate", inlined=True)
 def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
-    """Multiply the weights of finished particles by what the surrogate left out."""
+    """Multiply the weights of complete particles by the factors missing from the surrogate."""
 
 
 @njit(cache=True)

@@ -23,7 +23,7 @@ class Batch(NamedTuple):
 
     first: int
     n_updated: int
-    """That many, from the first on; after the last tree comes tree 0."""
+    """Number of trees, from the first on; the last tree is followed by tree 0."""
     tuning: bool
     """Whether a tree stays as it is when a new one finds no room: far from the posterior, on many
     rows, one tree alone would explain nearly everything and be huge."""
@@ -36,15 +36,15 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
     Parameters
     ----------
     surrogate : NormalData, GaussianVector or None
-        Room for Gaussian rows where leaf values do not integrate out.
+        Arrays for Gaussian rows if leaf values do not integrate out.
     growth : Growth
-        Particles, of which the first replays the present tree.
+        Particles; the first replays the current tree.
     scheme : int
         Index in `resampling.SCHEMES`.
     batch : Batch
         The trees.
     outcome : (2,) float64
-        Number of trees replaced, and sum of the effective numbers of particles; added to.
+        Number of trees replaced, and sum of the effective numbers of particles; incremented.
     """
     trees, design, prior, leaf = problem
     particles, nodes, stats = growth.particles, work.nodes, work.stats

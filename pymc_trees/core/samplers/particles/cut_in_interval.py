@@ -1,10 +1,10 @@
-"""Where in an interval between two edges the cut of the optimal proposal falls.
+"""Position of the cut of the optimal proposal within an interval between two edges.
 
-A cut of interval k, ``[e_k, e_{k+1})``, sends the codes up to k to the left. When code k + 1 stands
-for several values, its rows in the node, ``x_1 <= .. <= x_q``, part the interval further: between
-``x_s`` and ``x_{s+1}`` the cut is weighed by the distance times the marginal likelihoods of both
-sides, s of these rows on the left; cuts with an empty side are left out. This costs a look at the
-codes of the node's rows and a sort of q.
+A cut of interval k, ``[e_k, e_{k+1})``, sends the codes up to k to the left. If code k + 1 stands
+for several values, its rows in the node, ``x_1 <= .. <= x_q``, divide the interval further: a cut
+between ``x_s`` and ``x_{s+1}`` has a weight of the distance times the marginal likelihoods of both
+sides, with s of these rows on the left; cuts with an empty side are left out. This costs one pass
+over the codes of the node's rows and a sort of q numbers.
 """
 
 from typing import NamedTuple
@@ -38,10 +38,10 @@ def _sorted(cells, rows, q):
 
 
 class Interval(NamedTuple):
-    """An interval between two edges of a column that is looked at."""
+    """An interval between two edges of a candidate column."""
 
     place: int
-    """Of the column among those looked at."""
+    """Index of the column among the candidates."""
     column: int
     k: int
     """The interval is ``[e_k, e_{k+1})``."""
@@ -49,7 +49,7 @@ class Interval(NamedTuple):
 
 @njit(cache=True, forceinline=True)
 def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known):
-    """Draw a cut in an interval, or weigh a known one.
+    """Draw a cut in an interval, or evaluate the density of a given one.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     histogram : (D, p, B) array
         Of the node.
     interval : Interval
-        Where the cut falls.
+        Interval of the cut.
     stats : (S,) float64
         Statistics of the node's rows.
     known : float
-        Cut to weigh; NaN to draw one.
+        Given cut; NaN to draw one.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
         edges[s + 1] = values[order[s]]
     log_w = _weigh_parts(problem, growth, histogram, interval, stats, order, edges)
     largest = log_w.max()
-    if largest == -np.inf:  # every cut here leaves a side empty: the particle will see
+    if largest == -np.inf:  # every cut here leaves a side empty: the particle gets weight 0
         return low, -np.log(high - low)
     total = 0.0
     weights = np.exp(log_w - largest)

@@ -1,4 +1,4 @@
-"""All particles at once: their start, their number at work, and the next generation."""
+"""All particles together: start, number of incomplete ones, and the next generation."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def start_particles(problem, growth, root_stats, unsplittable, rate):
 
 @njit(cache=True, forceinline=True)
 def is_waiting(particles, c):
-    """Whether a particle has a node to expand; nodes whose rows are all alike are passed over."""
+    """Whether a particle has a node to expand; nodes whose rows are all alike are skipped."""
     place, unsplittable, queue = particles.waiting[c], particles.unsplittable, particles.queue
     n_nodes = particles.n_nodes[c]
     while place < n_nodes and unsplittable[c, queue[c, place]]:

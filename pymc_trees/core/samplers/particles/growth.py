@@ -1,7 +1,7 @@
 """Grow one particle by one node.
 
-These kernels are inlined up to a sweep: a call hands over every array of the forest and of the
-particles one by one, which was a fifth of the time.
+These kernels are inlined into the sweep: a call passes every array of the forest and of the
+particles, which took much of the time.
 """
 
 from typing import NamedTuple
@@ -36,11 +36,11 @@ from pymc_trees.core.samplers.particles.proposals import (
 from pymc_trees.core.samplers.particles.split_ahead import split_ahead
 
 CEASED = -2
-"""Growing was to end before the trees were complete."""
+"""Growth was interrupted before the trees were complete."""
 
 
 class Growth(NamedTuple):
-    """Particles, and how they grow."""
+    """Particles, and settings of their growth."""
 
     particles: Particles
     bins: Bins
@@ -99,7 +99,7 @@ def grow_particle(rng, problem, growth, c, replay):
     if right >= particles.column.shape[1]:
         return FULL
     log_cut = log_rule(design, code, cut, rows, start, stop)
-    if log_cut == -np.inf:  # a cut of the optimal proposal that parts nothing
+    if log_cut == -np.inf:  # a cut of the optimal proposal that leaves one side empty
         particles.log_w[c] = -np.inf
         particles.waiting[c] = particles.n_nodes[c]
         return 0

@@ -6,17 +6,18 @@ For a node with rows of marginal likelihood m, and column j with interval k of l
     stop           p_stop
     split (j, k)   p_split * s_j / sum(s) * l / span_j * G_k / m,   G_k = m(codes <= k) m(codes > k)
 
-with the sum over the columns that vary, and draws the cut in its interval (`cut_in_interval`).
-Where code k + 1 stands for several values, cuts of interval k part them, and the mean of ``G_k``
-and ``G_{k+1}`` stands in. With single-valued codes this is the optimal kernel itself; elsewhere it
-is near it, and the particle's weight corrects with the rows as they fall. With a normal leaf,
-``G_k`` takes the precision of the node's rows about their mean where the noise is smaller
-(`histograms.normal`): a tree half grown leaves more than the noise unexplained.
+with the sum over the columns that vary, and draws the cut in its interval (`cut_in_interval`). If
+code k + 1 stands for several values, cuts of interval k divide them, and the mean of ``G_k`` and
+``G_{k+1}`` is used. With single-valued codes this is the optimal kernel itself; otherwise it is an
+approximation, and the particle's weight corrects for it with the actual partition. With a normal
+leaf, ``G_k`` takes the precision of the node's rows about their mean where the noise is smaller
+(`histograms.normal`): an incomplete tree leaves more than the noise unexplained.
 
-With many columns a random subset A is looked at: those the present tree splits on, and each other
-with probability ``share``. On the space of trees and subsets the target is the posterior times
-``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all of them in A. Given
-A, then, a split on a column that is new to the tree weighs ``1 / share`` times as much.
+With many columns a random subset A of candidates is used: those on which the current tree splits,
+and each other column with probability ``share``. On the space of trees and subsets the target is
+the posterior times ``share**(|A| - u) (1 - share)**(p - |A|)`` for the u columns of the tree, all
+of them in A. Given A, a split on a column that is new to the tree therefore has ``1 / share`` times
+the weight.
 """
 
 from typing import NamedTuple
@@ -41,17 +42,17 @@ class LookAhead(NamedTuple):
     """Workspace of the proposal."""
 
     share: float
-    """Probability to look at a column that the tree does not use."""
+    """Probability that a column not used by the tree is a candidate."""
     columns: np.ndarray
-    """(p,) int64: the columns looked at come first."""
+    """(p,) int64: columns, candidates first."""
     n_columns: np.ndarray
-    """(1,) int64: how many they are."""
+    """(1,) int64: number of candidates."""
     used: np.ndarray
     """(p,) bool: columns a tree splits on."""
     by_prior: np.ndarray
     """(p,) bool: the column varies in the node, and its rule is drawn from the prior."""
     first: np.ndarray
-    """(p,) int64: first interval of each column looked at."""
+    """(p,) int64: first interval of each candidate column."""
     last: np.ndarray
     """(p,) int64: end of its intervals; equal to ``first`` when it does not vary."""
     weight: np.ndarray
@@ -67,7 +68,7 @@ class LookAhead(NamedTuple):
 
 
 def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.0) -> LookAhead:
-    """Workspace of a proposal that looks at a share of the columns for each of ``n_particles``."""
+    """Workspace of a proposal with a share of candidate columns for each of ``n_particles``."""
     p = bins.codes.shape[1]
     return LookAhead(
         float(share),
@@ -88,13 +89,13 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
 
 @njit(cache=True, inline="always")
 def columns_of(look):
-    """The columns looked at."""
+    """The candidate columns."""
     return ColumnSubset(look.columns, look.n_columns[0])
 
 
 @njit(cache=True)
 def choose_columns(rng, look, design, trees, tree, nodes):
-    """Draw the columns to look at, given the present tree."""
+    """Draw the candidate columns, given the current tree."""
     if look.share >= 1.0:
         return
     columns, used, share = look.columns, look.used, look.share
@@ -125,7 +126,7 @@ def mark_used(look, design, particles, c):
 
 @njit(cache=True)
 def log_new_column(look, column):
-    """Log of what a split on a column adds to the target given the columns looked at."""
+    """Log factor of the target for a split on a column, given the candidate columns."""
     if look.share >= 1.0 or look.used[column]:
         return 0.0
     return -np.log(look.share)
@@ -133,7 +134,7 @@ def log_new_column(look, column):
 
 @generic("design")
 def find_by_prior(look, design, rows, start, stop):
-    """Mark the columns looked at that vary in a node and whose rule the prior draws."""
+    """Mark candidate columns that vary in a node and whose rule is drawn from the prior."""
 
 
 @njit(cache=True)
@@ -143,7 +144,7 @@ def _find_none(look, design, rows, start, stop):
 
 @njit(cache=True)
 def _find_by_prior(look, design, rows, start, stop):
-    """Those with levels or missing cells, whose rules are not looked ahead at."""
+    """These have levels or missing cells; their rules are not evaluated one step ahead."""
     columns, by_prior = look.columns, look.by_prior
     for a in range(look.n_columns[0]):
         j = columns[a]
@@ -180,7 +181,7 @@ def _interval_range(histogram, place, single, offset, n_codes):
 
 @njit(cache=True)
 def weigh_splits(look, bins, prior, leaf, histogram, place, power):
-    """Fill the weights of all intervals of the columns looked at; the log of the normaliser.
+    """Fill the weights of all intervals of the candidate columns; log of the normaliser.
 
     Parameters
     ----------
@@ -239,7 +240,7 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
 
 @njit(cache=True)
 def draw_interval(rng, look, prior, place, log_total):
-    """Draw from the weights just filled: place of the column or `STOP`, interval, log q."""
+    """Draw from the weights just filled: index of the column or `STOP`, interval, log q."""
     first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
     stop = log_stop(prior, place)
     u = rng.random() - np.exp(stop - log_total)
@@ -265,7 +266,7 @@ def _log_q(look, a, k, log_total):
 
 @njit(cache=True)
 def find_interval(look, bins, prior, place, log_total, column, cut):
-    """As `draw_interval`, of an outcome that is known."""
+    """As `draw_interval`, for a given outcome."""
     if column == STOP:
         return STOP, 0, log_stop(prior, place) - log_total
     columns, offsets = look.columns, bins.offsets

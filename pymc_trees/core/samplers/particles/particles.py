@@ -1,8 +1,8 @@
-"""Partial trees grown side by side, one per particle.
+"""Partial trees grown in parallel, one per particle.
 
-A particle's nodes are numbered in the order they are made and queue up in it: ``waiting`` points
-to the place in the queue whose node is expanded next, and a particle is finished when it has
-passed them all. The right child of a node follows its left child.
+A particle's nodes are numbered in order of creation and queued in this order: ``waiting`` is the
+index in the queue of the node that is expanded next, and a particle is complete when it has reached
+the end. The right child of a node follows its left child.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Particles(NamedTuple):
     log_m: np.ndarray
     """(C, M) float64: their log marginal likelihood."""
     rows: np.ndarray
-    """(C, n) uint32: the training rows, those of a node side by side."""
+    """(C, n) uint32: the training rows, those of a node contiguous."""
     n_nodes: np.ndarray
     """(C,) int64."""
     waiting: np.ndarray
@@ -54,7 +54,7 @@ class Particles(NamedTuple):
     reference: np.ndarray
     """(M,) int32: node of the reference tree for each node of particle 0."""
     cease: np.ndarray
-    """(1,) bool: set from outside when growing is to end, whatever it has come to."""
+    """(1,) bool: set from outside to end growth at once."""
 
 
 def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) -> Particles:
@@ -86,7 +86,7 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
 
 @njit(cache=True)
 def start_particle(particles, c, unsplittable, stats, log_m):
-    """A particle that is a root with all rows, of known statistics."""
+    """Reset a particle to a root with all rows, of known statistics."""
     rows = particles.rows
     n = rows.shape[1]
     for i in range(n):
@@ -107,7 +107,7 @@ def start_particle(particles, c, unsplittable, stats, log_m):
 
 @njit(cache=True)
 def copy_particle(particles, source, target):
-    """Make ``target`` the same partial tree as ``source``; weights are the caller's."""
+    """Copy the partial tree ``source`` to ``target``; the caller sets weights."""
     n_nodes = particles.n_nodes[source]
     for k in range(n_nodes):
         particles.column[target, k] = particles.column[source, k]
@@ -136,18 +136,18 @@ def copy_particle(particles, source, target):
 def rearrange(particles, ancestors):
     """Replace the particles by their children, in place.
 
-    The place of a child means nothing (but that of a reference, which is its own ancestor): an
-    ancestor with children keeps its place, and only the places of childless particles are written.
+    The index of a child is arbitrary (except for the reference, which is its own ancestor): an
+    ancestor with children keeps its index, and only childless particles are overwritten.
     """
     n = ancestors.size
-    unplaced = np.zeros(n, dtype=np.int64)  # children of each particle that are still to be placed
+    unplaced = np.zeros(n, dtype=np.int64)  # children of each particle still to be placed
     for c in range(n):
         unplaced[ancestors[c]] += 1
     for c in range(n):
         if unplaced[c] > 0:
-            unplaced[c] = unplaced[c] - 1  # stays in its place
+            unplaced[c] = unplaced[c] - 1  # keeps its index
         else:
-            unplaced[c] = -1  # place is free
+            unplaced[c] = -1  # index is free
     source = 0
     for c in range(n):
         if unplaced[c] == -1:

@@ -6,7 +6,7 @@ from pymc_trees.core.forest.edit import fell_tree, split_leaf
 
 @njit(cache=True)
 def plant(trees, tree, particles, c, stats, nodes):
-    """Make particle ``c`` the tree; False, with a tree to throw away, when the pool has no room."""
+    """Make particle ``c`` the tree; False, with an invalid tree, if the pool is full."""
     root = trees.roots[tree]
     fell_tree(trees, tree, nodes)
     nodes[0] = root

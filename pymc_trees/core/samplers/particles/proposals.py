@@ -1,14 +1,14 @@
 """How a particle's next node is expanded: prior, empirical and one-step optimal proposal.
 
-A proposal draws stop, or a split (column, cut), and gives the log probability (density of the
-cut) of what it drew; or that of an outcome already known, which is how the reference particle is
-weighed. The weights correct for it, so that any distribution that can reach every tree is exact.
+A proposal draws stop, or a split (column, cut), and returns the log probability (density of the
+cut) of the outcome; or that of a given outcome, for the weight of the reference particle. The
+weights correct for the proposal: any distribution that can reach every tree is exact.
 
 prior (Lakshminarayanan 2013, section 3.3)
     The tree prior itself.
 empirical (the same)
     As the prior, but the cut is uniform in a gap between adjacent *distinct* values of the node's
-    rows, each gap as likely as another.
+    rows, all gaps being equally likely.
 optimal (the same, section 3.3.1)
     Stop, or column and interval, in proportion to prior times marginal likelihood one step ahead;
     the cut falls in its interval in the same proportion. Intervals lie between the edges of

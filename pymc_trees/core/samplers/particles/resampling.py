@@ -2,10 +2,10 @@
 
 The conditional distribution of each scheme (Chopin and Singh 2015, section 4). Before a systematic
 or stratified draw the particles are put in a random order: a child's ancestor is then distributed
-by the weights, and nothing depends on where the reference stands. Given that child 0 copies
-particle 0, the point that made it is uniform over particle 0's share of the unit interval; it fixes
-the common uniform of a systematic draw, and its own stratum only of a stratified one. Pinning
-particle 0 beside an ordinary draw is not invariant.
+by the weights, independently of the index of the reference. Given that child 0 copies particle 0,
+the point that generated it is uniform over particle 0's share of the unit interval; it determines
+the common uniform of a systematic draw, but only its own stratum of a stratified one. An ordinary
+draw with particle 0 added would not be invariant.
 """
 
 import numpy as np

@@ -23,7 +23,7 @@ from pymc_trees.core.samplers.particles.optimal import (
 
 @njit(cache=True, forceinline=True)
 def split_ahead(rng, problem, growth, at, place, code, cut, replay):
-    """Draw stop or a split, or weigh the outcome ``code``, ``cut`` of a reference.
+    """Draw stop or a split, or evaluate the outcome ``code``, ``cut`` of a reference.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     found = histogram_of(look.histograms, bins, problem.leaf, columns_of(look), at)
     histogram = look.histograms.sums[found]
     log_total = look.root[0] if at.node == 0 else np.nan
-    if np.isnan(log_total):  # the root is weighed once for all particles
+    if np.isnan(log_total):  # weights of the root are computed once for all particles
         mark_used(look, design, growth.particles, at.particle)
         find_by_prior(look, design, rows, start, stop)
         if reads_path(problem.leaf):

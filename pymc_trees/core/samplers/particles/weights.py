@@ -20,7 +20,7 @@ def log_sum_exp(log_w):
 
 @njit(cache=True)
 def normalise(log_w, weights):
-    """Write the normalised weights; the log of their sum."""
+    """Write the normalised weights; return the log of their sum."""
     log_total = log_sum_exp(log_w)
     for c in range(log_w.size):
         weights[c] = np.exp(log_w[c] - log_total)

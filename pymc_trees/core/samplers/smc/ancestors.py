@@ -1,8 +1,8 @@
 """Ancestors of a new generation of particles.
 
-Every scheme gives particle c, of normalised weight w_c, C w_c children on average, which is all
-that an unbiased evidence takes (Douc, Cappe and Moulines 2005). `resampling` holds the schemes
-given a reference particle.
+Every scheme gives particle c, of normalised weight w_c, C w_c children on average, which suffices
+for an unbiased evidence (Douc, Cappe and Moulines 2005). `resampling` has the schemes given a
+reference particle.
 
 multinomial
     C independent draws by weight.
@@ -11,8 +11,8 @@ systematic
 stratified
     The same, with a uniform of its own for each point.
 residual
-    The whole part of ``C w_c`` children for certain; the others by multinomial draws from what is
-    left of the weights.
+    The integer part of ``C w_c`` children for certain; the others by multinomial draws from the
+    remaining weights.
 """
 
 import numpy as np

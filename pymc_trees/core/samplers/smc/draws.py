@@ -1,4 +1,4 @@
-"""Complete trees of particles as encoded values, with leaf values drawn afresh for each."""
+"""Complete trees of particles as encoded values, with new leaf values for each."""
 
 from typing import NamedTuple
 
@@ -46,12 +46,12 @@ def write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, s):
 def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
 
-    False when the trees of ``problem`` have no room, or on ``particles.cease``.
+    False if a tree does not fit the pool of ``problem``, or on ``particles.cease``.
 
     Parameters
     ----------
     reads : leaf model
-        What leaves return at the training rows; that of the problem may combine it.
+        Leaf model of the outputs at the training rows; that of the problem may combine them.
     chosen : (N,) int64
         Particle of each draw.
     draws : Draws

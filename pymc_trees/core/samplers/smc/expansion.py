@@ -1,14 +1,14 @@
 """Which nodes of a particle one stage of top-down SMC expands (Lakshminarayanan thesis, 3.3).
 
-The rule is a function of the partial tree and the data alone, so that a tree is reached along one
-path only (3.4.1.1).
+The rule is a function of the partial tree and the data alone, so a tree is reached along one path
+only (3.4.1.1).
 
 node
-    The oldest node that waits: breadth first.
+    The oldest waiting node: breadth first.
 lowest
     The node of the lowest marginal likelihood; the oldest of several.
 layer
-    All nodes that wait.
+    All waiting nodes.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -19,7 +19,7 @@ EXPANSIONS = ("node", "lowest", "layer")
 
 @njit(cache=True)
 def last_place(particles, c, expansion):
-    """Put the nodes of the next stage in front of a particle's queue; the place that ends them."""
+    """Move the nodes of the next stage to the front of a particle's queue; return their end."""
     first, n_nodes = particles.waiting[c], particles.n_nodes[c]
     if expansion == LAYER:
         return n_nodes

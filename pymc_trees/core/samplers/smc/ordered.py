@@ -1,10 +1,10 @@
-"""Complete trees whose leaf values must be in order: one more factor of their weights.
+"""Complete trees whose leaf values must be in order: an additional factor of their weights.
 
 Particles grow under the prior p0 without an order. The values of a complete tree are drawn within
-it, the lowest first, and have the weight ``W = prod_k Z_k`` of `order.monotone`, whose mean given
-the tree is the posterior probability of the order: multiplied by it the particles stand for
-``p0(T) p0(mu | T) 1[in order] p(y | T, mu)``. The evidence is that integral over the share of p0
-that is in order, which `share_in_order` estimates likewise, without data.
+the order, lowest first, and have the weight ``W = prod_k Z_k`` of `order.monotone`, whose mean
+given the tree is the posterior probability of the order: multiplied by it, the particles represent
+``p0(T) p0(mu | T) 1[in order] p(y | T, mu)``. The evidence is this integral divided by the
+probability of the order under p0, which `share_in_order` estimates in the same way, without data.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def draw_in_order(rng, leaf, trees, order, stats):
 def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, draws, log_weights):
     """Encode each particle once, with values in order, and write the logs of their weights.
 
-    False when the trees of ``problem`` have no room, or on ``particles.cease``. Parameters are
+    False if a tree does not fit the pool of ``problem``, or on ``particles.cease``. Parameters are
     those of `draws.encode_particles`.
     """
     trees, leaf = problem.trees, problem.leaf
@@ -56,7 +56,7 @@ def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, d
 
 @njit(cache=True)
 def share_in_order(rng, problem, order, weights):
-    """Draw trees from p0 and write their weights; False when one does not fit."""
+    """Draw trees from p0 and write their weights; False if one does not fit."""
     trees, design, prior, leaf = problem
     n, max_nodes = trees.leaf_of.shape[1], trees.column.size
     nodes, nothing = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))

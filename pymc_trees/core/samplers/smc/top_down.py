@@ -1,9 +1,9 @@
 """Top-down sequential Monte Carlo for one tree (Lakshminarayanan thesis, algorithm 3.1).
 
-All particles grow from the root. After each stage, when the weights have become uneven, they are
+All particles grow from the root. After each stage, if the weights have become uneven, they are
 resampled and every weight becomes the mean W / C. With W the sum of the final weights, W / C is an
-unbiased estimate of the evidence, and weighted averages over the particles times W / C are of the
-unnormalised posterior's integrals.
+unbiased estimate of the evidence, and weighted averages over the particles times W / C are unbiased
+estimates of integrals under the unnormalised posterior.
 """
 
 from typing import NamedTuple
@@ -26,11 +26,11 @@ from pymc_trees.core.samplers.smc.ancestors import draw_ancestors
 from pymc_trees.core.samplers.smc.expansion import last_place
 
 DONE, UNFINISHED, LOST = 1, 2, 3
-"""How a run ended: trees complete, out of stages, or no weight left; or `FULL`, or `CEASED`."""
+"""Outcome of a run: trees complete, out of stages, or all weights 0; or `FULL`, or `CEASED`."""
 
 
 class Stages(NamedTuple):
-    """What each stage leaves behind; S = ``max_stages``."""
+    """Records of each stage; S = ``max_stages``."""
 
     ess: np.ndarray
     """(S,) float64: effective number of particles, before any resampling."""
@@ -64,7 +64,7 @@ def top_down_smc(rng, problem, growth, schedule, root_stats, stages, weights):
     problem : Problem
         Its trees are not read: there is no reference.
     growth : Growth
-        It looks at all columns.
+        All columns are candidates.
     root_stats : (D,) float64
         Statistics of all rows.
     stages : Stages

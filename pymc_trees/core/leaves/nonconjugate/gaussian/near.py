@@ -1,4 +1,4 @@
-"""Leaf models of Gaussian rows that stand for a likelihood: one output, or several.
+"""Leaf models of Gaussian rows that approximate a likelihood: one output, or several.
 
 Rows in f, the sum of all trees, become those of one tree given the sum ``offset`` of the others.
 """
@@ -19,7 +19,7 @@ from pymc_trees.core.leaves.normal import NormalData, conditional, make_normal
 
 
 def make_near(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
-    """Leaf model with the prior of a leaf, ``mean`` and ``sd`` (K,), and room for n rows."""
+    """Leaf model with the prior of a leaf, ``mean`` and ``sd`` (K,), and arrays for n rows."""
     if mean.size > 1:
         return make_gaussian_vector(mean, sd, n)
     return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)

@@ -9,17 +9,17 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.nonconjugate.proposal import cholesky
 
 LEAST_BEND = 1e-3
-"""Least curvature, in squared gradients, that is taken for what it is."""
+"""Smallest curvature, relative to the squared gradient, that is used as such."""
 JITTER = 1e-6
-"""Share by which precisions of one output may be enlarged: softmax is flat in one direction."""
+"""Relative increase of precisions of single outputs: softmax is flat in one direction."""
 
 
 @njit(cache=True)
 def expand_row(at, slopes, linear, precision):
     """Write the Gaussian row with these slopes, gradient and second derivatives, ``at`` a point.
 
-    Where the log-likelihood bends the wrong way or hardly, squared gradients stand in for its
-    curvature, as in `proposal`; a row that says nothing, or NaN, has precision 0.
+    If the log-likelihood is convex or nearly flat, squared gradients replace its curvature, as in
+    `proposal`; a row without information, or with NaN, has precision 0.
     """
     size = at.size
     total = 0.0
@@ -46,7 +46,7 @@ def expand_row(at, slopes, linear, precision):
 
 @njit(cache=True)
 def _add_other_outputs(slopes, precision):
-    """Write the second derivatives in two outputs, if the row bends everywhere."""
+    """Write the mixed second derivatives of two outputs, if the row is concave in both."""
     size = precision.shape[0]
     all_of_it, factor = np.empty((2, size, size))
     for a in range(size):

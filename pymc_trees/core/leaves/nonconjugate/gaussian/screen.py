@@ -1,21 +1,20 @@
-"""Gaussian rows that stand for any likelihood of rows, at hardly any cost for each tree.
+"""Gaussian rows that approximate any likelihood of rows, at little cost for each tree.
 
-About the anchor a of a row, the middle of where f was while the chain was tuned, and with its
-spread s there, the Gaussian row that is nearest to the log-likelihood ``l`` has the gradient and
-the curvature
+At the anchor a of a row, the mean of f during tuning, and with the standard deviation s of f there,
+the Gaussian row nearest to the log-likelihood ``l`` has the gradient and the curvature
 
     g = E l'(a + s e),        H = E l''(a + s e),        e ~ N(0, 1)
 
-(the condition of Opper and Archambeau 2009, eq. 9-10, of the best Gaussian), here from three
-points of Gauss and Hermite along each output. These rows are found once for a sweep or many
-(`fit_screen`) and are the same for all trees: a function of the data and of what tuning left, never
-of the present trees.
+(the condition of Opper and Archambeau 2009, eq. 9-10, of the best Gaussian), here from three points
+of Gauss and Hermite along each output. These rows are computed once for one or more sweeps
+(`fit_screen`) and are the same for all trees: a function of the data and of the results of tuning,
+never of the current trees.
 
-Where the chain is far from its anchors they are worth little. So some visits are local: their rows
-are expanded about ``o + mean``, o being the sum of the other trees and mean the prior mean of a
-leaf (`aim_locally`). The values of leaves are drawn from q, their conditional under the Gaussian
-rows. Its tails may be too light, so in local visits q is wide: as in `proposal` .95 t_8 about the
-mean of that + .05 of the prior.
+Far from the anchors they are a poor approximation. Some visits are therefore local: their rows are
+expanded at ``o + mean``, with o the sum of the other trees and mean the prior mean of a leaf
+(`aim_locally`). Leaf values are drawn from q, their conditional under the Gaussian rows. Its tails
+may be too light, so q is wide in local visits: as in `proposal`, 0.95 t_8 around the mean of that
+conditional + 0.05 of the prior.
 """
 
 import math
@@ -42,12 +41,12 @@ ROOT_3 = math.sqrt(3.0)
 
 
 class Screen(NamedTuple):
-    """Room for the Gaussian rows of a leaf with K values, and what they are made of."""
+    """Arrays for the Gaussian rows of a leaf with K values, and their inputs."""
 
     near: NormalData | GaussianVector
     """With the prior of a leaf; its rows are those of one tree."""
     anchor: np.ndarray
-    """(n, K) a, the function at each row about which its likelihood is expanded."""
+    """(n, K) a, the function value at which each row's likelihood is expanded."""
     spread: np.ndarray
     """(n, K) s, its standard deviation."""
     local: np.ndarray
@@ -87,7 +86,7 @@ def slopes_of_rows(leaf):
 
 @njit(cache=True)
 def fit_screen(leaf, screen):
-    """Find the Gaussian rows about the anchors, from 1 + 2 K calls of the likelihood."""
+    """Compute the Gaussian rows at the anchors, from 1 + 2 K calls of the likelihood."""
     anchor, spread, outputs = screen.anchor, screen.spread, leaf.work.outputs
     n, k = anchor.shape
     outputs[:] = anchor
@@ -106,7 +105,7 @@ def fit_screen(leaf, screen):
         total = 0.0
         for d in range(mean.shape[1]):
             total += mean[i, d]
-        if not np.isfinite(total):  # an edge of the likelihood
+        if not np.isfinite(total):  # a boundary of the likelihood's domain
             mean[i] = middle[i]
     expand_rows(anchor, mean, screen.linear, screen.precision)
 
@@ -148,7 +147,7 @@ def propose_value(rng, leaf, screen, stats, is_wide, out):
 def log_value_weight(leaf, screen, stats, value, is_wide):
     """Log of ``p(value) / (m~ q(value))`` for a leaf, m~ its marginal likelihood under the screen.
 
-    It is bounded, whatever the value, where a wide q holds the prior.
+    It is bounded if q is wide and so contains the prior.
     """
     mode, factor = screen.mode, screen.factor
     log_ratio = log_prior(leaf.mean, leaf.sd, value) - log_marginal(screen.near, stats)

@@ -1,4 +1,4 @@
-"""K normal leaf values, Gaussian rows: what stands for a likelihood of several outputs.
+"""K normal leaf values, Gaussian rows: approximation of a likelihood of several outputs.
 
 A row is exp(l_i' mu - mu' P_i mu / 2), and ``mu ~ N(mean, diag(sd**2))``. With ``l`` and ``P`` the
 sums over the rows of a leaf, and D = diag(sd**-2), completing the square in mu gives
@@ -6,7 +6,7 @@ sums over the rows of a leaf, and D = diag(sd**-2), completing the square in mu 
     m(rows) = exp((l + D mean)' Q^-1 (l + D mean) / 2 - mean' D mean / 2) sqrt(|D| / |Q|),
     mu | rows ~ N(Q^-1 (l + D mean), Q^-1),        Q = D + P.
 
-It guides and screens; it is no leaf of a model by itself.
+It is used for proposals and screening only, not as the leaf of a model.
 """
 
 import math
@@ -20,7 +20,7 @@ from pymc_trees.core.leaves.nonconjugate.proposal import cholesky, solve_lower, 
 
 
 class GaussianVector(NamedTuple):
-    """K normal leaf values and the rows they see."""
+    """K normal leaf values and their data."""
 
     mean: np.ndarray
     """(K,)"""
@@ -41,7 +41,7 @@ class GaussianVector(NamedTuple):
 
 
 def make_gaussian_vector(mean, sd, n):
-    """Leaf model with room for the rows."""
+    """Leaf model with arrays for the rows."""
     k = mean.size
     work = np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
     return GaussianVector(mean, sd, np.zeros((n, k)), np.zeros((n, k, k)), *work)

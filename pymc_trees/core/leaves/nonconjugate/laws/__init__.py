@@ -1,4 +1,4 @@
-"""Common likelihoods of a row, written out: quicker than what a graph is compiled to.
+"""Kernels of common likelihoods of a row: faster than compiled PyTensor graphs.
 
 ================ ======================================================================
 file             log-likelihood of a row, with e affine in f
@@ -13,8 +13,8 @@ file             log-likelihood of a row, with e affine in f
 ================ ======================================================================
 
 Each file has two kernels, ``value(numbers, f)`` and ``slopes(numbers, f)``, the first and second
-derivative by f; ``numbers`` are those of one row. `native_law` makes of them what `native`
-describes. Slopes are for proposals alone.
+derivative by f; ``numbers`` are those of one row. `native_law` turns them into functions as in
+`native`. Slopes are used for proposals only.
 
 May import: `core.compile`, `native`.
 """

@@ -1,4 +1,4 @@
-"""A law of rows as native functions; ``data`` are its numbers row by row, ``table`` their shape."""
+"""A likelihood as native functions; ``data`` are its numbers by row, ``table`` their shape."""
 
 import functools
 
@@ -8,7 +8,7 @@ from numba import carray, cfunc
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 
 
-@functools.cache  # many models have one law; each would compile it
+@functools.cache  # cached: many models share one likelihood
 def native_value(value):
     """Native function of the log-likelihood, from a kernel of one row."""
 

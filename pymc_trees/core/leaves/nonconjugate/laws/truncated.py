@@ -11,7 +11,7 @@ from pymc_trees.core.compile.cache import njit
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
 FAR = 30.0
-"""Standard deviations beyond which the tail of a Normal is taken by its series."""
+"""Standard deviations beyond which the tail of a Normal is computed by its series."""
 
 
 @njit(cache=True)
@@ -57,7 +57,7 @@ def _share(x, inside):
 
 @njit(cache=True)
 def slopes(numbers, f):
-    """Its first and second derivative: y less the mean of the law, and less its variance."""
+    """Its first and second derivative: y minus the truncated mean, and minus the variance."""
     sigma, slope = numbers[1], numbers[4]
     e = slope * f + numbers[5]
     low, high = (numbers[2] - e) / sigma, (numbers[3] - e) / sigma

@@ -1,0 +1,80 @@
+"""Numbers of pages that look like measurements, and what they are instead."""
+
+NUMBERS: dict[str, dict[str, str]] = {
+    "everywhere": {
+        "90% intervals": "a level",
+        "95% intervals": "a level",
+        "five minutes": "a title",
+        "3.12 or newer": "a version",
+    },
+    "CHANGELOG.md": {
+        "more than 256 MB": "a threshold",
+        "draws 4 times 750, after 500, where it drew twice as many": "numbers of draws",
+        "answers above 2 GB refused": "a threshold",
+        "h5netcdf below 1.8": "a version",
+        "numpy 2.1, h5py 3.12.1 and matplotlib 3.10.7": "versions",
+        "and on 3.13": "a version",
+        "## 0.1.0": "a version",
+    },
+    "docs/benchmarks.md": {
+        "nearer to 90%": "a level",
+        "less often than 95%": "a level",
+    },
+    "docs/causal.md": {"R-hat of the effects is above 1.05": "a threshold of `fit`"},
+    "docs/data_model/capacity.md": {
+        "three times the prior mean of the number of nodes": "the default",
+        "where `mu` takes 8 MB": "8 bytes a row",
+        "1,000 draws of them take 50 MB": "bytes of an encoding",
+    },
+    "docs/dcc_tree.md": {
+        "within 0.02 nats": "a tolerance of tests",
+        "on two inputs (within 0.3)": "a tolerance of tests",
+    },
+    "docs/estimators.md": {"is above 1.05": "a threshold of `fit`"},
+    "docs/how_to_choose.md": {"with probability about 0.95": "a prior"},
+    "docs/papers/pg_bart.md": {
+        "(sd 0.1), a value for each vertex (sd 3) and noise of sd 0.01": "the data",
+        "alpha = 0.95, beta = 1, 0.5, 0.4, 0.3, 0.25": "the prior",
+        "within 0.75 noise sd": "a criterion",
+    },
+    "docs/papers/tree_smc.md": {"probability 0.95 (1 + depth)^-0.5": "the prior"},
+    "docs/scale.md": {
+        "1 MB per draw": "16 bytes a node",
+        "set `max_nodes` to four times that number": "advice",
+        "more than 256 MB as float64": "a threshold",
+        "up to 1 GB or one column is read at a time": "a threshold",
+        "39 GB of memory, 40 GB of disk": "sums of the table above",
+        "at ten times the rows": "the rows of the text",
+        "2 TB in all, which takes 20 minutes at 2 GB/s": "50 columns times 40 GB",
+        "of its rows, 1.0 GB": "bytes of the table over 16 shards",
+    },
+    "docs/sharded.md": {
+        "beyond 16 times that range": "a threshold",
+        "four times the work of the shards but not four times the latency": "four chains",
+    },
+    "docs/tree_smc.md": {
+        "Of the tree's `alpha`, 0.5 is unlikely": "a setting",
+        "between 0.8 and 0.95": "settings",
+    },
+    "docs/troubleshooting/long_runs.md": {
+        "within five seconds": "a timeout",
+        "grown 16 times as large": "a threshold",
+    },
+    "docs/troubleshooting/others.md": {"h5netcdf is older than 1.8": "a version"},
+    "docs/troubleshooting/questions.md": {"Results of more than 2 GB": "a threshold"},
+    "docs/troubleshooting/trees_and_pictures.md": {"an interval of 94%": "a level"},
+}
+"""Page -> words -> what the number is."""
+
+TABLES: dict[str, dict[str, str]] = {
+    "docs/data_model.md": {"| field | split node | leaf | unused row |": "an encoding"},
+    "docs/scale.md": {
+        "| what | bytes | n = 10^6 | n = 10^7 | n = 10^8 |": "computed from the second column"
+    },
+    "docs/sharded.md": {
+        "| rows | 1 shard | 8 shards | 16 shards | 32 shards | 64 shards |": (
+            "computed from stored results, as `claims.sharded_sweeps` does"
+        )
+    },
+}
+"""Page -> first line of a table with columns of numbers -> where they come from."""
