@@ -147,7 +147,11 @@ class SoftTreeVariable(TreeVariable):
     """A soft tree; it is evaluated at the rows that the model now has."""
 
     what = "soft tree"
-    step = "pymc_trees.DCCTree"
+
+    @property
+    def step(self) -> str:
+        """Step method that `pymc.sample` assigns."""
+        return "pymc_trees.RJHMC" if self.op.by_index else "pymc_trees.DCCTree"
 
     @property
     def shape(self) -> tuple[int, int]:

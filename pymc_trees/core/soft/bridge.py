@@ -113,7 +113,6 @@ def cross(
     scales: Scales,
     n: int,
     up: bool,
-    pause: Callable[[], None] = lambda: None,
 ) -> Way:
     """Cross a bridge of n densities, up from g_0 to g_1 or down.
 
@@ -127,8 +126,6 @@ def cross(
         The same up and down.
     n : int
         T; with none the weight is that of a plain jump.
-    pause : callable, optional
-        Called between transitions.
     """
     powers = spaced(n)
     if not up:
@@ -144,5 +141,4 @@ def cross(
         if then not in (0.0, 1.0):
             z, at, more = transition(rng, z, at, terms, then, scales)
             gradients += more
-            pause()
     return Way(z, float(log_weight), gradients)

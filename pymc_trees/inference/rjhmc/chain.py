@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.bridge import Point, Way, cross
 from pymc_trees.core.soft.jumps import (
     Jump,
@@ -79,18 +78,17 @@ class JumpChain:
         if p == 1 or len(state.index) == 0:
             return state
         posterior.place(state.label, state.index)
-        with deferred_interrupts():
-            present = posterior.log_likelihood(state.q)
-            for k in range(len(state.index)):
-                index, q = state.index.copy(), state.q
-                index[k] = (index[k] + rng.integers(1, p)) % p
-                if rng.random() < REDRAWN:  # tau from its prior: ratio of priors and proposals is 1
-                    q, tau = q.copy(), rng.random()
-                    q[len(q) - len(index) + k] = np.log(tau) - np.log1p(-tau)
-                posterior.place(state.label, index)
-                proposed = posterior.log_likelihood(q)
-                if np.log(rng.random()) < proposed - present:
-                    state, present = State(state.label, index, q), proposed
+        present = posterior.terms(state.q).likelihood
+        for k in range(len(state.index)):
+            index, q = state.index.copy(), state.q
+            index[k] = (index[k] + rng.integers(1, p)) % p
+            if rng.random() < REDRAWN:  # tau from its prior, which the ratio then lacks
+                q = q.copy()
+                q[len(q) - len(index) + k] = draw_gates(rng, 1, 1, 1)[0, 0]
+            posterior.place(state.label, index)
+            proposed = posterior.terms(q).likelihood
+            if np.log(rng.random()) < proposed - present:
+                state, present = State(state.label, index, q), proposed
         return state
 
     def jump(self, rng: np.random.Generator, state: State, jump: Jump):
@@ -125,8 +123,8 @@ class JumpChain:
             base, gain = above.prior + below.likelihood, above.likelihood - below.likelihood
             return Point(base, gain, d_base, d_gain)
 
-        with deferred_interrupts() as held, np.errstate(all="ignore"):
-            way = self.cross(rng, z, terms, scales, jump.grows, held.answer)
+        with np.errstate(all="ignore"):  # a trajectory that diverges
+            way = self.cross(rng, z, terms, scales, jump.grows)
         op, sign = posterior.op, 1.0 if jump.grows else -1.0
         log_ratio = log_prior(twig.larger, op.alpha, op.beta)
         log_ratio -= log_prior(twig.smaller, op.alpha, op.beta)
@@ -136,9 +134,9 @@ class JumpChain:
             return State(twig.larger, larger, way.z), log_ratio, way.gradients
         return State(twig.smaller, smaller, way.z[shared]), log_ratio, way.gradients
 
-    def cross(self, rng, z, terms, scales, up, pause) -> Way:
+    def cross(self, rng, z, terms, scales, up) -> Way:
         """The bridge from one topology to the other."""
-        return cross(rng, z, terms, scales, self.settings.bridge, up, pause)
+        return cross(rng, z, terms, scales, self.settings.bridge, up)
 
     def draw_fresh(self, rng: np.random.Generator, q: np.ndarray) -> np.ndarray:
         """What a larger topology has more, from its prior: leaf value, threshold, weights."""

@@ -101,11 +101,6 @@ class JumpPosterior(SoftPosterior):
         prior, likelihood, d_prior, d_likelihood = self._terms(q)
         return Terms(float(prior), float(likelihood), d_prior, d_likelihood)
 
-    def log_likelihood(self, q: np.ndarray) -> float:
-        """Log likelihood at a vector of the present topology."""
-        joint, prior = self._pair(q)
-        return float(joint - prior)
-
     @cached_property
     def _leaf_prior(self):
         graph, model = self.graph, self.soft.model
@@ -132,10 +127,14 @@ class JumpPosterior(SoftPosterior):
         values = [self.draw_values(rng, head, n + 1) for _ in range(count)]
         return np.concatenate([np.tile(self.others, (count, 1)), values, gates], axis=1)
 
+    @property
+    def tree_name(self) -> str:
+        """Name of the tree in a point."""
+        return self.soft.model.rvs_to_values[self.soft.tree].name
+
     def state_at(self, point: dict) -> State:
         """State that a point of the model stands for."""
-        name = self.soft.model.rvs_to_values[self.soft.tree].name
-        value = point[name]
+        value = point[self.tree_name]
         label, p = label_of(value), self.op.p
         splits = value[value[:, 0] == SPLIT]
         tau, delta = splits[:, 1], splits[:, 2 : 2 + p]
