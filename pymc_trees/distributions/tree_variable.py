@@ -33,7 +33,7 @@ class TreeVariable(ABC):
 
     what: ClassVar[str]
     """Its kind, in words."""
-    step: ClassVar[str]
+    step: str
     """Public name of the step that `pymc.sample` assigns."""
 
     def __init__(self, rv: Variable):
@@ -148,10 +148,9 @@ class SoftTreeVariable(TreeVariable):
 
     what = "soft tree"
 
-    @property
-    def step(self) -> str:
-        """Step method that `pymc.sample` assigns."""
-        return "pymc_trees.RJHMC" if self.op.by_index else "pymc_trees.DCCTree"
+    def __init__(self, rv: Variable):
+        super().__init__(rv)
+        self.step = "pymc_trees.RJHMC" if self.op.by_index else "pymc_trees.DCCTree"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""`RJHMC`: reversible jumps of a soft tree, with Hamiltonian Monte Carlo, as a step of `pm.sample`."""
+"""`RJHMC`: reversible jumps of a soft tree with Hamiltonian Monte Carlo, under `pm.sample`."""
 
 from copy import deepcopy
 from typing import Any, ClassVar
@@ -196,13 +196,14 @@ class RJHMC(BlockedStep):
         others = posterior.others_at(point)
         if self.tune:
             kernels.reference = others, posterior.given()
-        if self.state is not None and np.array_equal(point[name], self.value):
+        known = self.state is not None and self.value is not None
+        if known and np.array_equal(point[name], self.value):
             state = self.state._replace(q=np.append(others, self.state.q[len(others) :]))
         else:
             state = posterior.state_at(point)
         found = JumpChain(posterior, kernels, self.settings).iterate(self.rng, state, self.tune)
         self.state = found.state
-        posterior.place(found.state.label, found.state.index)
+        posterior.place(found.state.label, found.state.inputs)
         new = posterior.point(found.state.q, self.rng)
         self.value = new[name]
         stats = {
@@ -227,7 +228,7 @@ class RJHMC(BlockedStep):
             else:
                 self.kernels = Kernels(posterior, self.warm_up, restored["kernels"])
                 self.kernels.reference = restored["reference"]
-                self.state = State(restored["label"], restored["index"], restored["q"])
+                self.state = State(restored["label"], restored["inputs"], restored["q"])
                 self.value = restored["value"]
         return self.kernels
 
@@ -240,7 +241,7 @@ class RJHMC(BlockedStep):
             "kernels": self.kernels.known,
             "reference": self.kernels.reference,
             "label": self.state.label,
-            "index": self.state.index,
+            "inputs": self.state.inputs,
             "q": self.state.q,
             "value": self.value,
         }

@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
     def log_density(self, b: float) -> float:
         """Log g_b; minus infinity where it is not a number."""
-        value = self.base + b * self.gain
+        value = self.base + b * self.gain if b > 0.0 else self.base
         return value if np.isfinite(value) else -np.inf
 
     def gradient(self, b: float) -> np.ndarray:

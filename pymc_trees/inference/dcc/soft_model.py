@@ -43,9 +43,9 @@ def read_model(model: pm.Model) -> SoftModel:
     tree = the_soft_tree(model, "DCC-Tree")
     if tree.owner.op.by_index:
         raise NotImplementedError(
-            f"{tree.name} is declared with direction='index': DCC-Tree divides the posterior by "
-            "topology and needs gradients of all else. Sample it with pymc_trees.RJHMC (pm.sample() "
-            "assigns it), or declare it with direction='dirichlet'."
+            f"{tree.name} is declared with direction='index', and DCC-Tree needs gradients of all "
+            "that is no topology: sample it with pymc_trees.RJHMC, which pm.sample() assigns, or "
+            "declare it with direction='dirichlet'."
         )
     others = [rv for rv in model.free_RVs if rv is not tree]
     refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_tree_variable(rv)]

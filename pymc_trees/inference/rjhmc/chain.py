@@ -4,13 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.soft.bridge import Point, Way, cross
-from pymc_trees.core.soft.jumps import (
-    Jump,
-    log_proposal_ratio,
-    propose_jump,
-    shared_places,
-)
+from pymc_trees.core.soft.bridge import Point, cross
+from pymc_trees.core.soft.jumps import Jump, log_proposal_ratio, propose_jump, shared_places
+from pymc_trees.core.soft.neighbours import Twig
 from pymc_trees.core.soft.topology import check_room, log_prior
 from pymc_trees.inference.dcc.soft_posterior import draw_gates
 from pymc_trees.inference.rjhmc.kernels import Kernels
@@ -75,12 +71,12 @@ class JumpChain:
     def redraw_inputs(self, rng: np.random.Generator, state: State) -> State:
         """A Metropolis step of every split's input; all have the same prior probability."""
         posterior, p = self.posterior, self.posterior.op.p
-        if p == 1 or len(state.index) == 0:
+        if p == 1 or len(state.inputs) == 0:
             return state
-        posterior.place(state.label, state.index)
+        posterior.place(state.label, state.inputs)
         present = posterior.terms(state.q).likelihood
-        for k in range(len(state.index)):
-            index, q = state.index.copy(), state.q
+        for k in range(len(state.inputs)):
+            index, q = state.inputs.copy(), state.q
             index[k] = (index[k] + rng.integers(1, p)) % p
             if rng.random() < REDRAWN:  # tau from its prior, which the ratio then lacks
                 q = q.copy()
@@ -93,52 +89,77 @@ class JumpChain:
 
     def jump(self, rng: np.random.Generator, state: State, jump: Jump):
         """State at the other end of a jump, log of its acceptance ratio, and gradients."""
-        posterior, twig = self.posterior, jump.twig
-        check_room(len(twig.larger), posterior.op.max_nodes)
+        twig = jump.twig
+        check_room(len(twig.larger), self.posterior.op.max_nodes)
         scales = self.kernels.scales(rng, twig.larger)
-        d = len(scales.variances)
+        pair, z = self.matched(rng, state, jump)
+        with np.errstate(all="ignore"):  # a trajectory that diverges
+            way = cross(rng, z, pair.terms, scales, self.settings.bridge, jump.grows)
+        log_ratio = way.log_weight
+        log_ratio += self.log_ratio_of_growing(twig) * (1.0 if jump.grows else -1.0)
+        return pair.state(way.z, jump.grows), log_ratio, way.gradients
+
+    def log_ratio_of_growing(self, twig: Twig) -> float:
+        """Log of the prior of the larger topology over the smaller one's, and of proposals."""
+        op, settings = self.posterior.op, self.settings
+        prior = log_prior(twig.larger, op.alpha, op.beta) - log_prior(
+            twig.smaller, op.alpha, op.beta
+        )
+        return prior + log_proposal_ratio(twig, settings.grow, settings.prune)
+
+    def matched(self, rng: np.random.Generator, state: State, jump: Jump):
+        """Both ends of a jump, and the vector of the larger one that a state is a part of."""
+        posterior, twig, side = self.posterior, jump.twig, jump.side
         has_values = posterior.op.leaf_type.sampled_in_soft_trees
-        shared = shared_places(twig, jump.side, d, posterior.gate_size, has_values)
-        z, larger, smaller = state.q, state.index, state.index
+        d = len(state.q) + (has_values + posterior.gate_size) * jump.grows
+        shared = shared_places(twig, side, d, posterior.gate_size, has_values)
+        z, larger, smaller = state.q, state.inputs, state.inputs
         if jump.grows:
+            # what the larger has more, from its prior: leaf value, threshold, weights
             posterior.place(twig.smaller, smaller)
+            value = posterior.draw_values(rng, state.q, 1)
             z = np.empty(d)
             z[shared] = state.q
-            fresh = self.draw_fresh(rng, state.q)
-            z[np.setdiff1d(np.arange(d), shared)] = fresh
-            if posterior.op.by_index:
-                larger = np.insert(state.index, twig.split, posterior.draw_index(rng, 1))
-        elif posterior.op.by_index:
-            smaller = np.delete(state.index, twig.split)
+            z[np.setdiff1d(np.arange(d), shared)] = np.append(
+                value, draw_gates(rng, 1, 1, posterior.gate_size)
+            )
+        if posterior.op.by_index:
+            if jump.grows:
+                larger = np.insert(state.inputs, twig.split, posterior.draw_inputs(rng, 1))
+            else:
+                smaller = np.delete(state.inputs, twig.split)
+        return Pair(posterior, twig, shared, smaller, larger), z
 
-        def terms(z):
-            posterior.place(twig.smaller, smaller)
-            below = posterior.terms(z[shared])
-            posterior.place(twig.larger, larger)
-            above = posterior.terms(z)
-            # what a jump draws has its prior as its density, which the larger prior counts
-            d_base, d_gain = above.d_prior.copy(), above.d_likelihood.copy()
-            d_base[shared] += below.d_likelihood
-            d_gain[shared] -= below.d_likelihood
-            base, gain = above.prior + below.likelihood, above.likelihood - below.likelihood
-            return Point(base, gain, d_base, d_gain)
 
-        with np.errstate(all="ignore"):  # a trajectory that diverges
-            way = self.cross(rng, z, terms, scales, jump.grows)
-        op, sign = posterior.op, 1.0 if jump.grows else -1.0
-        log_ratio = log_prior(twig.larger, op.alpha, op.beta)
-        log_ratio -= log_prior(twig.smaller, op.alpha, op.beta)
-        log_ratio += log_proposal_ratio(twig, self.settings.grow, self.settings.prune)
-        log_ratio = sign * log_ratio + way.log_weight
-        if jump.grows:
-            return State(twig.larger, larger, way.z), log_ratio, way.gradients
-        return State(twig.smaller, smaller, way.z[shared]), log_ratio, way.gradients
+class Pair(NamedTuple):
+    """Two topologies that a jump connects, as densities of the larger one's vector."""
 
-    def cross(self, rng, z, terms, scales, up) -> Way:
-        """The bridge from one topology to the other."""
-        return cross(rng, z, terms, scales, self.settings.bridge, up)
+    posterior: JumpPosterior
+    twig: Twig
+    shared: np.ndarray
+    """Places of the smaller vector."""
+    smaller: np.ndarray
+    """Inputs of splits, where these are drawn by index."""
+    larger: np.ndarray
 
-    def draw_fresh(self, rng: np.random.Generator, q: np.ndarray) -> np.ndarray:
-        """What a larger topology has more, from its prior: leaf value, threshold, weights."""
-        value = self.posterior.draw_values(rng, q, 1)
-        return np.append(value, draw_gates(rng, 1, 1, self.posterior.gate_size))
+    def state(self, z: np.ndarray, larger: bool) -> State:
+        """State of the larger or smaller topology."""
+        if larger:
+            return State(self.twig.larger, self.larger, z)
+        return State(self.twig.smaller, self.smaller, z[self.shared])
+
+    def terms(self, z: np.ndarray) -> Point:
+        """The bridge's two terms: prior of the larger and likelihood of the smaller, and the gain.
+
+        What a jump draws has its prior as its density, which the prior of the larger counts.
+        """
+        posterior, shared = self.posterior, self.shared
+        posterior.place(self.twig.smaller, self.smaller)
+        below = posterior.terms(z[shared])
+        posterior.place(self.twig.larger, self.larger)
+        above = posterior.terms(z)
+        d_base, d_gain = above.d_prior.copy(), above.d_likelihood.copy()
+        d_base[shared] += below.d_likelihood
+        d_gain[shared] -= below.d_likelihood
+        base, gain = above.prior + below.likelihood, above.likelihood - below.likelihood
+        return Point(base, gain, d_base, d_gain)

@@ -62,7 +62,7 @@ class Kernels:
         posterior, given = self.posterior, self.posterior.given()
         posterior.others, reference = self.reference
         posterior.set_given(reference)
-        posterior.index = posterior.draw_index(rng, n_splits(label))
+        posterior.inputs = posterior.draw_inputs(rng, n_splits(label))
         try:
             return warm_up(posterior, label, rng, self.tune).nuts
         finally:
@@ -80,6 +80,6 @@ class Kernels:
         step = self._step(rng, state.label)
         if step is None or n == 0:
             return state, 0, 0
-        self.posterior.place(state.label, state.index)
+        self.posterior.place(state.label, state.inputs)
         draws, diverging, gradients = advance(step, state.q, n, tune)
         return state._replace(q=draws[-1].copy()), int(diverging.sum()), gradients

@@ -21,7 +21,7 @@ class State(NamedTuple):
     """Where a chain is; with what it is given, all of its distribution."""
 
     label: str
-    index: np.ndarray
+    inputs: np.ndarray
     """(S,) int inputs of the splits when these are drawn by index, else (0,)."""
     q: np.ndarray
     """(d,) `soft_graph`."""
@@ -49,7 +49,7 @@ class JumpPosterior(SoftPosterior):
 
     def __init__(self, soft: SoftModel):
         super().__init__(soft.model, soft)
-        self.index = np.zeros(0, dtype=np.int64)
+        self.inputs = np.zeros(0, dtype=np.int64)
         self._tables: dict[str, np.ndarray] = {}
         self.others = np.zeros(self.n_others)
         """Values of the variables that move with the tree, for `draw_start`."""
@@ -58,9 +58,9 @@ class JumpPosterior(SoftPosterior):
         """Make all functions those of a topology, and of the present index where it has one."""
         super().bind(label, h)
         if self.op.by_index:
-            self.graph.corners.set_value(np.eye(self.op.p)[self.index])
+            self.graph.corners.set_value(np.eye(self.op.p)[self.inputs])
 
-    def place(self, label: str, index: np.ndarray) -> None:
+    def place(self, label: str, inputs: np.ndarray) -> None:
         """Make all functions those of a topology and of the inputs of its splits, at once.
 
         The sharpness is the model's unless a warm-up, which ends with it, is on its way.
@@ -71,8 +71,8 @@ class JumpPosterior(SoftPosterior):
             self.graph.table.set_value(self._tables[label], borrow=True)
             self.label = label
         if self.op.by_index:
-            self.index = index
-            self.graph.corners.set_value(np.eye(self.op.p)[index], borrow=True)
+            self.inputs = inputs
+            self.graph.corners.set_value(np.eye(self.op.p)[inputs], borrow=True)
 
     def set_given(self, point: dict) -> None:
         """Take over the values of variables that other steps move."""
@@ -83,7 +83,7 @@ class JumpPosterior(SoftPosterior):
         """Present values of these variables."""
         return {value.name: shared.get_value() for value, shared in self.graph.given.items()}
 
-    def draw_index(self, rng: np.random.Generator, count: int) -> np.ndarray:
+    def draw_inputs(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """(count,) inputs of splits from their prior; (0,) where splits weigh all inputs."""
         return rng.integers(self.op.p, size=count if self.op.by_index else 0)
 
