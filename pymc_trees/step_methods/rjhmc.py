@@ -57,9 +57,9 @@ class RJHMC(BlockedStep):
         is a plain jump. More are accepted more often, and cost more.
     local_draws : int, default 1
         NUTS iterations a step within the topology.
-    warm_up : int, default 500
-        Iterations of NUTS, from a draw of the prior, when a topology is met for the first time
-        (the authors' program, which has as many in each proposal).
+    warm_up : int, default 200
+        Iterations of NUTS, from a draw of the prior, when a topology is met for the first time (the
+        authors' program has 500 in each proposal).
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -135,7 +135,7 @@ class RJHMC(BlockedStep):
         prune=PRUNE,
         bridge=10,
         local_draws=1,
-        warm_up=500,
+        warm_up=200,
         model=None,
         rng=None,
         blocked=True,

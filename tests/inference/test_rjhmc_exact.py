@@ -1,8 +1,8 @@
 """Weights of topologies under RJHMC against quadrature.
 
 Shares among the topologies of up to three leaves, batch means of 30 batches; the worst of up to
-four z-scores of a t law with 29 degrees of freedom exceeds 4.5 once in 2,500 runs. In the full tier
-each share has a standard error below 0.006, and must be within .02 of the quadrature.
+four z-scores of a t law with 29 degrees of freedom exceeds 4.5 once in 2,500 runs. The shares of
+the longest chain have standard errors below 0.006, and must be within .02 of the quadrature.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ from support.chains.jumps import (
     H,
     ProgramsWarmUp,
     batches_of,
+    kernels_of,
     labels_of,
-    posterior_of,
     weak_model,
     weak_step,
 )
@@ -44,30 +44,36 @@ def one_input():
     X, y = weak_step()
     exact = weights(lambda label: log_evidence(label, X, y, H, 60, 200))
     assert exact.min() > 0.05  # all four matter
-    return *posterior_of(weak_model(X, y)), exact
+    return *kernels_of(weak_model(X, y)), exact
 
 
 def test_weights_equal_quadrature(one_input):
-    posterior, state, exact = one_input
-    labels = labels_of(posterior, state, 4000, bridge=3, seed=1)
-    assert gap(batches_of(labels, SMALL), exact).within(Z, 0.06)
+    kernels, state, exact = one_input
+    labels = labels_of(kernels, state, 2500, bridge=2, seed=1)
+    assert gap(batches_of(labels, SMALL), exact).within(Z, 0.08)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("bridge", [0, 5])
-def test_weights_do_not_depend_on_the_bridge(bridge, one_input):
-    posterior, state, exact = one_input
-    labels = labels_of(posterior, state, 20_000 if bridge == 0 else 12_000, bridge=bridge, seed=2)
-    assert gap(batches_of(labels, SMALL), exact).within(Z, TOLERANCE)
+@pytest.mark.parametrize(
+    ("bridge", "draws", "tolerance"), [(0, 6000, 0.05), (5, 12_000, TOLERANCE)]
+)
+def test_weights_do_not_depend_on_the_bridge(bridge, draws, tolerance, one_input):
+    kernels, state, exact = one_input
+    labels = labels_of(kernels, state, draws, bridge=bridge, seed=2)
+    assert gap(batches_of(labels, SMALL), exact).within(Z, tolerance)
 
 
 @pytest.mark.full
-def test_burn_in_that_the_ratio_leaves_out_moves_the_posterior(one_input):
-    """What the authors' program does in its warm-up; here the same chain with no such ratio."""
-    posterior, state, exact = one_input
-    labels = labels_of(posterior, state, 2000, bridge=0, seed=3, chain=ProgramsWarmUp)
-    found = gap(batches_of(labels, SMALL), exact)
-    assert found.z > 10 and found.absolute > 5 * TOLERANCE
+def test_burn_in_that_the_ratio_leaves_out_moves_the_posterior():
+    """Many rows make densities that are far higher in the larger topology than its prior's."""
+    X, y = weak_step(n=60, size=0.0)
+    exact = weights(lambda label: log_evidence(label, X, y, H, 60, 200))
+    kernels, state = kernels_of(weak_model(X, y))
+    right, wrong = (
+        gap(batches_of(labels_of(kernels, state, 800, bridge=0, seed=3, chain=chain), SMALL), exact)
+        for chain in (JumpChain, ProgramsWarmUp)
+    )
+    assert right.within(Z, 0.15) and wrong.z > 6 and wrong.absolute > 0.2
 
 
 class WithoutStumpInRatio(JumpChain):
@@ -79,18 +85,18 @@ class WithoutStumpInRatio(JumpChain):
 
 @pytest.mark.full
 def test_a_factor_of_two_in_the_ratio_is_noticed(one_input):
-    posterior, state, exact = one_input
-    labels = labels_of(posterior, state, 4000, bridge=0, seed=1, chain=WithoutStumpInRatio)
-    assert not gap(batches_of(labels, SMALL), exact).within(Z, 0.06)
+    kernels, state, exact = one_input
+    labels = labels_of(kernels, state, 3000, bridge=0, seed=1, chain=WithoutStumpInRatio)
+    assert not gap(batches_of(labels, SMALL), exact).within(Z, 0.08)
 
 
 @pytest.mark.full
 def test_weights_of_trees_by_index_equal_quadrature_over_inputs():
     X, y = weak_step(p=2)
     exact = weights(lambda label: log_evidence_by_index(label, X, y, H, 40, 60))
-    posterior, state = posterior_of(weak_model(X, y, direction="index"))
-    labels = labels_of(posterior, state, 15_000, bridge=0, seed=4)
-    assert gap(batches_of(labels, SMALL), exact).within(Z, TOLERANCE)
+    kernels, state = kernels_of(weak_model(X, y, direction="index"))
+    labels = labels_of(kernels, state, 5000, bridge=0, seed=4)
+    assert gap(batches_of(labels, SMALL), exact).within(Z, 0.06)
 
 
 @pytest.mark.full
@@ -102,6 +108,6 @@ def test_weights_of_classes_equal_quadrature():
     with pm.Model() as model:
         prob = pmt.SoftDecisionTree("p", X, classes, ALPHA, BETA, h=(2 * H, H))
         pm.Categorical("y", p=prob, observed=classes)
-    posterior, state = posterior_of(model)
-    labels = labels_of(posterior, state, 10_000, bridge=2, seed=5)
-    assert gap(batches_of(labels, SMALL), exact).within(Z, TOLERANCE)
+    kernels, state = kernels_of(model)
+    labels = labels_of(kernels, state, 4000, bridge=2, seed=5)
+    assert gap(batches_of(labels, SMALL), exact).within(Z, 0.06)

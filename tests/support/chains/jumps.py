@@ -1,4 +1,4 @@
-"""Chains of RJHMC on small data, and one that accepts as the authors' program does in its warm-up."""
+"""Chains of RJHMC on small data, and one that accepts as the authors' program warms up."""
 
 import numpy as np
 import pymc as pm
@@ -12,15 +12,16 @@ from pymc_trees.inference.rjhmc.posterior import JumpPosterior
 ALPHA, BETA = 0.7, 2.0
 """Prior of the small models: few trees have more than three leaves."""
 H = 0.1
-TUNE = 300
+TUNE = 60
+"""Iterations of warm-ups, which decide how fast a chain mixes and nothing else."""
 BATCHES = 30
 
 
-def weak_step(n=15, p=1, seed=2):
-    """Rows that one step explains rather well, none and two not much worse."""
+def weak_step(n=15, p=1, seed=2, size=0.7):
+    """Rows that one step explains rather well, none and two not much worse; or steps of a size."""
     rng = np.random.default_rng(seed)
     X = np.linspace(0, 1, n)[:, None]
-    f = np.where(X[:, 0] > 0.5, 0.7, -0.7) - np.where(X[:, 0] > 0.8, 0.7, 0.0)
+    f = size * (np.where(X[:, 0] > 0.5, 1.0, -1.0) - np.where(X[:, 0] > 0.8, 1.0, 0.0))
     y = f + rng.normal(0, 0.6, n)
     if p > 1:
         more = np.stack([rng.permutation(X[:, 0]) for _ in range(p - 1)], axis=1)
@@ -37,18 +38,17 @@ def weak_model(X, y, **settings):
     return model
 
 
-def posterior_of(model):
-    """Compiled functions, and the state and reference of a first iteration."""
+def kernels_of(model):
+    """NUTS of all topologies that chains of a model meet, and the state of a first iteration."""
     posterior = JumpPosterior(read_jump_model(model, None))
     point = model.initial_point()
     posterior.others = posterior.others_at(point)
-    return posterior, posterior.state_at(point)
+    return Kernels(posterior, TUNE), posterior.state_at(point)
 
 
-def labels_of(posterior, state, draws, *, bridge, seed, chain=JumpChain, jumps=0.8, known=None):
+def labels_of(kernels, state, draws, *, bridge, seed, chain=JumpChain, jumps=0.8):
     """Topologies of a chain after tuning, which is a tenth of it."""
-    kernels = Kernels(posterior, TUNE, known)
-    jumping = chain(posterior, kernels, Settings(jumps / 2, jumps / 2, bridge, 1))
+    jumping = chain(kernels.posterior, kernels, Settings(jumps / 2, jumps / 2, bridge, 1))
     rng, labels = np.random.default_rng(seed), []
     for k in range(draws + draws // 10):
         state = jumping.iterate(rng, state, tune=k < draws // 10).state
@@ -71,7 +71,7 @@ class ProgramsWarmUp(JumpChain):
     reversible transition of one density, and the ratio does not say how probable it is.
     """
 
-    burn_in = 20
+    burn_in = 10
 
     def jump(self, rng, state, jump):
         pair, z = self.matched(rng, state, jump)
