@@ -180,13 +180,15 @@ def test_a_saved_state_goes_on_where_it_was(model, step):
 
 @pytest.mark.full
 def test_sample_and_resume_with_another_step_beside(model):
-    with model:
-        steps = [pmt.RJHMC([model["mu"]], **OPTIONS), pm.Slice([model["sigma"]])]
-        options = {"step": steps, "cores": 1, "progressbar": False}
-        idata = pm.sample(20, tune=10, chains=1, random_seed=1, quiet=True, **options)
-        pmt.check_draws(idata, model)
-        longer = pm.sample(30, tune=10, chains=1, random_seed=1, quiet=True, **options)
-        more = pmt.resume(idata, draws=10, **options)
+    def run(function, *given, **options):
+        with model:  # PyMC's slice sampler remembers its width over runs
+            steps = [pmt.RJHMC([model["mu"]], **OPTIONS), pm.Slice([model["sigma"]])]
+            return function(*given, step=steps, cores=1, progressbar=False, **options)
+
+    start = {"tune": 10, "chains": 1, "random_seed": 1, "quiet": True}
+    idata, longer = (run(pm.sample, draws, **start) for draws in (20, 30))
+    pmt.check_draws(idata, model)
+    more = run(pmt.resume, idata, draws=10)
     assert len(np.unique(longer.posterior["sigma"])) == 30
     for name in ("mu_forest", "sigma"):
         np.testing.assert_array_equal(more.posterior[name], longer.posterior[name])
