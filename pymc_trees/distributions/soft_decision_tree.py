@@ -78,9 +78,10 @@ def SoftDecisionTree(
 
     Notes
     -----
-    ``tau ~ Beta(1, 1)`` at every split; with one input Delta is 1 in both kinds of directions. The noise and other parameters of the likelihood are
-    variables of the model with priors of their own; Cochrane (2024) has ``pm.InverseGamma("sigma",
-    1.5, 1.5)``, on the *standard deviation*: eq. 9 squares it.
+    ``tau ~ Beta(1, 1)`` at every split; with one input Delta is 1 in both kinds of directions. The
+    noise and other parameters of the likelihood are variables of the model with priors of their
+    own; Cochrane (2024) has ``pm.InverseGamma("sigma", 1.5, 1.5)``, on the *standard deviation*:
+    eq. 9 squares it.
 
     With a `DirichletLeaf` the likelihood of DCC-Tree is eq. 8, in which row i counts in leaf k with
     the probability of reaching it, ``prod_i prod_k theta[k, y_i] ** phi[i, k]`` with the class

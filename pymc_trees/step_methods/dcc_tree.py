@@ -117,7 +117,7 @@ class DCCTree(BlockedStep):
         compile_kwargs=None,
     ):
         model = pm.modelcontext(model)
-        read_model(model)
+        soft = read_model(model)
         self.settings = check_settings(
             chains=chains,
             local_draws=local_draws,
@@ -137,6 +137,12 @@ class DCCTree(BlockedStep):
         self.shared = assigned and len(given) < len(self.vars)
         if self.shared and model_on_stack() is not None:
             missing = [v.name for v in self.vars if not any(v is w for w in given)]
+            tree = soft.tree.name
+            if tree in missing:
+                raise ValueError(
+                    f"{tree} has another step: give the other variables one too, for example "
+                    "step=[pymc_trees.RJHMC([mu]), pm.NUTS([sigma])], or let that step move them."
+                )
             raise ValueError(
                 f"DCCTree samples all free variables of the model jointly, but {missing} have "
                 "another step: leave them to DCCTree."

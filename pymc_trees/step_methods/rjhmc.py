@@ -196,11 +196,11 @@ class RJHMC(BlockedStep):
         others = posterior.others_at(point)
         if self.tune:
             kernels.reference = others, posterior.given()
-        known = self.state is not None and self.value is not None
-        if known and np.array_equal(point[name], self.value):
-            state = self.state._replace(q=np.append(others, self.state.q[len(others) :]))
+        state, value = self.state, self.value
+        if state is None or value is None or not np.array_equal(point[name], value):
+            state = posterior.state_at(point)  # the first, or another step moved the tree
         else:
-            state = posterior.state_at(point)
+            state = state._replace(q=np.append(others, state.q[len(others) :]))
         found = JumpChain(posterior, kernels, self.settings).iterate(self.rng, state, self.tune)
         self.state = found.state
         posterior.place(found.state.label, found.state.inputs)

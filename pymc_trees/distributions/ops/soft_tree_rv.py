@@ -29,7 +29,7 @@ from pymc_trees.distributions.leaves.contract import LEAVES
 
 NO_GRADIENT = (
     "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "
-    "pymc_trees.DCCTree (pm.sample() assigns it automatically) or pymc_trees.sample_dcc; "
+    "pm.sample(), which assigns pymc_trees.DCCTree or RJHMC, or with pymc_trees.sample_dcc; "
     "find_MAP, fit and other methods that need gradients of every variable cannot treat it."
 )
 

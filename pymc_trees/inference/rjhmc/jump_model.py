@@ -4,6 +4,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from pytensor.tensor.type import discrete_dtypes
 
+from pymc_trees.arguments import check_choice
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.inference.dcc.soft_model import SoftModel, separate, the_soft_tree
 
@@ -56,8 +57,7 @@ def check_variant(variant: str | None, tree: Variable) -> None:
     """Refuse a variant whose directions are not those that the tree is declared with."""
     if variant is None:
         return
-    if variant not in VARIANTS:
-        raise ValueError(f"variant={variant!r}: choose from {list(VARIANTS)}.")
+    variant = check_choice("variant", variant, VARIANTS)
     op = tree.owner.op
     if op.p > 1 and op.direction != VARIANTS[variant]:
         raise ValueError(

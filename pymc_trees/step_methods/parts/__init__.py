@@ -6,7 +6,7 @@ with `screening` (what they learn in tuning under a likelihood of rows),
 finds), `tempering` (flatter posteriors beside a forest) by a
 `ladder`; `soft_moves` (sweeps over soft trees); `moves` (what these and `local_moves` share);
 `nuisances` (a likelihood's own parameters, drawn
-between sweeps).
+between sweeps); `joint` (which variables move together with a soft tree).
 
 May import: as `step_methods`.
 """
