@@ -70,7 +70,7 @@ def test_burn_in_that_the_ratio_leaves_out_moves_the_posterior():
     exact = weights(lambda label: log_evidence(label, X, y, H, 60, 200))
     kernels, state = kernels_of(weak_model(X, y))
     right, wrong = (
-        gap(batches_of(labels_of(kernels, state, 800, bridge=0, seed=3, chain=chain), SMALL), exact)
+        gap(batches_of(labels_of(kernels, state, 600, bridge=0, seed=3, chain=chain), SMALL), exact)
         for chain in (JumpChain, ProgramsWarmUp)
     )
     assert right.within(Z, 0.15) and wrong.z > 6 and wrong.absolute > 0.2

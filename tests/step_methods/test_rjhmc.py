@@ -249,3 +249,17 @@ def test_wrong_variables_and_settings_are_named(model):
         pm.Poisson("count", 2.0)
     with pytest.raises(NotImplementedError, match="f_forest"):
         pmt.RJHMC(model=other)
+
+
+def test_it_refuses_inputs_set_anew():
+    X, y = weak_step()
+    with pm.Model() as one:
+        mu = pmt.SoftDecisionTree("mu", X, y, 0.7, 2.0)
+        pm.Normal("y", mu, 0.6, observed=y, shape=mu.shape)
+        step = pmt.RJHMC()
+        pm.set_data({"mu_X": X + 1.0})
+    with pytest.raises(ValueError, match="inputs other than those"):
+        begin(step)
+    with one:
+        pm.set_data({"mu_X": X})
+    begin(step)
