@@ -30,6 +30,7 @@ _HOMES = {
     "NormalLeaf": "distributions.leaves.normal",
     "PGBART": "step_methods.particle_gibbs",
     "ParticleGibbs": "step_methods.particle_gibbs",
+    "RJHMC": "step_methods.rjhmc",
     "SoftBART": "distributions.soft_bart",
     "SoftCGM": "step_methods.soft_cgm",
     "SplitWeights": "step_methods.split_weights",

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.arguments import check_number
+from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.soft.capacity import default_max_nodes
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing
@@ -13,7 +13,7 @@ from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_evaluation import SoftEvaluate
-from pymc_trees.distributions.ops.soft_tree_rv import SoftTree, declared
+from pymc_trees.distributions.ops.soft_tree_rv import LOG_DENSITY, SoftTree, declared
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 
 
@@ -26,6 +26,7 @@ def SoftDecisionTree(
     *,
     leaf=None,
     h=(0.1, 0.005),
+    direction="dirichlet",
     dims=None,
     max_nodes=None,
 ):
@@ -56,6 +57,10 @@ def SoftDecisionTree(
     h : (float, float), default (0.1, 0.005)
         Sharpness at the start of a warm-up and after it (the authors' program); the model uses the
         second.
+    direction : "dirichlet" or "index", default "dirichlet"
+        What a split weighs: all inputs, ``Delta ~ Dirichlet(1, .., 1)``, or one, drawn with equal
+        probabilities, for which Delta is 1. The models of HMC-DFI and HMC-DF (Cochrane et al.
+        2023). DCC-Tree samples the first, `RJHMC` both.
     dims : str or tuple of str, optional
         Named dimension of the rows.
     max_nodes : int, optional
@@ -73,10 +78,10 @@ def SoftDecisionTree(
 
     Notes
     -----
-    ``Delta ~ Dirichlet(1, .., 1)`` over the p inputs (with one input it is 1) and
-    ``tau ~ Beta(1, 1)`` at every split. The noise and other parameters of the likelihood are
-    variables of the model with priors of their own; Cochrane (2024) has ``pm.InverseGamma("sigma",
-    1.5, 1.5)``, on the *standard deviation*: eq. 9 squares it.
+    ``tau ~ Beta(1, 1)`` at every split; with one input Delta is 1 in both kinds of directions. The
+    noise and other parameters of the likelihood are variables of the model with priors of their
+    own; Cochrane (2024) has ``pm.InverseGamma("sigma", 1.5, 1.5)``, on the *standard deviation*:
+    eq. 9 squares it.
 
     With a `DirichletLeaf` the likelihood of DCC-Tree is eq. 8, in which row i counts in leaf k with
     the probability of reaching it, ``prod_i prod_k theta[k, y_i] ** phi[i, k]`` with the class
@@ -88,6 +93,9 @@ def SoftDecisionTree(
     ----------
     Cochrane, Wills and Johnson (2024). Divide, conquer, combine Bayesian decision tree sampling,
     eq. 4-9.
+
+    Cochrane, Wills and Johnson (2023). RJHMC-Tree for exploration of the Bayesian decision tree
+    posterior.
 
     Examples
     --------
@@ -120,13 +128,14 @@ def SoftDecisionTree(
             f"leaf={leaf!r}: a SoftDecisionTree needs a NormalLeaf or a DirichletLeaf."
         )
     h = _check_sharpness(h)
+    direction = check_choice("direction", direction, LOG_DENSITY)
     if max_nodes is None:
         max_nodes = default_max_nodes(float(alpha), float(beta))
     max_nodes = check_number("max_nodes", max_nodes, 1)
     low = X_train.min(axis=0)
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
-    fingerprint = declared(X_train, h[1], leaf.name, leaf.n_values)
+    fingerprint = declared(X_train, h[1], leaf.name, leaf.n_values, direction)
     with all_or_nothing(model):
         if not isinstance(X, Variable):
             X = Data(f"{name}_X", X)
@@ -140,6 +149,7 @@ def SoftDecisionTree(
             float(alpha),
             float(beta),
             h,
+            direction,
         )
         out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
         return pm.Deterministic(name, leaf.functions(out), dims=dims, model=model)

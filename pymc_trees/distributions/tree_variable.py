@@ -33,7 +33,7 @@ class TreeVariable(ABC):
 
     what: ClassVar[str]
     """Its kind, in words."""
-    step: ClassVar[str]
+    step: str
     """Public name of the step that `pymc.sample` assigns."""
 
     def __init__(self, rv: Variable):
@@ -147,7 +147,10 @@ class SoftTreeVariable(TreeVariable):
     """A soft tree; it is evaluated at the rows that the model now has."""
 
     what = "soft tree"
-    step = "pymc_trees.DCCTree"
+
+    def __init__(self, rv: Variable):
+        super().__init__(rv)
+        self.step = "pymc_trees.RJHMC" if self.op.by_index else "pymc_trees.DCCTree"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.noise_scale import NoiseScale
+from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.split_weights import SplitWeights
 
 
@@ -101,7 +102,8 @@ def _clear_frames(error):
 
 def _step(original, self, point):
     if not any(
-        isinstance(method, ForestStep | SplitWeights | NoiseScale) for method in self.methods
+        isinstance(method, ForestStep | RJHMC | SplitWeights | NoiseScale)
+        for method in self.methods
     ):
         return original(self, point)
     with deferred_interrupts():

@@ -8,11 +8,23 @@ from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
+from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.wtw import WTW
 
-STEPS = (Hybrid, CGM, GrowPrune, WTW, ParticleGibbs, SoftCGM, DCCTree, SplitWeights, NoiseScale)
+STEPS = (
+    Hybrid,
+    CGM,
+    GrowPrune,
+    WTW,
+    ParticleGibbs,
+    SoftCGM,
+    DCCTree,
+    RJHMC,
+    SplitWeights,
+    NoiseScale,
+)
 
 
 def register_steps() -> None:

@@ -4,15 +4,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.settings import STEP, check_settings
 from pymc_trees.inference.dcc.soft_model import check_inputs, read_model
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.step_methods.parts.joint import joint_competence, model_on_stack
 
 
 @dataclass_state
@@ -117,7 +117,7 @@ class DCCTree(BlockedStep):
         compile_kwargs=None,
     ):
         model = pm.modelcontext(model)
-        read_model(model)
+        soft = read_model(model)
         self.settings = check_settings(
             chains=chains,
             local_draws=local_draws,
@@ -135,8 +135,14 @@ class DCCTree(BlockedStep):
         given = [] if vars is None else (vars if isinstance(vars, list | tuple) else [vars])
         assigned = any(v is w for v in given for w in model.value_vars)
         self.shared = assigned and len(given) < len(self.vars)
-        if self.shared and _model_on_stack() is not None:
+        if self.shared and model_on_stack() is not None:
             missing = [v.name for v in self.vars if not any(v is w for w in given)]
+            tree = soft.tree.name
+            if tree in missing:
+                raise ValueError(
+                    f"{tree} has another step: give the other variables one too, for example "
+                    "step=[pymc_trees.RJHMC([mu]), pm.NUTS([sigma])], or let that step move them."
+                )
             raise ValueError(
                 f"DCCTree samples all free variables of the model jointly, but {missing} have "
                 "another step: leave them to DCCTree."
@@ -234,16 +240,5 @@ class DCCTree(BlockedStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Best for a soft tree, and for everything else in its model."""
-        model = _model_on_stack()
-        if is_soft_tree(var) or (
-            model is not None
-            and any(is_soft_tree(rv) for rv in model.free_RVs)
-            and any(var is rv for rv in model.free_RVs)
-        ):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
-
-def _model_on_stack():
-    return pm.Model.get_context(error_if_none=False)
+        """Best for a soft tree that weighs all inputs, and for what is continuous beside it."""
+        return joint_competence(var, by_index=False)

@@ -52,6 +52,7 @@ TABLE = {
     "SoftBART": soft_sums.SOFT_BART,
     "SoftCGM": soft_sums.SOFT_CGM,
     "DCCTree": soft.DCC_TREE,
+    "RJHMC": soft.RJHMC,
     "sample_chains": runs.CHAINS,
     "resume": runs.RESUME,
     "save": runs.SAVE,

@@ -1,11 +1,11 @@
 """The soft tree as a random variable: its Op, prior draw, initial point and log-probability.
 
 Its inputs are described in `distributions.forest_inputs`. The prior of the topology (eq. 6) times,
-at every split, ``Delta ~ Dirichlet(1, .., 1)`` and ``tau ~ Beta(1, 1)``, times that of the leaf
-values.
+at every split, that of the direction Delta (`LOG_DENSITY`) and of ``tau ~ Beta(1, 1)``, times that
+of the leaf values.
 """
 
-from math import lgamma
+from math import lgamma, log
 
 import numpy as np
 import pytensor.tensor as pt
@@ -29,9 +29,17 @@ from pymc_trees.distributions.leaves.contract import LEAVES
 
 NO_GRADIENT = (
     "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "
-    "pymc_trees.DCCTree (pm.sample() assigns it automatically) or pymc_trees.sample_dcc; "
+    "pm.sample(), which assigns pymc_trees.DCCTree or RJHMC, or with pymc_trees.sample_dcc; "
     "find_MAP, fit and other methods that need gradients of every variable cannot treat it."
 )
+
+
+BY_INDEX = "index"
+LOG_DENSITY = {
+    "dirichlet": lambda p: lgamma(p),  # Delta ~ Dirichlet(1, .., 1)
+    BY_INDEX: lambda p: -log(p),  # a corner of the simplex, all equally likely
+}
+"""Kinds of directions: log of the prior density of one over p inputs."""
 
 
 class SoftTreeRV(RandomVariable):
@@ -51,13 +59,15 @@ class SoftTreeRV(RandomVariable):
         "alpha",
         "beta",
         "h",
+        "direction",
     )
     _print_name = ("SoftTree", "\\operatorname{SoftTree}")
 
-    def __init__(self, *, p, n_values, max_nodes, leaf, alpha, beta, h, **kwargs):
+    def __init__(self, *, p, n_values, max_nodes, leaf, alpha, beta, h, direction, **kwargs):
         self.p, self.n_values, self.max_nodes = p, n_values, max_nodes
         self.leaf, self.leaf_type = leaf, LEAVES[leaf]
         self.alpha, self.beta, self.h = alpha, beta, h
+        self.direction = direction
         settings = "".join(f",{one}" for one in self.leaf_type.signatures)
         kwargs["signature"] = f"(){settings}->({max_nodes},{n_fields(p, n_values)})"
         super().__init__(**kwargs)
@@ -78,7 +88,18 @@ class SoftTreeRV(RandomVariable):
                 self.n_values,
                 self.max_nodes,
                 float(fingerprint),
+                self.by_index,
             )
+
+    @property
+    def by_index(self) -> bool:
+        """Whether a split has one input, drawn by index."""
+        return self.direction == BY_INDEX
+
+    @property
+    def log_density_of_direction(self) -> float:
+        """Log of the prior density of one split's Delta."""
+        return LOG_DENSITY[self.direction](self.p)
 
 
 def is_soft_tree(rv) -> bool:
@@ -86,9 +107,11 @@ def is_soft_tree(rv) -> bool:
     return bool(rv.owner) and isinstance(rv.owner.op, SoftTreeRV)
 
 
-def declared(X: np.ndarray, h: float, leaf: str, n_values: int) -> float:
-    """Fingerprint of a declaration: of the training inputs, the sharpness and the leaf."""
-    return hash_parts(np.asarray(X, dtype=np.float64), h, leaf, n_values)
+def declared(X: np.ndarray, h: float, leaf: str, n_values: int, direction: str) -> float:
+    """Fingerprint of a declaration: training inputs, sharpness, leaf and kind of directions."""
+    # Draws stored before there were two kinds have no word for it.
+    kind = [direction] if direction == BY_INDEX else []
+    return hash_parts(np.asarray(X, dtype=np.float64), h, leaf, n_values, *kind)
 
 
 def fingerprint_of(rv) -> float:
@@ -99,19 +122,19 @@ def fingerprint_of(rv) -> float:
 def is_training_inputs(rv, X: np.ndarray) -> bool:
     """Whether a soft tree was declared at these inputs."""
     op = rv.owner.op
-    return declared(X, op.h[1], op.leaf, op.n_values) == fingerprint_of(rv)
+    return declared(X, op.h[1], op.leaf, op.n_values, op.direction) == fingerprint_of(rv)
 
 
 @numba_core_rv_funcify.register(SoftTreeRV)
 def _numba_draw(op, node):
     make_leaf = op.leaf_type.prior
     alpha, beta = float(op.alpha), float(op.beta)
-    p, n_values, max_nodes = op.p, op.n_values, op.max_nodes
+    p, n_values, max_nodes, by_index = op.p, op.n_values, op.max_nodes, op.by_index
 
     @numba_njit
     def draw(rng, fingerprint, *leaf_parameters):
         leaf = make_leaf(*leaf_parameters)
-        return draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint)
+        return draw_value(rng, alpha, beta, leaf, p, n_values, max_nodes, fingerprint, by_index)
 
     return draw, KERNELS_VERSION
 
@@ -192,7 +215,7 @@ def _soft_tree_logp(op, values, rng, size, fingerprint, *leaf_parameters, **kwar
     depths = splits.shape[0]
     logp = pt.dot(splits, pt.constant(np.log(p_split))[:depths])
     logp += pt.dot(leaves, pt.constant(np.log1p(-p_split))[:depths])
-    logp += pt.sum(splits) * lgamma(op.p)  # density of a uniform Delta; that of tau is 1
+    logp += pt.sum(splits) * op.log_density_of_direction  # that of tau is 1
     logp += pt.sum(op.leaf_type.logp(leaf_values, *leaf_parameters))
     return pt.switch(pt.eq(leaf_values.shape[0], 0), -np.inf, logp)
 
@@ -203,7 +226,7 @@ class SoftTree(Continuous):
     rv_type = SoftTreeRV
 
     @classmethod
-    def dist(cls, fingerprint, leaf, p, max_nodes, alpha, beta, h, **kwargs):
+    def dist(cls, fingerprint, leaf, p, max_nodes, alpha, beta, h, direction, **kwargs):
         """Soft tree that is not registered in a model."""
         op = SoftTreeRV(
             p=p,
@@ -213,6 +236,7 @@ class SoftTree(Continuous):
             alpha=alpha,
             beta=beta,
             h=h,
+            direction=direction,
         )
         _, tree = op(
             pt.constant(fingerprint, dtype="float64"),

@@ -133,14 +133,32 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
     """
     if chain.state is None:
         return Run(chain, np.empty((n, 0)), np.zeros(n, dtype=bool), 0)
+    step = revive(density, chain)
+    draws, diverging, gradients = advance(step, chain.position, n, tune, before_each)
+    position = draws[-1].copy() if n else chain.position
+    return Run(NutsChain(position=position, state=step.sampling_state), draws, diverging, gradients)
+
+
+def revive(density: Density, chain: NutsChain) -> pm.NUTS:
+    """Step method that goes on where a chain stopped; its density has at least one dimension."""
     potential, rng = chain.state.potential, np.random.default_rng(0)
     # The first guess of mean and variances is a frozen part of a state; all else comes with it.
     step = _make_step(density, chain.position, potential._initial_diag, rng, 0.8, 1)
     step.potential._initial_mean = potential._initial_mean
     step.sampling_state = chain.state
+    return step
+
+
+def advance(step: pm.NUTS, position: np.ndarray, n: int, tune: bool, before_each=None):
+    """Run a step method on from a position.
+
+    Returns
+    -------
+    (n, d) draws, (n,) which of them diverged, gradient evaluations
+    """
     step.tune = tune
-    d = len(chain.position)
-    q = RaveledVars(chain.position, (("q", (d,), d, np.dtype("float64")),))
+    d = len(position)
+    q = RaveledVars(position, (("q", (d,), d, np.dtype("float64")),))
     draws, diverging, gradients = np.empty((n, d)), np.empty(n, dtype=bool), 0
     with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that diverges
         for i in range(n):
@@ -151,5 +169,9 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
             draws[i], diverging[i] = q.data, stats["diverging"]
             gradients += int(stats["tree_size"])
     step.step_adapt._tuned_stats.clear()  # a record of acceptances that grows with every draw
-    moved = NutsChain(position=q.data.copy(), state=step.sampling_state)
-    return Run(moved, draws, diverging, gradients)
+    return draws, diverging, gradients
+
+
+def scales_of(step: pm.NUTS) -> tuple[float, np.ndarray]:
+    """Step size that a step method has adapted to, and the variances."""
+    return float(np.exp(step.step_adapt._log_bar)), step.potential._var.copy()

@@ -9,10 +9,11 @@ thresholds tau            S                       logit
 weights Delta             S (p - 1)               stick-breaking, 0 for equal weights
 ========================= ======================= =====================================
 
-The topology is a shared node table, so that one compiled function serves every topology.
+The topology is a shared node table, so that one compiled function serves every topology. Shared too
+are the corners that weights drawn by index stand at, which are no part of q then, and the values of
+variables that other steps move.
 """
 
-from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +53,16 @@ class SoftGraph:
         op = soft.tree.owner.op
         self.table = pytensor.shared(node_table(STUMP), "node_table")
         self.h = pytensor.shared(np.float64(op.h[1]), "h")
+        self.corners = pytensor.shared(np.zeros((0, op.p)), "corners")
         self.q = pt.vector("q", dtype="float64")
         point = soft.model.initial_point()
         self.values = [soft.model.rvs_to_values[rv] for rv in soft.others]
         self.shapes = [np.shape(point[v.name]) for v in self.values]
+        given = [soft.model.rvs_to_values[rv] for rv in soft.given]
+        self.given = {
+            value: pytensor.shared(point[value.name], value.name, shape=value.type.shape)
+            for value in given
+        }
         self.parameters = self._read(op)
         self.classes = None if soft.labels is None else observed_classes(soft)
         self.log_prior, self.log_likelihood = self._densities(op)
@@ -75,6 +82,9 @@ class SoftGraph:
             leaf_values = q[start : start + n_split + 1].reshape((-1, 1))
             start = start + n_split + 1
         logit = q[start : start + n_split]
+        log_jacobian = pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
+        if op.by_index:
+            return Parameters(others, leaf_values, pt.sigmoid(logit), self.corners, log_jacobian)
         stick = q[start + n_split :].reshape((n_split, op.p - 1))
         # log g and log (1 - g) of every logistic, both without cancellation
         offset = pt.constant(np.log(np.arange(op.p - 1, 0, -1)))
@@ -82,8 +92,7 @@ class SoftGraph:
         log_rest = -pt.softplus(stick - offset)
         left_over = pt.concatenate([pt.zeros((n_split, 1)), pt.cumsum(log_rest, axis=1)], axis=1)
         delta = pt.exp(left_over + pt.concatenate([log_taken, pt.zeros((n_split, 1))], axis=1))
-        log_jacobian = pt.sum(log_taken + log_rest + left_over[:, :-1])
-        log_jacobian += pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
+        log_jacobian += pt.sum(log_taken + log_rest + left_over[:, :-1])
         return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
 
     def routed(self, evaluation: Evaluation) -> Variable:
@@ -100,7 +109,7 @@ class SoftGraph:
         replace = dict(replace)
         for found in evaluations(graphs):
             if found.tree is not tree:
-                raise NotImplementedError("DCC-Tree: the tree is used in another form.")
+                raise NotImplementedError("The soft tree is used in another form.")
             if found.outputs not in replace:
                 # A sum, not a product by BLAS: the same bits in every process.
                 leaves = self.parameters.values.T
@@ -110,7 +119,7 @@ class SoftGraph:
         local = graph_replace(graphs, replace, strict=False)
         if any(v is tree for v in ancestors(local)):
             raise NotImplementedError(
-                "A variable of the model depends on the encoded tree itself. DCC-Tree supports "
+                "A variable of the model depends on the encoded tree itself. Soft trees support "
                 "only variables that depend on the function returned by SoftDecisionTree."
             )
         return local
@@ -118,11 +127,11 @@ class SoftGraph:
     def _densities(self, op):
         soft, parameters = self.soft, self.parameters
         model = soft.model
-        priors = model.logp(vars=soft.others, sum=False) if soft.others else []
+        drawn = [rv for rv in soft.others if not any(rv is v for v in soft.factors)]
+        priors = model.logp(vars=drawn, sum=False) if drawn else []
         factors = model.logp(vars=soft.factors, sum=False) if soft.factors else []
         prior = parameters.log_jacobian
-        # density of a uniform Delta at every split; that of tau is 1
-        prior += (self.table.shape[0] // 2) * lgamma(op.p)
+        prior += (self.table.shape[0] // 2) * op.log_density_of_direction  # that of tau is 1
         settings = model.replace_rvs_by_values(list(soft_tree_inputs(soft.tree).leaf))
         if op.leaf_type.sampled_in_soft_trees:
             prior += pt.sum(op.leaf_type.logp(parameters.values, *settings))
@@ -132,7 +141,7 @@ class SoftGraph:
         prior = sum((pt.sum(term) for term in priors), prior)
         likelihood = sum((pt.sum(term) for term in factors), likelihood)
         value = model.rvs_to_values[soft.tree]
-        replace = list(zip(self.values, parameters.others, strict=True))
+        replace = [*zip(self.values, parameters.others, strict=True), *self.given.items()]
         if soft.labels is not None:
             [self.concentrations] = self.localise([concentrations], value, replace)
         prior, likelihood = self.localise([prior, likelihood], value, replace)

@@ -1,4 +1,4 @@
-"""How DCC-Tree reads the graph of a model with a soft tree, and what it refuses."""
+"""How the graph of a model with a soft tree is read, and what is refused."""
 
 from typing import NamedTuple
 
@@ -21,15 +21,18 @@ class SoftModel(NamedTuple):
     model: pm.Model
     tree: Variable
     others: list[Variable]
-    """Free random variables beside the tree."""
+    """Free random variables that move with the tree."""
+    given: list[Variable]
+    """Free random variables that other steps move: numbers for a while."""
     factors: list[Variable]
-    """Observed variables and potentials, without ``labels``."""
+    """What the tree may be seen by: observed variables and potentials, without ``labels``, what is
+    given, and those of ``others`` whose priors depend on the tree."""
     labels: Variable | None
     """Observed classes of a Dirichlet leaf (eq. 8); None for a normal leaf."""
 
 
 def read_model(model: pm.Model) -> SoftModel:
-    """Take a model apart.
+    """Take a model apart for DCC-Tree, which moves all free variables.
 
     Raises
     ------
@@ -37,12 +40,13 @@ def read_model(model: pm.Model) -> SoftModel:
         When it has not exactly one soft tree, other free variables that NUTS cannot move, or a
         Dirichlet leaf whose probabilities enter anything but one `pymc.Categorical`.
     """
-    trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
-    if len(trees) != 1:
-        raise ValueError(
-            f"DCC-Tree needs a model with one SoftDecisionTree; this one has {len(trees)}."
+    tree = the_soft_tree(model, "DCC-Tree")
+    if tree.owner.op.by_index:
+        raise NotImplementedError(
+            f"{tree.name} is declared with direction='index', and DCC-Tree needs gradients of all "
+            "that is no topology: sample it with pymc_trees.RJHMC, which pm.sample() assigns, or "
+            "declare it with direction='dirichlet'."
         )
-    [tree] = trees
     others = [rv for rv in model.free_RVs if rv is not tree]
     refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_tree_variable(rv)]
     if refused:
@@ -56,10 +60,27 @@ def read_model(model: pm.Model) -> SoftModel:
             f"The priors of {latent} depend on the tree: DCC-Tree must be able to draw all other "
             "free variables before the tree. Marginalise them, or observe them."
         )
-    factors = [*model.observed_RVs, *model.potentials]
+    return separate(model, tree, others)
+
+
+def the_soft_tree(model: pm.Model, sampler: str) -> Variable:
+    """The only soft tree of a model."""
+    trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
+    if len(trees) != 1:
+        raise ValueError(
+            f"{sampler} needs a model with one SoftDecisionTree; this one has {len(trees)}."
+        )
+    return trees[0]
+
+
+def separate(model: pm.Model, tree: Variable, others: list[Variable]) -> SoftModel:
+    """A model whose soft tree moves together with some other variables, given the rest."""
+    given = [rv for rv in model.free_RVs if rv is not tree and not any(rv is o for o in others)]
+    latent = [rv for rv in others if any(a is tree for a in ancestors([rv]))]
+    factors = [*model.observed_RVs, *model.potentials, *given, *latent]
     if tree.owner.op.leaf_type.sampled_in_soft_trees:
-        return SoftModel(model, tree, others, factors, None)
-    seeing = [v for v in [*others, *factors] if any(a is tree for a in ancestors([v]))]
+        return SoftModel(model, tree, others, given, factors, None)
+    seeing = [v for v in factors if any(a is tree for a in ancestors([v]))]
     labels = seeing[0] if len(seeing) == 1 else None
     if labels is None or not _is_categorical_of(labels, tree):
         raise NotImplementedError(
@@ -67,7 +88,8 @@ def read_model(model: pm.Model) -> SoftModel:
             "observed pm.Categorical and be used nowhere else, but they enter "
             f"{[v.name for v in seeing]}."
         )
-    return SoftModel(model, tree, others, [v for v in factors if v is not labels], labels)
+    rest = [v for v in factors if v is not labels]
+    return SoftModel(model, tree, others, given, rest, labels)
 
 
 def _is_categorical_of(rv, tree) -> bool:

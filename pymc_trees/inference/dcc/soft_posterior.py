@@ -14,7 +14,12 @@ from pymc_trees.distributions.forest_inputs import soft_tree_inputs
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.dcc.nuts import Density
 from pymc_trees.inference.dcc.soft_graph import SoftGraph
-from pymc_trees.inference.dcc.soft_model import check_inputs, observed_classes, read_model
+from pymc_trees.inference.dcc.soft_model import (
+    SoftModel,
+    check_inputs,
+    observed_classes,
+    read_model,
+)
 
 TRIES = 1000
 """Prior draws looked at for a start with a finite log-density."""
@@ -27,10 +32,12 @@ class SoftPosterior:
     ----------
     model : pymc.Model
         With one `SoftDecisionTree`.
+    soft : SoftModel, optional
+        The same model taken apart; by default as DCC-Tree does.
     """
 
-    def __init__(self, model: pm.Model):
-        self.soft = read_model(model)
+    def __init__(self, model: pm.Model, soft: SoftModel | None = None):
+        self.soft = read_model(model) if soft is None else soft
         check_inputs(self.soft)
         self.op = self.soft.tree.owner.op
         self.graph = SoftGraph(self.soft)
@@ -56,13 +63,19 @@ class SoftPosterior:
         self.graph.h.set_value(h)
 
     @property
+    def gate_size(self) -> int:
+        """Parameters of a split: its threshold, and its weights unless these are an index."""
+        return 1 if self.op.by_index else self.op.p
+
+    @property
     def dimension(self) -> int:
         """Length of q for the topology."""
         n = n_splits(self.label)
-        return self.n_others + (n + 1) * self.op.leaf_type.sampled_in_soft_trees + n * self.op.p
+        leaves = (n + 1) * self.op.leaf_type.sampled_in_soft_trees
+        return self.n_others + leaves + n * self.gate_size
 
     def _compiled(self, outputs):
-        function = compile([self.graph.q], outputs)
+        function = compile([self.graph.q], outputs, on_unused_input="ignore")
         function.trust_input = True
         return function
 
@@ -115,20 +128,14 @@ class SoftPosterior:
         """(count, d) draws of q from the prior, given the topology."""
         function, generators = self._prior
         reseed_rngs(generators, int(rng.integers(2**63)))
-        n, p = n_splits(self.label), self.op.p
+        n, p = n_splits(self.label), self.gate_size
         out = np.empty((count, self.dimension))
         head = self.dimension - n * p
         with deferred_interrupts() as held:
             for row in out:
                 row[:head] = np.concatenate([np.ravel(v) for v in function()] or [np.empty(0)])
                 held.answer()
-        tau = rng.random((count, n))
-        out[:, head : head + n] = np.log(tau) - np.log1p(-tau)
-        # Stick-breaking of a uniform simplex: the k-th piece takes a Beta(1, p - k) of the rest.
-        pieces = np.arange(p - 1, 0, -1)
-        log_rest = np.log1p(-rng.random((count, n, p - 1))) / pieces
-        stick = np.log(-np.expm1(log_rest)) - log_rest + np.log(pieces)
-        out[:, head + n :] = stick.reshape(count, -1)
+        out[:, head:] = draw_gates(rng, count, n, p)
         return out
 
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
@@ -166,6 +173,19 @@ class SoftPosterior:
         room, fingerprint = self.op.max_nodes, fingerprint_of(tree)
         point[name] = encode(self.label, delta, tau, values, room, fingerprint)
         return point
+
+
+def draw_gates(rng: np.random.Generator, count: int, n: int, p: int) -> np.ndarray:
+    """(count, n p) draws of n gates from their prior: the end of q, thresholds then weights."""
+    out = np.empty((count, n * p))
+    tau = rng.random((count, n))
+    out[:, :n] = np.log(tau) - np.log1p(-tau)
+    # Stick-breaking of a uniform simplex: the k-th piece takes a Beta(1, p - k) of the rest.
+    pieces = np.arange(p - 1, 0, -1)
+    log_rest = np.log1p(-rng.random((count, n, p - 1))) / pieces
+    stick = np.log(-np.expm1(log_rest)) - log_rest + np.log(pieces)
+    out[:, n:] = stick.reshape(count, -1)
+    return out
 
 
 def _draw_probabilities(rng, concentration):

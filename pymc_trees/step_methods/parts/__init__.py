@@ -4,7 +4,8 @@ Reading order: `contract` (the interface of a part), `local_moves` (sweeps of Me
 `screening` (adaptation under a likelihood of rows), `tree_redraw` (trees redrawn from the root),
 `learnt` (adapted shares of these), `flatter` (flatter posteriors) and `replicas` (whole steps for
 each of them) with a `ladder`; `soft_moves` (sweeps over soft trees); `moves` (what these and
-`local_moves` share); `nuisances` (a likelihood's own parameters, drawn between sweeps).
+`local_moves` share); `nuisances` (a likelihood's own parameters, drawn between sweeps); `joint`
+(variables that move together with a soft tree).
 
 May import: as `step_methods`.
 """

@@ -1,4 +1,4 @@
-"""Odd inputs of soft trees: `SoftDecisionTree`, `DCCTree`, `sample_dcc`."""
+"""Odd inputs of soft trees: `SoftDecisionTree`, `DCCTree`, `RJHMC`, `sample_dcc`."""
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,9 @@ SOFT = {
     "h NaN": soft(r"h=.*two numbers", h=(np.nan, 0.1)),
     "h text": soft(r"h='ab'.*two numbers", h="ab"),
     "h None": soft(r"h=None.*two numbers", h=None),
+    "direction text": soft(r"direction='x'.*choose from", direction="x"),
+    "direction None": soft(r"direction=None.*choose from", direction=None),
+    "direction index": soft(direction="index"),
     "max_nodes zero": soft(r"max_nodes=0.*at least 1", max_nodes=0),
     "max_nodes fraction": soft(r"max_nodes=2.5.*whole", max_nodes=2.5),
     "max_nodes one": soft(max_nodes=1, holds=lambda mu: mu.ndim == 1),
@@ -134,6 +137,31 @@ DCC_TREE = {
     "Metropolis on the tree": on_soft(lambda: pm.Metropolis(), r"(?i)soft|forest|tree"),
     "NUTS on the tree": on_soft(lambda: pm.NUTS(), r"(?i)soft|forest|tree"),
     "find_MAP": on_soft(lambda: pm.find_MAP(progressbar=False), r"find_MAP.*mu_forest"),
+}
+RJHMC = {
+    name: on_soft(lambda g=given: pmt.RJHMC(**g), said)
+    for name, (given, said) in {
+        "variant text": ({"variant": "X"}, r"variant='X'.*choose from"),
+        "variant number": ({"variant": 1}, r"variant=1.*choose from"),
+        "variant of other trees": ({"variant": "DF"}, r"variant='DF'.*direction='index'"),
+        "grow zero": ({"grow": 0.0}, r"grow=0.0.*positive"),
+        "grow NaN": ({"grow": np.nan}, r"grow=nan"),
+        "grow bool": ({"grow": True}, r"grow=True"),
+        "prune large": ({"prune": 0.9}, r"prune=0.9.*at most 1"),
+        "prune text": ({"prune": "x"}, r"prune='x'"),
+        "bridge negative": ({"bridge": -1}, r"bridge=-1.*at least 0"),
+        "bridge fraction": ({"bridge": 1.5}, r"bridge=1.5.*whole"),
+        "local_draws zero": ({"local_draws": 0}, r"local_draws=0.*at least 1"),
+        "warm_up few": ({"warm_up": 19}, r"warm_up=19.*at least 20"),
+        "warm_up None": ({"warm_up": None}, r"warm_up=None"),
+        "vars of no model": ({"vars": [3]}, r"3 is no free variable"),
+        "vars unknown": ({"vars": ["nu"]}, r"'nu' is no free variable"),
+        "vars empty": ({"vars": []}, r"[Nn]o free"),
+    }.items()
+} | {
+    "no soft tree": hard(pmt.RJHMC, r"one SoftDecisionTree.*has 0"),
+    "no model": Odd(pmt.RJHMC, r"[Mm]odel"),
+    "a discrete variable": Odd(lambda: _discrete(lambda: pmt.RJHMC(["mu", "count"])), r"discrete"),
 }
 SAMPLE_DCC = {
     name: on_soft(lambda g=given: pmt.sample_dcc(2, 5, progressbar=False, **g), said)
