@@ -37,6 +37,12 @@ NUMBERS: dict[str, dict[str, str]] = {
         "alpha = 0.95, beta = 1, 0.5, 0.4, 0.3, 0.25": "the prior",
         "within 0.75 noise sd": "a criterion",
     },
+    "docs/papers/rjhmc.md": {
+        "With probability 0.2 a leaf is to grow, with 0.2 a split": "settings",
+        "against quadrature over thresholds and noise: within .02": "a tolerance of tests",
+        "arXiv:2312.01577": "a number of a paper",
+        "22(3)": "a number of a journal",
+    },
     "docs/papers/tree_smc.md": {"probability 0.95 (1 + depth)^-0.5": "the prior"},
     "docs/scale.md": {
         "1 MB per draw": "16 bytes a node",
