@@ -70,10 +70,12 @@ def test_burn_in_that_the_ratio_leaves_out_moves_the_posterior():
     exact = weights(lambda label: log_evidence(label, X, y, H, 60, 200))
     kernels, state = kernels_of(weak_model(X, y))
     right, wrong = (
-        gap(batches_of(labels_of(kernels, state, 600, bridge=0, seed=3, chain=chain), SMALL), exact)
+        gap(
+            batches_of(labels_of(kernels, state, 1000, bridge=0, seed=3, chain=chain), SMALL), exact
+        )
         for chain in (JumpChain, ProgramsWarmUp)
     )
-    assert right.within(Z, 0.15) and wrong.z > 6 and wrong.absolute > 0.2
+    assert right.within(Z, 0.12) and wrong.z > Z and wrong.absolute > 0.12
 
 
 class WithoutStumpInRatio(JumpChain):
@@ -86,8 +88,8 @@ class WithoutStumpInRatio(JumpChain):
 @pytest.mark.full
 def test_a_factor_of_two_in_the_ratio_is_noticed(one_input):
     kernels, state, exact = one_input
-    labels = labels_of(kernels, state, 3000, bridge=0, seed=1, chain=WithoutStumpInRatio)
-    assert not gap(batches_of(labels, SMALL), exact).within(Z, 0.08)
+    labels = labels_of(kernels, state, 12_000, bridge=0, seed=1, chain=WithoutStumpInRatio)
+    assert gap(batches_of(labels, SMALL), exact).z > Z
 
 
 @pytest.mark.full

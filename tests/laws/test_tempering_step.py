@@ -1,7 +1,9 @@
 """`Tempering`: the forest of the model keeps its law, whatever the flatter posteriors are.
 
 Tolerances as in `test_exact_posterior`: 6 standard errors by 60 batches. Of 20,000 draws the sd of
-the share of a partition is below 0.006, so that 0.03, the absolute tolerance, is 5 of these.
+the share of a partition is below 0.006, so that 0.03, the absolute tolerance, is 5 of these. With
+normal-gamma leaves chains of `CGM` remember longer (standard error 0.015 of the share of a depth in
+20,000 draws), so that these are longer.
 """
 
 import numpy as np
@@ -88,7 +90,8 @@ CASES = [
 
 @pytest.mark.parametrize("name, leaf, step", tiers(CASES, CASES[:1]))
 def test_chain_agrees_with_the_enumeration(name, leaf, step):
-    chain, share = chain_of(model_of(name, leaf), STEPS[step], DRAWS, seed=5)
+    draws = 3 * DRAWS if leaf == "normal_gamma" else DRAWS
+    chain, share = chain_of(model_of(name, leaf), STEPS[step], draws, seed=5)
     assert 0.2 < share < 0.95  # it is exchanges that are looked at
     compare(chain, name, leaf)
 
@@ -98,7 +101,9 @@ def test_the_comparison_rejects_exchanges_without_a_ratio(monkeypatch):
     whole = replicas.log_exchange
     monkeypatch.setattr(replicas, "log_exchange", lambda a, b, work: 0.0 * whole(a, b, work))
     name = "deep"
-    chain, _ = chain_of(model_of(name, "dirichlet"), STEPS["cgm"], DRAWS // 2, seed=5)
+    chain, _ = chain_of(
+        model_of(name, "dirichlet"), STEPS["cgm"], DRAWS // 2, seed=5, temperatures=(1.0, 4.0, 20.0)
+    )
     codes, shares = frequencies(chain.codes[:, 0], BATCHES)
     states = [partition_of(code, EVERY[name].n) for code in codes]
     found = law_gap(states, shares, law(name, "dirichlet").partitions, len(chain.codes))
