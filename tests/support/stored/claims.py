@@ -206,8 +206,9 @@ def best_or_second() -> bool:
 
 
 def only_wtw() -> bool:
-    both = stored("two_modes").set_index("sampler").both
-    return bool((both["WTW"] == 1).all() and (both.drop("WTW") < 1).all())
+    both = stored("two_modes").groupby("sampler").both
+    least = both.min()[both.size() > 1]  # of those that were run on several data sets
+    return bool(least["WTW"] == 1 and (least.drop("WTW") < 1).all())
 
 
 def fewest_and_most_rows() -> bool:
@@ -236,7 +237,7 @@ def flat_stream() -> bool:
 
 COMPARISONS: dict[str, dict[str, Callable[[], bool]]] = {
     "docs/benchmarks.md": {
-        "only `WTW` visits both in every chain": only_wtw,
+        "only `WTW` visits both in every chain of all data sets": only_wtw,
         "At 100 rows bartz and dbarts give more effective samples a second, from 1,000 to 10,000 "
         "pymc_trees.": fewest_and_most_rows,
         "From 100,000 on no chains agree yet, and iterations of bartz are quicker": no_agreement,
