@@ -10,9 +10,9 @@ leaves of the truth, and a chain should go from one to the other:
 
 Chains of 10,000 steps, from a stump, sigma drawn after each step; the first 1,000 are dropped.
 Steps of `CGM` and `WTW` are of one proposal each, by kernels without PyMC; the others are step
-methods, whose times have PyMC's overhead in them. The prior is that of `DecisionTree`. ESS and R-hat are
-ArviZ's of the indicator of the first kind over all chains; none is given where no chain changes.
-Where R-hat is far above 1 the ESS says no more than how many chains there are.
+methods, whose times have PyMC's overhead in them. The prior is that of `DecisionTree`. ESS and
+R-hat are ArviZ's of the indicator of the first kind over all chains; none is given where no chain
+changes. Where R-hat is far above 1 the ESS says no more than how many chains there are.
 """
 
 import argparse
