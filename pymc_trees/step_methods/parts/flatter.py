@@ -26,10 +26,8 @@ information relative to the prior, chains mix well without flatter posteriors, a
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.ladder import Ladder, Place
+from pymc_trees.step_methods.parts.ladder import Ladder, LadderPart, Place
 from pymc_trees.targets.conjugate.normal import NormalLikelihood
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.latent.target import LatentTarget
@@ -55,7 +53,7 @@ def places_of(forest, temperatures: int) -> int:
     return temperatures if able else 1
 
 
-class FlatterForests(Part):
+class FlatterForests(LadderPart):
     """Sweeps of flatter posteriors, and exchanges with them, as a part of a step.
 
     Parameters
@@ -67,11 +65,9 @@ class FlatterForests(Part):
     """
 
     def __init__(self, temperatures, local):
+        super().__init__()
         self.temperatures, self.local = check_number("temperatures", temperatures, 1), local
         self.statistics = ("accept_exchange", "least_power") if temperatures > 1 else ()
-        self.unchanging = no_latents()
-        self.ladders: dict[str, Ladder] = {}
-        self.restored: dict[str, dict] = {}
 
     def places(self, forest):
         """Forests that share the sweeps of a step."""
@@ -86,8 +82,7 @@ class FlatterForests(Part):
         nothing = dict.fromkeys(self.statistics, np.nan)
         if target is None or places_of(forest, self.temperatures) == 1:
             return nothing
-        # Removed while it changes: a state left by an error is never used again.
-        ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem, target)
+        ladder = self.take(forest, lambda: self._new_ladder(forest, problem, target))
         if tuning:
             ladder.follow(target, leaf.w)
             ladder.information = float(ladder.w.mean() * leaf.sd**2 * forest.layout.m)
@@ -113,25 +108,6 @@ class FlatterForests(Part):
         return dict(zip(self.statistics, (share, ladder.powers[-1]), strict=True))
 
     def _new_ladder(self, forest, problem, target):
-        """Copies of the forest, or the forests of a saved state."""
+        """Copies of the forest."""
         works = [forest.make_work(forest.work.index) for _ in range(1, self.temperatures)]
-        ladder = Ladder(problem.trees, problem.leaf.r, target, problem.leaf.w, works)
-        for field, value in self.restored.pop(forest.name, {}).items():
-            setattr(ladder, field, value)
-        return ladder
-
-    @property
-    def kept(self):
-        """State of the ladders without workspace."""
-        known: dict[str, dict] = dict(self.restored)
-        for name, ladder in self.ladders.items():
-            known[name] = {k: v for k, v in vars(ladder).items() if k != "workspaces"}
-        return known
-
-    @kept.setter
-    def kept(self, kept):
-        self.ladders, self.restored = {}, dict(kept)
-
-    def __getstate__(self):
-        """State without the arrays of a chain."""
-        return {**self.__dict__, "ladders": {}, "restored": self.kept}
+        return Ladder(problem.trees, problem.leaf.r, target, problem.leaf.w, works)

@@ -3,12 +3,15 @@
 Place 0 is the forest of the model, places 1, 2, ... have the fixed targets of `flatter`.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_trees.core.forest.trees import Trees
+from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.step_methods.parts.contract import Part
 
 ACCEPTED = 0.25
 """Target share of accepted exchanges in tuning (Atchade, Roberts and Rosenthal 2011: .234)."""
@@ -94,6 +97,43 @@ class Ladder:
         """
         places = [first, *self.places]
         return float(np.mean([exchange(rng, places[k], places[k + 1])[0] for k in self.pairs()]))
+
+
+class LadderPart(Part):
+    """A part that keeps a ladder for each forest of a chain."""
+
+    def __init__(self):
+        self.unchanging = no_latents()
+        self.ladders: dict[str, Any] = {}
+        self.restored: dict[str, dict] = {}
+
+    def take(self, forest, make: Callable[[], Ladder]) -> Any:
+        """Ladder of a forest, or a new one with what a saved state holds.
+
+        It is removed while it changes: a state left by an error is never used again.
+        """
+        ladder = self.ladders.pop(forest.name, None)
+        if ladder is None:
+            ladder = make()
+            for field, value in self.restored.pop(forest.name, {}).items():
+                setattr(ladder, field, value)
+        return ladder
+
+    @property
+    def kept(self):
+        """State of the ladders without workspace."""
+        known: dict[str, dict] = dict(self.restored)
+        for name, ladder in self.ladders.items():
+            known[name] = {k: v for k, v in vars(ladder).items() if k != "workspaces"}
+        return known
+
+    @kept.setter
+    def kept(self, kept):
+        self.ladders, self.restored = {}, dict(kept)
+
+    def __getstate__(self):
+        """State without the arrays of a chain."""
+        return {**self.__dict__, "ladders": {}, "restored": self.kept}
 
 
 def exchange(rng, a, b):

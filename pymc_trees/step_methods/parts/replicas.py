@@ -22,13 +22,12 @@ import numpy as np
 
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.leaves.contract import flatter
-from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
-from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.ladder import (
     ACCEPTED,
     Ladder,
+    LadderPart,
     Place,
     change_places,
     exchange,
@@ -79,7 +78,7 @@ def check_forest(forest) -> None:
         )
 
 
-class Replicas(Part):
+class Replicas(LadderPart):
     """A cycle of parts for each flatter posterior, and exchanges with them.
 
     Parameters
@@ -95,11 +94,10 @@ class Replicas(Part):
     statistics = ("accept_exchange", "accept_exchange_each", "least_power", "replica")
 
     def __init__(self, n_places, powers, parts):
+        super().__init__()
         self.n_places, self.powers, self.parts = n_places, powers, parts
         self.shapes = {"accept_exchange_each": [n_places - 1]}
         self.forests: dict[str, list] = {}
-        self.ladders: dict[str, FreeLadder] = {}
-        self.restored: dict[str, dict] = {}
 
     def prepare(self, forest):
         """Make the working forests of the replicas."""
@@ -121,9 +119,8 @@ class Replicas(Part):
             return dict(zip(self.statistics, numbers, strict=True))
         leaf, target = problem.leaf, forest.aim
         if isinstance(forest.target, LatentTarget):
-            leaf = leaf._replace(latent=no_latents())
-        # Taken out while it changes: what an error leaves behind is never gone on with.
-        ladder = self.ladders.pop(forest.name, None) or self._new_ladder(forest, problem)
+            leaf = leaf._replace(latent=self.unchanging)
+        ladder = self.take(forest, lambda: self._new_ladder(forest, problem))
         if tuning and target is not None:
             ladder.follow(target, leaf.w)
         elif tuning:
@@ -178,31 +175,12 @@ class Replicas(Part):
         return exchange(rng, *places)
 
     def _new_ladder(self, forest, problem):
-        """Copies of the forest, or what a saved state holds."""
+        """Copies of the forest."""
         works = [one.work for one in self.forests[forest.name]]
         of_rows = np.zeros(0), np.zeros(0), np.zeros(0)
         if forest.aim is not None:
             of_rows = problem.leaf.r, forest.aim, problem.leaf.w
-        ladder = FreeLadder(self.powers, problem.trees, *of_rows, works)
-        for field, value in self.restored.pop(forest.name, {}).items():
-            setattr(ladder, field, value)
-        return ladder
-
-    @property
-    def kept(self):
-        """All of the ladders but room to work in."""
-        known: dict[str, dict] = dict(self.restored)
-        for name, ladder in self.ladders.items():
-            known[name] = {k: v for k, v in vars(ladder).items() if k != "workspaces"}
-        return known
-
-    @kept.setter
-    def kept(self, kept):
-        self.ladders, self.restored = {}, dict(kept)
-
-    def __getstate__(self):
-        """Without the arrays of a chain."""
-        return {**self.__dict__, "ladders": {}, "restored": self.kept}
+        return FreeLadder(self.powers, problem.trees, *of_rows, works)
 
 
 def _is_single(forest) -> bool:
