@@ -79,7 +79,7 @@ def test_degenerate_columns(column):
         sample(10, 10)
 
 
-@pytest.mark.full  # compiles the sweep for 16-bit codes
+@pytest.mark.full  # compiles the particles for 16-bit codes, which they count in bins
 def test_more_than_255_cuts_use_wider_codes():
     rng = np.random.default_rng(0)
     X = rng.random((400, 1))
@@ -87,7 +87,8 @@ def test_more_than_255_cuts_use_wider_codes():
     with pm.Model() as model:
         mu = pmt.BART("mu", X, y, m=3, n_cuts=300)
         pm.Normal("y", mu, 0.1, observed=y, shape=mu.shape)
-        idata = sample(20, 40, chains=1)
+        step = pmt.ParticleGibbs(proposal="optimal")
+        idata = sample(20, 40, chains=1, step=step)
     layout = forest_of(model)[1]
     used = {c for value in idata.posterior["mu_forest"].values[0] for c in cuts_in(value, layout)}
     grid = set(grid_of(model)[0])

@@ -135,7 +135,6 @@ def test_the_check_sees_wrong_times(rng):
 STEPS = {
     "cgm": pmt.CGM,
     "growprune": pmt.GrowPrune,
-    "hybrid": pmt.Hybrid,
     "pgbart": lambda: pmt.ParticleGibbs(num_particles=4, proposal="empirical"),
 }
 

@@ -111,5 +111,8 @@ def test_pymc_samples_with_it():
         prior = Geometric(pm.Beta("gamma", 2.0, 2.0))
         mu = pmt.BART("mu", X, [0.0, 0.1, 1.0], m=2, tree_prior=prior)
         pm.Normal("y", mu, 0.1, observed=[0.0, 0.1, 1.0], shape=mu.shape)
-        idata = pm.sample(5, tune=5, chains=1, progressbar=False, compute_convergence_checks=False)
+        step = pmt.ParticleGibbs()  # moves are seen above
+        idata = pm.sample(
+            5, tune=5, chains=1, step=step, progressbar=False, compute_convergence_checks=False
+        )
     assert idata.posterior["mu"].shape == (1, 5, 3)

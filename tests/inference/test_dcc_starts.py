@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
-from support.tiers import tiers
 
 from pymc_trees.core.soft.evidence import estimate_evidence
 from pymc_trees.core.soft.neighbours import nogs
@@ -43,7 +42,8 @@ def test_every_other_chain_starts_from_neighbours_that_are_there():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("make", tiers([regression, classification], quick=[regression]))
+@pytest.mark.usefixtures("quick_compile")
+@pytest.mark.parametrize("make", [regression, classification])
 def test_starts_have_a_finite_density_and_grown_ones_a_good_one(make, rng):
     """Also from a larger topology, and from a stump without parameters."""
     posterior = posterior_of(make(p=2)[0])

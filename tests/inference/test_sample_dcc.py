@@ -10,7 +10,6 @@ import xarray as xr
 from scipy import special
 from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
-from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of
@@ -165,10 +164,9 @@ def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(posterior):
             assert [c.warm_ups for c in topology.chains] == warm[label]
 
 
-@pytest.mark.parametrize("at", tiers([2, 5], quick=[2]))
-def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch, at):
+def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch):
     """At a visit: the topologies known till then are the result."""
-    visits, original = [], Runner.__call__
+    visits, original, at = [], Runner.__call__, 2
 
     def interrupted(self, tasks):
         if tasks and isinstance(tasks[0][1], LocalChain):

@@ -1,6 +1,6 @@
 """Coefficients of a basis in every leaf: the posterior listed, the prior's moments, other terms.
 
-Chains are compared with a list of all partitions as `support.naive.linear_sums` says; six cases of
+Chains are compared with a list of all partitions as `support.naive.linear_sums` says; five cases of
 some 80 averages. Under a Poisson the coefficients of a leaf are summed over a grid, as in
 `test_several_outputs`. Averages over N independent prior draws are normal: at 5 standard errors
 one of 30 fails once in 60,000 runs with fresh seeds.
@@ -92,7 +92,6 @@ STEPS = {
 CASES = [
     ("cgm", 1, "each", "levels"),
     ("cgm", 2, "covariance", "numbers"),
-    ("cgm", 1, "number", "levels"),
     ("hybrid", 2, "each", "numbers"),
     ("particles", 2, "number", "numbers"),
 ]
@@ -121,7 +120,7 @@ def test_steps_leave_the_listed_posterior_invariant(name, m, settings, problem):
 @pytest.mark.full
 def test_drawing_forest_and_data_in_turn_keeps_the_prior(rng):
     """Geweke's test: the moments and partitions are those of the prior."""
-    model, n, B = declare(1, "each", LEVELS), LEVELS.n, basis_of(LEVELS.n)
+    model, n, B = declare(1, "each"), NUMBERS.n, basis_of(NUMBERS.n)
 
     def draw_data(f):
         model["seen"].set_value(f + SIGMA[:n] * rng.standard_normal(n))
@@ -130,7 +129,7 @@ def test_drawing_forest_and_data_in_turn_keeps_the_prior(rng):
         model,
         pmt.CGM(model=model, rng=5),
         60_000,
-        exact(1, "each", "levels", of_prior=True),
+        exact(1, "each", "numbers", of_prior=True),
         lambda held: np.einsum("snk,nk->sn", held, B),
         draw_data,
     )
@@ -274,11 +273,12 @@ def test_which_means_combine_outputs_row_by_row(mean, factors):
 
 @pytest.mark.full
 def test_it_is_sampled_and_predicts_with_another_basis(tmp_path):
-    model = declare(3, "covariance", LEVELS)
+    model = declare(3, "covariance")
     with model:
         idata = pm.sample(50, tune=50, chains=2, cores=1, progressbar=False, random_seed=1)
-        pmt.set_data({"f_X": inputs_of(LEVELS)[:4]})
-        with pytest.raises(ValueError, match="B has 7 rows, but the inputs of .* have 4"):
+        pmt.set_data({"f_X": NUMBERS.X[:4]})
+        said = f"B has {NUMBERS.n} rows, but the inputs of .* have 4"
+        with pytest.raises(ValueError, match=said):
             pm.sample_posterior_predictive(idata, predictions=True, progressbar=False)
         pmt.set_data({"B": 3.0 * basis_of(4)})
         names = ["f", "f_coefficients", "y"]

@@ -21,15 +21,6 @@ from support.naive.laws import (
 )
 from support.tiers import tiers
 
-# (problem, leaf): the noise of "noisy" is seen by the normal leaf only.
-CASES = [
-    (name, leaf)
-    for leaf in ("normal", "normal_gamma", "dirichlet")
-    for name in PROBLEMS
-    if name != "noisy" or leaf == "normal"
-]
-
-
 # Deep trees under each leaf; columns that vary in some nodes only; unequal noise; ties.
 QUICK = [
     ("deep", "normal", "cgm"),
@@ -44,11 +35,19 @@ QUICK = [
     ("deep", "normal", "restructure"),
     ("repeats", "normal", "all_moves"),
 ]
+LEAVES = ("normal", "normal_gamma", "dirichlet")
+# Every pair of a problem, a leaf and a set of moves: leaves by turns, all of them on the deepest
+# trees. The noise of "noisy" is seen by the normal leaf only.
+TURNS = [
+    (name, "normal" if name == "noisy" else LEAVES[(i + j) % 3], moves)
+    for i, name in enumerate(PROBLEMS)
+    for j, moves in enumerate(MOVES)
+]
+DEEP = [("deep", leaf, moves) for leaf in LEAVES for moves in MOVES]
+CASES = list(dict.fromkeys([*QUICK, *DEEP, *TURNS]))
 
 
-@pytest.mark.parametrize(
-    "name, leaf, moves", tiers([(*case, moves) for case in CASES for moves in MOVES], QUICK)
-)
+@pytest.mark.parametrize("name, leaf, moves", tiers(CASES, QUICK))
 def test_chain_agrees_with_the_enumeration(name, leaf, moves):
     compare(chain_of(name, leaf, moves), name, leaf)
 

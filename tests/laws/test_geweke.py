@@ -123,8 +123,8 @@ def distances(record, name, m=M):
     return {key: gap(batch_means(value, BATCHES), exact) for key, (value, exact) in wanted.items()}
 
 
-CASES = [(name, moves) for name in ("gaps", "repeats", "grid") for moves in ("cgm", "grow_prune")]
-CASES += [(name, moves) for name in ("gaps", "repeats") for moves in ("all_moves", "restructure")]
+CASES = [("repeats", "cgm"), ("gaps", "grow_prune"), ("gaps", "all_moves")]
+CASES += [("repeats", "restructure")]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,6 @@ def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
 
 STEPS = {
     "cgm": lambda mu: pmt.CGM([mu], rng=1),
-    "perturb": lambda mu: pmt.CGM(
-        [mu], moves={"grow": 0.2, "prune": 0.2, "change": 0.1, "perturb": 0.5}, rng=1
-    ),
     "wtw": lambda mu: pmt.WTW([mu], rng=1),
     "prior": lambda mu: pmt.ParticleGibbs([mu], num_particles=5, rng=1),
     "empirical": lambda mu: pmt.ParticleGibbs(

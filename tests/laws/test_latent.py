@@ -1,6 +1,6 @@
 """Rows that are Gaussian given latent variables: the posterior is the enumerated one.
 
-Problems, quadrature and tolerances as in `test_any_likelihood`; some 1,500 averages are looked at.
+Problems, quadrature and tolerances as in `test_any_likelihood`; some 1,000 averages are looked at.
 """
 
 import zlib
@@ -24,21 +24,16 @@ Z = 5.5
 DRAWS = 200_000
 CASES = [
     ("logit", "gaps", "three_a_visit"),
-    ("logit", "two_columns", "cgm"),
     ("binomial", "gaps", "perturb"),
     ("binomial", "deep", "change_swap"),
-    ("probit", "gaps", "three_a_visit"),
     ("probit", "deep", "grow_prune"),
     ("ordered", "gaps", "three_a_visit"),
     ("ordered", "two_columns", "rotate"),
     ("student", "gaps", "three_a_visit"),
     ("rowwise", "gaps", "cgm"),
     ("quantile", "gaps", "three_a_visit"),
-    ("quantile", "two_columns", "change_swap"),
     ("censored", "gaps", "three_a_visit"),
-    ("censored", "deep", "three_a_visit"),
     ("log_times", "gaps", "three_a_visit"),
-    ("log_times", "two_columns", "cgm"),
     ("mixture", "gaps", "three_a_visit"),
     ("mixture", "two_columns", "cgm"),
 ]
@@ -69,10 +64,7 @@ def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
 
 @pytest.mark.parametrize(
     ("likelihood", "proposal"),
-    tiers(
-        [("binomial", "optimal"), ("quantile", "prior"), ("censored", "optimal")],
-        [("binomial", "optimal")],
-    ),
+    tiers([("binomial", "optimal"), ("quantile", "prior")], [("binomial", "optimal")]),
 )
 def test_particle_gibbs_agrees_with_the_enumeration(likelihood, proposal):
     problem = problem_of("gaps", likelihood)
@@ -84,9 +76,10 @@ def test_particle_gibbs_agrees_with_the_enumeration(likelihood, proposal):
 
 @pytest.mark.parametrize(
     "likelihood",
-    tiers(["binomial", "ordered", "student", "quantile", "censored", "mixture"], ["quantile"]),
+    tiers(["binomial", "quantile"], ["quantile"]),
 )
 def test_two_trees_agree_with_the_enumeration(likelihood):
+    """Latent variables given a sum of trees, which is handed to all kinds of them alike."""
     full = problem_of("gaps", likelihood)
     problem = replace(full, X=full.X[:3], y=full.y[:3])
     setup = latent_setup(problem, likelihood, 5, m=2)

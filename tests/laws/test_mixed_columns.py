@@ -16,7 +16,7 @@ from support.chains import ALL_MOVES, design_of, make_setup, run_chain
 from support.laws.exact import Z, chain_of, compare, compare_particles, partition_shares
 from support.naive import slow
 from support.naive.batches import law_gap
-from support.naive.laws import EVERY, MIXED, law, partition_posterior
+from support.naive.laws import EVERY, law, partition_posterior
 from support.oracle import partition_prior
 from support.tiers import tiers
 
@@ -24,11 +24,11 @@ from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 
-MOVED = [(name, "cgm") for name in MIXED]
-MOVED += [
-    (name, moves) for name in MIXED for moves in ("all_moves", "perturb", "rotate", "restructure")
-]
-MOVED += [("levels", "grow_prune"), ("missing", "grow_prune"), ("mixed_grid", "change_swap")]
+# Every move, and every kind of columns with half of them.
+MOVED = [("levels", "cgm"), ("levels", "all_moves"), ("levels", "restructure")]
+MOVED += [("levels", "perturb"), ("onehot", "perturb"), ("onehot", "cgm"), ("onehot", "rotate")]
+MOVED += [("missing", "grow_prune"), ("missing", "restructure"), ("missing", "rotate")]
+MOVED += [("mixed_grid", moves) for moves in ("cgm", "change_swap", "rotate", "all_moves")]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,13 @@ def cut_points():
     return {"mu_forest": ["cuts"]}
 
 
+def censored_times():
+    power = pm.Gamma("power", 2.0, 1.0)
+    law = pm.Weibull.dist(power, pm.math.exp(forest("mu")))
+    pm.Censored("y", law, lower=None, upper=3.0, observed=SPANS)
+    return {"mu_forest": ["power"]}
+
+
 def two_forests():
     """The slope b enters both terms; a hierarchical prior, a Potential, and an own sd do not do."""
     b, c = pm.Normal("b"), pm.Normal("c")
@@ -57,7 +64,7 @@ def two_forests():
     return {"f_forest": ["b"], "g_forest": ["b"]}
 
 
-MODELS = [negative_binomial, student, cut_points, two_forests]
+MODELS = [negative_binomial, student, cut_points, censored_times, two_forests]
 
 
 @pytest.mark.parametrize("declare", MODELS, ids=lambda one: one.__name__)
@@ -89,14 +96,6 @@ def _outputs(model, rv, value):
     return np.asarray(f.eval({rv: value})).reshape(len(X), -1)
 
 
-def of_student(mu, n, sigma):
-    pm.StudentT("y", nu=4.0, mu=mu, sigma=sigma, observed=OUTLIERS[:n])
-
-
-def log_student(i, f, sigma):
-    return stats.t.logpdf((OUTLIERS[i] - f) / sigma, 4.0) - np.log(sigma)
-
-
 def of_counts(mu, n, alpha):
     pm.NegativeBinomial("y", mu=pm.math.exp(mu), alpha=alpha, observed=COUNTS[:n])
 
@@ -114,21 +113,9 @@ def log_scale(i, f, scale):
     return stats.logistic.logpdf(OUTLIERS[i], f, scale)
 
 
-def of_times(mu, n, power):
-    law = pm.Weibull.dist(power, pm.math.exp(mu))
-    pm.Censored("y", law, lower=None, upper=3.0, observed=SPANS[:n])
-
-
-def log_times(i, f, power):
-    law = stats.weibull_min(power, scale=np.exp(f))
-    return law.logsf(3.0) if SPANS[i] == 3.0 else law.logpdf(SPANS[i])
-
-
 LAWS = {
-    "student": (of_student, log_student),
     "negative_binomial": (of_counts, log_counts),
     "logistic": (of_scale, log_scale),
-    "weibull": (of_times, log_times),
 }
 PRIOR = stats.gamma(4.0, scale=0.25)
 

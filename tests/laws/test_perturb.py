@@ -139,7 +139,13 @@ def test_a_wrong_ratio_is_found(mistake, name, weights):
 
 
 @pytest.mark.parametrize("name", tiers(["gaps", "deep", "mixed_grid"], quick=["gaps", "deep"]))
-@pytest.mark.parametrize("move", [Mistaken(0), pytest.param(Perturb(), marks=pytest.mark.full)])
 @pytest.mark.parametrize("weights", [WITHOUT_REST, WITH_REST])
-def test_the_same_chain_without_a_mistake_is_right(move, name, weights):
-    compare(chain_with(move, name, weights), name, "normal")
+def test_the_same_chain_without_a_mistake_is_right(name, weights):
+    """By the kernels of the chains with one."""
+    compare(chain_with(Mistaken(0), name, weights), name, "normal")
+
+
+@pytest.mark.full
+def test_the_move_itself_beside_one_that_asks_for_more():
+    """Where the choice ratio counts; without `Rest` the move is in `test_exact_posterior`."""
+    compare(chain_with(Perturb(), "gaps", WITH_REST), "gaps", "normal")

@@ -28,9 +28,7 @@ DRAWS = 200_000
 # (likelihood, problem, moves, how far anchors lie from the prior mean, share of local visits)
 CASES = [
     ("poisson", "gaps", "three_a_visit", 0.7, 0.05),
-    ("poisson", "gaps", "three_a_visit", 0.2, 0.0),
     ("poisson", "gaps", "three_a_visit", 0.7, 1.0),
-    ("grouped", "gaps", "three_a_visit", 0.3, 0.2),
     ("logit", "deep", "perturb", 0.0, 0.05),
     ("logit", "deep", "rotate", 0.5, 0.05),
     ("exposed", "deep", "restructure", 0.4, 0.2),
@@ -38,8 +36,6 @@ CASES = [
     ("rowwise", "gaps", "three_a_visit", 0.4, 0.5),
     ("bounded", "gaps", "three_a_visit", 0.4, 0.5),
     ("gamma_shape", "gaps", "three_a_visit", 0.3, 0.2),
-    ("exposed", "gaps", "three_a_visit", 0.4, 0.2),
-    ("exposed", "deep", "rotate", 0.4, 0.2),
     ("times", "gaps", "perturb", 0.4, 0.2),
 ]
 WRITTEN_OUT = "poisson", "exposed", "times"

@@ -98,15 +98,12 @@ def run_whole(
 
 CASES = [
     ("cumulated", "gaps", "cgm", 1),
-    ("cumulated", "gaps", "change_swap", 1),
-    ("cumulated", "gaps", "three_a_visit", 1),
     ("correlated", "four rows", "three_a_visit", 2),
     ("correlated", "repeats", "grow_prune", 1),
     ("cumulated", "gaps", "perturb", 1),
     ("correlated", "gaps", "rotate", 1),
     ("correlated", "gaps", "restructure", 1),
     ("cumulated", "four rows", "cgm", 2),
-    ("correlated", "four rows", "cgm", 2),
     ("cumulated", "gaps", "two particles", 1),
     ("correlated", "four rows", "three particles", 2),
 ]

@@ -111,7 +111,6 @@ def test_a_restored_state_goes_on_exactly(model):
 LIKELIHOODS = {
     "rows": lambda f, y: pm.Poisson("y", pm.math.exp(f), observed=np.abs(np.round(y))),
     "joint": lambda f, y: pm.Normal("y", pt.cumsum(f), 1.0, observed=np.cumsum(y)),
-    "shared": lambda f, y: pm.Normal("y", f[0], pm.math.exp(f[1]), observed=y),
 }
 
 
@@ -119,9 +118,8 @@ LIKELIHOODS = {
 def test_where_leaf_values_do_not_integrate_out(name):
     """Both kinds of updates, and a fit that is the sum of the trees."""
     X, y = step_data()
-    several = {"shape": (2, len(y)), "separate_trees": False} if name == "shared" else {}
     with pm.Model() as model:
-        f = pmt.BART("f", X, m=3, leaf=pmt.NormalLeaf(0, 0.5), **several)
+        f = pmt.BART("f", X, m=3, leaf=pmt.NormalLeaf(0, 0.5))
         LIKELIHOODS[name](f, y)
         step = pmt.Hybrid(local_sweeps=2, batch=(1.0, 1.0))  # of "joint" one tree in 30 is taken
     step.setup_chain(np.random.default_rng(1), 0, 60)
@@ -134,5 +132,4 @@ def test_where_leaf_values_do_not_integrate_out(name):
     fit_of(ConstantLeaf(fit.shape[1]), arrays.trees, fit)
     np.testing.assert_allclose(arrays.fit, fit, atol=1e-9)
     density = model.compile_logp(vars=[model["y"]])(points[-1])
-    if name != "shared":
-        assert stats[-1]["log_likelihood"] == pytest.approx(density)
+    assert stats[-1]["log_likelihood"] == pytest.approx(density)

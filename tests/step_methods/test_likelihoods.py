@@ -73,24 +73,12 @@ LIKELIHOODS = {
         np.full(N, 3.0),
         observed=np.minimum(np.exp(F) * EVENT ** (1 / 1.5), 3.0),
     ),
-    "OrderedLogistic": lambda f: pm.OrderedLogistic(
-        "y",
-        eta=2 * f,
-        cutpoints=np.array([-1.0, 1.0]),
-        observed=np.searchsorted([-1.0, 1.0], 2 * F + special.logit(U)),
-    ),
     "sigma": lambda f: pm.Normal("y", 0, pm.math.exp(f), observed=np.exp(F) * NOISE),
     "truncated": lambda f: pm.Truncated(
         "y",
         pm.Normal.dist(f, 0.7),
         lower=-1.5,
         observed=F + 0.7 * quantile(stats.truncnorm((-1.5 - F) / 0.7, np.inf)),
-    ),
-    "zero-inflated": lambda f: pm.ZeroInflatedPoisson(
-        "y",
-        0.8,
-        pm.math.exp(f + 1),
-        observed=quantile(stats.poisson(np.exp(F + 1))).astype(int) * (COVARIATE > 1.2),
     ),
     "random intercept": lambda f: pm.Normal(
         "y",
@@ -136,35 +124,6 @@ def test_the_step_is_found(name):
     height = found[F > 0].mean() - found[F < 0].mean()
     assert left < 0.5, left
     assert abs(height - 2.0) < 0.7, height
-
-
-@pytest.mark.parametrize("separate", tiers([True, False], quick=[]))
-def test_classes(separate):
-    """Three logits, by trees of their own under a Multinomial or shared under a Categorical."""
-    logits = np.stack([2 * F, -F, np.zeros(N)], axis=1)
-    p = special.softmax(logits, axis=1)
-    classes = (p.cumsum(axis=1) < U[:, None]).sum(axis=1)
-    with pm.Model() as model:
-        f = pmt.BART(
-            "f",
-            X,
-            m=6,
-            shape=(3, N),
-            separate_trees=separate,
-            leaf=pmt.NormalLeaf(0.0, 0.5),
-            max_nodes=1200,
-        )
-        if separate:
-            pm.Multinomial("y", n=1, p=pm.math.softmax(f.T, axis=1), observed=np.eye(3)[classes])
-        else:
-            pm.Categorical("y", logit_p=f.T, observed=classes)
-        step = pmt.CGM(rng=3)
-    point, total = model.initial_point(), 0.0
-    for k in range(200):
-        point, _ = step.step(point)
-        fit = np.concatenate([w.arrays.fit for w in step.forests], axis=1)
-        total = total + (k >= 80) * special.softmax(fit, axis=1) / 120
-    assert np.sqrt(np.mean((total - p) ** 2)) < 0.15 < np.sqrt(np.mean((p - p.mean(axis=0)) ** 2))
 
 
 @pytest.mark.full
