@@ -154,7 +154,6 @@ ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1,
 STEPS = {
     "cgm": (pmt.CGM, 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, moves_per_visit=3, **given), 40_000),
-    "hybrid": (pmt.Hybrid, 30_000),
     "optimal": (
         lambda **given: pmt.ParticleGibbs(num_particles=4, proposal="optimal", **given),
         30_000,
@@ -164,12 +163,12 @@ STEPS = {
         30_000,
     ),
 }
-# Every step, data set and target, not their product: most cases compile kernels of their own.
+# Every step, data set and target, not their product: most cases compile kernels of their own. The
+# steps of `Hybrid` are moves and particles as here.
 CHAINS = [
     ("cgm", "one", "normal", "conjugate"),
     ("all_moves", "levels", "normal", "conjugate"),
-    ("prior", "two", "normal", "conjugate"),
-    ("hybrid", "two", "probit", "latent"),
+    ("prior", "two", "probit", "latent"),
     ("cgm", "two", "gumbel", "rowwise"),
     ("optimal", "one", "poisson", "rowwise"),
     ("cgm", "one", "joint", "joint"),
