@@ -177,17 +177,6 @@ def test_drawing_forest_and_data_in_turn_keeps_the_prior(rng):
 
 
 @pytest.mark.full
-def test_top_down_smc_finds_the_evidence():
-    """Ten runs of 2,000 particles; their spread is the Monte Carlo error."""
-    with declare("numbers", 1, p_constant=0.5):
-        options = {"particles": 2000, "progressbar": False, "cores": 1}
-        runs = [pmt.sample_tree_smc(**options, random_seed=seed) for seed in range(10)]
-    known = exact("numbers", 1, "parent", 0.5).log_evidence
-    found = np.exp([run.attrs["log_marginal_likelihood"] - known for run in runs])
-    assert abs(found.mean() - 1.0) < 5.0 * found.std(ddof=1) / np.sqrt(10) < 0.1
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     "columns, p_constant", [("parent", 0.0), ("path", 0.4), ("all", 0.0), ([1], 0.0)]
 )

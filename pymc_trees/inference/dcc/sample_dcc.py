@@ -110,7 +110,7 @@ def sample_dcc(
     ...     mu = pmt.SoftDecisionTree("mu", X, y)
     ...     obs = pm.Normal("y", mu, 0.5, observed=y, shape=mu.shape)
     ...     idata = pmt.sample_dcc(
-    ...         3, 50, 2, tune=100, cores=1, random_seed=1, progressbar=False
+    ...         2, 50, 2, tune=20, local_draws=20, cores=1, random_seed=1, progressbar=False
     ...     )
     >>> idata.posterior["mu"].sizes["chain"], idata.posterior["mu"].sizes["draw"]
     (2, 50)
