@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.chains import ALL_MOVES, CGM, make_setup, sweep_on
+from support.chains import ALL_MOVES, CGM, make_setup, sweep_on, with_float_cells
 from support.naive import slow
 from support.naive.laws import PROBLEMS
 from support.pool import assert_conserved, snapshot
@@ -56,7 +56,7 @@ def test_no_place_is_lost_in_10_000_sweeps(name, rng):
     cells = setup.design.columns.T.astype(float)
     counters = np.zeros((2, len(ALL_MOVES.moves)), dtype=np.int64)
     for _ in range(100):
-        counters += sweep_on(rng, setup.problem, ALL_MOVES, setup.work, 100)
+        counters += sweep_on(rng, with_float_cells(setup).problem, ALL_MOVES, setup.work, 100)
         assert_conserved(setup.trees)
         for t in range(3):
             for node, _, rows, _ in slow.visits(slow.read(setup.trees, t), cells):

@@ -8,6 +8,8 @@ transition matrix with binomial errors. With the exact posterior pi,
 and so have the sums pi P = pi. Pairs expected less than 50 times in both directions together are
 pooled. Some 400 pairs and 112 states per kernel, 11 kernels: at 5.5 standard errors one test fails
 by chance in 10,000 fresh runs. Each move leaves pi invariant by itself, so each is tested alone.
+Codes are those of a model with a grid, of eight bits; the chains of `support.laws.exact` have the
+same numbers as floats, for which the kernels are there already.
 """
 
 from typing import NamedTuple

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import stats
-from support.chains import ALL_MOVES, design_of, make_setup, run_chain
+from support.chains import ALL_MOVES, design_of, make_setup, run_chain, with_float_cells
 from support.laws.exact import Z, chain_of, compare, compare_particles, partition_shares
 from support.naive import slow
 from support.naive.batches import law_gap
@@ -76,7 +76,7 @@ def test_the_order_of_rows_columns_and_levels_does_not_matter(name):
     if "cuts" in prior:
         prior["cuts"] = prior["cuts"][::-1]
     turned = replace(problem, X=X, y=problem.y[order], prior=prior)
-    chain = run_chain(7, make_setup(turned, "normal"), ALL_MOVES, 80_000)
+    chain = run_chain(7, with_float_cells(make_setup(turned, "normal")), ALL_MOVES, 80_000)
     states, shares = partition_shares(chain, problem.n)
     states = [frozenset(frozenset(int(order[i]) for i in leaf) for leaf in s) for s in states]
     found = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))

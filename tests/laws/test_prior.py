@@ -14,6 +14,7 @@ from support.chains import (
     make_setup,
     partition_code,
     run_chain,
+    with_float_cells,
 )
 from support.laws.prior import check_laws
 from support.naive import slow
@@ -46,7 +47,7 @@ QUICK += [("mixed_grid", "all_moves", 300_000), ("deep", "restructure", 300_000)
 
 @pytest.mark.parametrize("name, moves, draws", tiers(CASES, QUICK))
 def test_a_sampler_that_sees_no_data_draws_from_the_prior(name, moves, draws):
-    setup = make_setup(EVERY[name], "normal", data=False)
+    setup = with_float_cells(make_setup(EVERY[name], "normal", data=False))
     chain = run_chain(10, setup, MOVE_SETS[moves], draws)
     check_laws(name, chain.codes[:, 0], chain.depths[:, 0], chain.roots[:, 0])
 

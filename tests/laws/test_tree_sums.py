@@ -14,6 +14,7 @@ from support.chains import (
     make_setup,
     partition_of,
     run_chain,
+    with_float_cells,
 )
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import PROBLEMS
@@ -28,7 +29,8 @@ def check(problem, m, moves, draws, seed):
     exact = o.tree_sum_posterior(
         m, problem.X, problem.y, problem.sigma, problem.mean, problem.sd, **problem.prior
     )
-    chain = run_chain(seed, make_setup(problem, "normal", m=m), moves, draws, keep_fits=True)
+    setup = with_float_cells(make_setup(problem, "normal", m=m))
+    chain = run_chain(seed, setup, moves, draws, keep_fits=True)
 
     scaled = (chain.fits[:, :, 0] - exact.mean) / exact.sd
     mean = gap(batch_means(scaled, BATCHES), 0.0)

@@ -9,7 +9,7 @@ import pymc as pm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.chains import CGM, make_setup, partition_of, run_chain
+from support.chains import CGM, make_setup, partition_of, run_chain, with_float_cells
 from support.naive.batches import frequencies, law_gap
 from support.naive.laws import partition_posterior
 from support.oracle import Problem
@@ -38,7 +38,7 @@ def test_exact_posterior_of_adjacent_floats():
     problem = tiny_problem(x, make_grid(x[:, None], 100))
     exact = partition_posterior(tiny_problem(np.arange(5.0), [np.arange(4.0)]), "normal")
     assert len(exact) == 16 and max(exact.values()) < 0.5
-    chain = run_chain(5, make_setup(problem, "normal"), CGM, 60_000)
+    chain = run_chain(5, with_float_cells(make_setup(problem, "normal")), CGM, 60_000)
     codes, shares = frequencies(chain.codes[:, 0], 60)
     found = law_gap([partition_of(code, 5) for code in codes], shares, exact, len(chain.codes))
     assert found.within(6.0, 0.03), found
