@@ -66,9 +66,11 @@ def exact(m):
 
 
 def steps():
+    # with the moves of `Hybrid`, which samples below: its kernel is then the same
+    moves = {"grow": 0.25, "prune": 0.25, "change": 0.3, "swap": 0.1, "perturb": 0.1}
     optimal = {"num_particles": 4, "proposal": "optimal"}
     return {
-        "cgm": (pmt.CGM, 60_000),
+        "cgm": (lambda **given: pmt.CGM(moves=moves, **given), 60_000),
         "optimal": (lambda **given: pmt.ParticleGibbs(**optimal, **given), 30_000),
     }
 

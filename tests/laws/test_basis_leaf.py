@@ -84,8 +84,10 @@ def exact(m, settings, name, of_prior=False):
     )
 
 
+# With the moves of `Hybrid`: its kernel is then the same.
+LOCAL = {"grow": 0.25, "prune": 0.25, "change": 0.3, "swap": 0.1, "perturb": 0.1}
 STEPS = {
-    "cgm": (pmt.CGM, 60_000),
+    "cgm": (lambda **given: pmt.CGM(moves=LOCAL, **given), 60_000),
     "hybrid": (pmt.Hybrid, 30_000),
     "particles": (lambda **given: pmt.ParticleGibbs(num_particles=4, **given), 30_000),
 }
@@ -125,10 +127,11 @@ def test_drawing_forest_and_data_in_turn_keeps_the_prior(rng):
     def draw_data(f):
         model["seen"].set_value(f + SIGMA[:n] * rng.standard_normal(n))
 
+    make, draws = STEPS["cgm"]
     linear_sums.check_chain(
         model,
-        pmt.CGM(model=model, rng=5),
-        60_000,
+        make(model=model, rng=5),
+        draws,
         exact(1, "each", "numbers", of_prior=True),
         lambda held: np.einsum("snk,nk->sn", held, B),
         draw_data,

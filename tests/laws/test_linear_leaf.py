@@ -127,8 +127,10 @@ def declare(name, m, columns="parent", likelihood=True, **given):
 
 
 ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
+# With the moves of `Hybrid`: its kernel is then the same.
+LOCAL = {"grow": 0.25, "prune": 0.25, "change": 0.3, "swap": 0.1, "perturb": 0.1}
 STEPS = {
-    "cgm": (pmt.CGM, 60_000),
+    "cgm": (lambda **given: pmt.CGM(moves=LOCAL, **given), 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, **given), 60_000),
     "hybrid": (pmt.Hybrid, 30_000),
     "optimal": (
@@ -286,7 +288,8 @@ def test_a_slope_sd_is_learnt_and_draws_are_read_again():
         leaf = pmt.LinearLeaf(MEAN, SD, slope_sd, columns="path", p_constant=0.5)
         f = pmt.BART("f", inputs_of(problem), m=2, leaf=leaf, max_nodes=26)
         pm.Normal("y", f, 0.5, observed=problem.y, shape=f.shape)
-        idata = pm.sample(50, tune=50, chains=2, cores=1, progressbar=False, random_seed=1)
+        options = {"step": pmt.CGM(moves=ALL), "progressbar": False, "random_seed": 1}
+        idata = pm.sample(50, tune=50, chains=2, cores=1, **options)
         pmt.check_draws(idata, model)
         pmt.set_data({"f_X": inputs_of(problem)[:4]})
         found = pm.sample_posterior_predictive(
