@@ -53,16 +53,16 @@ class Hybrid(SweepStep):
         step on a large table, which makes fewer than 5 sweeps, redraws trees with the probability
         that keeps the number of redraws per sweep. Default: (0.02, 0.02); where fewer than one
         redraw in twenty is accepted during tuning, redraws are made less often, down to a quarter.
-    temperatures : int, at least 1, default 3
+    temperatures : int, at least 1, optional
         Number of posteriors among which forests are exchanged, the posterior of the model included;
         1 switches tempering off. The flatter posteriors raise the likelihood to powers below 1,
         which are adapted during tuning so that one exchange in four is accepted, and stay fixed
         afterwards. They move faster along the slow directions of f (benchmarks); each takes as much
         memory as the forest. Tempering needs leaf values that integrate out of one normal
         observation per row, possibly given latent variables; a forest prior without random
-        parameters; at most 2,000,000 rows times trees; and informative rows: their mean precision
-        times the prior variance of f, as estimated during tuning, is at least 5 (from the
-        benchmarks).
+        parameters; and at most 2,000,000 rows times trees. Default: 3 where the sum of the rows'
+        precisions times the prior variance of f, as estimated during tuning, is at least 20,000,
+        and otherwise 1 (from the benchmarks).
     threads : int, optional
         As for `CGM`.
     model : pymc.Model, optional
@@ -119,7 +119,7 @@ class Hybrid(SweepStep):
         moves_per_visit=4,
         num_particles=2,
         batch=None,
-        temperatures=3,
+        temperatures=None,
         **options,
     ):
         n_sweeps = None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1)

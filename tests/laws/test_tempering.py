@@ -148,7 +148,7 @@ def go(step, model, tune, draws):
 @pytest.mark.usefixtures("quick_compile")
 def test_what_tuning_found_stays_and_exchanges_as_aimed_at(data):
     model = model_of(data)
-    step = pmt.Hybrid(model=model)
+    step = pmt.Hybrid(model=model, temperatures=3)
     _, stats = go(step, model, 400, 300)
     powers = [one["least_power"] for one in stats]
     assert len(set(powers[:400])) > 300
@@ -170,7 +170,7 @@ def test_no_flatter_posterior_where_the_prior_is_drawn(data):
         spread = pm.HalfNormal("spread", 1.0)
         mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0.0, spread))
         pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
-        step = pmt.Hybrid([mu])
+        step = pmt.Hybrid([mu], temperatures=3)
     _, stats = go(step, model, 2, 3)
     assert all(np.isnan(one["accept_exchange"]) for one in stats)
     assert step.parts[-1].ladders == {}
@@ -187,7 +187,7 @@ def test_nor_without_data(data):
 def test_an_error_in_a_sweep_leaves_no_ladder_behind(data, monkeypatch):
     """A sweep that was cut off leaves residual and trees that do not fit each other."""
     model = model_of(data)
-    step = pmt.Hybrid(model=model)
+    step = pmt.Hybrid(model=model, temperatures=3)
     go(step, model, 2, 2)
     part = step.parts[-1]
     assert list(part.ladders) == ["mu_forest"]
@@ -218,7 +218,7 @@ def test_factors_of_f_may_become_alike(data):
         slope = pm.Normal("slope", 1.0, 0.1, shape=2)
         mu = pmt.BART("mu", X, y, m=5)
         pm.Normal("y", slope[(X[:, 1] > 0.5).astype(int)] * mu, 0.5, observed=y)
-        step = pmt.Hybrid([mu])
+        step = pmt.Hybrid([mu], temperatures=3)
     step.setup_chain(np.random.default_rng(2), 8, 8)
     point = model.initial_point()
     for k in range(16):
@@ -242,26 +242,41 @@ def test_one_temperature_is_none(data):
 @pytest.mark.usefixtures("quick_compile")
 def test_a_new_chain_begins_without_the_ladder_of_the_last(data):
     model = model_of(data)
-    step = pmt.Hybrid(model=model)
+    step = pmt.Hybrid(model=model, temperatures=3)
     once, _ = go(step, model, 5, 20)
     again, _ = go(step, model, 5, 20)
     assert all(np.array_equal(once[key], again[key]) for key in once)
 
 
 @pytest.mark.usefixtures("quick_compile")
-def test_rows_that_tell_little_have_no_flatter_posteriors(data):
+def test_rows_that_tell_little_have_no_flatter_posteriors_unless_asked_for(data):
     """Precision 1 and a prior variance of f of 5 times 0.16: the sweeps of a step stay together."""
     X, y = data
     with pm.Model() as model:
         mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0.0, 0.4))
         pm.Normal("y", mu, 1.0, observed=y - 2, shape=mu.shape)
-        step = pmt.Hybrid([mu])
+        step, asked = pmt.Hybrid([mu]), pmt.Hybrid([mu], temperatures=2)
     _, stats = go(step, model, 3, 3)
     assert all(np.isnan(one["accept_exchange"]) for one in stats)
     part, forest = step.parts[-1], step.forests[0]
-    assert part.ladders["mu_forest"].information == pytest.approx(0.8)
+    assert part.ladders["mu_forest"].information == pytest.approx(0.8 * len(X))
     assert part.places(forest) == 1 < places_of(forest, 3)
     with model:
         other = pmt.Hybrid([mu])
     other.sampling_state = step.sampling_state
     assert other.parts[-1].places(other.forests[0]) == 1
+    _, stats = go(asked, model, 3, 3)
+    assert all(np.isfinite(one["accept_exchange"]) for one in stats)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_rows_that_tell_much_have_them(data):
+    """Precision 10^6 of each row."""
+    X, y = data
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, y, m=5)
+        pm.Normal("y", mu, 1e-3, observed=y, shape=mu.shape)
+        step = pmt.Hybrid([mu])
+    _, stats = go(step, model, 3, 3)
+    assert all(np.isfinite(one["accept_exchange"]) for one in stats)
+    assert step.parts[-1].places(step.forests[0]) == 3

@@ -18,9 +18,9 @@ random.
 Where rows have latent variables, L is that of the rows given them.
 
 L* and the gap are adapted in tuning and fixed afterwards. L* has the means of the target of f and
-of its precision; the gap is adapted until one exchange in four is accepted. If rows carry little
-information relative to the prior, chains mix well without flatter posteriors, and there are none
-(benchmarks).
+of its precision; the gap is adapted until one exchange in four is accepted. If rows are few or
+carry little information relative to the prior, chains mix well without flatter posteriors, and
+unless their number is given there are none (benchmarks).
 """
 
 import numpy as np
@@ -36,8 +36,11 @@ LARGEST = 2_000_000
 """Rows times trees beyond which there are no flatter forests, which take as much room each."""
 
 
-LEAST_INFORMATION = 5.0
-"""Precision of a row, times the prior variance of f, below which flatter forests do not pay."""
+USUAL = 3
+"""Posteriors, that of the model included, unless given (benchmarks)."""
+
+LEAST_INFORMATION = 20_000.0
+"""Precision of all rows, times the prior variance of f, from which on flatter forests pay."""
 
 
 def places_of(forest, temperatures: int) -> int:
@@ -58,23 +61,25 @@ class FlatterForests(LadderPart):
 
     Parameters
     ----------
-    temperatures : int
-        Posteriors, that of the model included; 1 for no other.
+    temperatures : int or None
+        Posteriors, that of the model included; 1 for no other; None for `USUAL` where they pay.
     local : LocalMoves
         Sweeps of the flatter ones.
     """
 
     def __init__(self, temperatures, local):
         super().__init__()
-        self.temperatures, self.local = check_number("temperatures", temperatures, 1), local
-        self.statistics = ("accept_exchange", "least_power") if temperatures > 1 else ()
+        self.least = LEAST_INFORMATION if temperatures is None else 0.0
+        given = USUAL if temperatures is None else temperatures
+        self.temperatures, self.local = check_number("temperatures", given, 1), local
+        self.statistics = ("accept_exchange", "least_power") if self.temperatures > 1 else ()
 
     def places(self, forest):
         """Forests that share the sweeps of a step."""
         ladder = self.ladders.get(forest.name)
         kept = self.restored.get(forest.name, {})
         information = kept.get("information", np.inf) if ladder is None else ladder.information
-        return places_of(forest, self.temperatures) if information >= LEAST_INFORMATION else 1
+        return places_of(forest, self.temperatures) if information >= self.least else 1
 
     def update(self, rng, forest, problem, tuning):
         """Sweep the flatter forests and exchange with them."""
@@ -85,8 +90,9 @@ class FlatterForests(LadderPart):
         ladder = self.take(forest, lambda: self._new_ladder(forest, problem, target))
         if tuning:
             ladder.follow(target, leaf.w)
-            ladder.information = float(ladder.w.mean() * leaf.sd**2 * forest.layout.m)
-        if ladder.information < LEAST_INFORMATION:
+            layout = forest.layout
+            ladder.information = float(layout.n_rows * ladder.w.mean() * leaf.sd**2 * layout.m)
+        if ladder.information < self.least:
             self.ladders[forest.name] = ladder
             return nothing
         kept = leaf

@@ -44,7 +44,7 @@ class Ladder:
         self.target, self.w = target.copy(), w.copy()
         self.log_gap, self.n_tuned, self.turn = float(np.log(FIRST_GAP)), 0, 0
         self.information = np.inf
-        """Precision of a row in units of the prior of f, averaged over tuning."""
+        """Precision of all rows times the prior variance of f, averaged over tuning."""
         self.workspaces = workspaces
         self.trees = [Trees(*(field.copy() for field in trees)) for _ in workspaces]
         self.r = [r.copy() for _ in workspaces]
