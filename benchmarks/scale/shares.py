@@ -7,7 +7,8 @@ Friedman's first function, ten columns, noise of sd 1 that is known, 50 trees; c
 100,000 rows on. Effective samples of f per CPU second of the default step, called on its own
 points, and of the same step with shares fixed by hand. Chains take turns on one core, each until it
 has used its CPU seconds; the first quarter, in which the step tunes, is dropped. ESS is the middle
-one over 100 training rows. The table has ESS a second, and R-hat.
+one over 100 training rows, its standard error the jackknife over chains. The table has ESS a
+second, its error, and R-hat. With another ``--noise`` rows tell more or less.
 """
 
 import argparse
@@ -26,6 +27,8 @@ from pymc_trees.step_methods.hybrid import BATCH, MOVES
 
 RESULTS = Path(__file__).parents[1] / "results" / "shares.jsonl"
 TREES, GRID_FROM = 50, 100_000
+COMPILING = 1.0
+"""Seconds of a first chain, which is dropped."""
 
 
 def weights(perturb):
@@ -50,6 +53,7 @@ CHOICES = {
     "few changes and swaps": fixed(FEW_CHANGES),
     "a tenth redrawn": fixed(batch=(0.1, 0.1)),
     "1 temperature": fixed(temperatures=1),
+    "3 temperatures": fixed(temperatures=3),
 }
 
 
@@ -67,48 +71,75 @@ def chain(step, start, seconds, seed):
     return np.array(draws)
 
 
-def measure(n, name, seconds, seeds):
+def measure(n, name, seconds, seeds, noise=1.0):
     """A line of results."""
     case = data.friedman("friedman", n, TREES)
+    f = data.friedman_function(case.X)
+    y = f + noise * (case.y - f)
     with pm.Model() as model:
-        mu = pmt.BART("mu", case.X, case.y, m=TREES, n_cuts=100 if n >= GRID_FROM else None)
-        pm.Normal("y", mu, 1.0, observed=case.y, shape=mu.shape)
+        mu = pmt.BART("mu", case.X, y, m=TREES, n_cuts=100 if n >= GRID_FROM else None)
+        pm.Normal("y", mu, noise, observed=y, shape=mu.shape)
         step = pmt.Hybrid([mu], **CHOICES[name])
     start = model.initial_point()
-    chain(step, start, 0.2, 0)  # compiles
+    chain(step, start, COMPILING, 0)
     f = turns.together([chain(step, start, seconds, seed) for seed in seeds])
-    used = len(seeds) * seconds * (1 - turns.WARM_UP)
+    used = seconds * (1 - turns.WARM_UP)
+    each = [middle_ess(np.delete(f, k, axis=0)) / (len(f) - 1) for k in range(len(f))]
     return {
         "n": n,
+        "noise": noise,
         "choice": name,
-        "ess": float(np.median(of_each(ess, f))) / used,
-        "least": float(of_each(ess, f).min()) / used,
+        "ess": middle_ess(f) / len(f) / used,
+        "error": float(np.sqrt((len(f) - 1) * np.var(each))) / used,
+        "least": float(of_each(ess, f).min()) / len(f) / used,
         "rhat": float(of_each(rhat, f).mean()),
+        "draws": f.shape[1],
         "seconds": seconds,
         "chains": len(seeds),
     }
 
 
+def middle_ess(f):
+    return float(np.median(of_each(ess, f)))
+
+
 def report(results):
-    """Print the stored results as a table of the docs: ESS per second, and R-hat, by choice."""
-    latest = results.drop_duplicates(["n", "choice"], keep="last")
-    sizes = sorted(latest.n.unique())
-    print(f"| fixed by hand | {' | '.join(f'{n:,} rows' for n in sizes)} |")
-    print("|---" * (1 + len(sizes)) + "|")
+    """Print the stored results as a table: ESS per second with its error, and R-hat, by choice."""
+    latest = results.drop_duplicates(["n", "noise", "choice"], keep="last")
+    tables = sorted(set(zip(latest.n, latest.noise, strict=True)))
+    heads = [f"{n:,} rows" + ("" if noise == 1 else f", noise {noise:g}") for n, noise in tables]
+    print(f"| fixed by hand | {' | '.join(heads)} |")
+    print("|---" * (1 + len(heads)) + "|")
+    of = latest.set_index(["n", "noise", "choice"])
     for choice in CHOICES:
-        of = latest[latest.choice == choice].set_index("n")
-        told = [f"{of.ess[n]:.1f} ({of.rhat[n]:.3f})" if n in of.index else "" for n in sizes]
-        print(f"| {choice} | {' | '.join(told)} |")
-    best = latest[latest.choice != "default"].groupby("n").ess.max()
-    own = latest[latest.choice == "default"].set_index("n").ess
-    over = [f"{best[n] / own[n]:.2f}" for n in sizes]
+        print(f"| {choice} | {' | '.join(cell(of, (*table, choice)) for table in tables)} |")
+    over = [best_over_default(of.loc[table]) for table in tables]
     print(f"| best of these over the default | {' | '.join(over)} |")
+
+
+def cell(of, key):
+    if key not in of.index:
+        return ""
+    one = of.loc[key]
+    return f"{one.ess:.3g} ± {one.error:.2g} ({one.rhat:.3f})"
+
+
+def best_over_default(of):
+    """Ratio, and its standard error as if both were independent."""
+    own, others = of.loc["default"], of.drop("default")
+    if others.empty:
+        return ""
+    best = others.loc[others.ess.idxmax()]
+    ratio = best.ess / own.ess
+    error = ratio * np.hypot(best.error / best.ess, own.error / own.ess)
+    return f"{ratio:.2f} ± {error:.2f}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[30, 300, 3_000, 30_000])
     parser.add_argument("--choices", nargs="+", default=list(CHOICES), choices=list(CHOICES))
+    parser.add_argument("--noise", type=float, default=1.0, help="its standard deviation")
     parser.add_argument("--seconds", type=float, default=10.0, help="CPU seconds of a chain")
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0, help="of the first chain")
@@ -121,7 +152,7 @@ def main():
     for n in args.rows:
         for name in args.choices:
             seeds = range(args.seed, args.seed + args.chains)
-            show_line(measure(n, name, args.seconds, seeds), args.out)
+            show_line(measure(n, name, args.seconds, seeds, args.noise), args.out)
 
 
 if __name__ == "__main__":
