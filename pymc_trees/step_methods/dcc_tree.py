@@ -47,7 +47,7 @@ class DCCTree(BlockedStep):
         Warm-up of a local chain (Cochrane 2024, section 4.1).
     importance_draws : int, default 10
         Pseudo-draws per Gaussian of the evidence (Cochrane 2024, section 4.1).
-    initial_trees, threshold, max_active, exploration
+    initial_trees, threshold, max_active, exploration, optimism, screening
         See `sample_dcc`.
     model : pymc.Model, optional
         Default: the model on the context stack.
@@ -110,6 +110,8 @@ class DCCTree(BlockedStep):
         threshold=STEP.threshold,
         max_active=STEP.max_active,
         exploration=STEP.exploration,
+        optimism=STEP.optimism,
+        screening=STEP.screening,
         model=None,
         rng=None,
         blocked=True,
@@ -127,6 +129,8 @@ class DCCTree(BlockedStep):
             threshold=threshold,
             max_active=max_active,
             exploration=exploration,
+            optimism=optimism,
+            screening=screening,
         )
         self.model = model
         self.vars = list(model.value_vars)

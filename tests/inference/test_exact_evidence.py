@@ -8,8 +8,7 @@ from support.soft_models import leaf_shares, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 from support.tiers import tiers
 
-from pymc_trees.inference.dcc.dcc import DCC, Topology
-from pymc_trees.inference.dcc.local import visit, warm_up
+from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.settings import Settings
 
 H = 0.05
@@ -25,16 +24,8 @@ def one_input():
 def infer(posterior, label, chains, tune=300, draws=DRAWS, seed=1):
     """A run whose only topology has had one visit."""
     dcc = DCC(posterior, Settings(chains=chains, tune=tune, local_draws=draws), seed)
-    warm = [
-        warm_up(posterior, label, np.random.default_rng([seed, c]), tune) for c in range(chains)
-    ]
-    visits = [visit(posterior, label, chain, draws) for chain in warm]
-    dcc.topologies[label] = Topology(
-        chains=[v.chain for v in visits],
-        draws=[np.stack([v.draws for v in visits])],
-        divergences=0,
-        estimate=(),
-    )
+    dcc.warm_up([label], tune)
+    dcc.visit(label)
     return dcc
 
 

@@ -28,7 +28,7 @@ class Posterior:
         return np.array([float(self.drawn)])
 
 
-def play(monkeypatch, diverges, moves, tune=100):
+def play(monkeypatch, diverges, moves, tune=100, repeats=True):
     """Warm-ups, and the length, start and acceptance target of each adaptation; h at each trial.
 
     ``diverges`` and ``moves`` say what each trial after a warm-up does; the last goes on.
@@ -54,7 +54,7 @@ def play(monkeypatch, diverges, moves, tune=100):
 
     monkeypatch.setattr(local, "start_chain", start_chain)
     monkeypatch.setattr(local, "run_chain", run_chain)
-    chain = local.warm_up(posterior, "SLL", np.random.default_rng(1), tune)
+    chain = local.warm_up(posterior, "SLL", np.random.default_rng(1), tune, (), repeats).chain
     assert chain.gradients == sum(a[0] for a in adaptations) + len(trials) * (tune // 20)
     assert trials == [0.1] * len(trials)  # h has fallen
     return chain.warm_ups, adaptations
@@ -71,6 +71,10 @@ def test_a_chain_that_is_well_warms_up_once(monkeypatch):
 def test_a_divergence_has_it_adapt_anew_longer_and_with_smaller_steps(monkeypatch):
     again = [[150, 1.25, 0.9]]  # from where it stands
     assert play(monkeypatch, [True, False], [True]) == (2, FIRST + again)
+
+
+def test_it_adapts_once_where_covariances_follow(monkeypatch):
+    assert play(monkeypatch, [True], [True], repeats=False) == (1, FIRST)
 
 
 def test_after_three_more_warm_ups_the_geometry_is_to_blame(monkeypatch):

@@ -215,7 +215,7 @@ def test_a_full_active_set_does_not_end_a_run(posterior):
 @pytest.mark.full
 def test_chains_in_other_processes_are_the_same(posterior):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
-    chain = warm_up(posterior, "SLL", np.random.default_rng(1), 40)
+    chain = warm_up(posterior, "SLL", np.random.default_rng(1), 40).chain
     assert isinstance(chain, LocalChain)
     tasks = [("SLL", chain, 2), ("SLL", chain, 2)]
     here, there = Runner(posterior, 1)(tasks), Runner(posterior, 2)(tasks)
@@ -232,7 +232,8 @@ def test_sharpness_falls_between_75_and_850_of_1000():
 
 
 WRONG = {"chains": 0, "local_draws": 1, "tune": 5, "importance_draws": 0, "threshold": -1,
-         "max_active": 0, "initial_trees": 0, "exploration": 1.5}  # fmt: skip
+         "max_active": 0, "initial_trees": 0, "exploration": 1.5,
+         "optimism": 0.0, "screening": -0.1}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)

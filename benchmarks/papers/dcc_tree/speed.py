@@ -32,7 +32,7 @@ def measure(data, repeats=5, calls=2000, draws=400):
     function.set_extra_values({})
     theirs = function._pytensor_function
     theirs.trust_input = True
-    chain = warm_up(posterior, LABEL, np.random.default_rng(2), draws).nuts
+    chain = warm_up(posterior, LABEL, np.random.default_rng(2), draws).chain.nuts
     start = time.process_time()
     gradients = run_chain(posterior.density, chain, draws).gradients
     in_nuts = gradients / (time.process_time() - start)

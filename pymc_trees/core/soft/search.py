@@ -25,6 +25,8 @@ class Search:
         Maximal number of nodes of the random variable.
     delta : float
         Share of exploration in the utility.
+    optimism : float
+        Beta of the utility: how much a topology gains by having had few visits.
     """
 
     alpha: float
@@ -33,6 +35,7 @@ class Search:
     max_active: int
     max_nodes: int
     delta: float = 0.0
+    optimism: float = 1.0
     proposed: dict[str, int] = field(default_factory=dict)
     active: list[str] = field(default_factory=list)
 
@@ -70,7 +73,7 @@ class Search:
         if seen.any():
             tau[seen] = exploitation(log_mass[seen], log_variance[seen])
             rho[seen] = exploration(largest[seen].max(), mean[seen], sd[seen])
-        return self.active[int(np.argmax(utility(visits, tau, rho, self.delta)))]
+        return self.active[int(np.argmax(utility(visits, tau, rho, self.delta, self.optimism)))]
 
     def step(self, rng: np.random.Generator, label: str) -> None:
         """Global update: propose a topology from the one just visited."""

@@ -2,7 +2,7 @@
 
 import zlib
 from copy import deepcopy
-from itertools import groupby, islice
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +11,10 @@ from pymc.step_methods.state import DataClassState, dataclass_state
 from pymc_trees.core.soft.evidence import MAX_CENTRES, Evidence, estimate_evidence
 from pymc_trees.core.soft.search import Search
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.inference.dcc.local import LocalChain, Visit
+from pymc_trees.inference.dcc.local import LocalChain, LocalRun, Refit
+from pymc_trees.inference.dcc.pooling import pooled_covariances
 from pymc_trees.inference.dcc.runner import Runner
-from pymc_trees.inference.dcc.settings import Settings
+from pymc_trees.inference.dcc.settings import LEAST, Settings
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.inference.dcc.starts import plan_starts
 
@@ -32,9 +33,26 @@ class Topology(DataClassState):
     """After warm-up."""
     estimate: tuple
     """log Z, log variance of the weights, their largest logarithm, and mean and sd of these."""
+    visits: int
+    """Including those whose draws a later warm-up replaced."""
+    is_screened: bool
+    """Whether the warm-up was the short one."""
 
 
+POOLED = 2
+"""Times that the covariance of a topology is estimated in its full warm-up; once in a short one."""
+SHORTEST = 100
+"""Iterations of a short warm-up, at least: fewer would cost more in the visit than they save."""
 UNKNOWN = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
+
+
+def _counted(chain: LocalChain, before: LocalChain) -> LocalChain:
+    """A chain with the counts of the one that it replaces added."""
+    return LocalChain(
+        nuts=chain.nuts,
+        warm_ups=chain.warm_ups + before.warm_ups,
+        gradients=chain.gradients + before.gradients,
+    )
 
 
 class Combined(NamedTuple):
@@ -72,6 +90,7 @@ class DCC:
             settings.max_active,
             op.max_nodes,
             settings.exploration,
+            settings.optimism,
         )
         self.search.start(self.rng, settings.initial_trees)
         self.topologies: dict[str, Topology] = {}
@@ -106,20 +125,30 @@ class DCC:
     def iterate(self) -> str:
         """One global iteration: warm up what is new, visit one topology, propose another.
 
+        A topology that is chosen for the second time warms up in full, and its draws begin anew.
         Returns the label of the topology visited.
         """
         settings = self.settings
         self.search.activate()
         # an interrupted iteration may have left topologies active that nothing is known of
-        self._warm_up([label for label in self.search.active if label not in self.topologies])
+        self._begin([label for label in self.search.active if label not in self.topologies])
         label = self._select()
-        topology = self.topologies[label]
-        visits: list[Visit] = self.run(
-            [(label, chain, settings.local_draws) for chain in topology.chains]
-        )
-        topology.chains = [v.chain for v in visits]
-        topology.draws.append(np.stack([v.draws for v in visits]))
-        topology.divergences += sum(v.divergences for v in visits)
+        if self.topologies[label].visits and self.topologies[label].is_screened:
+            self.warm_up([label], settings.tune)
+        self.visit(label)
+        self.search.step(self.rng, label)
+        return label
+
+    def visit(self, label: str) -> None:
+        """Run the chains of a topology on, and estimate its evidence."""
+        topology, n = self.topologies[label], self.settings.local_draws
+        if topology.is_screened:
+            n = max(round(self.settings.screening * n), LEAST["local_draws"])
+        runs: list[LocalRun] = self.run([(label, chain, n) for chain in topology.chains])
+        topology.chains = [run.chain for run in runs]
+        topology.draws.append(np.stack([run.draws for run in runs]))
+        topology.divergences += sum(run.divergences for run in runs)
+        topology.visits += 1
         quick = self.evidence(label, QUICK_CENTRES)
         finite = quick.log_weights[np.isfinite(quick.log_weights)]
         topology.estimate = (
@@ -129,32 +158,61 @@ class DCC:
             float(finite.mean()),
             float(finite.std()),
         )
-        self.search.step(self.rng, label)
-        return label
 
-    def _warm_up(self, new: list[str]) -> None:
-        """Start the chains of new topologies, the small ones first: larger ones start from them."""
+    def _begin(self, new: list[str]) -> None:
+        """Warm up new topologies, the small ones first: larger ones start from them."""
+        tune, share = self.settings.tune, self.settings.screening
+        short = min(max(round(share * tune), SHORTEST), tune)
         for _, level in groupby(sorted(new, key=len), key=len):
-            labels = list(level)
-            states = {
-                label: np.stack([chain.nuts.position for chain in topology.chains])
-                for label, topology in self.topologies.items()
-            }
-            tasks = []
-            for label in labels:
-                seeds = [self._seed(label, chain) for chain in range(self.settings.chains)]
-                starts = plan_starts(label, seeds, states)
-                tasks += [(label, start, self.settings.tune) for start in starts]
-            warm = iter(self.run(tasks))
-            for label in labels:
-                chains = list(islice(warm, self.settings.chains))
-                self.topologies[label] = Topology(
-                    chains=chains, draws=[], divergences=0, estimate=UNKNOWN
-                )
+            self.warm_up(list(level), short)
+
+    def warm_up(self, labels: list[str], tune: int) -> None:
+        """Warm up the chains of topologies from new starts; in full, they share covariances."""
+        states = {
+            label: np.stack([chain.nuts.position for chain in topology.chains])
+            for label, topology in self.topologies.items()
+        }
+        is_full = tune == self.settings.tune
+        tasks = []
+        for label in labels:
+            seeds = [self._seed(label, k, int(is_full)) for k in range(self.settings.chains)]
+            tasks += [(label, start, tune) for start in plan_starts(label, seeds, states)]
+        runs = self.run(tasks)
+        pooled = POOLED if is_full else 1
+        for stage in range(pooled):
+            is_last = stage == pooled - 1
+            runs = self.run(self._refits(labels, runs, 2 + stage + is_full, is_last))
+        for label, own in zip(labels, self._by_topology(runs), strict=True):
+            before = self.topologies.get(label)
+            chains = [run.chain for run in own]
+            if before is not None:
+                chains = [_counted(*pair) for pair in zip(chains, before.chains, strict=True)]
+            self.topologies[label] = Topology(
+                chains=chains,
+                draws=[],
+                divergences=0,
+                estimate=UNKNOWN,
+                visits=0 if before is None else before.visits,
+                is_screened=not is_full,
+            )
+
+    def _by_topology(self, runs: list) -> list[list]:
+        n = self.settings.chains
+        return [runs[k : k + n] for k in range(0, len(runs), n)]
+
+    def _refits(self, labels: list[str], runs: list[LocalRun], stage: int, is_last: bool):
+        """Tasks: the covariance of all chains for each."""
+        tasks = []
+        for label, own in zip(labels, self._by_topology(runs), strict=True):
+            covariances = pooled_covariances([run.draws for run in own])
+            for k, (run, covariance) in enumerate(zip(own, covariances, strict=True)):
+                what = Refit(self._seed(label, k, stage), run.chain, covariance, is_last)
+                tasks.append((label, what, self.settings.tune))
+        return tasks
 
     def _select(self) -> str:
         known = [self.topologies[label] for label in self.search.active]
-        visits = np.array([len(t.draws) for t in known])
+        visits = np.array([t.visits for t in known])
         log_z, log_variance, largest, mean, sd = np.array([t.estimate for t in known]).T
         prior = np.array([self.log_prior(label) for label in self.search.active])
         return self.search.select(

@@ -1,12 +1,12 @@
 """Local inference: the chains of one topology, warmed up once and run on at every visit."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pymc.step_methods.state import DataClassState, dataclass_state
 
-from pymc_trees.inference.dcc.nuts import run_chain, start_chain
+from pymc_trees.inference.dcc.nuts import Run, run_chain, start_chain, start_with_covariance
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.inference.dcc.starts import neighbour_start
 
@@ -16,6 +16,8 @@ RESTARTS = 3
 """Further warm-ups of a chain that still diverges; after that the geometry is to blame."""
 WINDOW = 25
 """Draws that variances are estimated from, at least: fewer might be all the same."""
+STEPS = 50
+"""Iterations that a step size is adapted in, at least."""
 REJECTED = 0.2
 """One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
 
@@ -32,13 +34,24 @@ class LocalChain(DataClassState):
 
 
 @dataclass_state
-class Visit(DataClassState):
-    """What one chain did at one visit."""
+class LocalRun(DataClassState):
+    """What one chain did in a warm-up or at a visit."""
 
     chain: LocalChain
     draws: np.ndarray
-    """(n, d)"""
+    """(n, d), of a warm-up the last ones, at the model's sharpness"""
     divergences: int
+
+
+class Refit(NamedTuple):
+    """A warmed-up chain that is to adapt its step size to a covariance."""
+
+    seed: list[int]
+    chain: LocalChain
+    covariance: np.ndarray
+    """(d, d)"""
+    is_last: bool
+    """Whether it repeats this while it diverges."""
 
 
 def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
@@ -49,14 +62,19 @@ def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
 
 
 def warm_up(
-    posterior: SoftPosterior, label: str, rng: np.random.Generator, tune: int, donors: Sequence = ()
-) -> LocalChain:
+    posterior: SoftPosterior,
+    label: str,
+    rng: np.random.Generator,
+    tune: int,
+    donors: Sequence = (),
+    repeats: bool = True,
+) -> LocalRun:
     """Chain that has adapted to a topology, from a draw of the prior or, with donors, near them.
 
     Steps and variances are adapted anew once h has fallen: those of softer gates are too long and
-    too wide. Then a twentieth of the warm-up is run without adaptation. A chain that diverges in it
-    adapts anew from where it stands, each time half as long again and with half as many rejections
-    as aim; one that does not move starts from a draw of the prior.
+    too wide. Then a twentieth of the warm-up is run without adaptation. If it ``repeats``, a chain
+    that diverges there adapts anew from where it stands, each time half as long again and with half
+    as many rejections as aim. A chain that does not move starts from a draw of the prior.
 
     Near donors (`starts.Start`) h falls from the geometric mean of its two levels: among the
     softest gates such a start would be forgotten, and at the last level alone NUTS adapts at
@@ -90,23 +108,56 @@ def warm_up(
         rest = n - falling
         window = max(rest // 2, WINDOW)
         chain = start_chain(density, chain.position, rng, target, window, chain.variances)
-        run = run_chain(density, chain, rest, tune=True)
-        gradients += run.gradients
-        run = run_chain(density, run.chain, max(tune // 20, 1))
-        gradients += run.gradients
-        few = len(run.draws) == 1 or run.draws.shape[1] == 0
-        in_place = few or bool(np.ptp(run.draws, axis=0).any())
-        if in_place and not run.diverging.any():
+        settling = run_chain(density, chain, rest, tune=True)
+        run = run_chain(density, settling.chain, max(tune // 20, 1))
+        gradients += settling.gradients + run.gradients
+        moves = _moves(run)
+        if moves and not (repeats and run.diverging.any()):
             break
-        chain = run.chain if in_place else None
-    return LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
+        chain = run.chain if moves else None
+    draws = np.concatenate([settling.draws[rest // 2 :], run.draws])
+    after = LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
+    return LocalRun(chain=after, draws=draws, divergences=int(run.diverging.sum()))
 
 
-def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> Visit:
+def _moves(run: Run) -> bool:
+    few = len(run.draws) == 1 or run.draws.shape[1] == 0
+    return few or bool(np.ptp(run.draws, axis=0).any())
+
+
+def refit(posterior: SoftPosterior, label: str, what: Refit, tune: int) -> LocalRun:
+    """Adapt a chain's step size to a covariance, over a twentieth of a warm-up at least.
+
+    The last time, a chain that then diverges does so again with half as many rejections as aim. One
+    that does not move any more keeps what it had.
+    """
+    posterior.bind(label)
+    density, chain, rng = posterior.density, what.chain, np.random.default_rng(what.seed)
+    if chain.nuts.state is None:
+        return LocalRun(chain=chain, draws=np.empty((1, 0)), divergences=0)
+    n, nuts, gradients = max(tune // 20, STEPS), chain.nuts, 0
+    for attempt in range(1 + RESTARTS * what.is_last):
+        target = 1.0 - REJECTED * 0.5**attempt
+        nuts = start_with_covariance(density, nuts.position, rng, target, what.covariance)
+        run = run_chain(density, nuts, n, tune=True)
+        last, gradients = run.draws[n // 2 :], gradients + run.gradients
+        diverging = int(run.diverging[n // 2 :].sum())
+        nuts = run.chain
+        if not diverging:
+            break
+    if not _moves(run):
+        nuts = chain.nuts
+    after = LocalChain(
+        nuts=nuts, warm_ups=chain.warm_ups + attempt, gradients=chain.gradients + gradients
+    )
+    return LocalRun(chain=after, draws=last, divergences=diverging)
+
+
+def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> LocalRun:
     """Run a chain on at the model's sharpness."""
     posterior.bind(label)
     run = run_chain(posterior.density, chain.nuts, n)
     after = LocalChain(
         nuts=run.chain, warm_ups=chain.warm_ups, gradients=chain.gradients + run.gradients
     )
-    return Visit(chain=after, draws=run.draws, divergences=int(run.diverging.sum()))
+    return LocalRun(chain=after, draws=run.draws, divergences=int(run.diverging.sum()))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from pymc.blocking import RaveledVars
-from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialFull
 from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.core.interrupts import deferred_interrupts
@@ -44,11 +44,17 @@ class NutsChain(DataClassState):
     """(d,) last draw."""
     state: Any
     """`sampling_state` of the step method: step size, variances, generators. None when d is 0."""
+    covariance: np.ndarray | None = None
+    """(d, d) what it takes for the covariance of the density; None where it adapts variances."""
 
     @property
     def variances(self) -> np.ndarray | None:
         """(d,) what it takes for the variances of the density."""
-        return None if self.state is None else self.state.potential._var.copy()
+        if self.state is None:
+            return None
+        if self.covariance is not None:
+            return np.diag(self.covariance).copy()
+        return self.state.potential._var.copy()
 
 
 @dataclass
@@ -71,10 +77,9 @@ def _stand_in(d: int) -> pm.Model:
     return model
 
 
-def _make_step(density, position, variances, rng, target_accept, window) -> pm.NUTS:
-    d = len(position)
-    potential = QuadPotentialDiagAdapt(
-        d,
+def _diagonal(position, variances, rng, window) -> QuadPotentialDiagAdapt:
+    return QuadPotentialDiagAdapt(
+        len(position),
         position.copy(),
         variances.copy(),
         WEIGHT,
@@ -83,8 +88,11 @@ def _make_step(density, position, variances, rng, target_accept, window) -> pm.N
         early_update=True,
         rng=rng.spawn(1)[0],
     )
+
+
+def _make_step(density, position, potential, rng, target_accept) -> pm.NUTS:
     return pm.NUTS(
-        model=_stand_in(d),
+        model=_stand_in(len(position)),
         logp_dlogp_func=density,
         potential=potential,
         initial_point={"q": position},
@@ -101,7 +109,7 @@ def start_chain(
     window: int,
     variances: np.ndarray | None = None,
 ) -> NutsChain:
-    """Chain that has yet to adapt.
+    """Chain that has yet to adapt its step size and variances.
 
     Parameters
     ----------
@@ -113,8 +121,24 @@ def start_chain(
     if len(position) == 0:  # the stump of a Dirichlet leaf has no parameters
         return NutsChain(position=position, state=None)
     variances = np.ones(len(position)) if variances is None else variances
-    step = _make_step(density, position, variances, rng, target_accept, window)
+    potential = _diagonal(position, variances, rng, window)
+    step = _make_step(density, position, potential, rng, target_accept)
     return NutsChain(position=position.copy(), state=step.sampling_state)
+
+
+def start_with_covariance(
+    density: Density,
+    position: np.ndarray,
+    rng: np.random.Generator,
+    target_accept: float,
+    covariance: np.ndarray,
+) -> NutsChain:
+    """Chain that has yet to adapt its step size; the (d, d) covariance stays as it is."""
+    potential = QuadPotentialFull(covariance, rng=rng.spawn(1)[0])
+    step = _make_step(density, position, potential, rng, target_accept)
+    return NutsChain(
+        position=position.copy(), state=step.sampling_state, covariance=covariance.copy()
+    )
 
 
 def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_each=None) -> Run:
@@ -136,15 +160,21 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
     step = revive(density, chain)
     draws, diverging, gradients = advance(step, chain.position, n, tune, before_each)
     position = draws[-1].copy() if n else chain.position
-    return Run(NutsChain(position=position, state=step.sampling_state), draws, diverging, gradients)
+    after = NutsChain(position=position, state=step.sampling_state, covariance=chain.covariance)
+    return Run(after, draws, diverging, gradients)
 
 
 def revive(density: Density, chain: NutsChain) -> pm.NUTS:
     """Step method that goes on where a chain stopped; its density has at least one dimension."""
-    potential, rng = chain.state.potential, np.random.default_rng(0)
-    # The first guess of mean and variances is a frozen part of a state; all else comes with it.
-    step = _make_step(density, chain.position, potential._initial_diag, rng, 0.8, 1)
-    step.potential._initial_mean = potential._initial_mean
+    rng = np.random.default_rng(0)
+    if chain.covariance is not None:
+        potential = QuadPotentialFull(chain.covariance, rng=rng)
+    else:
+        # The first guess of mean and variances is a frozen part of a state; all else comes with it.
+        kept = chain.state.potential
+        potential = _diagonal(chain.position, kept._initial_diag, rng, 1)
+        potential._initial_mean = kept._initial_mean
+    step = _make_step(density, chain.position, potential, rng, 0.8)
     step.sampling_state = chain.state
     return step
 

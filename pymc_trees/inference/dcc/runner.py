@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import cloudpickle
 import joblib
 import numpy as np
 
-from pymc_trees.inference.dcc.local import LocalChain, visit, warm_up
+from pymc_trees.inference.dcc.local import LocalChain, LocalRun, Refit, refit, visit, warm_up
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 from pymc_trees.processes import given_out, make_parallel
 
@@ -16,15 +15,18 @@ _POSTERIORS: dict[str, SoftPosterior] = {}
 """Of the model a worker process is at; compiled functions cannot be sent."""
 
 
-def run_task(posterior: SoftPosterior, task: tuple) -> Any:
-    """A `LocalChain` for a label, `Start` and warm-up; a `Visit` for a label, chain and number."""
+def run_task(posterior: SoftPosterior, task: tuple) -> LocalRun:
+    """Warm up at a `Start`, adapt a `Refit`, or visit a `LocalChain`: a label, this, a number."""
     label, what, n = task
     if isinstance(what, LocalChain):
         return visit(posterior, label, what, n)
-    return warm_up(posterior, label, np.random.default_rng(what.seed), n, what.donors)
+    if isinstance(what, Refit):
+        return refit(posterior, label, what, n)
+    rng = np.random.default_rng(what.seed)
+    return warm_up(posterior, label, rng, n, what.donors, repeats=False)
 
 
-def _work(pickled: bytes, digest: str, task: tuple) -> Any:
+def _work(pickled: bytes, digest: str, task: tuple) -> LocalRun:
     if digest not in _POSTERIORS:
         _POSTERIORS.clear()
         _POSTERIORS[digest] = SoftPosterior(cloudpickle.loads(pickled))

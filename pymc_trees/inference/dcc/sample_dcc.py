@@ -28,6 +28,8 @@ def sample_dcc(
     threshold=RUN.threshold,
     max_active=RUN.max_active,
     exploration=RUN.exploration,
+    optimism=RUN.optimism,
+    screening=RUN.screening,
     cores=None,
     random_seed=None,
     progressbar=True,
@@ -37,8 +39,9 @@ def sample_dcc(
 
     Every topology has its own chains, which NUTS warms up once and continues at every visit, and an
     estimate of its evidence. Every second chain starts from a topology with one split less or more,
-    the others from the prior. The topology with the highest utility is visited next and proposes
-    another topology. At the end topologies are weighted by evidence and prior.
+    the others from the prior; chains in one mode share the covariance that NUTS scales momenta by.
+    The topology with the highest utility is visited next and proposes another topology. At the end
+    topologies are weighted by evidence and prior.
 
     Parameters
     ----------
@@ -51,8 +54,9 @@ def sample_dcc(
     local_draws : int, default 100
         N_s, draws per local chain and visit (section 4.1).
     tune : int, default 2000
-        N_INIT, warm-up of a local chain, over which h falls (section 4.1). A further twentieth runs
-        without adaptation; a chain that diverges in it repeats its adaptation, at most three times.
+        N_INIT, warm-up of a local chain, over which h falls (section 4.1). Then covariances are
+        pooled over chains, twice, and step sizes are adapted to them, a twentieth of the warm-up
+        each time; a chain that then diverges adapts its step size again, at most three times.
     importance_draws : int, default 10
         N_M, pseudo-draws from each Gaussian of the evidence (section 4.1).
     initial_trees : int, default 100
@@ -64,6 +68,13 @@ def sample_dcc(
         inactive.
     exploration : float in [0, 1], default 0
         Delta of eq. 10, the share of exploration in the utility (the authors' program has 0).
+    optimism : float, positive, default 0.1
+        Beta of eq. 10: with a large one visits are spread almost evenly, with a small one by
+        evidence. The authors' program has 1; 0.1 is from the benchmarks.
+    screening : float in [0, 1], default 0.2
+        The first visit of a topology follows a warm-up of this share of ``tune``, at least 100
+        iterations, and is as much shorter. What is visited again warms up in full, and its draws
+        begin anew. 1 warms up everything in full. Weights are consistent in either case.
     cores : int, optional
         Number of processes for local inference; default up to 4.
     random_seed : int, Generator or None
@@ -78,10 +89,11 @@ def sample_dcc(
         Groups ``posterior``, ``sample_stats`` (``topology`` of each draw, ``n_leaves``),
         ``observed_data``, ``constant_data``, and ``topologies``: for each visited topology, in
         order of decreasing weight, ``log_evidence`` (without its prior), its standard error
-        ``log_evidence_error``, ``log_prior``, ``weight``, ``visits``, ``warm_ups`` (of all chains),
-        ``divergences`` (after warm-up), ``gradients`` (evaluations) and ``proposals``. A topology
-        is named by its nodes in preorder: ``"L"`` the stump, ``"SLL"`` one split, ``"SSLLL"`` the
-        left child split, ``"SLSLL"`` the right one.
+        ``log_evidence_error``, ``log_prior``, ``weight``, ``visits`` (the first a short one, unless
+        ``screening`` is 1), ``warm_ups`` (of all chains), ``divergences`` (after warm-up),
+        ``gradients`` (evaluations) and ``proposals``. A topology is named by its nodes in preorder:
+        ``"L"`` the stump, ``"SLL"`` one split, ``"SSLLL"`` the left child split, ``"SLSLL"`` the
+        right one.
 
     Raises
     ------
@@ -125,6 +137,8 @@ def sample_dcc(
         threshold=threshold,
         max_active=max_active,
         exploration=exploration,
+        optimism=optimism,
+        screening=screening,
     )
     iterations = check_number("iterations", iterations, 1)
     draws = check_number("draws", draws, 1)
@@ -185,7 +199,7 @@ def describe(dcc: DCC, combined: Combined) -> xr.Dataset:
         "log_evidence_error": combined.error,
         "log_prior": combined.log_prior,
         "weight": combined.weight,
-        "visits": [len(t.draws) for t in known],
+        "visits": [t.visits for t in known],
         "warm_ups": [sum(c.warm_ups for c in t.chains) for t in known],
         "divergences": [t.divergences for t in known],
         "gradients": [sum(c.gradients for c in t.chains) for t in known],

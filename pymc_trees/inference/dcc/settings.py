@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pymc_trees.arguments import check_number, check_share
+from pymc_trees.arguments import check_number, check_positive, check_share
 
 
 class Settings(NamedTuple):
@@ -24,6 +24,10 @@ class Settings(NamedTuple):
     """T_max, active topologies at most."""
     exploration: float = 0.0
     """Delta of eq. 10."""
+    optimism: float = 0.1
+    """Beta of eq. 10."""
+    screening: float = 0.2
+    """Share of the warm-up before a topology's first visit."""
 
 
 RUN = Settings()
@@ -46,4 +50,9 @@ LEAST = {
 def check_settings(**given) -> Settings:
     """The settings of these names, when all are in range."""
     numbers = {name: check_number(name, given[name], low) for name, low in LEAST.items()}
-    return Settings(**numbers, exploration=check_share("exploration", given["exploration"]))
+    return Settings(
+        **numbers,
+        exploration=check_share("exploration", given["exploration"]),
+        optimism=check_positive("optimism", given["optimism"]),
+        screening=check_share("screening", given["screening"]),
+    )

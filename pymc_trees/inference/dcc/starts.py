@@ -41,9 +41,10 @@ class Start(NamedTuple):
 def plan_starts(
     label: str, seeds: Sequence[list[int]], states: Mapping[str, np.ndarray]
 ) -> list[Start]:
-    """Starts of the chains of a new topology: every other one from neighbours, where there are any.
+    """Starts of the chains of a topology: every other one from neighbours, where there are any.
 
-    The others keep to the prior: neighbours may all be in modes that lead nowhere.
+    States that the topology has already are among them. The others keep to the prior: neighbours
+    may all be in modes that lead nowhere.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def plan_starts(
     states : mapping of str to (chains, d) array
         Last states of the chains of each topology there is.
     """
-    donors = [(other, states[other]) for other in neighbours(label) if other in states]
+    near = [label, *neighbours(label)]
+    donors = [(other, states[other]) for other in near if other in states]
     return [Start(seed, donors if k % 2 else []) for k, seed in enumerate(seeds)]
 
 
@@ -80,12 +82,13 @@ def neighbour_start(
     best, highest = None, -np.inf
     for fresh in posterior.draw_prior(rng, CANDIDATES):
         other, states = donors[int(rng.integers(len(donors)))]
-        nog, state = near[other], states[rng.integers(len(states))]
+        state = states[rng.integers(len(states))]
         parts = take_apart(state, n_splits(other), p, has_values)
         gates: Parameters = take_apart(fresh, splits, p, has_values)
-        if nog.larger == label:
+        nog = near.get(other)
+        if nog is not None and nog.larger == label:
             parts = grow(parts, nog, gates.tau[nog.split], gates.weights[nog.split])
-        else:
+        elif nog is not None:
             parts = prune(parts, nog)
         if splits and rng.random() < REDRAWN:
             k = rng.integers(splits)

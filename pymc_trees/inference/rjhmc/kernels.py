@@ -64,7 +64,7 @@ class Kernels:
         posterior.set_given(reference)
         posterior.inputs = posterior.draw_inputs(rng, n_splits(label))
         try:
-            return warm_up(posterior, label, rng, self.tune).nuts
+            return warm_up(posterior, label, rng, self.tune).chain.nuts
         finally:
             posterior.set_given(given)
             posterior.set_sharpness(posterior.op.h[1])

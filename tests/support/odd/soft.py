@@ -126,6 +126,8 @@ SETTINGS = {
     "exploration large": ({"exploration": 1.5}, r"exploration=1.5.*0 to 1"),
     "exploration NaN": ({"exploration": np.nan}, r"exploration=nan"),
     "exploration bool": ({"exploration": True}, r"exploration=True"),
+    "optimism zero": ({"optimism": 0.0}, r"optimism=0.0.*positive"),
+    "screening negative": ({"screening": -0.1}, r"screening=-0.1.*0 to 1"),
 }
 DCC_TREE = {
     name: on_soft(lambda g=given: pmt.DCCTree(**g), said)

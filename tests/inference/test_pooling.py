@@ -1,0 +1,103 @@
+"""Which chains share a covariance, and what it is; what a warm-up does with it."""
+
+import numpy as np
+import pytest
+from support.soft_models import posterior_of, regression, scaled
+from support.soft_quadrature import log_evidence
+
+from pymc_trees.core.soft.covariance import chain_covariance
+from pymc_trees.inference.dcc import local
+from pymc_trees.inference.dcc.dcc import DCC
+from pymc_trees.inference.dcc.local import Refit, refit, warm_up
+from pymc_trees.inference.dcc.nuts import Run
+from pymc_trees.inference.dcc.pooling import pooled_covariances
+from pymc_trees.inference.dcc.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def data():
+    return regression()
+
+
+@pytest.fixture(scope="module")
+def posterior(data):
+    return posterior_of(data[0])
+
+
+def test_chains_in_one_mode_share_all_their_draws(rng):
+    draws = [rng.normal(size=(n, 3)) for n in (20, 30, 25)]
+    expected = chain_covariance(np.concatenate(draws))
+    for found in pooled_covariances(draws):
+        np.testing.assert_allclose(found, expected)
+
+
+def test_a_chain_in_another_mode_shares_with_none(rng):
+    draws = [rng.normal(size=(50, 2)) * [1.0, 0.1] for _ in range(3)]
+    draws[1] = draws[1] + [0.0, 1.0]  # ten standard deviations of one coordinate
+    first, other, last = pooled_covariances(draws)
+    np.testing.assert_allclose(first, chain_covariance(np.concatenate([draws[0], draws[2]])))
+    np.testing.assert_array_equal(first, last)
+    np.testing.assert_allclose(other, chain_covariance(draws[1]))
+
+
+def test_a_chain_that_stands_still_and_one_without_parameters(rng):
+    still, moving = pooled_covariances([np.ones((10, 2)), rng.normal(size=(10, 2))])
+    assert np.linalg.eigvalsh(still)[0] > 0 and np.linalg.eigvalsh(moving)[0] > 0
+    assert [c.shape for c in pooled_covariances([np.empty((4, 0))] * 2)] == [(0, 0)] * 2
+
+
+def test_a_warm_up_in_full_leaves_each_chain_a_covariance(posterior):
+    dcc = DCC(posterior, Settings(chains=3, tune=60), 1)
+    dcc.warm_up(["SLL"], 60)
+    found = [chain.nuts.covariance for chain in dcc.topologies["SLL"].chains]
+    assert all(c.shape == (4, 4) and np.linalg.eigvalsh(c)[0] > 0 for c in found)
+
+
+def test_a_chain_that_goes_nowhere_with_a_covariance_keeps_what_it_had(posterior, monkeypatch):
+    def stands_still(density, chain, n, **options):
+        return Run(chain, np.tile(chain.position, (n, 1)), np.ones(n, dtype=bool), n)
+
+    warm = warm_up(posterior, "SLL", np.random.default_rng(1), 60).chain
+    monkeypatch.setattr(local, "run_chain", stands_still)
+    after = refit(posterior, "SLL", Refit([1], warm, np.eye(4), is_last=True), 20)
+    assert after.chain.nuts.covariance is None and after.chain.warm_ups == warm.warm_ups + 3
+    np.testing.assert_array_equal(after.chain.nuts.position, warm.nuts.position)
+
+
+def test_the_second_visit_comes_after_a_full_warm_up_and_draws_begin_anew(data, posterior):
+    _, X, y = data
+    dcc = DCC(posterior, Settings(chains=8, tune=300, local_draws=50, initial_trees=1), 2)
+    dcc.search.proposed, dcc.search.active = {}, ["SLL"]
+    dcc.search.threshold = 1000
+    dcc.iterate()
+    short = dcc.topologies["SLL"]
+    spent = sum(chain.gradients for chain in short.chains)
+    truth = log_evidence("SLL", scaled(X), y, 0.05)
+    # Weights are exact whatever the chains have adapted to: only their error differs.
+    assert dcc.evidence("SLL").log_evidence == pytest.approx(truth, abs=0.1)
+    assert short.is_screened and short.visits == 1 and short.draws[0].shape == (8, 10, 4)
+    dcc.iterate()
+    full = dcc.topologies["SLL"]
+    assert not full.is_screened and full.visits == 2 and full.draws[0].shape == (8, 50, 4)
+    assert sum(chain.gradients for chain in full.chains) > 2 * spent
+    assert all(chain.warm_ups >= 2 for chain in full.chains)
+    dcc.iterate()
+    assert dcc.topologies["SLL"] is full and len(full.draws) == 2 and full.visits == 3
+    assert dcc.evidence("SLL").log_evidence == pytest.approx(truth, abs=0.05)
+
+
+def test_an_interrupt_of_the_full_warm_up_keeps_the_first_visit(posterior, monkeypatch):
+    dcc = DCC(posterior, Settings(chains=2, tune=150, local_draws=10, initial_trees=1), 2)
+    dcc.search.proposed, dcc.search.active = {}, ["SLL"]
+    dcc.search.threshold = 1000
+    dcc.iterate()
+    before = dcc.topologies["SLL"]
+
+    def interrupted(tasks):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(dcc, "run", interrupted)
+        dcc.iterate()
+    assert dcc.topologies["SLL"] is before and before.visits == 1
+    assert dcc.combine().labels == ["SLL"]
