@@ -40,6 +40,35 @@ def test_a_chain_in_another_mode_shares_with_none(rng):
     np.testing.assert_allclose(other, chain_covariance(draws[1]))
 
 
+def test_diagonal_ones_have_the_same_variances(rng):
+    draws = [rng.normal(size=(20, 3)) for _ in range(2)]
+    for full, diagonal in zip(
+        pooled_covariances(draws), pooled_covariances(draws, is_full=False), strict=True
+    ):
+        np.testing.assert_array_equal(diagonal, np.diag(np.diag(full)))
+
+
+@pytest.mark.parametrize("cost", [1e-3, 1e3])
+def test_covariances_are_full_where_draws_by_them_cost_less(posterior, monkeypatch, cost):
+    """The first covariances are made as cheap, or dear, as in the example by the run itself."""
+    dcc = DCC(posterior, Settings(chains=2, tune=40), 1)
+    run, given = dcc.run, []
+
+    def weighed(tasks):
+        runs = run(tasks)
+        if isinstance(tasks[0][1], Refit):
+            given.extend(what.covariance for _, what, _ in tasks)
+            for one in runs:
+                one.cost *= cost
+        return runs
+
+    monkeypatch.setattr(dcc, "run", weighed)
+    dcc.warm_up(["SSLLL"], 40)
+    first, last = given[:2], given[2:]
+    assert all(np.count_nonzero(c) == c.size for c in first)
+    assert all((np.count_nonzero(c) == c.size) == (cost < 1) for c in last)
+
+
 def test_a_chain_that_stands_still_and_one_without_parameters(rng):
     still, moving = pooled_covariances([np.ones((10, 2)), rng.normal(size=(10, 2))])
     assert np.linalg.eigvalsh(still)[0] > 0 and np.linalg.eigvalsh(moving)[0] > 0

@@ -39,8 +39,6 @@ class Topology(DataClassState):
     """Whether the warm-up was the short one."""
 
 
-POOLED = 2
-"""Times that the covariance of a topology is estimated in its full warm-up; once in a short one."""
 SHORTEST = 100
 """Iterations of a short warm-up, at least: fewer would cost more in the visit than they save."""
 UNKNOWN = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
@@ -167,7 +165,11 @@ class DCC:
             self.warm_up(list(level), short)
 
     def warm_up(self, labels: list[str], tune: int) -> None:
-        """Warm up the chains of topologies from new starts; in full, they share covariances."""
+        """Warm up the chains of topologies from new starts, until they share covariances.
+
+        These are estimated twice in a full warm-up, once in a short one. Where draws by the first
+        cost more than by the variances of each chain, the second are diagonal.
+        """
         states = {
             label: np.stack([chain.nuts.position for chain in topology.chains])
             for label, topology in self.topologies.items()
@@ -178,10 +180,11 @@ class DCC:
             seeds = [self._seed(label, k, int(is_full)) for k in range(self.settings.chains)]
             tasks += [(label, start, tune) for start in plan_starts(label, seeds, states)]
         runs = self.run(tasks)
-        pooled = POOLED if is_full else 1
-        for stage in range(pooled):
-            is_last = stage == pooled - 1
-            runs = self.run(self._refits(labels, runs, 2 + stage + is_full, is_last))
+        alone = self._costs(runs)
+        runs = self.run(self._refits(labels, runs, 2 + is_full, [True] * len(labels), not is_full))
+        if is_full:
+            pays = [own < before for own, before in zip(self._costs(runs), alone, strict=True)]
+            runs = self.run(self._refits(labels, runs, 4, pays, is_last=True))
         for label, own in zip(labels, self._by_topology(runs), strict=True):
             before = self.topologies.get(label)
             chains = [run.chain for run in own]
@@ -200,11 +203,14 @@ class DCC:
         n = self.settings.chains
         return [runs[k : k + n] for k in range(0, len(runs), n)]
 
-    def _refits(self, labels: list[str], runs: list[LocalRun], stage: int, is_last: bool):
-        """Tasks: the covariance of all chains for each."""
+    def _costs(self, runs: list[LocalRun]) -> list[float]:
+        return [sum(run.cost for run in own) for own in self._by_topology(runs)]
+
+    def _refits(self, labels, runs: list[LocalRun], stage: int, pays: list[bool], is_last: bool):
+        """Tasks: a covariance of all chains for each, diagonal where a full one does not pay."""
         tasks = []
-        for label, own in zip(labels, self._by_topology(runs), strict=True):
-            covariances = pooled_covariances([run.draws for run in own])
+        for label, own, is_full in zip(labels, self._by_topology(runs), pays, strict=True):
+            covariances = pooled_covariances([run.draws for run in own], is_full)
             for k, (run, covariance) in enumerate(zip(own, covariances, strict=True)):
                 what = Refit(self._seed(label, k, stage), run.chain, covariance, is_last)
                 tasks.append((label, what, self.settings.tune))

@@ -18,6 +18,8 @@ WINDOW = 25
 """Draws that variances are estimated from, at least: fewer might be all the same."""
 STEPS = 50
 """Iterations that a step size is adapted in, at least."""
+TRIED = 10
+"""Iterations after that without adaptation, at least."""
 REJECTED = 0.2
 """One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
 
@@ -41,6 +43,9 @@ class LocalRun(DataClassState):
     draws: np.ndarray
     """(n, d), of a warm-up the last ones, at the model's sharpness"""
     divergences: int
+    """Of a warm-up, in the iterations after the last adaptation."""
+    cost: float
+    """Gradient evaluations of a draw without adaptation."""
 
 
 class Refit(NamedTuple):
@@ -115,9 +120,18 @@ def warm_up(
         if moves and not (repeats and run.diverging.any()):
             break
         chain = run.chain if moves else None
-    draws = np.concatenate([settling.draws[rest // 2 :], run.draws])
     after = LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
-    return LocalRun(chain=after, draws=draws, divergences=int(run.diverging.sum()))
+    return _reported(after, [settling.draws[rest // 2 :], run.draws], run)
+
+
+def _reported(chain: LocalChain, draws: list[np.ndarray], run: Run) -> LocalRun:
+    """A warm-up, or a visit, that ended with a run."""
+    return LocalRun(
+        chain=chain,
+        draws=np.concatenate(draws),
+        divergences=int(run.diverging.sum()),
+        cost=run.gradients / len(run.draws),
+    )
 
 
 def _moves(run: Run) -> bool:
@@ -126,31 +140,31 @@ def _moves(run: Run) -> bool:
 
 
 def refit(posterior: SoftPosterior, label: str, what: Refit, tune: int) -> LocalRun:
-    """Adapt a chain's step size to a covariance, over a twentieth of a warm-up at least.
+    """Adapt a chain's step size to a covariance, and run it on without adaptation.
 
-    The last time, a chain that then diverges does so again with half as many rejections as aim. One
-    that does not move any more keeps what it had.
+    Each takes a twentieth of a warm-up, or somewhat more. The last time, a chain that then diverges
+    does so again with half as many rejections as aim. One that does not move any more keeps what it
+    had.
     """
     posterior.bind(label)
     density, chain, rng = posterior.density, what.chain, np.random.default_rng(what.seed)
     if chain.nuts.state is None:
-        return LocalRun(chain=chain, draws=np.empty((1, 0)), divergences=0)
+        return LocalRun(chain=chain, draws=np.empty((1, 0)), divergences=0, cost=0.0)
     n, nuts, gradients = max(tune // 20, STEPS), chain.nuts, 0
     for attempt in range(1 + RESTARTS * what.is_last):
         target = 1.0 - REJECTED * 0.5**attempt
         nuts = start_with_covariance(density, nuts.position, rng, target, what.covariance)
-        run = run_chain(density, nuts, n, tune=True)
-        last, gradients = run.draws[n // 2 :], gradients + run.gradients
-        diverging = int(run.diverging[n // 2 :].sum())
-        nuts = run.chain
-        if not diverging:
+        adapting = run_chain(density, nuts, n, tune=True)
+        run = run_chain(density, adapting.chain, max(tune // 20, TRIED))
+        nuts, gradients = run.chain, gradients + adapting.gradients + run.gradients
+        if not run.diverging.any():
             break
-    if not _moves(run):
-        nuts = chain.nuts
     after = LocalChain(
-        nuts=nuts, warm_ups=chain.warm_ups + attempt, gradients=chain.gradients + gradients
+        nuts=nuts if _moves(run) else chain.nuts,
+        warm_ups=chain.warm_ups + attempt,
+        gradients=chain.gradients + gradients,
     )
-    return LocalRun(chain=after, draws=last, divergences=diverging)
+    return _reported(after, [adapting.draws[n // 2 :], run.draws], run)
 
 
 def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> LocalRun:
@@ -160,4 +174,4 @@ def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> Lo
     after = LocalChain(
         nuts=run.chain, warm_ups=chain.warm_ups, gradients=chain.gradients + run.gradients
     )
-    return LocalRun(chain=after, draws=run.draws, divergences=int(run.diverging.sum()))
+    return _reported(after, [run.draws], run)
