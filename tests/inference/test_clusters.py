@@ -13,9 +13,9 @@ PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("what", ["draws", "lost"])
 @pytest.mark.parametrize("cluster", PACKAGES)
-def test_chains_on_a_cluster(cluster, tmp_path):
-    """The draws of chains in this process, and the death of workers."""
+def test_chains_on_a_cluster(cluster, what, tmp_path):
     if find_spec(PACKAGES[cluster]) is None:
         pytest.skip(f"{PACKAGES[cluster]} is not installed: pip install 'pymc_trees[{cluster}]'")
     # Workers have no `quick_compile` but this; and only then are their sums added up as here.
@@ -24,7 +24,7 @@ def test_chains_on_a_cluster(cluster, tmp_path):
     ray = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     paths = os.pathsep.join([str(TESTS.parent), str(TESTS)])
     done = subprocess.run(
-        [sys.executable, TESTS / "support" / "cluster.py", cluster, tmp_path],
+        [sys.executable, TESTS / "support" / "cluster.py", cluster, what, tmp_path],
         env=os.environ | {"PYTENSOR_FLAGS": flags, "PYTHONPATH": paths} | ray,
         capture_output=True,
         text=True,
