@@ -1,5 +1,6 @@
 """What the tables of `benchmarks/papers/dcc_tree` rest on: rows, splits, functions."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -56,5 +57,13 @@ def test_missing_files_are_said_to_be_missing_and_the_rest_runs(monkeypatch, tmp
     monkeypatch.delenv("PYMC_TREES_DATA")
     with pytest.raises(MissingData, match="breast_cancer.*set PYMC_TREES_DATA"):
         data.load("BCW")
-    __main__.main(["--sets", "BCW", "--out", str(tmp_path / "out")])
-    assert "BCW is left out" in capsys.readouterr().out
+    out = tmp_path / "out.jsonl"
+    line = {"sampler": "cgm", "data": "WU", "seed": 0, "train": 0.1, "test": 0.2}
+    line |= {"seconds_per_proposal": 0.001, **dict.fromkeys(__main__.SETTINGS)}
+    out.write_text(json.dumps(line) + "\n")
+    __main__.main(["--sets", "BCW", "--out", str(out)])
+    said = capsys.readouterr().out
+    assert "BCW is left out" in said and "| WU | cgm |  | 1 | 0.1000 (0) | 0.2000 (0) |" in said
+    # what is there is not run again
+    __main__.main(["--sets", "WU", "--samplers", "cgm", "--runs", "1", "--out", str(out)])
+    assert len(out.read_text().splitlines()) == 1

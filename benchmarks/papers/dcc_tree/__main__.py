@@ -1,26 +1,31 @@
 """Tables 1, 2 and 6 of the DCC-Tree paper, made again and printed beside its numbers.
 
-    PYMC_TREES_DATA=path/to/data python -m benchmarks.papers.dcc_tree --out dcc_results
-    PYMC_TREES_DATA=path/to/data python -m benchmarks.papers.dcc_tree --out dcc_full --full
+    export PYMC_TREES_DATA=path/to/data
+    python -m benchmarks.papers.dcc_tree --out benchmarks/results/dcc_tree.jsonl
+    python -m benchmarks.papers.dcc_tree --out benchmarks/results/dcc_tree.jsonl --full
+    python -m benchmarks.papers.dcc_tree --out benchmarks/results/dcc_tree.jsonl --report
 
-The first makes 3 runs of each data set with 60 global iterations of 8 chains and a quarter of the
-warm-up. So few iterations rarely propose a topology of five leaves often enough for a visit, which
-CGM needs: ``--threshold 1`` helps. ``--full`` is the paper's 10 runs of 500 iterations of 16
-chains: by the seconds per proposal of docs/papers/dcc_tree.md 70 core-hours without CGM, half of
-them Raisin, and several hundred with it. With ``--cores 1`` seconds are those of the processor,
-else of the clock. Every run is kept in
-``<out>/<sampler>_<set>_<seed>.json`` and not made again; ``<out>/table.md`` holds what is there.
+The first makes 3 runs of each data set by each sampler, DCC-Tree with 60 global iterations of 8
+chains and a quarter of the warm-up. So few iterations rarely propose a topology of five leaves
+often enough for a visit, which CGM needs: ``--threshold 1`` helps. ``--full`` is the paper's 10
+runs of 500 iterations of 16 chains: by the seconds per proposal of the note days of a processor,
+and CGM alone longer than all others. Every run is a line of ``--out``: one that is there with the
+same settings is not made again, so that a command that was cut off goes on where it was. Seconds
+are those of the processor where one core is used, else of the clock.
 """
 
 import argparse
-import json
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.papers.dcc_tree import data, runs, speed
+from benchmarks.papers.dcc_tree.tables import report
 from benchmarks.peers.data import MissingData
+from benchmarks.tables.lines import kept_lines
 
-from . import data, reported, runs, speed
+SETTINGS = ("iterations", "chains", "warm_up", "threshold", "local_draws")
+"""Settings of DCC-Tree; the other samplers have none."""
+KEYS = ("sampler", "data", "seed", *SETTINGS)
+SAMPLERS = ("dcc", "cgm", "wu", "smc", "hmc_df", "hmc_dfi", "speed")
 
 
 def main(arguments=None):
@@ -30,9 +35,9 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--out", type=Path, default=Path("dcc_results"))
+    add("--out", type=Path, default=Path("dcc_tree.jsonl"))
     add("--sets", nargs="+", choices=list(data.SETTINGS), default=list(data.SETTINGS))
-    add("--samplers", nargs="+", choices=["dcc", "cgm", "smc", "speed"], default=["dcc", "cgm"])
+    add("--samplers", nargs="+", choices=SAMPLERS, default=list(SAMPLERS[:-1]))
     add("--runs", type=int, default=3)
     add("--first", type=int, default=0, help="seed of the first run")
     add("--iterations", type=int, default=60)
@@ -40,12 +45,20 @@ def main(arguments=None):
     add("--warm-up", type=float, default=0.25, help="share of the paper's")
     add("--threshold", type=int, default=5, help="C_0; few iterations need a smaller one")
     add("--local-draws", type=int, default=100, help="N_s")
-    add("--cores", type=int, default=2)
+    add("--cores", type=int, default=1, help="processes of DCC-Tree")
     add("--full", action="store_true", help="10 runs, 500 iterations, 16 chains, all the warm-up")
+    add("--report", action="store_true", help="print the table of the results")
     options = parser.parse_args(arguments)
     if options.full:
         options.runs, options.iterations, options.chains, options.warm_up = 10, 500, 16, 1.0
-    options.out.mkdir(parents=True, exist_ok=True)
+    jobs = [] if options.report else jobs_of(options)
+    report(kept_lines(options.out, KEYS, jobs, lambda *job: run(options.cores, *job)))
+
+
+def jobs_of(options) -> list[tuple]:
+    """Values of `KEYS`, for data that are there."""
+    settings = tuple(getattr(options, name) for name in SETTINGS)
+    jobs = []
     for name in options.sets:
         try:
             loaded = data.load(name)
@@ -53,84 +66,36 @@ def main(arguments=None):
             print(f"{name} is left out: {error}")
             continue
         for sampler in options.samplers:
-            number = 1 if sampler == "speed" else options.runs
-            for seed in range(options.first, options.first + number):
-                one(options, loaded, sampler, seed)
-    print(table(options.out))
-
-
-def one(options, loaded, sampler, seed):
-    """Make a run, unless its result is there."""
-    path = options.out / f"{sampler}_{loaded.name}_{seed}.json"
-    if path.exists() or (sampler == "smc" and not loaded.classes):
-        return
-    if sampler == "speed":
-        result = speed.measure(loaded)
-    elif sampler == "dcc":
-        tune = round(options.warm_up * loaded.tune)
-        names = ("iterations", "chains", "threshold", "local_draws")
-        asked = {name: getattr(options, name) for name in names}
-        result = runs.dcc(loaded, seed, tune=tune, cores=options.cores, **asked)
-        result |= {**asked, "tune": tune}
-    else:
-        result = getattr(runs, sampler)(loaded, seed)
-    path.write_text(json.dumps(result, indent=1))
-    print(path.name, {k: v for k, v in result.items() if k != "topologies"}, flush=True)
-
-
-def table(out):
-    """Markdown: scores over runs beside the paper's, then seconds."""
-    lines = [
-        "| data | sampler | runs | train | test | truth at test | paper: train | paper: test "
-        "| s per proposal | paper | most probable |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in data.SETTINGS:
-        for sampler, paper in (
-            ("dcc", reported.DCC),
-            ("cgm", {k: (None, v) for k, v in reported.TEST_OF_CGM.items()}),
-            ("smc", {k: (None, v) for k, v in reported.TEST_OF_SMC.items()}),
-        ):
-            found = [
-                json.loads(p.read_text()) for p in sorted(out.glob(f"{sampler}_{name}_*.json"))
-            ]
-            if not found:
+            if sampler == "smc" and not loaded.classes:
                 continue
-            cells = [name, sampler, str(len(found))]
-            cells += [spread([f[part] for f in found]) for part in ("train", "test")]
-            floor = found[0].get("floor")
-            cells.append("" if floor is None else f"{floor:.4f}")
-            cells += [
-                "" if pair is None else f"{pair[0]:.3f} ({pair[1]:.2g})" for pair in paper[name]
-            ]
-            if sampler == "dcc":
-                each = np.mean([f["seconds_per_proposal"] for f in found])
-                best = sorted({next(iter(f["topologies"])) for f in found})
-                cells += [f"{each:.4f}", f"{reported.SECONDS_PER_PROPOSAL[name]:.4f}"]
-                cells += [", ".join(best)]
-            else:
-                cells += [""] * 3
-            lines.append(f"| {' | '.join(cells)} |")
-    measured = ("ours", "written_out", "ours_in_nuts", "written_out_in_nuts")
-    lines += [
-        "",
-        "| data | d | gradients per s | written out in PyMC | within NUTS | written out |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name in data.SETTINGS:
-        path = out / f"speed_{name}_0.json"
-        if path.exists():
-            f = json.loads(path.read_text())
-            rates = " | ".join(f"{f[key]:,.0f}" for key in measured)
-            lines.append(f"| {name} | {f['dimension']} | {rates} |")
-    text = "\n".join(lines)
-    (out / "table.md").write_text(text + "\n")
-    return text
+            seeds = range(
+                options.first, options.first + (1 if sampler == "speed" else options.runs)
+            )
+            given = settings if sampler == "dcc" else (None,) * len(settings)
+            jobs += [(sampler, name, seed, *given) for seed in seeds]
+    return jobs
 
 
-def spread(values):
-    """Mean and standard deviation over runs."""
-    return f"{np.mean(values):.4f} ({np.std(values):.2g})"
+def run(cores, sampler, name, seed, iterations, chains, warm_up, threshold, local_draws):
+    """What is measured of a job."""
+    loaded = data.load(name)
+    if sampler == "speed":
+        found = speed.measure(loaded)
+    elif sampler == "dcc":
+        found = runs.dcc(
+            loaded,
+            seed,
+            iterations=iterations,
+            chains=chains,
+            threshold=threshold,
+            local_draws=local_draws,
+            tune=round(warm_up * loaded.tune),
+            cores=cores,
+        )
+    else:
+        found = getattr(runs, sampler)(loaded, seed)
+    print(sampler, name, seed, {k: v for k, v in found.items() if k != "topologies"}, flush=True)
+    return found
 
 
 if __name__ == "__main__":

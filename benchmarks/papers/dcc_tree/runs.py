@@ -52,17 +52,27 @@ def dcc(data, seed, *, iterations, chains, threshold, local_draws, tune, cores):
     }
 
 
-def soft_tree(data):
+def soft_tree(data, direction="dirichlet"):
     """Eq. 4-9: y as it is, noise ~ InverseGamma(3/2, 3/2) as a standard deviation."""
-    f = pmt.SoftDecisionTree("f", data.X, data.y, h=data.h)
+    f = pmt.SoftDecisionTree("f", data.X, data.y, h=data.h, direction=direction)
     if data.classes:
         return pm.Categorical("y", p=f, observed=data.y, shape=f.shape[:1])
     sigma = pm.InverseGamma("sigma", 1.5, 1.5)
     return pm.Normal("y", f, sigma, observed=data.y, shape=f.shape)
 
 
-def cgm(data, seed, draws=1000, tune=1000, chains=4):
-    """Hard trees by grow, prune, change and swap, from chains of their own."""
+def cgm(data, seed):
+    """Hard trees by the default step: grow, prune, change and swap, and redrawn trees."""
+    return hard(data, seed, None)
+
+
+def wu(data, seed):
+    """Hard trees by the moves of Wu, Tjelmeland and West (2007), restructure among them."""
+    return hard(data, seed, pmt.WTW)
+
+
+def hard(data, seed, make_step):
+    """Hard trees, from chains of their own."""
     with pm.Model() as model:
         if data.classes:
             leaf = pmt.DirichletLeaf(alpha=float(data.classes), n_classes=data.classes)
@@ -72,18 +82,36 @@ def cgm(data, seed, draws=1000, tune=1000, chains=4):
             f = pmt.DecisionTree("f", data.X, data.y)
             sigma = pm.InverseGamma("sigma", 1.5, 1.5)
             pm.Normal("y", f, sigma, observed=data.y, shape=f.shape)
-        start = time.perf_counter()
-        idata = pm.sample(
-            draws,
-            tune=tune,
-            chains=chains,
-            cores=1,
-            random_seed=seed,
-            progressbar=False,
-            quiet=True,
-        )
-        seconds = time.perf_counter() - start
-    return {**scores(model, idata, data), "seconds": seconds}
+        return sampled(model, data, seed, None if make_step is None else make_step([f]), 1000)
+
+
+def hmc_df(data, seed):
+    """RJHMC on trees whose splits have one input each."""
+    return rjhmc(data, seed, "index")
+
+
+def hmc_dfi(data, seed):
+    """RJHMC on the trees of DCC-Tree."""
+    return rjhmc(data, seed, "dirichlet")
+
+
+def rjhmc(data, seed, direction, draws=1000):
+    with pm.Model() as model:
+        soft_tree(data, direction)
+        return sampled(model, data, seed, pmt.RJHMC(), draws)
+
+
+def sampled(model, data, seed, step, draws, chains=4):
+    """Scores of `pm.sample`, after as much tuning as draws; seconds of the processor."""
+    start = time.process_time()
+    options = {"progressbar": False, "quiet": True, "cores": 1, "random_seed": seed}
+    idata = pm.sample(draws, tune=draws, chains=chains, step=step, **options)
+    seconds = time.process_time() - start
+    return {
+        **scores(model, idata, data),
+        "seconds": seconds,
+        "seconds_per_proposal": seconds / (2 * draws * chains),
+    }
 
 
 def smc(data, seed):

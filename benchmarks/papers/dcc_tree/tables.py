@@ -1,0 +1,49 @@
+"""The tables of all runs, beside the paper's numbers."""
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.papers.dcc_tree import data, reported
+
+SETTINGS = ["iterations", "chains", "warm_up", "local_draws"]
+SPEEDS = ("ours", "written_out", "ours_in_nuts", "written_out_in_nuts")
+
+
+def report(results: pd.DataFrame) -> None:
+    """Print the scores over runs, seconds, and what was found; then the speed of gradients."""
+    print(
+        "| data | sampler | visits, chains, warm-up, draws | runs | train | test | truth at test "
+        "| paper: test | s per proposal | paper | most probable |"
+    )
+    print("|---" * 11 + "|")
+    for name in data.SETTINGS:
+        for sampler in reported.TEST:
+            own = results[(results.data == name) & (results.sampler == sampler)]
+            for settings, group in own.groupby(SETTINGS, dropna=False):
+                print(f"| {' | '.join(row(name, sampler, settings, group))} |")
+    if (results.sampler == "speed").any():
+        print("| data | d | gradients per s | written out in PyMC | within NUTS | written out |")
+        print("|---" * 6 + "|")
+        for one in results[results.sampler == "speed"].itertuples():
+            rates = " | ".join(f"{getattr(one, key):,.0f}" for key in SPEEDS)
+            print(f"| {one.data} | {one.dimension:.0f} | {rates} |")
+
+
+def row(name: str, sampler: str, settings: tuple, group: pd.DataFrame) -> list[str]:
+    """Cells of the runs of a sampler with the same settings."""
+    is_dcc = sampler == "dcc"
+    paper = reported.TEST[sampler].get(name)
+    paper_s = reported.SECONDS_PER_PROPOSAL.get(sampler, {}).get(name)
+    cells = [name, sampler, ", ".join(f"{v:g}" for v in settings) if is_dcc else ""]
+    cells += [str(len(group)), spread(group.train), spread(group.test)]
+    cells.append(f"{group.floor.iloc[0]:.4f}" if is_dcc and group.floor.notna().any() else "")
+    cells.append("" if paper is None else f"{paper[0]:.3f} ({paper[1]:.2g})")
+    cells.append("" if sampler == "smc" else f"{group.seconds_per_proposal.mean():.4f}")
+    cells.append("" if paper_s is None else f"{paper_s:.4g}")
+    best = {next(iter(found)) for found in group.topologies} if is_dcc else set()
+    return [*cells, ", ".join(sorted(best))]
+
+
+def spread(values) -> str:
+    """Mean and standard deviation over runs."""
+    return f"{np.mean(values):.4f} ({np.std(values):.2g})"
