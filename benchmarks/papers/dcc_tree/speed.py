@@ -1,4 +1,4 @@
-"""Gradients per second, beside PyMC's NUTS on the hand-written model of one topology."""
+"""Gradients per second, beside PyMC's NUTS on the hand-written model of one topology; per draw."""
 
 import time
 
@@ -6,14 +6,18 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.soft.topology import n_splits
-from pymc_trees.inference.dcc.local import warm_up
+from pymc_trees.inference.dcc.dcc import DCC
+from pymc_trees.inference.dcc.local import visit, warm_up
 from pymc_trees.inference.dcc.nuts import run_chain
+from pymc_trees.inference.dcc.settings import Settings
 from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
 from . import runs
 
 LABEL = "SSLLL"
 POINTS = 20
+CHAINS, WARM_UP, DRAWS = 8, 0.15, 100
+"""For gradients per draw; the warm-up as a share of the paper's."""
 
 
 def measure(data, repeats=5, calls=2000, draws=400):
@@ -42,7 +46,26 @@ def measure(data, repeats=5, calls=2000, draws=400):
         "written_out": rate(theirs, points, repeats, calls),
         "ours_in_nuts": in_nuts,
         "written_out_in_nuts": plain_nuts(plain, draws),
+        **per_draw(posterior, round(WARM_UP * data.tune)),
     }
+
+
+def per_draw(posterior, tune):
+    """Gradients per draw: by variances of each chain, and by covariances of all."""
+    rngs = [np.random.default_rng([0, k]) for k in range(CHAINS)]
+    alone = [warm_up(posterior, LABEL, rng, tune, repeats=False).chain for rng in rngs]
+    dcc = DCC(posterior, Settings(chains=CHAINS, tune=tune, local_draws=DRAWS), 0)
+    dcc.warm_up([LABEL], tune)
+    before = gradients_of(dcc)
+    dcc.visit(LABEL)
+    return {
+        "variances": float(np.mean([visit(posterior, LABEL, c, DRAWS).cost for c in alone])),
+        "covariances": (gradients_of(dcc) - before) / (CHAINS * DRAWS),
+    }
+
+
+def gradients_of(dcc):
+    return sum(chain.gradients for chain in dcc.topologies[LABEL].chains)
 
 
 def plain_nuts(model, draws):

@@ -13,31 +13,35 @@ def report(results: pd.DataFrame) -> None:
     """Print the scores over runs, seconds, and what was found; then the speed of gradients."""
     print(
         "| data | sampler | visits, chains, warm-up, draws | runs | train | test | truth at test "
-        "| paper: test | s per proposal | paper | most probable |"
+        "| paper: train | paper: test | s per proposal | paper | most probable |"
     )
-    print("|---" * 11 + "|")
+    print("|---" * 12 + "|")
     for name in data.SETTINGS:
         for sampler in reported.TEST:
             own = results[(results.data == name) & (results.sampler == sampler)]
             for settings, group in own.groupby(SETTINGS, dropna=False):
                 print(f"| {' | '.join(row(name, sampler, settings, group))} |")
     if (results.sampler == "speed").any():
-        print("| data | d | gradients per s | written out in PyMC | within NUTS | written out |")
-        print("|---" * 6 + "|")
+        print(
+            "| data | d | gradients per s | written out in PyMC | within NUTS | written out "
+            "| gradients per draw, variances of each chain | covariances of all |"
+        )
+        print("|---" * 8 + "|")
         for one in results[results.sampler == "speed"].itertuples():
             rates = " | ".join(f"{getattr(one, key):,.0f}" for key in SPEEDS)
-            print(f"| {one.data} | {one.dimension:.0f} | {rates} |")
+            draws = f"{one.variances:.0f} | {one.covariances:.0f}"
+            print(f"| {one.data} | {one.dimension:.0f} | {rates} | {draws} |")
 
 
 def row(name: str, sampler: str, settings: tuple, group: pd.DataFrame) -> list[str]:
     """Cells of the runs of a sampler with the same settings."""
     is_dcc = sampler == "dcc"
-    paper = reported.TEST[sampler].get(name)
+    papers = reported.TRAIN_OF_DCC.get(name) if is_dcc else None, reported.TEST[sampler].get(name)
     paper_s = reported.SECONDS_PER_PROPOSAL.get(sampler, {}).get(name)
     cells = [name, sampler, ", ".join(f"{v:g}" for v in settings) if is_dcc else ""]
     cells += [str(len(group)), spread(group.train), spread(group.test)]
     cells.append(f"{group.floor.iloc[0]:.4f}" if is_dcc and group.floor.notna().any() else "")
-    cells.append("" if paper is None else f"{paper[0]:.3f} ({paper[1]:.2g})")
+    cells += ["" if paper is None else f"{paper[0]:.3f} ({paper[1]:.2g})" for paper in papers]
     cells.append("" if sampler == "smc" else f"{group.seconds_per_proposal.mean():.4f}")
     cells.append("" if paper_s is None else f"{paper_s:.4g}")
     best = {next(iter(found)) for found in group.topologies} if is_dcc else set()
