@@ -8,10 +8,11 @@ from support.soft_quadrature import log_evidence
 from pymc_trees.core.soft.covariance import chain_covariance
 from pymc_trees.inference.dcc import local
 from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.local import Refit, refit, warm_up
+from pymc_trees.inference.dcc.local import LocalChain, Refit, refit, warm_up
 from pymc_trees.inference.dcc.nuts import Run
 from pymc_trees.inference.dcc.pooling import pooled_covariances
 from pymc_trees.inference.dcc.settings import Settings
+from pymc_trees.inference.dcc.starts import Start
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +116,25 @@ def test_the_second_visit_comes_after_a_full_warm_up_and_draws_begin_anew(data, 
     assert dcc.evidence("SLL").log_evidence == pytest.approx(truth, abs=0.05)
 
 
-def test_an_interrupt_of_the_full_warm_up_keeps_the_first_visit(posterior, monkeypatch):
+@pytest.mark.parametrize("what", [Start, LocalChain], ids=["warm_up", "visit"])
+def test_an_interrupt_at_the_second_visit_keeps_the_first(posterior, monkeypatch, what):
     dcc = DCC(posterior, Settings(chains=2, tune=150, local_draws=10, initial_trees=1), 2)
     dcc.search.proposed, dcc.search.active = {}, ["SLL"]
     dcc.search.threshold = 1000
     dcc.iterate()
-    before = dcc.topologies["SLL"]
+    [first], run = dcc.topologies["SLL"].draws, dcc.run
 
     def interrupted(tasks):
-        raise KeyboardInterrupt
+        if tasks and isinstance(tasks[0][1], what):
+            raise KeyboardInterrupt
+        return run(tasks)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(dcc, "run", interrupted)
         dcc.iterate()
-    assert dcc.topologies["SLL"] is before and before.visits == 1
-    assert dcc.combine().labels == ["SLL"]
+    [kept] = dcc.topologies["SLL"].draws
+    np.testing.assert_array_equal(kept, first)
+    assert dcc.combine().labels == ["SLL"] and dcc.topologies["SLL"].visits == 1
+    dcc.iterate()
+    [anew] = dcc.topologies["SLL"].draws
+    assert anew.shape[1] == 10 and dcc.topologies["SLL"].visits == 2

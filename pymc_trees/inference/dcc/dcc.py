@@ -37,6 +37,8 @@ class Topology(DataClassState):
     """Including those whose draws a later warm-up replaced."""
     is_screened: bool
     """Whether the warm-up was the short one."""
+    begins_anew: bool
+    """Whether the next draws take the place of those so far, which a short warm-up led to."""
 
 
 SHORTEST = 100
@@ -143,10 +145,12 @@ class DCC:
         if topology.is_screened:
             n = max(round(self.settings.screening * n), LEAST["local_draws"])
         runs: list[LocalRun] = self.run([(label, chain, n) for chain in topology.chains])
+        earlier = [] if topology.begins_anew else topology.draws
         topology.chains = [run.chain for run in runs]
-        topology.draws.append(np.stack([run.draws for run in runs]))
+        topology.draws = [*earlier, np.stack([run.draws for run in runs])]
         topology.divergences += sum(run.divergences for run in runs)
         topology.visits += 1
+        topology.begins_anew = False
         quick = self.evidence(label, QUICK_CENTRES)
         finite = quick.log_weights[np.isfinite(quick.log_weights)]
         topology.estimate = (
@@ -186,17 +190,17 @@ class DCC:
             pays = [own < before for own, before in zip(self._costs(runs), alone, strict=True)]
             runs = self.run(self._refits(labels, runs, 4, pays, is_last=True))
         for label, own in zip(labels, self._by_topology(runs), strict=True):
-            before = self.topologies.get(label)
-            chains = [run.chain for run in own]
+            chains, before = [run.chain for run in own], self.topologies.get(label)
             if before is not None:
                 chains = [_counted(*pair) for pair in zip(chains, before.chains, strict=True)]
             self.topologies[label] = Topology(
                 chains=chains,
-                draws=[],
+                draws=[] if before is None else before.draws,
                 divergences=0,
-                estimate=UNKNOWN,
+                estimate=UNKNOWN if before is None else before.estimate,
                 visits=0 if before is None else before.visits,
                 is_screened=not is_full,
+                begins_anew=True,
             )
 
     def _by_topology(self, runs: list) -> list[list]:
