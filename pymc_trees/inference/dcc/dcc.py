@@ -20,6 +20,8 @@ from pymc_trees.inference.dcc.starts import plan_starts
 
 QUICK_CENTRES = 500
 """Gaussians of the estimates that only decide which topology is visited next."""
+SHORTEST = 100
+"""Iterations of a short warm-up, at least: fewer would cost more in the visit than they save."""
 
 
 @dataclass_state
@@ -41,8 +43,6 @@ class Topology(DataClassState):
     """Whether the next draws take the place of those so far, which a short warm-up led to."""
 
 
-SHORTEST = 100
-"""Iterations of a short warm-up, at least: fewer would cost more in the visit than they save."""
 UNKNOWN = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
 
 
