@@ -3,14 +3,16 @@
     python -m benchmarks.large_table                # both sizes, each in a process of its own
     python -m benchmarks.large_table --draws 100 --steps hybrid cgm
     python -m benchmarks.large_table --rows 10000000 --draws 10 --storage memmap
+    python -m benchmarks.large_table --rows 1000000 --draws 200 --tune 150 --sigma drawn
     python -m benchmarks.large_table --report
 
 The table is of float32, in memory or, with ``--storage memmap``, in a file. The forest is recorded
 and ``mu`` left out. Time is that of the forest's step alone after tuning, per training row, tree
-and sweep, and of a step on average and in the middle. Memory is the peak of the process, how much
-of it was there before the table was made, and the peak of what is its own: pages of files are
-memory that the system takes back when it is short. With several chains, one after the other, R-hat
-is that of f at 200 of the rows. ``--out`` adds to a file of results.
+and sweep, and of a step on average and in the middle; of all that happens between two steps of the
+forest, where ``--sigma drawn`` makes the noise a variable of the model. Memory is the peak of the
+process, how much of it was there before the table was made, and the peak of what is its own: pages
+of files are memory that the system takes back when it is short. With several chains, one after the
+other, R-hat is that of f at 200 of the rows. ``--out`` adds to a file of results.
 """
 
 import argparse
@@ -66,19 +68,20 @@ def make_table(rng, n, storage):
     return X, y + rng.normal(size=n)
 
 
-def run(n, draws, tune, step_name, chains, storage):
+def run(n, draws, tune, step_name, chains, storage, sigma):
     import arviz as az
     import numpy as np
     import pymc as pm
 
     import pymc_trees as pmt
 
-    times = []
+    times, begun = [], []
 
     def timed(cls):
         class Timed(cls):
             def step(self, point):
                 start = perf_counter()
+                begun.append(start)
                 out = super().step(point)
                 times.append(perf_counter() - start)
                 return out
@@ -93,7 +96,8 @@ def run(n, draws, tune, step_name, chains, storage):
         mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
         looked_at = X[:: n // LOOKED_AT][:LOOKED_AT].astype(np.float64)
         del X
-        pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
+        noise = pm.HalfNormal("sigma", 2.0) if sigma == "drawn" else 1.0
+        pm.Normal("y", mu, noise, observed=y, shape=mu.shape)
         step = timed({"hybrid": pmt.Hybrid, "cgm": pmt.CGM}[step_name])([mu])
         start = perf_counter()
         idata = pm.sample(
@@ -110,9 +114,9 @@ def run(n, draws, tune, step_name, chains, storage):
         total = perf_counter() - start
     assert list(idata.posterior.data_vars) == ["mu_forest"]
     sweeps = step.parts[0].sweeps_of(step.forests[0])
-    after = np.concatenate(
-        [times[k * (tune + draws) + tune : (k + 1) * (tune + draws)] for k in range(chains)]
-    )
+    parts = [slice(k * (tune + draws) + tune, (k + 1) * (tune + draws)) for k in range(chains)]
+    after = np.concatenate([times[part] for part in parts])
+    whole = np.concatenate([np.diff(begun[part]) for part in parts])
     rhat = np.nan
     if chains > 1:
         f = pmt.predictions(idata, model, looked_at, progressbar=False)
@@ -127,6 +131,8 @@ def run(n, draws, tune, step_name, chains, storage):
                 "ns_per_row_tree_sweep": 1e9 * float(np.median(after)) / (n * TREES * sweeps),
                 "seconds_per_step": float(np.median(after)),
                 "mean_seconds_per_step": float(np.mean(after)),
+                "mean_seconds_between": float(np.mean(whole)),
+                "sigma": sigma,
                 "chains": chains,
                 "rhat": rhat,
                 "leaves": float(idata.sample_stats["n_leaves"].values[0, -1]),
@@ -143,21 +149,23 @@ def run(n, draws, tune, step_name, chains, storage):
 
 def report(results):
     """Print the stored results as a table of the docs."""
-    results = results.fillna({"storage": "array"})
-    key = ["n", "step", "storage"]
+    results = results.reindex(columns=[*results.columns, *({"sigma"} - set(results.columns))])
+    results = results.fillna({"storage": "array", "sigma": "fixed"})
+    key = ["n", "step", "storage", "sigma"]
     latest = results.drop_duplicates(key, keep="last").sort_values(key)
     print(
-        "| rows | table | step | chains | draws | s a step, median | mean | R-hat | leaves | "
-        "peak GB | of its own |"
+        "| rows | table | step | chains | draws | s a step, median | mean | sigma too | R-hat | "
+        "leaves | peak GB | of its own |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print("|---" * 12 + "|")
     for one in latest.itertuples():
         rhat = "" if one.chains == 1 else f"{one.rhat:.2f}"
+        all_of_it = f"{one.mean_seconds_between:.3f}" if one.sigma == "drawn" else ""
         own = "" if one.gb_own_peak != one.gb_own_peak else f"{one.gb_own_peak:.2f}"
         print(
             f"| {one.n:,} | {one.storage} | `{one.step}` | {one.chains} | {one.draws} | "
-            f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {rhat} | "
-            f"{one.leaves:.0f} | {one.gb_peak:.2f} | {own} |"
+            f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {all_of_it} | "
+            f"{rhat} | {one.leaves:.0f} | {one.gb_peak:.2f} | {own} |"
         )
     print(f"forests of the last: {latest.forest_mb.iloc[-1]:.0f} MB")
 
@@ -170,6 +178,7 @@ def main():
     parser.add_argument("--steps", nargs="+", default=["hybrid"], choices=["hybrid", "cgm"])
     parser.add_argument("--chains", type=int, default=1)
     parser.add_argument("--storage", default="array", choices=["array", "memmap"])
+    parser.add_argument("--sigma", default="fixed", choices=["fixed", "drawn"])
     parser.add_argument("--out", type=Path, help="file of results to add lines to")
     parser.add_argument("--report", action="store_true", help="print the table of the results")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -180,7 +189,15 @@ def main():
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     if args.inside:
-        run(args.rows[0], args.draws, args.tune, args.steps[0], args.chains, args.storage)
+        run(
+            args.rows[0],
+            args.draws,
+            args.tune,
+            args.steps[0],
+            args.chains,
+            args.storage,
+            args.sigma,
+        )
         return
     from benchmarks.tables.lines import add_line  # here: it adds to the memory of a process
 
@@ -190,6 +207,7 @@ def main():
             command = [sys.executable, "-m", "benchmarks.large_table", "--inside", "--rows", str(n)]
             command += ["--draws", str(args.draws), "--tune", str(args.tune), "--steps", step]
             command += ["--chains", str(args.chains), "--storage", args.storage]
+            command += ["--sigma", args.sigma]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(done.stderr)
