@@ -149,7 +149,8 @@ def run(n, draws, tune, step_name, chains, storage, sigma):
 
 def report(results):
     """Print the stored results as a table of the docs."""
-    results = results.reindex(columns=[*results.columns, *({"sigma"} - set(results.columns))])
+    if "sigma" not in results:
+        results = results.assign(sigma="fixed")
     results = results.fillna({"storage": "array", "sigma": "fixed"})
     key = ["n", "step", "storage", "sigma"]
     latest = results.drop_duplicates(key, keep="last").sort_values(key)
