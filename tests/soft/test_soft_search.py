@@ -100,3 +100,15 @@ def test_selection_prefers_mass_and_falls_with_visits():
     assert one.select(np.array([1, 1]), *arrays) == "SLL"
     assert one.select(np.array([1, 9]), *arrays) == "L"
     assert one.select(np.array([0, 9]), *arrays) == "L"
+
+
+@pytest.mark.parametrize(("optimism", "visited"), [(1.0, [5, 7]), (0.1, [2, 10])])
+def test_the_less_optimism_the_more_visits_by_mass(optimism, visited):
+    """Twelve visits of two topologies, one of which has hardly any mass; eq. 10 by hand."""
+    one = search()
+    one.active, one.optimism = ["L", "SLL"], optimism
+    arrays = [np.array(v) for v in ([-9.0, 0.0], [-99.0] * 2, [0.0] * 2, [-1.0] * 2, [1.0] * 2)]
+    visits = np.zeros(2, dtype=int)
+    for _ in range(12):
+        visits[one.active.index(one.select(visits, *arrays))] += 1
+    assert visits.tolist() == visited
