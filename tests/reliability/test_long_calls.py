@@ -36,7 +36,7 @@ def last_point(model, step, n=5):
 
 
 def test_a_step_apart_draws_the_same(model, monkeypatch):
-    here = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
+    here = last_point(model, pmt.Hybrid(model=model, temperatures=3, rng=np.random.default_rng(1)))
     apart = []
     monkeypatch.setattr(local_moves, "LONG_CONJUGATE", 0)
     for module in (local_moves, tree_redraw):
@@ -44,7 +44,7 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
     for module in (moves, tree_redraw):
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
-    there = last_point(model, pmt.Hybrid(model=model, rng=np.random.default_rng(1)))
+    there = last_point(model, pmt.Hybrid(model=model, temperatures=3, rng=np.random.default_rng(1)))
     assert len(apart) == 5 * (3 + 1)  # sweeps at three temperatures, and redrawn trees
     np.testing.assert_array_equal(here, there)
 
