@@ -192,3 +192,24 @@ def test_without_data_there_is_nothing_to_flatten():
         step = pmt.Tempering(pmt.CGM(), 2, rng=1)
     _, (stats,) = step.step(model.initial_point())
     assert np.isnan(stats["accept_exchange"])
+
+
+def test_a_second_chain_of_a_step_does_not_depend_on_the_first():
+    model = model_of("noisy", "normal")
+    with model:
+        step = pmt.Tempering(pmt.CGM(), POWERS)
+    fresh = step.sampling_state
+
+    def chain(seed):
+        step.sampling_state = fresh
+        step.setup_chain(np.random.default_rng(seed), 0, 50)
+        point = model.initial_point()
+        drawn = []
+        for _ in range(50):
+            point, _ = step.step(point)
+            drawn.append(point["f_forest"])
+        return np.array(drawn)
+
+    first = chain(1)
+    chain(2)
+    np.testing.assert_array_equal(chain(1), first)

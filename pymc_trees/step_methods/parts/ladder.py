@@ -46,6 +46,8 @@ class Ladder:
         self.information = np.inf
         """Precision of all rows times the prior variance of f, averaged over tuning."""
         self.workspaces = workspaces
+        for work in workspaces:
+            work.is_known[:] = False  # of the trees of an earlier chain
         self.trees = [Trees(*(field.copy() for field in trees)) for _ in workspaces]
         self.r = [r.copy() for _ in workspaces]
 
