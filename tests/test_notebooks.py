@@ -42,7 +42,7 @@ pm.sample = lambda *given, **options: _sample(*given, **{**options, "cores": 1})
 """
 # Graphs of PyTensor that a short run evaluates a few times only are left to Python, which spares
 # half of the time. But those of soft decision trees are: NUTS goes through them by the thousand.
-COMPILED = {"07_two_soft_trees"}
+COMPILED = {"07_two_soft_trees", "19_six_samplers"}
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
