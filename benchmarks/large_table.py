@@ -190,15 +190,8 @@ def main():
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
     if args.inside:
-        run(
-            args.rows[0],
-            args.draws,
-            args.tune,
-            args.steps[0],
-            args.chains,
-            args.storage,
-            args.sigma,
-        )
+        [n], [step] = args.rows, args.steps
+        run(n, args.draws, args.tune, step, args.chains, args.storage, args.sigma)
         return
     from benchmarks.tables.lines import add_line  # here: it adds to the memory of a process
 

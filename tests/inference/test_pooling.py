@@ -25,6 +25,13 @@ def posterior(data):
     return posterior_of(data[0])
 
 
+def run_of_one_topology(posterior, **settings):
+    """A run that knows of `SLL` alone and finds no other."""
+    dcc = DCC(posterior, Settings(**settings, threshold=1000), 2)
+    dcc.search.proposed, dcc.search.active = {}, ["SLL"]
+    return dcc
+
+
 def test_chains_in_one_mode_share_all_their_draws(rng):
     draws = [rng.normal(size=(n, 3)) for n in (20, 30, 25)]
     expected = chain_covariance(np.concatenate(draws))
@@ -96,9 +103,7 @@ def test_a_chain_that_goes_nowhere_with_a_covariance_keeps_what_it_had(posterior
 
 def test_the_second_visit_comes_after_a_full_warm_up_and_draws_begin_anew(data, posterior):
     _, X, y = data
-    dcc = DCC(posterior, Settings(chains=8, tune=300, local_draws=50, initial_trees=1), 2)
-    dcc.search.proposed, dcc.search.active = {}, ["SLL"]
-    dcc.search.threshold = 1000
+    dcc = run_of_one_topology(posterior, chains=8, tune=300, local_draws=50)
     dcc.iterate()
     short = dcc.topologies["SLL"]
     spent = sum(chain.gradients for chain in short.chains)
@@ -118,9 +123,7 @@ def test_the_second_visit_comes_after_a_full_warm_up_and_draws_begin_anew(data, 
 
 @pytest.mark.parametrize("what", [Start, LocalChain], ids=["warm_up", "visit"])
 def test_an_interrupt_at_the_second_visit_keeps_the_first(posterior, monkeypatch, what):
-    dcc = DCC(posterior, Settings(chains=2, tune=150, local_draws=10, initial_trees=1), 2)
-    dcc.search.proposed, dcc.search.active = {}, ["SLL"]
-    dcc.search.threshold = 1000
+    dcc = run_of_one_topology(posterior, chains=2, tune=150, local_draws=10)
     dcc.iterate()
     [first], run = dcc.topologies["SLL"].draws, dcc.run
 

@@ -18,12 +18,10 @@ import argparse
 from pathlib import Path
 
 from benchmarks.papers.dcc_tree import data, runs, speed
-from benchmarks.papers.dcc_tree.tables import report
+from benchmarks.papers.dcc_tree.tables import SETTINGS, report
 from benchmarks.peers.data import MissingData
 from benchmarks.tables.lines import kept_lines
 
-SETTINGS = ("iterations", "chains", "warm_up", "threshold", "local_draws")
-"""Settings of DCC-Tree; the other samplers have none."""
 KEYS = ("sampler", "data", "seed", *SETTINGS)
 SAMPLERS = ("dcc", "cgm", "wu", "smc", "hmc_df", "hmc_dfi", "speed")
 
@@ -68,30 +66,21 @@ def jobs_of(options) -> list[tuple]:
         for sampler in options.samplers:
             if sampler == "smc" and not loaded.classes:
                 continue
-            seeds = range(
-                options.first, options.first + (1 if sampler == "speed" else options.runs)
-            )
+            number = 1 if sampler == "speed" else options.runs
+            seeds = range(options.first, options.first + number)
             given = settings if sampler == "dcc" else (None,) * len(settings)
             jobs += [(sampler, name, seed, *given) for seed in seeds]
     return jobs
 
 
-def run(cores, sampler, name, seed, iterations, chains, warm_up, threshold, local_draws):
+def run(cores, sampler, name, seed, *settings):
     """What is measured of a job."""
-    loaded = data.load(name)
+    loaded, given = data.load(name), dict(zip(SETTINGS, settings, strict=True))
     if sampler == "speed":
         found = speed.measure(loaded)
     elif sampler == "dcc":
-        found = runs.dcc(
-            loaded,
-            seed,
-            iterations=iterations,
-            chains=chains,
-            threshold=threshold,
-            local_draws=local_draws,
-            tune=round(warm_up * loaded.tune),
-            cores=cores,
-        )
+        tune = round(given.pop("warm_up") * loaded.tune)
+        found = runs.dcc(loaded, seed, tune=tune, cores=cores, **given)
     else:
         found = getattr(runs, sampler)(loaded, seed)
     print(sampler, name, seed, {k: v for k, v in found.items() if k != "topologies"}, flush=True)

@@ -5,21 +5,22 @@ import pandas as pd
 
 from benchmarks.papers.dcc_tree import data, reported
 
-SETTINGS = ["iterations", "chains", "warm_up", "local_draws"]
+SETTINGS = ("iterations", "chains", "warm_up", "threshold", "local_draws")
+"""Settings of DCC-Tree; the other samplers have none."""
 SPEEDS = ("ours", "written_out", "ours_in_nuts", "written_out_in_nuts")
 
 
 def report(results: pd.DataFrame) -> None:
     """Print the scores over runs, seconds, and what was found; then the speed of gradients."""
     print(
-        "| data | sampler | visits, chains, warm-up, draws | runs | train | test | truth at test "
-        "| paper: train | paper: test | s per proposal | paper | most probable |"
+        "| data | sampler | visits, chains, warm-up, C_0, draws | runs | train | test "
+        "| truth at test | paper: train | paper: test | s per proposal | paper | most probable |"
     )
     print("|---" * 12 + "|")
     for name in data.SETTINGS:
         for sampler in reported.TEST:
             own = results[(results.data == name) & (results.sampler == sampler)]
-            for settings, group in own.groupby(SETTINGS, dropna=False):
+            for settings, group in own.groupby(list(SETTINGS), dropna=False):
                 print(f"| {' | '.join(row(name, sampler, settings, group))} |")
     if (results.sampler == "speed").any():
         print(
