@@ -5,8 +5,9 @@
 
 Friedman's first function, ten columns, noise of sd 1 that is known, 50 trees; cuts on a grid from
 100,000 rows on. Effective samples of f per CPU second of the default step, called on its own
-points, and of the same step with shares fixed by hand. Chains take turns on one core, each until it
-has used its CPU seconds; the first quarter, in which the step tunes, is dropped. ESS is the middle
+points, and of the same step with shares fixed by hand. Chains of all choices take turns on one
+core, a slice at a time, each until it has used its CPU seconds, so that what else the machine does
+costs all of them alike; the first quarter, in which the step tunes, is dropped. ESS is the middle
 one over 100 training rows, its standard error the jackknife over chains. The table has ESS a
 second, its error, and R-hat. With another ``--noise`` rows tell more or less. Where chains are far
 from agreeing in such a time there is no ESS: how near a chain's mean of f comes to the truth by
@@ -15,6 +16,7 @@ then, in root mean squared error at those rows, says which choice finds the tree
 
 import argparse
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -31,6 +33,8 @@ RESULTS = Path(__file__).parents[1] / "results" / "shares.jsonl"
 TREES, GRID_FROM = 50, 100_000
 LARGE = 30_000
 """Rows from which on chains of minutes do not agree."""
+SLICE = 0.25
+"""CPU seconds of a turn."""
 COMPILING = 1.0
 """Seconds of a first chain, which is dropped."""
 
@@ -61,49 +65,73 @@ CHOICES = {
 }
 
 
-def chain(step, start, seconds, seed):
-    """Draws of f after the warm-up."""
-    rows = turns.rows_of(step.forests[0].layout.n_rows)
-    step.setup_chain(np.random.default_rng(seed), 1, 0)
-    point, draws = start, []
-    for is_kept in turns.blocks(seconds):
-        if is_kept and step.tune:
-            step.stop_tuning()
-        point, _ = step.step(point)
-        if is_kept:
-            draws.append(step.forests[0].arrays.fit[rows, 0])
-    return np.array(draws)
+class Chain:
+    """A chain, run in slices of CPU time."""
+
+    def __init__(self, step, start, seconds, seed):
+        self.step, self.point = step, start
+        self.tuned, self.whole = turns.WARM_UP * seconds, seconds
+        self.rows = turns.rows_of(step.forests[0].layout.n_rows)
+        self.used, self.draws = 0.0, []
+        step.setup_chain(np.random.default_rng(seed), 1, 0)
+
+    def go_on(self):
+        """A slice of the draws of f after the warm-up; whether it was the last."""
+        begin, step = process_time(), self.step
+        until = min(begin + SLICE, begin + self.whole - self.used)
+        while (now := process_time()) < until:
+            is_kept = self.used + now - begin > self.tuned
+            if is_kept and step.tune:
+                step.stop_tuning()
+            self.point, _ = step.step(self.point)
+            if is_kept:
+                self.draws.append(step.forests[0].arrays.fit[self.rows, 0])
+        self.used += process_time() - begin
+        return self.used >= self.whole
 
 
-def measure(n, name, seconds, seeds, noise=1.0):
-    """A line of results."""
+def take_turns(chains):
+    """Run all to their ends, a slice of each at a time: a busy hour costs all of them the same."""
+    waiting = list(chains)
+    while waiting:
+        waiting = [one for one in waiting if not one.go_on()]
+
+
+def measure(n, names, seconds, seeds, noise=1.0):
+    """A line of results for each of the choices."""
     case = data.friedman("friedman", n, TREES)
     truth = data.friedman_function(case.X)
     y = truth + noise * (case.y - truth)
+    chains = {}
     with pm.Model() as model:
         mu = pmt.BART("mu", case.X, y, m=TREES, n_cuts=100 if n >= GRID_FROM else None)
         pm.Normal("y", mu, noise, observed=y, shape=mu.shape)
-        step = pmt.Hybrid([mu], **CHOICES[name])
-    start = model.initial_point()
-    chain(step, start, COMPILING, 0)
-    f = turns.together([chain(step, start, seconds, seed) for seed in seeds])
-    used = seconds * (1 - turns.WARM_UP)
-    rmse = np.sqrt(np.mean((f.mean(axis=1) - truth[turns.rows_of(n)]) ** 2, axis=1))
-    each = [middle_ess(np.delete(f, k, axis=0)) / (len(f) - 1) for k in range(len(f))]
-    return {
-        "n": n,
-        "noise": noise,
-        "choice": name,
-        "ess": middle_ess(f) / len(f) / used,
-        "error": float(np.sqrt((len(f) - 1) * np.var(each))) / used,
-        "least": float(of_each(ess, f).min()) / len(f) / used,
-        "rhat": float(of_each(rhat, f).mean()),
-        "rmse": float(rmse.mean()),
-        "rmse_error": float(rmse.std(ddof=1) / np.sqrt(len(f))),
-        "draws": f.shape[1],
-        "seconds": seconds,
-        "chains": len(seeds),
-    }
+        start = model.initial_point()
+        for name in names:
+            make = CHOICES[name]
+            take_turns([Chain(pmt.Hybrid([mu], **make), start, COMPILING, 0)])
+            steps = [pmt.Hybrid([mu], **make) for _ in seeds]
+            chains[name] = [Chain(s, start, seconds, k) for s, k in zip(steps, seeds, strict=True)]
+    take_turns(chain for of_choice in zip(*chains.values(), strict=True) for chain in of_choice)
+    for name, found in chains.items():
+        f = turns.together([chain.draws for chain in found])
+        used = seconds * (1 - turns.WARM_UP)
+        rmse = np.sqrt(np.mean((f.mean(axis=1) - truth[turns.rows_of(n)]) ** 2, axis=1))
+        each = [middle_ess(np.delete(f, k, axis=0)) / (len(f) - 1) for k in range(len(f))]
+        yield {
+            "n": n,
+            "noise": noise,
+            "choice": name,
+            "ess": middle_ess(f) / len(f) / used,
+            "error": float(np.sqrt((len(f) - 1) * np.var(each))) / used,
+            "least": float(of_each(ess, f).min()) / len(f) / used,
+            "rhat": float(of_each(rhat, f).mean()),
+            "rmse": float(rmse.mean()),
+            "rmse_error": float(rmse.std(ddof=1) / np.sqrt(len(f))),
+            "draws": f.shape[1],
+            "seconds": seconds,
+            "chains": len(seeds),
+        }
 
 
 def middle_ess(f):
@@ -165,10 +193,10 @@ def main():
     if args.report:
         report(pd.read_json(args.out or RESULTS, lines=True))
         return
+    seeds = range(args.seed, args.seed + args.chains)
     for n in args.rows:
-        for name in args.choices:
-            seeds = range(args.seed, args.seed + args.chains)
-            show_line(measure(n, name, args.seconds, seeds, args.noise), args.out)
+        for line in measure(n, args.choices, args.seconds, seeds, args.noise):
+            show_line(line, args.out)
 
 
 if __name__ == "__main__":

@@ -22,17 +22,19 @@ def run_table(
     values: Callable[[Namespace], tuple[Iterable, ...]],
     run: Callable[..., dict[str, Any]],
     report: Callable[[pd.DataFrame], None],
+    is_made: Callable[..., bool] = lambda *job: True,
 ) -> None:
     """What all tables do: run the jobs that the command line asks for, and report.
 
-    ``values`` reads off the arguments what each of the keys goes through.
+    ``values`` reads off the arguments what each of the keys goes through, ``is_made`` says which
+    combinations there are.
     """
     parser.add_argument("--methods", nargs="+", default=list(methods), choices=methods)
     parser.add_argument("--out", type=Path, default=Path(out))
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    jobs = itertools.product(*values(arguments))
+    jobs = [job for job in itertools.product(*values(arguments)) if is_made(*job)]
     report(kept_lines(arguments.out, keys, () if arguments.report else jobs, run))
 
 
