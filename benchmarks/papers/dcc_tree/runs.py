@@ -1,6 +1,7 @@
 """One run of one sampler on one data set: scores, seconds, what was found."""
 
 import time
+from collections import Counter
 
 import numpy as np
 import pymc as pm
@@ -98,10 +99,10 @@ def hmc_dfi(data, seed):
 def rjhmc(data, seed, direction, draws=1000):
     with pm.Model() as model:
         soft_tree(data, direction)
-        return sampled(model, data, seed, pmt.RJHMC(), draws)
+        return sampled(model, data, seed, pmt.RJHMC(), draws, shares_of_topologies)
 
 
-def sampled(model, data, seed, step, draws, chains=4):
+def sampled(model, data, seed, step, draws, what=lambda idata: {}, chains=4):
     """Scores of `pm.sample`, after as much tuning as draws; seconds of the processor."""
     start = time.process_time()
     options = {"progressbar": False, "quiet": True, "cores": 1, "random_seed": seed}
@@ -109,9 +110,21 @@ def sampled(model, data, seed, step, draws, chains=4):
     seconds = time.process_time() - start
     return {
         **scores(model, idata, data),
+        **what(idata),
         "seconds": seconds,
         "seconds_per_proposal": seconds / (2 * draws * chains),
     }
+
+
+def shares_of_topologies(idata):
+    """Share of the draws of each chain in the topologies that all chains have most of."""
+    kinds = idata["posterior"]["f_forest"].values[..., 0]  # -1 a leaf, below that no node
+    words = [
+        ["".join("S" if k >= 0 else "L" for k in tree[tree >= -1]) for tree in chain]
+        for chain in kinds
+    ]
+    most = Counter(word for chain in words for word in chain).most_common(8)
+    return {"topologies": {name: [c.count(name) / len(c) for c in words] for name, _ in most}}
 
 
 def smc(data, seed):
