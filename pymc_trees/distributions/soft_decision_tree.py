@@ -55,8 +55,8 @@ def SoftDecisionTree(
         Prior of the leaf values. Default ``NormalLeaf(0, 1)``, which suits a response on that
         scale, or ``DirichletLeaf(alpha=K, n_classes=K)``, 1 per class (both the authors' program).
     h : (float, float), default (0.1, 0.005)
-        Sharpness at the start of a warm-up and after it (the authors' program); the model uses the
-        second.
+        Width of the gates at the start of a warm-up and after it (the authors' program); the model
+        uses the second. A smaller one is sharper.
     direction : "dirichlet" or "index", default "dirichlet"
         What a split weighs: all inputs, ``Delta ~ Dirichlet(1, .., 1)``, or one, drawn with equal
         probabilities, for which Delta is 1. The models of HMC-DFI and HMC-DF (Cochrane et al.

@@ -36,10 +36,10 @@ class RJHMC(BlockedStep):
     """Sampler of one `SoftDecisionTree` by reversible jumps between topologies.
 
     A step moves all parameters of the tree by NUTS within its topology, and then grows a leaf,
-    prunes a split, or stays. What a larger tree has more is drawn from its prior; then Hamiltonian
-    transitions lead over densities between those of the two topologies, and the acceptance ratio
-    counts the whole way (annealed importance sampling), so that the posterior stays invariant for
-    any number of them. The other continuous variables move with the tree.
+    prunes a split, or stays. The additional parameters of a larger tree are drawn from their prior;
+    then Hamiltonian transitions pass through densities between those of the two topologies, and the
+    acceptance ratio counts the whole way (annealed importance sampling), so that the posterior
+    stays invariant for any number of them. The other continuous variables move with the tree.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ class RJHMC(BlockedStep):
     Notes
     -----
     Step sizes and variances are those of each topology; draws of the chain adapt them further
-    while it tunes, and then they are fixed. A topology that is met later has those of its warm-up,
-    which the state of the chain does not enter.
+    while it tunes, and then they are fixed. A topology first proposed after tuning keeps those of
+    its own warm-up, which does not depend on the state of the chain.
 
     The authors' program runs its burn-in within the proposed topology with adaptation, and
     ``h`` falling. Its acceptance ratio takes that for a transition that is reversible, which it is
-    not, or leaves it out, so that the posterior is not invariant. Here the burn-in is what the
-    bridge is.
+    not, or leaves it out, so that the posterior is not invariant. Here the bridge takes its
+    place.
 
-    Statistics per draw: ``jump`` (1 where a leaf was to grow, -1 where a split was to go, 0 for
+    Statistics per draw: ``jump`` (1 where a split was proposed, -1 where its removal was, 0 for
     none), ``jump_accepted``, ``jump_log_ratio`` (log of the acceptance ratio, NaN without a jump),
     ``n_leaves``, ``log_likelihood``, ``local_divergences`` (of NUTS within the topology),
     ``gradients`` (evaluations) and ``n_topologies`` (met so far).

@@ -116,7 +116,7 @@ def resume(
             "idata: the states of the step methods are missing from these draws, so the chains "
             "cannot be resumed. pymc.sample, sample_chains and resume keep them for models with "
             "trees, unless var_names= was given to pymc.sample, or an interrupted process did "
-            "not respond."
+            "not respond. sample_dcc, sample_sharded and sample_tree_smc cannot be resumed."
         )
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot be resumed. {idata[GROUP].attrs[WHY]}")

@@ -109,7 +109,10 @@ class SoftGraph:
         replace = dict(replace)
         for found in evaluations(graphs):
             if found.tree is not tree:
-                raise NotImplementedError("The soft tree is used in another form.")
+                raise NotImplementedError(
+                    f"{tree.name} is used in another form: use the function that SoftDecisionTree "
+                    "returns."
+                )
             if found.outputs not in replace:
                 # A sum, not a product by BLAS: the same bits in every process.
                 leaves = self.parameters.values.T

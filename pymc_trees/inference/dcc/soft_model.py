@@ -52,13 +52,15 @@ def read_model(model: pm.Model) -> SoftModel:
     if refused:
         raise NotImplementedError(
             f"DCC-Tree samples all free variables jointly by NUTS, but {refused} are discrete, or "
-            "forests: leave them out or marginalise them."
+            "forests: leave them out or marginalise them. Beside discrete ones the tree can be "
+            "sampled by step=[pymc_trees.RJHMC()]."
         )
     latent = [rv.name for rv in others if any(a is tree for a in ancestors([rv]))]
     if latent:
         raise NotImplementedError(
             f"The priors of {latent} depend on the tree: DCC-Tree must be able to draw all other "
-            "free variables before the tree. Marginalise them, or observe them."
+            "free variables before the tree. Marginalise them, observe them, or sample with "
+            "step=[pymc_trees.RJHMC()]."
         )
     return separate(model, tree, others)
 
@@ -68,7 +70,8 @@ def the_soft_tree(model: pm.Model, sampler: str) -> Variable:
     trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
     if len(trees) != 1:
         raise ValueError(
-            f"{sampler} needs a model with one SoftDecisionTree; this one has {len(trees)}."
+            f"{sampler} needs a model with one SoftDecisionTree; this one has {len(trees)}: "
+            "declare one, or leave the step to pm.sample()."
         )
     return trees[0]
 

@@ -120,7 +120,7 @@ class SoftPosterior:
         except NotImplementedError as error:
             raise ValueError(
                 "The evidence of a topology needs proper priors, but one prior of the model "
-                f"cannot be drawn from: {error}"
+                f"cannot be drawn from ({error}): replace pm.Flat or pm.HalfFlat by a proper prior."
             ) from error
         return function, list(updates)
 

@@ -135,7 +135,9 @@ def sharded() -> list[str]:
         f"t_driver = {t['driver']} ms; t_trip = {t['one']} to {t['one at most']} ms to one actor "
         f"of Dask and {t['two']} to {t['two at most']} ms to two, with up to 100,000 rows; "
         f"c = {t['row']} ns a row",
-        f"a round trip of {t['two']} ms for any S; the second adds {t['further']} ms for each",
+        f"One shard has a round trip of {t['one']} ms. Of more, the first number assumes a round "
+        f"trip of {t['two']} ms for any S; the second adds {t['further']} ms for each further "
+        f"shard to the {t['one']} ms of one",
     ]
 
 

@@ -38,7 +38,8 @@ NUMBERS: dict[str, dict[str, str]] = {
         "within 0.75 noise sd": "a criterion",
     },
     "docs/papers/rjhmc.md": {
-        "With probability 0.2 a leaf is to grow, with 0.2 a split": "settings",
+        "With probability 0.2 it proposes to split a leaf, with 0.2": "settings",
+        "A stump is split with 0.4": "a setting",
         "against quadrature over thresholds and noise: within .02": "a tolerance of tests",
         "arXiv:2312.01577": "a number of a paper",
         "22(3)": "a number of a journal",
