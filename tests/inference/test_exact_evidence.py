@@ -8,6 +8,7 @@ from support.soft_models import leaf_shares, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 from support.tiers import tiers
 
+import pymc_trees as pmt
 from pymc_trees.inference.dcc.dcc import DCC
 from pymc_trees.inference.dcc.settings import Settings
 
@@ -70,6 +71,29 @@ def test_posterior_of_the_function_is_that_of_plain_pymc(one_input):
     local = np.concatenate(dcc.topologies["SLL"].draws[0])
     nuts = np.array([function(special.expit(q[3]), q[1:3]) for q in local])
     assert (np.abs(nuts.mean(axis=0) - plain.mean(axis=0)) < 0.25 * sd).all()
+
+
+@pytest.mark.full
+def test_evidence_with_ordered_cut_points_is_a_mean_of_the_likelihood(rng):
+    """Half of the draws of their prior are not in order, and have no place in the chain's space."""
+    X = np.linspace(0, 1, 12)[:, None]
+    y = np.array([0, 0, 1, 0, 1, 1, 1, 2, 1, 2, 2, 2])
+    with pm.Model() as model:
+        f = pmt.SoftDecisionTree("f", X, leaf=pmt.NormalLeaf(0, 1), h=(0.2, H))
+        cuts = pm.Normal("cuts", 0, 2, shape=2, transform=pm.distributions.transforms.ordered)
+        pm.OrderedLogistic("y", eta=f, cutpoints=cuts, observed=y, compute_p=False)
+    estimate = infer(posterior_of(model), "L", chains=8).evidence("L")
+    leaf, cuts = rng.normal(size=400_000), 2 * rng.normal(size=(400_000, 2))
+    below = special.expit(cuts - leaf[:, None])
+    p = np.column_stack([below[:, 0], below[:, 1] - below[:, 0], 1 - below[:, 1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        likelihood = np.where(p[:, 1] > 0, np.exp(np.log(p) @ np.bincount(y)), 0.0)
+    error = likelihood.std() / likelihood.mean() / np.sqrt(likelihood.size)
+    assert error < 0.01
+    # Five errors of both; half of the mass is out of order.
+    expected = np.log(likelihood.mean())
+    assert estimate.log_evidence == pytest.approx(expected, abs=5 * (error + estimate.error))
+    assert estimate.error < 0.03
 
 
 @pytest.mark.full

@@ -1,5 +1,7 @@
 """Which chains share a covariance, and what it is; what a warm-up does with it."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from support.soft_models import posterior_of, regression, scaled
@@ -119,6 +121,22 @@ def test_the_second_visit_comes_after_a_full_warm_up_and_draws_begin_anew(data, 
     dcc.iterate()
     assert dcc.topologies["SLL"] is full and len(full.draws) == 2 and full.visits == 3
     assert dcc.evidence("SLL").log_evidence == pytest.approx(truth, abs=0.05)
+
+
+def test_an_interrupt_in_an_estimate_leaves_the_visit_out(posterior, monkeypatch):
+    dcc = run_of_one_topology(posterior, chains=2, tune=150, local_draws=10)
+    dcc.iterate()
+    before = deepcopy(dcc.topologies["SLL"])
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("pymc_trees.inference.dcc.dcc.estimate_evidence", interrupted)
+        dcc.visit("SLL")
+    after = dcc.topologies["SLL"]
+    assert (after.visits, after.estimate, len(after.draws)) == (1, before.estimate, 1)
+    np.testing.assert_array_equal(after.draws[0], before.draws[0])
 
 
 @pytest.mark.parametrize("what", [Start, LocalChain], ids=["warm_up", "visit"])

@@ -53,6 +53,15 @@ def ladder_of(name, m=1, n_flatter=2, gap=0.7):
     return first, target, ladder
 
 
+def test_a_ratio_of_infinities_moves_no_gap():
+    _, _, ladder = ladder_of("deep")
+    ladder.n_tuned, before = 1, ladder.log_gap
+    ladder.adapt(np.nan)
+    assert ladder.log_gap == before
+    ladder.adapt(1.0)
+    assert ladder.log_gap > before
+
+
 def sweep_flatter(rng, first, ladder, weights):
     """A sweep of every flatter forest."""
     for place in ladder.places:

@@ -186,6 +186,38 @@ def test_models_without_flatter_posteriors_are_refused():
             pmt.Tempering(pmt.CGM())
 
 
+@pytest.mark.parametrize("leaf", ["basis", "vector"])
+def test_leaves_of_several_values_are_refused(leaf):
+    X = np.linspace(0, 1, 12)[:, None]
+    with pm.Model():
+        if leaf == "basis":
+            f = mean = pmt.DecisionTree("f", X, leaf=pmt.BasisLeaf(np.column_stack([X, X**2])))
+        else:
+            f = pmt.DecisionTree("f", X, leaf=pmt.NormalLeaf(0, 1), shape=(2, 12))
+            mean = f[0] + 2 * f[1]
+        pm.Normal("y", mean, 1, observed=np.zeros(12), shape=(12,))
+        with pytest.raises(UnsupportedModelError, match="leaves of f have several values each"):
+            pmt.Tempering(pmt.CGM())
+
+
+def test_a_target_too_far_away_has_no_exchanges():
+    """Its residual is no likelihood of f: the chain is that of the step alone."""
+    X, far = np.linspace(0, 1, 12)[:, None], 1e7
+    with pm.Model() as model:
+        f = pmt.DecisionTree("f", X, leaf=pmt.NormalLeaf(0, 1))
+        pm.Normal("y", f, 1, observed=far + X[:, 0], shape=f.shape)
+        steps = [pmt.Tempering(pmt.CGM(), POWERS), pmt.CGM()]
+    draws = []
+    for step in steps:
+        step.setup_chain(np.random.default_rng(1), 0, 20)
+        point = model.initial_point()
+        for _ in range(20):
+            point, (stats,) = step.step(point)
+            draws.append(point["f_forest"])
+        assert np.isnan(stats.get("accept_exchange", np.nan))
+    np.testing.assert_array_equal(draws[:20], draws[20:])
+
+
 def test_without_data_there_is_nothing_to_flatten():
     with pm.Model() as model:
         pmt.DecisionTree("f", np.linspace(0, 1, 12)[:, None], leaf=pmt.NormalLeaf(0, 1))

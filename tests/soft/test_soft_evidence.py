@@ -119,6 +119,40 @@ def test_impossible_points_weigh_nothing(rng):
     assert e.log_evidence == pytest.approx(np.log(0.7), abs=0.08)
 
 
+def test_draws_of_the_prior_may_have_no_coordinates(rng):
+    """As those of an ordered vector that are not in order, or of a scale that underflows."""
+
+    def thinned(rng, count):
+        points = draw_prior(rng, count)
+        points[::4] = np.nan
+        points[1::4, 0] = -np.inf
+        return points
+
+    def half(points):
+        with np.errstate(invalid="ignore"):
+            out = target(points)
+        out[:, 1] += np.log(0.5)  # of the draws that have coordinates
+        out[np.isinf(points).any(axis=1), 0] = -np.inf
+        return out
+
+    e = estimate_evidence(rng, chains(rng, [0, 0, 1, 0], 500), half, thinned, 10)
+    assert e.log_evidence == pytest.approx(0.0, abs=0.08) and np.isfinite(e.error)
+    assert np.isfinite(e.points[rng.choice(len(e.points), 100, p=e.probabilities)]).all()
+
+
+def test_error_is_infinite_where_one_chain_alone_has_any_mass(rng):
+    def one_mode(points):
+        out = target(points)
+        out[np.abs(points[:, 0] - 6.0) > 3.0, 0] = -np.inf
+        return out
+
+    def far(rng, count):
+        return np.full((count, D), -50.0)
+
+    e = estimate_evidence(rng, chains(rng, [0, 0, 1], 100), one_mode, far, 5)
+    assert np.isfinite(e.log_evidence) and e.error == np.inf
+
+
 def test_block_densities_are_means_of_gaussians(rng):
     draws = chains(rng, [0, 1], 12)
     mixture = make_mixture(draws, 3, 1000)

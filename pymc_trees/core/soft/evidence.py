@@ -114,7 +114,10 @@ def estimate_evidence(
         """Log weights with only some blocks in the mixture."""
         of = np.log(sizes[blocks] / sizes[blocks].sum() * len(blocks))
         mixed = log_mean(gaussians[:, blocks] + of, axis=1)
-        return joint - np.logaddexp(np.log1p(-share) + mixed, np.log(share) + prior)
+        with np.errstate(invalid="ignore"):
+            weights = joint - np.logaddexp(np.log1p(-share) + mixed, np.log(share) + prior)
+        # outside the support a draw of the prior may have no coordinates, and so no density
+        return np.where(joint == -np.inf, -np.inf, weights)
 
     everything = np.arange(len(sizes))
     weights = log_weights(everything)
@@ -129,6 +132,9 @@ def estimate_evidence(
             used = np.isin(block, blocks)
             used[block < 0] = np.arange(n_prior) % len(groups) != group
             left_out.append(log_mean(log_weights(blocks)[used]))
+        if not np.isfinite(left_out).all():  # one group alone has all the mass
+            error = np.inf
+            continue
         spread = (len(groups) - 1) * np.var(left_out)
         error = max(error, float(np.sqrt(spread)))
     if error == 0.0:  # one draw of one chain: only the spread of the weights is known

@@ -146,12 +146,15 @@ class DCC:
             n = max(round(self.settings.screening * n), LEAST["local_draws"])
         runs: list[LocalRun] = self.run([(label, chain, n) for chain in topology.chains])
         earlier = [] if topology.begins_anew else topology.draws
+        draws = [*earlier, np.stack([run.draws for run in runs])]
+        quick = self._estimate(
+            label, draws, QUICK_CENTRES
+        )  # an interrupt here leaves all as it was
         topology.chains = [run.chain for run in runs]
-        topology.draws = [*earlier, np.stack([run.draws for run in runs])]
+        topology.draws = draws
         topology.divergences += sum(run.divergences for run in runs)
         topology.visits += 1
         topology.begins_anew = False
-        quick = self.evidence(label, QUICK_CENTRES)
         finite = quick.log_weights[np.isfinite(quick.log_weights)]
         topology.estimate = (
             quick.log_evidence,
@@ -229,14 +232,16 @@ class DCC:
             visits, log_z + prior, log_variance + 2.0 * prior, largest + prior, mean + prior, sd
         )
 
-    def evidence(self, label: str, max_centres: int = MAX_CENTRES) -> Evidence:
+    def evidence(self, label: str) -> Evidence:
         """Evidence of a visited topology from all its draws; the same for the same draws."""
-        topology = self.topologies[label]
+        return self._estimate(label, self.topologies[label].draws, MAX_CENTRES)
+
+    def _estimate(self, label: str, draws: list[np.ndarray], max_centres: int) -> Evidence:
         self.posterior.bind(label)
-        rng = np.random.default_rng(self._seed(label, 1_000_000 + len(topology.draws)))
+        rng = np.random.default_rng(self._seed(label, 1_000_000 + len(draws)))
         return estimate_evidence(
             rng,
-            np.concatenate(topology.draws, axis=1),
+            np.concatenate(draws, axis=1),
             self.posterior.log_densities,
             self.posterior.draw_prior,
             self.settings.importance_draws,

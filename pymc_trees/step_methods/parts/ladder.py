@@ -81,7 +81,9 @@ class Ladder:
         self.workspaces[k].is_known[:] = False
 
     def adapt(self, share):
-        """Adapt the gaps towards the target share of accepted exchanges."""
+        """Adapt the gaps towards the target share of accepted exchanges, where it is known."""
+        if np.isnan(share):
+            return
         log_gap = self.log_gap + (share - ACCEPTED) / np.sqrt(self.n_tuned)
         self.log_gap = min(log_gap, self.WIDEST)
 

@@ -66,6 +66,11 @@ class FreeLadder(Ladder):
 def check_forest(forest) -> None:
     """Refuse a forest that has no flatter posteriors to exchange with."""
     name, target = forest.name.removesuffix("_forest"), forest.target
+    if isinstance(target, ConjugateTarget) and target.likelihood.residual_alone:
+        raise UnsupportedModelError(
+            f"Tempering: the leaves of {name} have several values each, for which flatter "
+            "posteriors are not available. Use the step without Tempering."
+        )
     if not isinstance(target, ConjugateTarget | LatentTarget):
         raise UnsupportedModelError(
             f"Tempering: the leaf values of {name} do not integrate out of its likelihood, so that "
@@ -114,10 +119,12 @@ class Replicas(LadderPart):
     def update(self, rng, forest, problem, tuning):
         """Update the replicas and exchange with them."""
         each = np.full(self.n_places - 1, np.nan)
-        if getattr(forest.target, "is_prior", False):
+        leaf, target = problem.leaf, forest.aim
+        # a target too far away to be kept (`is_far`): its residual alone is no likelihood of f
+        is_lost = target is None and hasattr(leaf, "r")
+        if is_lost or getattr(forest.target, "is_prior", False):
             numbers = np.nan, each, np.nan, np.nan
             return dict(zip(self.statistics, numbers, strict=True))
-        leaf, target = problem.leaf, forest.aim
         if isinstance(forest.target, LatentTarget):
             leaf = leaf._replace(latent=self.unchanging)
         ladder = self.take(forest, lambda: self._new_ladder(forest, problem))

@@ -86,6 +86,8 @@ class ConjugateLikelihood(ABC):
 
     treated: ClassVar[str]
     """Supported forests and likelihoods, for the error message."""
+    residual_alone: ClassVar[bool] = False
+    """Whether `leaf_data` has a residual that determines no target of f."""
 
     def __init__(self, layout: Layout, outputs: Any):
         self.layout, self.outputs = layout, outputs
