@@ -56,6 +56,8 @@ def fixed(moves=MOVES, batch=BATCH, **others):
 CHOICES = {
     "default": {},
     "as the default starts": fixed(),
+    "weights alone learnt": {"batch": BATCH},
+    "redraws alone learnt": {"moves": MOVES},
     "no small steps": fixed(weights(0.0)),
     ".85 small steps": fixed(weights(0.85)),
     "few changes and swaps": fixed(FEW_CHANGES),
