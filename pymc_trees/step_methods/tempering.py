@@ -44,14 +44,17 @@ class Tempering(SweepStep):
     ValueError
         For invalid ``temperatures``, or a `Hybrid` that exchanges forests itself.
     UnsupportedModelError
-        If leaf values do not integrate out of the likelihood, possibly given latent variables, or
-        if the prior of the forest has random parameters. The message says what to use instead.
+        If leaf values do not integrate out of the likelihood, possibly given latent variables, if
+        leaves have several values each, or if the prior of the forest has random parameters. The
+        message says what to use instead.
 
     Notes
     -----
     If the likelihood depends on other variables of the model, the flatter posteriors have them
     fixed at values found during tuning, so that in the joint law of all replicas the variables of
     the model keep their posterior. A single tree is exchanged with its leaf values integrated out.
+    There are no exchanges while the target of a Normal's mean is more than 1e5 prior standard
+    deviations of a leaf away.
 
     Statistics per draw: those of ``step``, and ``accept_exchange``, the mean acceptance probability
     of the proposed exchanges; ``accept_exchange_each``, that of each pair of neighbours, NaN for
