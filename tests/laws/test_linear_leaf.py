@@ -129,6 +129,15 @@ def declare(name, m, columns="parent", likelihood=True, **given):
 ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
 # With the moves of `Hybrid`: its kernel is then the same.
 LOCAL = {"grow": 0.25, "prune": 0.25, "change": 0.3, "swap": 0.1, "perturb": 0.1}
+
+
+def tempered(**given):
+    """With fixed temperatures: nothing adapts."""
+    step = pmt.Tempering(pmt.CGM(model=given["model"]), [1.0, 1.7, 4.0], **given)
+    step.setup_chain(np.random.default_rng(5), 0, 1)
+    return step
+
+
 STEPS = {
     "cgm": (lambda **given: pmt.CGM(moves=LOCAL, **given), 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, **given), 60_000),
@@ -137,6 +146,7 @@ STEPS = {
         lambda **given: pmt.ParticleGibbs(num_particles=4, proposal="optimal", **given),
         30_000,
     ),
+    "tempering": (tempered, 30_000),
 }
 # Every step, table and kind of columns, not their product: few kernels hold them all.
 CASES = [
@@ -146,6 +156,7 @@ CASES = [
     ("all_moves", "missing", 1, "path", 0.3),
     ("hybrid", "numbers", 2, "parent", 0.0),
     ("optimal", "numbers", 1, "path", 0.5),
+    ("tempering", "numbers", 1, "parent", 0.5),
 ]
 
 

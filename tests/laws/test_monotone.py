@@ -151,6 +151,15 @@ def test_the_list_of_trees_has_the_prior_over_partitions(name):
 
 
 ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
+
+
+def tempered(**given):
+    """With fixed temperatures: nothing adapts."""
+    step = pmt.Tempering(pmt.CGM(model=given["model"]), [1.0, 1.7, 4.0], **given)
+    step.setup_chain(np.random.default_rng(5), 0, 1)
+    return step
+
+
 STEPS = {
     "cgm": (pmt.CGM, 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, moves_per_visit=3, **given), 40_000),
@@ -162,6 +171,7 @@ STEPS = {
         lambda **given: pmt.ParticleGibbs(num_particles=4, proposal="prior", **given),
         30_000,
     ),
+    "tempering": (tempered, 30_000),
 }
 # Every step, data set and target, not their product: most cases compile kernels of their own. The
 # steps of `Hybrid` are moves and particles as here.
@@ -172,6 +182,8 @@ CHAINS = [
     ("cgm", "two", "gumbel", "rowwise"),
     ("optimal", "one", "poisson", "rowwise"),
     ("cgm", "one", "joint", "joint"),
+    ("tempering", "two", "normal", "conjugate"),
+    ("tempering", "one", "probit", "latent"),
 ]
 
 
