@@ -166,7 +166,7 @@ def report(results: pd.DataFrame) -> None:
         print(
             f"| {row.data} | {row.sampler} | {row.either:.0%} | {row.both:.0%} | "
             f"{row.switches:.1f} | {row.first:.2f}, {row.second:.2f} | {shown(row.rhat, 2)} | "
-            f"{shown(row.ess_per_second, 0)} | "
+            f"{shown(row.ess_per_second, 2 if row.ess_per_second < 1 else 0)} | "
             f"{row.microseconds:.1f} |"
         )
 
