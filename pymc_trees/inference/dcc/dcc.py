@@ -147,9 +147,8 @@ class DCC:
         runs: list[LocalRun] = self.run([(label, chain, n) for chain in topology.chains])
         earlier = [] if topology.begins_anew else topology.draws
         draws = [*earlier, np.stack([run.draws for run in runs])]
-        quick = self._estimate(
-            label, draws, QUICK_CENTRES
-        )  # an interrupt here leaves all as it was
+        # before anything changes: it can be interrupted
+        quick = self._estimate(label, draws, QUICK_CENTRES)
         topology.chains = [run.chain for run in runs]
         topology.draws = draws
         topology.divergences += sum(run.divergences for run in runs)
