@@ -148,7 +148,7 @@ def report(results):
     heads = [f"{n:,} rows" + ("" if noise == 1 else f", noise {noise:g}") for n, noise in tables]
     print(f"| fixed by hand | {' | '.join(heads)} |")
     print("|---" * (1 + len(heads)) + "|")
-    of = latest.set_index(["n", "noise", "choice"])
+    of = latest.set_index(["n", "noise", "choice"]).sort_index()
     for choice in [name for name in CHOICES if (small.choice == name).any()]:
         print(f"| {choice} | {' | '.join(cell(of, (*table, choice)) for table in tables)} |")
     over = [best_over_default(of.loc[table]) for table in tables]
