@@ -6,10 +6,12 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
+from benchmarks.papers.dcc_tree.data import SETTINGS, Data
+from benchmarks.papers.dcc_tree.runs import soft_tree
+from pymc_trees.core.soft.encode import SPLIT
 
 NAME = "DCC-Tree"
-H = (0.5, 0.025)
-"""That of the DCC-Tree paper for WU (table 5)."""
+H, _ = SETTINGS["WU"]
 CHAINS, LOCAL_DRAWS, TUNE = 4, 100, 500
 WEIGHTS = 2
 """Field of a node that holds the weight of the first column."""
@@ -21,9 +23,7 @@ def dcc_run(X: np.ndarray, y: np.ndarray, seed: int, steps: int) -> tuple[np.nda
     There are as many draws as ``steps``, and as many proposals of local chains at the visits.
     """
     with pm.Model():
-        f = pmt.SoftDecisionTree("f", X, y, h=H)
-        sigma = pm.InverseGamma("sigma", 1.5, 1.5)
-        pm.Normal("y", f, sigma, observed=y, shape=f.shape)
+        soft_tree(Data(NAME, X, y, X, y, H, TUNE))
         begin = process_time()
         idata = pmt.sample_dcc(
             max(steps // (CHAINS * LOCAL_DRAWS), 2),
@@ -38,4 +38,4 @@ def dcc_run(X: np.ndarray, y: np.ndarray, seed: int, steps: int) -> tuple[np.nda
         seconds = process_time() - begin
     root = np.concatenate(idata["posterior"]["f_forest"].values)[:steps, 0]
     heaviest = root[:, WEIGHTS : WEIGHTS + X.shape[1]].argmax(axis=1)
-    return np.where(root[:, 0] >= 0, heaviest, -1), seconds
+    return np.where(root[:, 0] == SPLIT, heaviest, -1), seconds

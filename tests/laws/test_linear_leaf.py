@@ -17,6 +17,7 @@ from scipy import stats
 from support import oracle as o
 from support.naive import linear_sums
 from support.naive.laws import MIXED, PROBLEMS
+from support.stepping import tempered
 from support.tiers import tiers
 
 import pymc_trees as pmt
@@ -129,15 +130,6 @@ def declare(name, m, columns="parent", likelihood=True, **given):
 ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
 # With the moves of `Hybrid`: its kernel is then the same.
 LOCAL = {"grow": 0.25, "prune": 0.25, "change": 0.3, "swap": 0.1, "perturb": 0.1}
-
-
-def tempered(**given):
-    """With fixed temperatures: nothing adapts."""
-    step = pmt.Tempering(pmt.CGM(model=given["model"]), [1.0, 1.7, 4.0], **given)
-    step.setup_chain(np.random.default_rng(5), 0, 1)
-    return step
-
-
 STEPS = {
     "cgm": (lambda **given: pmt.CGM(moves=LOCAL, **given), 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, **given), 60_000),

@@ -16,6 +16,7 @@ from scipy import stats
 from support import oracle as o
 from support.naive import linear_sums
 from support.oracle import ordered
+from support.stepping import tempered
 from support.tiers import tiers
 
 import pymc_trees as pmt
@@ -151,15 +152,6 @@ def test_the_list_of_trees_has_the_prior_over_partitions(name):
 
 
 ALL = {"grow": 1, "prune": 1, "change": 1, "swap": 1, "perturb": 1, "rotate": 1, "restructure": 1}
-
-
-def tempered(**given):
-    """With fixed temperatures: nothing adapts."""
-    step = pmt.Tempering(pmt.CGM(model=given["model"]), [1.0, 1.7, 4.0], **given)
-    step.setup_chain(np.random.default_rng(5), 0, 1)
-    return step
-
-
 STEPS = {
     "cgm": (pmt.CGM, 60_000),
     "all_moves": (lambda **given: pmt.CGM(moves=ALL, moves_per_visit=3, **given), 40_000),

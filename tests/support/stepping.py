@@ -2,6 +2,15 @@
 
 import numpy as np
 
+import pymc_trees as pmt
+
+
+def tempered(**given):
+    """`Tempering` with fixed temperatures: nothing adapts."""
+    step = pmt.Tempering(pmt.CGM(model=given["model"]), [1.0, 1.7, 4.0], **given)
+    step.setup_chain(np.random.default_rng(5), 0, 1)
+    return step
+
 
 def go(step, point, times, disturb=None):
     """Points of some steps, with something else done to the point between them."""

@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
+from pymc_trees.core.soft.encode import label_of
 
 
 def dcc(data, seed, *, iterations, chains, threshold, local_draws, tune, cores):
@@ -118,13 +119,9 @@ def sampled(model, data, seed, step, draws, what=lambda idata: {}, chains=4):
 
 def shares_of_topologies(idata):
     """Share of the draws of each chain in the topologies that all chains have most of."""
-    kinds = idata["posterior"]["f_forest"].values[..., 0]  # -1 a leaf, below that no node
-    words = [
-        ["".join("S" if k >= 0 else "L" for k in tree[tree >= -1]) for tree in chain]
-        for chain in kinds
-    ]
-    most = Counter(word for chain in words for word in chain).most_common(8)
-    return {"topologies": {name: [c.count(name) / len(c) for c in words] for name, _ in most}}
+    labels = [[label_of(tree) for tree in c] for c in idata["posterior"]["f_forest"].values]
+    most = Counter(label for c in labels for label in c).most_common(8)
+    return {"topologies": {name: [c.count(name) / len(c) for c in labels] for name, _ in most}}
 
 
 def smc(data, seed):
