@@ -112,6 +112,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return ByKernels(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of a share."""
+    from support.shares import read_share
+
+    told = "run the K-th of N shares of the tests that are selected, file by file"
+    parser.addoption("--share", type=read_share, metavar="K/N", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out other shares, if one is asked for."""
+    from support.shares import Share
+
+    if share := config.getoption("share", None):
+        config.pluginmanager.register(Share(*share), "share")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order files; leave examples of docstrings, which compile whole models, to the rest."""
     items.sort(key=lambda item: _place(item.nodeid))

@@ -116,12 +116,13 @@ def test_api_page_lists_every_public_name_and_no_other():
         assert callable(pkgutil.resolve_name(f"pymc_trees.{name}"))
 
 
-def test_ci_runs_the_test_command_of_the_readme_and_then_the_rest():
+def test_ci_runs_the_test_command_of_the_readme_and_then_a_share_of_the_rest():
     command = "python3 -m uv run --extra tests pytest -n 2"
     assert command in (ROOT / "README.md").read_text().splitlines()
     # Last, so that the output ends with pytest's own count.
     commands = (ROOT / ".ci/run").read_text().rstrip().splitlines()[-2:]
-    assert [c.split(" --durations=")[0] for c in commands] == [command, f"{command} -m full"]
+    rest = f'{command} -m full --share "$share"'
+    assert [c.split(" --durations=")[0] for c in commands] == [command, rest]
 
 
 def test_shared_helpers_of_the_tests_stand_in_support():

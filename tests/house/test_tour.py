@@ -15,7 +15,7 @@ def test_the_tour_runs_from_top_to_bottom(monkeypatch, tmp_path):
     sample_few(monkeypatch, 3)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / "tour.md").read_text(), re.S | re.M)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict = {}
     for block in blocks:
         exec(block, names)
