@@ -169,7 +169,7 @@ def chain(problem, declare, draws):
     return logs, leaves, fits
 
 
-@pytest.mark.parametrize("name", tiers(LAWS, ["negative_binomial"], single=True))
+@pytest.mark.parametrize("name", tiers(LAWS, [], single=True))
 def test_joint_posterior(name):
     declare, log_row = LAWS[name]
     problem = problem_of("gaps", name)
