@@ -8,10 +8,11 @@ Friedman's first function, ten columns, noise of sd 1 that is known, 50 trees; c
 points, and of the same step with shares fixed by hand. Chains of all choices take turns on one
 core, a slice at a time, each until it has used its CPU seconds, so that what else the machine does
 costs all of them alike; the first quarter, in which the step tunes, is dropped. ESS is the middle
-one over 100 training rows, its standard error the jackknife over chains. The table has ESS a
-second, its error, and R-hat. With another ``--noise`` rows tell more or less. Where chains are far
-from agreeing in such a time there is no ESS: how near a chain's mean of f comes to the truth by
-then, in root mean squared error at those rows, says which choice finds the trees sooner.
+one over 100 training rows, its standard error the jackknife over chains. The table has the ratio
+of a choice to the default of the same run, over all runs, and the number of chains of each. With
+another ``--noise`` rows tell more or less. Where chains are far from agreeing in such a time there
+is no ESS: how near a chain's mean of f comes to the truth by then, in root mean squared error at
+those rows, says which choice finds the trees sooner.
 """
 
 import argparse
@@ -133,6 +134,7 @@ def measure(n, names, seconds, seeds, noise=1.0):
             "draws": f.shape[1],
             "seconds": seconds,
             "chains": len(seeds),
+            "seed": seeds[0],
         }
 
 
@@ -141,44 +143,52 @@ def middle_ess(f):
 
 
 def report(results):
-    """Print the stored results as a table: ESS per second with its error, and R-hat, by choice."""
-    latest = results.drop_duplicates(["n", "noise", "choice"], keep="last")
-    small = latest[latest.n < LARGE]
+    """Print the stored results: choices over the default where chains agree, and RMSE."""
+    small = results[results.n < LARGE]
     tables = sorted(set(zip(small.n, small.noise, strict=True)))
     heads = [f"{n:,} rows" + ("" if noise == 1 else f", noise {noise:g}") for n, noise in tables]
     print(f"| fixed by hand | {' | '.join(heads)} |")
     print("|---" * (1 + len(heads)) + "|")
-    of = latest.set_index(["n", "noise", "choice"]).sort_index()
-    for choice in [name for name in CHOICES if (small.choice == name).any()]:
-        print(f"| {choice} | {' | '.join(cell(of, (*table, choice)) for table in tables)} |")
-    over = [best_over_default(of.loc[table]) for table in tables]
-    print(f"| best of these over the default | {' | '.join(over)} |")
-    if "rmse" in latest and (latest.n >= LARGE).any():
+    of = {table: small[(small.n == table[0]) & (small.noise == table[1])] for table in tables}
+    own = [lines[lines.choice == "default"].iloc[-1] for lines in of.values()]
+    told = [f"{one.ess:.3g} ± {one.error:.2g} a second ({one.rhat:.3f})" for one in own]
+    print(f"| default | {' | '.join(told)} |")
+    ratios = {table: over_default(lines) for table, lines in of.items()}
+    for choice in [name for name in CHOICES if any(name in found for found in ratios.values())]:
+        cells = [show_ratio(found.get(choice)) for found in ratios.values()]
+        print(f"| {choice} | {' | '.join(cells)} |")
+    if "rmse" in results and (results.n >= LARGE).any():
         print("| rows | fixed by hand | RMSE of a chain's mean of f | draws | R-hat |")
         print("|---" * 5 + "|")
-        for one in latest[latest.n >= LARGE].sort_values("n", kind="stable").itertuples():
+        latest = results[results.n >= LARGE].drop_duplicates(["n", "choice"], keep="last")
+        for one in latest.sort_values("n", kind="stable").itertuples():
             print(
                 f"| {one.n:,} | {one.choice} | {one.rmse:.3f} ± {one.rmse_error:.3f} "
                 f"| {one.draws} | {one.rhat:.2f} |"
             )
 
 
-def cell(of, key):
-    if key not in of.index:
-        return ""
-    one = of.loc[key]
-    return f"{one.ess:.3g} ± {one.error:.2g} ({one.rhat:.3f})"
+def over_default(lines):
+    """Ratio of ESS to the default's in the same run, its standard error, and chains, by choice.
+
+    Runs are pooled by the inverse variance of the log of the ratio.
+    """
+    logs, found = {}, {}
+    for _, run in lines.groupby("seed"):
+        own = run[run.choice == "default"].iloc[-1]
+        for one in run[run.choice != "default"].itertuples():
+            variance = (one.error / one.ess) ** 2 + (own.error / own.ess) ** 2
+            log = np.log(one.ess / own.ess)
+            logs.setdefault(one.choice, []).append((log, variance, one.chains))
+    for choice, of_runs in logs.items():
+        log, variance, chains = (np.array(column) for column in zip(*of_runs, strict=True))
+        ratio = np.exp(np.average(log, weights=1 / variance))
+        found[choice] = ratio, ratio / np.sqrt((1 / variance).sum()), int(chains.sum())
+    return found
 
 
-def best_over_default(of):
-    """Ratio, and its standard error as if both were independent."""
-    own, others = of.loc["default"], of.drop("default")
-    if others.empty:
-        return ""
-    best = others.loc[others.ess.idxmax()]
-    ratio = best.ess / own.ess
-    error = ratio * np.hypot(best.error / best.ess, own.error / own.ess)
-    return f"{ratio:.2f} ± {error:.2f}"
+def show_ratio(found):
+    return "" if found is None else f"{found[0]:.2f} ± {found[1]:.2f} of {found[2]}"
 
 
 def main():
