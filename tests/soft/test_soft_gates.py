@@ -5,7 +5,12 @@ import pytest
 from support.soft_models import TOPOLOGIES, leaf_shares
 
 from pymc_trees.core.soft.encode import encode, evaluate, label_of, n_fields, summarise
-from pymc_trees.core.soft.gates import gate_gradient, leaf_probabilities
+from pymc_trees.core.soft.gates import (
+    STEEPEST,
+    exp_of_minus,
+    gate_gradient,
+    leaf_probabilities,
+)
 from pymc_trees.core.soft.topology import node_table
 
 N, P = 7, 3
@@ -17,9 +22,25 @@ def parameters(rng, label):
 
 
 def shares(label, x, delta, tau, h):
-    phi, gates = np.empty((len(x), len(tau) + 1)), np.empty((len(x), len(tau)))
-    leaf_probabilities(x, delta, tau, h, node_table(label), phi, gates)
-    return phi, gates
+    """(n, L) probabilities of leaves, and (n, S) gates, at (n, p) inputs."""
+    phi, gates = np.empty((len(tau) + 1, len(x))), np.empty((len(tau), len(x)))
+    inputs = np.ascontiguousarray(x.T)
+    leaf_probabilities(inputs, delta, tau, h, node_table(label), phi, gates)
+    return phi.T, gates.T
+
+
+def test_the_exponential_is_that_of_numpy(rng):
+    s = np.concatenate([[0.0, 1e-300, np.log(2) / 2, np.log(2), STEEPEST], rng.random(9_000) * 100])
+    for n in (1, 7, len(s)):  # fewer than are computed at a time, too
+        fraction, out = np.empty(n), np.empty(n)
+        exp_of_minus(s[:n], fraction, out, out.view(np.int64))
+        np.testing.assert_allclose(out, np.exp(-s[:n]), rtol=1e-15)
+    assert out[0] == 1.0
+
+
+def test_a_row_without_a_number_goes_right():
+    phi, gates = shares("SLL", np.array([[np.nan]]), np.ones((1, 1)), np.array([0.5]), 0.1)
+    assert phi.tolist() == [[0.0, 1.0]] and gates.tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES)
@@ -52,13 +73,15 @@ def test_no_probability_has_reduced_precision():
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES[1:])
-def test_gradient(label, rng):
-    x, (delta, tau, _) = rng.random((N, P)), parameters(rng, label)
+@pytest.mark.parametrize("n", [1, N, 70])
+def test_gradient(n, label, rng):
+    x, (delta, tau, _) = rng.random((n, P)), parameters(rng, label)
     table, h = node_table(label), 0.15
     phi, gates = shares(label, x, delta, tau, h)
     weight = rng.normal(size=phi.shape)
     d_delta, d_tau = np.zeros_like(delta), np.zeros_like(tau)
-    gate_gradient(x, h, table, gates, weight, d_delta, d_tau)
+    inputs, weights, left = (np.ascontiguousarray(one.T) for one in (x, weight, gates))
+    gate_gradient(inputs, h, table, left, weights, d_delta, d_tau)
 
     def total(delta, tau):
         return (weight * shares(label, x, delta, tau, h)[0]).sum()

@@ -140,6 +140,7 @@ def evaluate(value, X, low, span, h, n_values, fingerprint):
             delta[number] = value[at, 2 : 2 + p]
         else:
             values[number] = value[at, 1 : 1 + n_values]
-    phi, gates = np.empty((n, n_split + 1)), np.empty((n, n_split))
-    leaf_probabilities((X - low) / span, delta, tau, h, table[:nodes], phi, gates)
-    return phi @ values
+    phi, gates = np.empty((n_split + 1, n)), np.empty((n_split, n))
+    scaled = np.ascontiguousarray(((X - low) / span).T)
+    leaf_probabilities(scaled, delta, tau, h, table[:nodes], phi, gates)
+    return np.ascontiguousarray(phi.T) @ values

@@ -1,7 +1,8 @@
 """Soft gates: the probability with which a row reaches each leaf, and its gradient.
 
 At split j a row goes left with probability ``g = logistic((x . Delta_j - tau_j) / h)`` (eq. 4); the
-probability of a leaf is the product along its path (eq. 5). Rows are scaled inputs.
+probability of a leaf is the product along its path (eq. 5). Rows are scaled inputs, one input after
+the other, so that a node is computed for several rows at a time, without a branch or a call.
 """
 
 import math
@@ -9,18 +10,63 @@ import math
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
 
 STEEPEST = 100.0
 """Distance to a gate, in units of h, beyond which a row is on one side: exp(-100) is 4e-44."""
 
+_PER_LOG2 = 1.0 / math.log(2.0)
+# Of log 2, the high part has 32 bits: its products with a small whole number are exact.
+_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+_TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
+_ROUNDS = 1.5 * 2.0**52
+"""A number added to this is rounded to a whole one, which the lowest bits of the sum hold."""
+_EXPONENT_OF_1 = np.int64(1023) + np.float64(_ROUNDS).view(np.int64)
+_MANTISSA = np.int64(52)
 
-@njit(cache=True)
+
+@njit(cache=True, error_model="numpy")
+def exp_of_minus(s, fraction, out, bits):
+    """Write exp(-s) for s from 0 to `STEEPEST`, to within 4e-16 of itself.
+
+    As ``2**-k exp(r)``, with k the whole number next to ``s / log 2``. So r is within log(2) / 2
+    of 0, where the Taylor series leaves out less than 1e-17.
+
+    Parameters
+    ----------
+    s : (n,) float64
+    fraction : (n,) float64
+        Overwritten.
+    out : (n,) float64
+        Written.
+    bits : (n,) int64
+        The memory of ``out``.
+    """
+    for i in range(s.size):
+        whole = s[i] * _PER_LOG2 + _ROUNDS
+        out[i] = whole
+        k = whole - _ROUNDS
+        r = (k * _LOG2_HIGH - s[i]) + k * _LOG2_LOW
+        p = _TAYLOR[13] * r + _TAYLOR[12]
+        p = (p * r + _TAYLOR[11]) * r + _TAYLOR[10]
+        p = (p * r + _TAYLOR[9]) * r + _TAYLOR[8]
+        p = (p * r + _TAYLOR[7]) * r + _TAYLOR[6]
+        p = (p * r + _TAYLOR[5]) * r + _TAYLOR[4]
+        p = (p * r + _TAYLOR[3]) * r + _TAYLOR[2]
+        fraction[i] = (p * r + _TAYLOR[1]) * r + _TAYLOR[0]
+    for i in range(s.size):
+        bits[i] = (_EXPONENT_OF_1 - bits[i]) << _MANTISSA  # of 2**-k
+    for i in range(s.size):
+        out[i] *= fraction[i]
+
+
+@njit(cache=True, error_model="numpy")
 def leaf_probabilities(x, delta, tau, h, table, phi, gates):
     """Write the probability of every leaf at every row (eq. 5), and of left at every split (eq. 4).
 
     Parameters
     ----------
-    x : (n, p) float64
+    x : (p, n) float64
         Scaled inputs.
     delta : (S, p) float64
         Weights of the inputs at each split.
@@ -30,37 +76,46 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
         Sharpness: smaller is harder.
     table : (S + L, 2) int64
         `topology.node_table`.
-    phi : (n, L) float64
+    phi : (L, n) float64
         Written.
-    gates : (n, S) float64
+    gates : (S, n) float64
         Written.
     """
-    n, p = x.shape
-    nodes = table.shape[0]
-    reach = np.empty(nodes)
-    for i in range(n):
-        reach[0] = 1.0
-        for node in range(nodes):
-            right, number = table[node, 0], table[node, 1]
-            if right < 0:
-                phi[i, number] = reach[node]
-                continue
-            z = -tau[number]
-            for j in range(p):
-                z += delta[number, j] * x[i, j]
-            # The exponent is negative, so nothing overflows. Beyond `STEEPEST` the exponential is
-            # negligible, and products of several such factors along a path would be subnormal
-            # numbers, whose arithmetic is slow.
-            steep = abs(z) / h
-            tail = math.exp(-steep) if steep < STEEPEST else 0.0
-            near, far = 1.0 / (1.0 + tail), tail / (1.0 + tail)
-            left = near if z >= 0.0 else far
-            gates[i, number] = left
-            reach[node + 1] = reach[node] * left
-            reach[right] = reach[node] * (far if z >= 0.0 else near)
+    p, n = x.shape
+    nodes, per_h = table.shape[0], 1.0 / h
+    reach = np.empty((nodes, n))
+    z, steep, fraction, tail = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    bits = tail.view(np.int64)
+    reach[0] = 1.0
+    for node in range(nodes):
+        right, number = table[node, 0], table[node, 1]
+        if right < 0:
+            phi[number] = reach[node]
+            continue
+        z[:] = -tau[number]
+        for j in range(p):
+            weight, column = delta[number, j], x[j]
+            for i in range(n):
+                z[i] += weight * column[i]
+        # The exponent is negative, so nothing overflows. Beyond `STEEPEST` the exponential is
+        # negligible, and products of several such factors along a path would be subnormal
+        # numbers, whose arithmetic is slow.
+        for i in range(n):
+            s = abs(z[i]) * per_h
+            steep[i] = s if s < STEEPEST else STEEPEST
+        exp_of_minus(steep, fraction, tail, bits)
+        here, gate, on_left, on_right = reach[node], gates[number], reach[node + 1], reach[right]
+        for i in range(n):
+            e = tail[i] if steep[i] < STEEPEST else 0.0
+            near = 1.0 / (1.0 + e)
+            far = e * near
+            left = near if z[i] >= 0.0 else far
+            gate[i] = left
+            on_left[i] = here[i] * left
+            on_right[i] = here[i] * (far if z[i] >= 0.0 else near)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
     """Add the gradient of ``sum(weight * phi)`` with respect to Delta and tau.
 
@@ -69,32 +124,44 @@ def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
 
     Parameters
     ----------
-    weight : (n, L) float64
+    x : (p, n) float64
+        Scaled inputs.
+    h : float
+        Sharpness.
+    table : (S + L, 2) int64
+        `topology.node_table`.
+    gates : (S, n) float64
+        Of `leaf_probabilities`.
+    weight : (L, n) float64
     d_delta : (S, p) float64
         Added to.
     d_tau : (S,) float64
         Added to.
     """
-    n, p = x.shape
-    nodes = table.shape[0]
-    reach, below = np.empty(nodes), np.empty(nodes)
-    for i in range(n):
-        reach[0] = 1.0
-        for node in range(nodes):
-            right, number = table[node, 0], table[node, 1]
-            if right >= 0:
-                left = gates[i, number]
-                reach[node + 1] = reach[node] * left
-                reach[right] = reach[node] * (1.0 - left)
-        for node in range(nodes - 1, -1, -1):
-            right, number = table[node, 0], table[node, 1]
-            if right < 0:
-                below[node] = weight[i, number]
-                continue
-            left = gates[i, number]
-            below[node] = left * below[node + 1] + (1.0 - left) * below[right]
-            slope = reach[node] * left * (1.0 - left) * (below[node + 1] - below[right]) / h
-            if slope != 0.0:
-                d_tau[number] -= slope
-                for j in range(p):
-                    d_delta[number, j] += slope * x[i, j]
+    p, n = x.shape
+    nodes, per_h = table.shape[0], 1.0 / h
+    reach, below, slope = np.empty((nodes, n)), np.empty((nodes, n)), np.empty(n)
+    all_rows = np.full((n + 63) // 64, ~np.uint64(0))
+    reach[0] = 1.0
+    for node in range(nodes):
+        right, number = table[node, 0], table[node, 1]
+        if right >= 0:
+            here, left = reach[node], gates[number]
+            on_left, on_right = reach[node + 1], reach[right]
+            for i in range(n):
+                on_left[i] = here[i] * left[i]
+                on_right[i] = here[i] * (1.0 - left[i])
+    for node in range(nodes - 1, -1, -1):
+        right, number = table[node, 0], table[node, 1]
+        if right < 0:
+            below[node] = weight[number]
+            continue
+        here, left, out = reach[node], gates[number], below[node]
+        of_left, of_right = below[node + 1], below[right]
+        for i in range(n):
+            g, a, b = left[i], of_left[i], of_right[i]
+            out[i] = g * a + (1.0 - g) * b
+            slope[i] = here[i] * g * (1.0 - g) * (a - b) * per_h
+        d_tau[number] -= masked_sum(all_rows, slope)
+        for j in range(p):
+            d_delta[number, j] += masked_product_sum(all_rows, slope, x[j])

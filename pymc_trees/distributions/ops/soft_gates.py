@@ -18,12 +18,12 @@ _vector = pt.TensorType("float64", (None,))
 
 
 class SoftGates(Op):
-    """(n, L) leaf probabilities (eq. 5), and the (n, S) gates (eq. 4) for the gradient."""
+    """(L, n) leaf probabilities (eq. 5), and the (S, n) gates (eq. 4) for the gradient."""
 
     __props__ = ()
 
     def make_node(self, delta, tau, x, h, table):
-        """Apply to (S, p) weights, (S,) thresholds, scaled rows, sharpness and node table."""
+        """Apply to (S, p) weights, (S,) thresholds, (p, n) scaled inputs, sharpness, node table."""
         inputs = [pt.as_tensor(v) for v in (delta, tau, x, h, table)]
         return Apply(self, inputs, [_matrix(), _matrix()])
 
@@ -49,7 +49,7 @@ class SoftGatesGradient(Op):
     __props__ = ()
 
     def make_node(self, x, h, table, gates, weight):
-        """Apply to what `SoftGates` took and gave, and an (n, L) weight."""
+        """Apply to what `SoftGates` took and gave, and an (L, n) weight."""
         inputs = [pt.as_tensor(v) for v in (x, h, table, gates, weight)]
         return Apply(self, inputs, [_matrix(), _vector()])
 
@@ -60,14 +60,14 @@ class SoftGatesGradient(Op):
 
 
 def _forward(delta, tau, x, h, table):
-    phi = np.empty((x.shape[0], tau.shape[0] + 1))
-    gates = np.empty((x.shape[0], tau.shape[0]))
+    phi = np.empty((tau.shape[0] + 1, x.shape[1]))
+    gates = np.empty((tau.shape[0], x.shape[1]))
     leaf_probabilities(x, delta, tau, h, table, phi, gates)
     return phi, gates
 
 
 def _backward(x, h, table, gates, weight):
-    d_delta, d_tau = np.zeros((gates.shape[1], x.shape[1])), np.zeros(gates.shape[1])
+    d_delta, d_tau = np.zeros((gates.shape[0], x.shape[0])), np.zeros(gates.shape[0])
     gate_gradient(x, h, table, gates, np.ascontiguousarray(weight), d_delta, d_tau)
     return d_delta, d_tau
 

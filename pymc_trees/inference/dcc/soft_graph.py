@@ -96,9 +96,9 @@ class SoftGraph:
         return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
 
     def routed(self, evaluation: Evaluation) -> Variable:
-        """(n, L) leaf probabilities in place of an evaluation of the tree."""
+        """(L, n) leaf probabilities in place of an evaluation of the tree."""
         low, span, *_ = evaluation.rest
-        scaled = (evaluation.X.eval() - low.data) / span.data
+        scaled = np.ascontiguousarray(((evaluation.X.eval() - low.data) / span.data).T)
         parameters = self.parameters
         return SoftGates()(
             parameters.delta, parameters.tau, pt.constant(scaled), self.h, self.table
@@ -115,8 +115,8 @@ class SoftGraph:
                 )
             if found.outputs not in replace:
                 # A sum, not a product by BLAS: the same bits in every process.
-                leaves = self.parameters.values.T
-                replace[found.outputs] = pt.sum(self.routed(found) * leaves, axis=1, keepdims=True)
+                each = self.routed(found) * self.parameters.values
+                replace[found.outputs] = pt.sum(each, axis=0)[:, None]
         if not replace:
             return graphs
         local = graph_replace(graphs, replace, strict=False)
@@ -156,8 +156,8 @@ class SoftGraph:
         ``alpha`` is that of one class; the constant of a leaf has a factor per class too.
         """
         [evaluation] = evaluations([self.soft.labels])
-        shown = pt.constant(self.classes)  # (n, K)
-        counts = pt.sum(shown[:, :, None] * self.routed(evaluation)[:, None, :], axis=0)
+        shown = pt.constant(np.ascontiguousarray(np.transpose(self.classes)))  # (K, n)
+        counts = pt.sum(shown[:, None, :] * self.routed(evaluation)[None, :, :], axis=2)
         classes = self.soft.tree.owner.op.n_values
         total = classes * alpha
         per_leaf = pt.gammaln(total) - pt.gammaln(counts.sum(axis=0) + total)
