@@ -1,6 +1,9 @@
 """Kernels of the gates against plain numpy, and their gradient against differences."""
 
+import numba
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 from support.soft_models import TOPOLOGIES, leaf_shares
 
@@ -12,6 +15,7 @@ from pymc_trees.core.soft.gates import (
     leaf_probabilities,
 )
 from pymc_trees.core.soft.topology import node_table
+from pymc_trees.distributions.ops.soft_gates import SoftGates
 
 N, P = 7, 3
 
@@ -36,6 +40,18 @@ def test_the_exponential_is_that_of_numpy(rng):
         exp_of_minus(s[:n], fraction, out, out.view(np.int64))
         np.testing.assert_allclose(out, np.exp(-s[:n]), rtol=1e-15)
     assert out[0] == 1.0
+
+
+def test_a_caller_that_may_reorder_sums_does_not_reorder_these(rng):
+    """Such as graphs of PyTensor. Types that nothing else has, so that this caller compiles it."""
+
+    @numba.njit(fastmath=True)
+    def call(s, fraction, out, bits):
+        exp_of_minus(s, fraction, out, bits)
+
+    s, out = 100.0 * rng.random(200)[::2], np.empty(200)
+    call(s, np.empty(200)[::2], out[::2], out.view(np.int64)[::2])
+    np.testing.assert_allclose(out[::2], np.exp(-s), rtol=1e-15)
 
 
 def test_a_row_without_a_number_goes_right():
@@ -97,6 +113,25 @@ def test_gradient(n, label, rng):
         step[k] = e
         slope = (total(delta, tau + step) - total(delta, tau - step)) / (2 * e)
         assert d_tau[k] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("label", ["SLL", "SSLLSLL"])
+def test_compiled_graphs_compute_the_same(label, rng):
+    """PyTensor allows its compiler to reorder sums; in the kernels it must not."""
+    x, (delta, tau, _) = rng.random((70, P)), parameters(rng, label)
+    inputs, table = np.ascontiguousarray(x.T), node_table(label)
+    weight = rng.normal(size=(len(tau) + 1, len(x)))
+    d, t = pt.matrix(), pt.vector()
+    phi, gates = SoftGates()(d, t, pt.constant(inputs), pt.constant(0.05), pt.constant(table))
+    slopes = pt.grad(pt.sum(pt.constant(weight) * phi), [d, t])
+    phi, gates, *slopes = pytensor.function([d, t], [phi, gates, *slopes])(delta, tau)
+    exact = leaf_shares(label, x, delta, tau, 0.05)
+    np.testing.assert_allclose(phi.T, exact, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(gates.T, shares(label, x, delta, tau, 0.05)[1], rtol=1e-12)
+    d_delta, d_tau = np.zeros_like(delta), np.zeros_like(tau)
+    gate_gradient(inputs, 0.05, table, gates, weight, d_delta, d_tau)
+    np.testing.assert_allclose(slopes[0], d_delta, rtol=1e-10)
+    np.testing.assert_allclose(slopes[1], d_tau, rtol=1e-10)
 
 
 @pytest.mark.parametrize("label", TOPOLOGIES)
