@@ -156,7 +156,7 @@ class SoftGraph:
         ``alpha`` is that of one class; the constant of a leaf has a factor per class too.
         """
         [evaluation] = evaluations([self.soft.labels])
-        shown = pt.constant(np.ascontiguousarray(np.asarray(self.classes).T))  # (K, n)
+        shown = pt.constant(self.classes)  # (K, n)
         counts = pt.sum(shown[:, None, :] * self.routed(evaluation)[None, :, :], axis=2)
         classes = self.soft.tree.owner.op.n_values
         total = classes * alpha

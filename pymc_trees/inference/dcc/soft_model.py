@@ -116,7 +116,7 @@ def check_inputs(soft: SoftModel) -> None:
 
 
 def observed_classes(soft: SoftModel) -> np.ndarray:
-    """(n, K) indicators of the observed classes."""
+    """(K, n) indicators of the observed classes."""
     assert soft.labels is not None
     codes = soft.model.rvs_to_values[soft.labels].eval()
     classes = soft.tree.owner.op.n_values
@@ -125,4 +125,4 @@ def observed_classes(soft: SoftModel) -> np.ndarray:
             f"{soft.labels.name}: the observed classes must be whole numbers from 0 to "
             f"{classes - 1}, one for each row."
         )
-    return (codes[:, None] == np.arange(classes)).astype(float)
+    return (np.arange(classes)[:, None] == codes).astype(float)
