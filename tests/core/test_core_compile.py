@@ -148,3 +148,51 @@ def test_what_only_kernels_call_has_no_machine_code():
     assert plus_one.signatures == []
     assert plus_one(1) == 2
     assert len(plus_one.signatures) == 1
+
+
+@kernel(cache=False)
+def total(x):
+    """Sum, from the first number on."""
+    s = 0.0
+    for i in range(x.size):
+        s += x[i]
+    return s
+
+
+@kernel(cache=False)
+def reciprocal(x):
+    """One over a number."""
+    return 1.0 / x
+
+
+def test_sums_keep_their_order_whoever_compiles_a_kernel_first():
+    """Such as graphs of PyTensor, which allow another order."""
+
+    @kernel(cache=False)
+    def between(x):
+        return total(x)
+
+    @njit(fastmath=True)
+    def caller(x):
+        return between(x)
+
+    @njit(fastmath=True)
+    def reordered(x):
+        s = 0.0
+        for i in range(x.size):
+            s += x[i]
+        return s
+
+    x = np.random.default_rng(0).normal(size=10_000)
+    as_written = np.add.accumulate(x)[-1]
+    assert caller(x) == as_written == between(x)
+    assert reordered(x) != as_written
+
+
+def test_division_by_zero_is_an_error_whoever_compiles_a_kernel_first():
+    @njit(error_model="numpy")
+    def caller(x):
+        return reciprocal(x)
+
+    with pytest.raises(ZeroDivisionError):
+        caller(0.0)

@@ -1,6 +1,5 @@
 """Kernels of the gates against plain numpy, and their gradient against differences."""
 
-import numba
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -40,18 +39,6 @@ def test_the_exponential_is_that_of_numpy(rng):
         exp_of_minus(s[:n], fraction, out, out.view(np.int64))
         np.testing.assert_allclose(out, np.exp(-s[:n]), rtol=1e-15)
     assert out[0] == 1.0
-
-
-def test_a_caller_that_may_reorder_sums_does_not_reorder_these(rng):
-    """Such as graphs of PyTensor. Types that nothing else has, so that this caller compiles it."""
-
-    @numba.njit(fastmath=True)
-    def call(s, fraction, out, bits):
-        exp_of_minus(s, fraction, out, bits)
-
-    s, out = 100.0 * rng.random(200)[::2], np.empty(200)
-    call(s, np.empty(200)[::2], out[::2], out.view(np.int64)[::2])
-    np.testing.assert_allclose(out[::2], np.exp(-s), rtol=1e-15)
 
 
 def test_a_row_without_a_number_goes_right():

@@ -77,10 +77,14 @@ class LinkedCache(CompileResultCacheImpl):
         return CompileResult(**found)
 
 
-LINKED = {
+AS_WRITTEN = {"fastmath": False, "error_model": "python"}
+"""Options of every kernel that does not set them: operations in the order written, and an error for
+a division by zero. numba's own default is what the caller has that compiles a kernel first, in this
+process or in another: PyTensor's graphs let sums be reordered."""
+LINKED = AS_WRITTEN | {
     "pipeline_class": LinkedCompiler,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
-    "forceinline": False,  # unset options are inherited from the caller that compiles it first
+    "forceinline": False,  # inherited, too, where it is unset
 }
 """Options of numba's `njit` and `overload` for kernels that only other kernels call."""

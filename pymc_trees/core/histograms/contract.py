@@ -27,8 +27,9 @@ import numpy as np
 from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.histograms import additive
 
-PROPOSES = {"fastmath": {"reassoc", "contract", "nsz", "nnan", "ninf"}, "error_model": "numpy"}
-"""Flags required to vectorise loops over codes; rounding only affects proposals."""
+PROPOSES = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
+"""Options required to vectorise loops over codes. None lets operations be reordered or fused: what
+a loop computes would depend on the processor, and on the order in which kernels were compiled."""
 
 
 class ColumnSubset(NamedTuple):

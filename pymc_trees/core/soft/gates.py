@@ -12,10 +12,6 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
 
-AS_WRITTEN = {"fastmath": False, "error_model": "numpy"}
-"""Sums in the order that is written: PyTensor's graphs, which call the kernels, allow others, and
-`exp_of_minus` rounds by one. Kernels inherit such options from their callers unless they have them.
-"""
 STEEPEST = 100.0
 """Distance to a gate, in units of h, beyond which a row is on one side: exp(-100) is 4e-44."""
 
@@ -29,7 +25,7 @@ _EXPONENT_OF_1 = np.int64(1023) + np.float64(_ROUNDS).view(np.int64)
 _MANTISSA = np.int64(52)
 
 
-@njit(cache=True, **AS_WRITTEN)
+@njit(cache=True)
 def exp_of_minus(s, fraction, out, bits):
     """Write exp(-s) for s from 0 to `STEEPEST`, to within 4e-16 of itself.
 
@@ -64,7 +60,7 @@ def exp_of_minus(s, fraction, out, bits):
         out[i] *= fraction[i]
 
 
-@njit(cache=True, **AS_WRITTEN)
+@njit(cache=True, error_model="numpy")
 def leaf_probabilities(x, delta, tau, h, table, phi, gates):
     """Write the probability of every leaf at every row (eq. 5), and of left at every split (eq. 4).
 
@@ -119,7 +115,7 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
             on_right[i] = here[i] * (far if z[i] >= 0.0 else near)
 
 
-@njit(cache=True, **AS_WRITTEN)
+@njit(cache=True, error_model="numpy")
 def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
     """Add the gradient of ``sum(weight * phi)`` with respect to Delta and tau.
 

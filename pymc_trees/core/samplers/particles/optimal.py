@@ -158,13 +158,22 @@ register(MixedDesign, find_by_prior=_find_by_prior)
 @njit(cache=True, **PROPOSES)
 def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
     """Weights of the intervals of a column, and their sum."""
-    total = 0.0
     for k in range(begin, end):
         h = ahead[offset + k]
-        w = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
-        weight[a, k] = w
-        total += w
-    return total
+        weight[a, k] = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
+    return _sum_by_four(weight[a], begin, end)
+
+
+@njit(cache=True)
+def _sum_by_four(x, begin, end):
+    """Sum of x[begin:end], in an order in which four additions need not wait for each other."""
+    s, t, u, v = 0.0, 0.0, 0.0, 0.0
+    last = begin + (end - begin) // 4 * 4
+    for k in range(begin, last, 4):
+        s, t, u, v = s + x[k], t + x[k + 1], u + x[k + 2], v + x[k + 3]
+    for k in range(last, end):
+        s += x[k]
+    return (s + t) + (u + v)
 
 
 @njit(cache=True)
