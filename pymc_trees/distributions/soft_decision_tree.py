@@ -47,7 +47,7 @@ def SoftDecisionTree(
     Y : (n,) array, optional
         Only sets the kind of the default leaf: classes 0 .. K - 1 of an integer or boolean dtype
         give a `DirichletLeaf`, floating-point numbers (or None) a `NormalLeaf`.
-    alpha, beta : float
+    alpha, beta : float, in (0, 1) and at least 0
         A node at depth d splits with prior probability ``alpha * (1 + d)**-beta``; defaults 0.95
         and 1 (Cochrane 2024, section 4.1). Numbers only: the weight of a topology must not depend
         on other variables.
@@ -55,14 +55,15 @@ def SoftDecisionTree(
         Prior of the leaf values. Default ``NormalLeaf(0, 1)``, which suits a response on that
         scale, or ``DirichletLeaf(alpha=K, n_classes=K)``, 1 per class (both the authors' program).
     h : (float, float), default (0.1, 0.005)
-        Width of the gates at the start of a warm-up and after it (the authors' program); the model
-        uses the second. A smaller one is sharper.
+        Width of the gates, in units of scaled inputs, at the start of a warm-up and after it, both
+        positive, the second not larger; the model uses the second. Smaller is sharper (the authors'
+        program).
     direction : "dirichlet" or "index", default "dirichlet"
         What a split weighs: all inputs, ``Delta ~ Dirichlet(1, .., 1)``, or one, drawn with equal
         probabilities, for which Delta is 1. The models of HMC-DFI and HMC-DF (Cochrane et al.
         2023). DCC-Tree samples the first, `RJHMC` both.
     dims : str or tuple of str, optional
-        Named dimension of the rows.
+        Named dimensions of the result: of the rows, and with a `DirichletLeaf` of the classes too.
     max_nodes : int, optional
         Room for nodes. Default: for all trees but one in 1e9 of the prior's, 63 nodes at least.
 
@@ -184,7 +185,8 @@ def _check_sharpness(h) -> tuple[float, float]:
         first, last = float(first), float(last)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"h={h!r}: give two numbers, the sharpness at the start of a warm-up and after it."
+            f"h={h!r}: give two numbers, the width of the gates at the start of a warm-up and at "
+            "its end."
         ) from error
     if not (np.isfinite(first) and first >= last > 0):
         raise ValueError(

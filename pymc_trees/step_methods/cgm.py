@@ -18,8 +18,9 @@ class CGM(SweepStep):
     vars : list of variables, optional
         Forests, or the functions returned by BART and DecisionTree. Default: every forest.
     moves : dict, optional
-        Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010). A
-        move that is impossible for a tree is left out, and the others share its weight. Not used by
+        Weights of the moves; default grow 0.25, prune 0.25, change 0.4, swap 0.1 (Chipman 2010).
+        Moves that are not listed have weight 0. A move that is impossible for a tree is left out,
+        and the others share its weight. Not used by
         default: ``"perturb"``, a small step of one rule, ``"rotate"``, which exchanges a split and
         its parent split (both Pratola 2016), and ``"restructure"``, another tree with the same
         leaves (`WTW`). Custom moves are given by name once they are registered

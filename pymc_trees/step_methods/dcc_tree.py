@@ -26,13 +26,13 @@ class DCCTreeState(StepMethodState):
 class DCCTree(BlockedStep):
     """Sampler of a model with one `SoftDecisionTree`; it samples all free variables jointly.
 
-    While `pm.sample` tunes, each iteration is one global iteration of DCC-Tree: new topologies are
-    warmed up by NUTS, the topology with the highest utility is visited, its evidence is estimated
-    and another topology is proposed. After tuning each draw is a topology, drawn by its posterior
-    weight, with its parameters. These draws are independent, so agreement between chains also
-    checks the weights. ``pm.sample()`` assigns this step automatically. `sample_dcc` runs the same
-    algorithm with one set of topologies for all chains, on several cores, and reports the
-    topologies.
+    While `pm.sample` tunes (``tune`` there, 500 by default), each iteration is one global
+    iteration of DCC-Tree: new topologies are warmed up by NUTS, the topology with the highest
+    utility is visited, its evidence is estimated and another topology is proposed. After tuning
+    each draw is a topology, drawn by its posterior weight, with its parameters. These draws are
+    independent, so agreement between chains also checks the weights. ``pm.sample()`` assigns this
+    step automatically. `sample_dcc` runs the same algorithm with one set of topologies for all
+    chains, on several cores, and reports the topologies.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class DCCTree(BlockedStep):
         weights of topologies integrate over everything.
     chains : int, default 4
         Local chains per topology.
-    local_draws : int, default 100
+    local_draws : int, at least 2, default 100
         Draws per local chain and visit (Cochrane 2024, section 4.1).
-    tune : int, default 2000
-        Warm-up of a local chain (Cochrane 2024, section 4.1).
+    tune : int, at least 20, default 2000
+        Warm-up of a local chain (Cochrane 2024, section 4.1), not ``tune`` of `pm.sample`.
     importance_draws : int, default 10
         Pseudo-draws per Gaussian of the evidence (Cochrane 2024, section 4.1).
     initial_trees, threshold, max_active, exploration, optimism, screening
@@ -59,8 +59,8 @@ class DCCTree(BlockedStep):
     Raises
     ------
     ValueError, NotImplementedError
-        For settings out of range, a model that is not one soft tree and continuous variables, or
-        another step on a variable of the model.
+        For settings out of range, ``pm.sample(tune=0)``, a model that is not one soft tree and
+        continuous variables, or another step on a variable of the model.
 
     Notes
     -----

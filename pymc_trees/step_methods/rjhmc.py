@@ -44,12 +44,12 @@ class RJHMC(BlockedStep):
     Parameters
     ----------
     vars : list of variables, optional
-        The tree, and the continuous variables that move with it; all of them by default. Others
-        need steps of their own, such as ``pm.NUTS([sigma])``.
+        The tree, and the continuous variables that move with it; all of them by default. Give
+        continuous variables that are left out a step, such as ``pm.NUTS([sigma])``.
     variant : "DF" or "DFI", optional
         HMC-DF, for trees with ``direction="index"``, or HMC-DFI, for ``direction="dirichlet"``
         (Cochrane et al. 2023, whose names they are). By default that of the tree.
-    grow, prune : float, default 0.2
+    grow, prune : float, positive, sum at most 1, default 0.2
         Probabilities of proposals; the rest of the steps stay (the authors' program). A stump grows
         with both.
     bridge : int, default 10
@@ -57,9 +57,9 @@ class RJHMC(BlockedStep):
         is a plain jump. More are accepted more often, and cost more.
     local_draws : int, default 1
         NUTS iterations a step within the topology.
-    warm_up : int, default 200
-        Iterations of NUTS, from a draw of the prior, when a topology is met for the first time (the
-        authors' program has 500 in each proposal).
+    warm_up : int, at least 20, default 200
+        Iterations of NUTS, from a prior draw of the tree, when a topology is met for the first
+        time; more where it diverges (the authors' program has 500 in each proposal).
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

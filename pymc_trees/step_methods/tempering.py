@@ -13,8 +13,8 @@ class Tempering(SweepStep):
 
     Beside the forest of the model, replicas of it are updated by the same step under the likelihood
     raised to powers ``1 / temperature``; then neighbouring temperatures exchange their forests with
-    the probability that leaves all of these posteriors invariant. A chain that is stuck in one mode
-    is replaced by one that comes from where modes are connected. This is meant for single trees,
+    the probability that leaves all of these posteriors invariant. A forest that is stuck in one
+    mode is exchanged for one from where modes are connected. This is meant for single trees,
     `DecisionTree`; `Hybrid`, which ``pm.sample()`` assigns, has exchanges of its own for sums of
     trees.
 
@@ -29,7 +29,7 @@ class Tempering(SweepStep):
         themselves, increasing from 1, which are kept. A temperature costs as much time and memory
         as the forest of the model.
     threads : int, optional
-        As for `CGM`.
+        As for `CGM`. Default: that of ``step``.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -53,14 +53,14 @@ class Tempering(SweepStep):
     If the likelihood depends on other variables of the model, the flatter posteriors have them
     fixed at values found during tuning, so that in the joint law of all replicas the variables of
     the model keep their posterior. A single tree is exchanged with its leaf values integrated out.
-    There are no exchanges while the target of a Normal's mean is more than 1e5 prior standard
-    deviations of a leaf away.
+    There are no exchanges while f, or what a Normal's mean needs it to be, exceeds 1e5 times the
+    prior scale ``sd + |mean|`` of a leaf value: digits would be lost.
 
     Statistics per draw: those of ``step``, and ``accept_exchange``, the mean acceptance probability
-    of the proposed exchanges; ``accept_exchange_each``, that of each pair of neighbours, NaN for
-    pairs whose turn it is not; ``least_power``, the inverse of the highest temperature; and
-    ``replica``, the number of the replica whose forest the model has now: how often it changes
-    tells how well forests travel between the temperatures.
+    of the proposed exchanges; ``accept_exchange_each``, that of each pair of neighbours, shape
+    (temperatures - 1,), NaN where none was proposed; ``least_power``, the inverse of the highest
+    temperature; and ``replica``, the number of the replica whose forest the model has now: how
+    often it changes tells how well forests travel between the temperatures.
 
     References
     ----------

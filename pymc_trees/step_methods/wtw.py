@@ -44,8 +44,8 @@ class WTW(SweepStep):
     Notes
     -----
     One proposal in five restructures a tree; the others are those of `CGM` in its proportions. For
-    a mix of your own pass ``CGM(moves={..., "restructure": 0.1})``. A proposal looks at every
-    column in every split, so its time grows with the columns and the leaves.
+    a mix of your own list every move in ``CGM(moves=...)``. A proposal looks at every column in
+    every split, so its time grows with the columns and the leaves.
 
     The statistics are those of `CGM`, and ``accept_restructure``.
 

@@ -51,18 +51,19 @@ def sample_dcc(
         Draws of the combined posterior per chain of the result. They are independent.
     chains : int, default 16
         N_c, local chains per topology (the authors' program); chains of the result too.
-    local_draws : int, default 100
+    local_draws : int, at least 2, default 100
         N_s, draws per local chain and visit (section 4.1).
-    tune : int, default 2000
+    tune : int, at least 20, default 2000
         N_INIT, warm-up of a local chain, over which h falls (section 4.1). Then covariances are
-        pooled over chains, twice, and step sizes are adapted to them, a twentieth of the warm-up
-        each time; a chain that then diverges adapts its step size again, at most three times.
+        pooled over chains, twice (once in a short warm-up), and step sizes adapt to them for a
+        twentieth of the warm-up each time; a chain that then diverges adapts its step size again,
+        at most three times.
     importance_draws : int, default 10
         N_M, pseudo-draws from each Gaussian of the evidence (section 4.1).
     initial_trees : int, default 100
         T_0, topologies of the prior to start with (the authors' program).
     threshold : int, default 5
-        C_0: a topology proposed more often becomes active (the authors' program).
+        C_0: a topology proposed more than this many times becomes active (the authors' program).
     max_active : int, default 100
         Maximum number of active topologies (the authors' program). Topologies found later stay
         inactive.
@@ -86,12 +87,12 @@ def sample_dcc(
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior``, ``sample_stats`` (``topology`` of each draw, ``n_leaves``),
+        Groups ``posterior``, ``sample_stats`` (``topology`` and ``n_leaves`` of each draw),
         ``observed_data``, ``constant_data``, and ``topologies``: for each visited topology, in
         order of decreasing weight, ``log_evidence`` (without its prior), its standard error
-        ``log_evidence_error``, ``log_prior``, ``weight``, ``visits`` (the first a short one, unless
-        ``screening`` is 1), ``warm_ups`` (of all chains), ``divergences`` (after warm-up),
-        ``gradients`` (evaluations) and ``proposals``. A topology is named by its nodes in preorder:
+        ``log_evidence_error``, ``log_prior``, ``weight``, ``visits`` (with the short first one),
+        ``warm_ups`` (of all chains) and ``gradients`` (evaluations), all so far, ``divergences``
+        (since the last warm-up) and ``proposals``. A topology is named by its nodes in preorder:
         ``"L"`` the stump, ``"SLL"`` one split, ``"SSLLL"`` the left child split, ``"SLSLL"`` the
         right one.
 
