@@ -45,8 +45,9 @@ class Tempering(SweepStep):
         For invalid ``temperatures``, or a `Hybrid` that exchanges forests itself.
     UnsupportedModelError
         If leaf values do not integrate out of the likelihood, possibly given latent variables, if
-        leaves have several values each, or if the prior of the forest has random parameters. The
-        message says what to use instead.
+        leaves have several values each, if the rows of a `DirichletLeaf` or a `NormalGammaLeaf` are
+        a free variable, or if the prior of the forest has random parameters. The message says what
+        to use instead.
 
     Notes
     -----

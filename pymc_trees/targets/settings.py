@@ -45,7 +45,7 @@ class NumbersAt:
     ):
         settings = read_settings(model, forest)
         self._n_settings = len(settings)
-        self._function, self._names = compile_values(model, [*settings, *wanted], [outputs])
+        self._function, self.names = compile_values(model, [*settings, *wanted], [outputs])
         self._zero = np.zeros(outputs.type.shape)
         self._then = then
         self._known: tuple | None = None
@@ -55,7 +55,7 @@ class NumbersAt:
 
         The previous objects if neither a variable nor the model's data has changed: read-only.
         """
-        given = [point[name] for name in self._names]
+        given = [point[name] for name in self.names]
         data = [one.get_value(borrow=True) for one in self._function.get_shared()]
         if self._known is not None and _are_same(self._known[0], given, data):
             return self._known[1]

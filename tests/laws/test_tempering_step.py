@@ -186,6 +186,28 @@ def test_models_without_flatter_posteriors_are_refused():
             pmt.Tempering(pmt.CGM())
 
 
+def test_rows_that_are_not_data_are_refused():
+    """Flatter posteriors under them would change with every draw of theirs."""
+    X = np.linspace(0, 1, 12)[:, None]
+    with pm.Model():
+        p = pmt.DecisionTree("p", X, leaf=pmt.DirichletLeaf(1.0, 2))
+        z = pm.Categorical("z", p=p)
+        pm.Normal("y", z, 1, observed=np.arange(12) % 2)
+        with pytest.raises(UnsupportedModelError, match="rows of p are not data but follow z"):
+            pmt.Tempering(pmt.CGM())
+    with pm.Model():
+        f = pmt.DecisionTree("f", X, leaf=pmt.NormalGammaLeaf(2.0, 2.0, 1.0))
+        z = pm.Normal("z", f[0], tau=f[1])
+        pm.Normal("y", z, 1, observed=np.zeros(12))
+        with pytest.raises(UnsupportedModelError, match="rows of f are not data but follow z"):
+            pmt.Tempering(pmt.CGM())
+    with pm.Model():  # here L* has a target of its own
+        f = pmt.DecisionTree("f", X, leaf=pmt.NormalLeaf(0, 1))
+        z = pm.Normal("z", f, 1, shape=f.shape)
+        pm.Normal("y", z, 1, observed=np.zeros(12))
+        assert pmt.Tempering(pmt.CGM()).name == "tempering"
+
+
 @pytest.mark.parametrize("leaf", ["basis", "vector"])
 def test_leaves_of_several_values_are_refused(leaf):
     X = np.linspace(0, 1, 12)[:, None]

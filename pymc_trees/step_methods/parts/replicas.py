@@ -66,11 +66,6 @@ class FreeLadder(Ladder):
 def check_forest(forest) -> None:
     """Refuse a forest that has no flatter posteriors to exchange with."""
     name, target = forest.name.removesuffix("_forest"), forest.target
-    if isinstance(target, ConjugateTarget) and target.likelihood.residual_alone:
-        raise UnsupportedModelError(
-            f"Tempering: the leaves of {name} have several values each, for which flatter "
-            "posteriors are not available. Use the step without Tempering."
-        )
     if not isinstance(target, ConjugateTarget | LatentTarget):
         raise UnsupportedModelError(
             f"Tempering: the leaf values of {name} do not integrate out of its likelihood, so that "
@@ -80,6 +75,22 @@ def check_forest(forest) -> None:
         raise UnsupportedModelError(
             f"Tempering: the prior of {name} has random parameters, on which flatter posteriors "
             "would depend. Give its leaf and tree prior numbers, or use the step without Tempering."
+        )
+    if isinstance(target, ConjugateTarget):
+        _check_rows(name, target)
+
+
+def _check_rows(name, target) -> None:
+    """Refuse rows that are no likelihood of f alone, or that L* cannot hold fixed."""
+    if target.likelihood.residual_alone:
+        raise UnsupportedModelError(
+            f"Tempering: the leaves of {name} have several values each, for which flatter "
+            "posteriors are not available. Use the step without Tempering."
+        )
+    if target.others and not target.likelihood.has_target:
+        raise UnsupportedModelError(
+            f"Tempering: the rows of {name} are not data but follow {', '.join(target.others)}, so "
+            "that flatter posteriors would change with it. Use the step without Tempering."
         )
 
 

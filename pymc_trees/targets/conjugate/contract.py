@@ -88,6 +88,8 @@ class ConjugateLikelihood(ABC):
     """Supported forests and likelihoods, for the error message."""
     residual_alone: ClassVar[bool] = False
     """Whether `leaf_data` has a residual that determines no target of f."""
+    has_target: ClassVar[bool] = False
+    """Whether `leaf_data` returns a target of f, unless that is too far away."""
 
     def __init__(self, layout: Layout, outputs: Any):
         self.layout, self.outputs = layout, outputs

@@ -47,6 +47,11 @@ class ConjugateTarget:
             return Refusal(error)
 
     @property
+    def others(self) -> list[str]:
+        """Names of the values of other variables that it is a function of."""
+        return self._numbers_at.names
+
+    @property
     def n_stats(self) -> int:
         """Statistics of a leaf."""
         return self.likelihood.n_stats
