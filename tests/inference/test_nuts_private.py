@@ -41,6 +41,14 @@ def test_nuts_takes_a_density_of_ones_own():
     assert "_extra_vars_shared" in inspect.getsource(pm.step_methods.arraystep.GradientSharedStep)
 
 
+def test_a_trajectory_has_255_gradients_at_most():
+    """Steps of a 1000th of the narrowest sd would not turn back before many more."""
+    start = start_with_covariance(
+        Density(normal), np.zeros(3), np.random.default_rng(1), 0.8, 1e-8 * np.eye(3)
+    )
+    assert run_chain(Density(normal), start, 4).gradients == 4 * 255
+
+
 def test_a_step_has_what_is_set_on_it():
     assert "tune" in {f.name for f in fields(BaseHMC._state_class)}
     kept = {f.name for f in fields(QuadPotentialDiagAdaptState)}
