@@ -42,7 +42,7 @@ def test_nuts_takes_a_density_of_ones_own():
 
 
 def test_a_trajectory_has_255_gradients_at_most():
-    """Steps of a 1000th of the narrowest sd would not turn back before many more."""
+    """Steps of less than a 1000th of the narrowest sd would not turn back before many more."""
     start = start_with_covariance(
         Density(normal), np.zeros(3), np.random.default_rng(1), 0.8, 1e-8 * np.eye(3)
     )

@@ -18,7 +18,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.announce import announce_compilation
-from pymc_trees.core.compile.linked import AS_WRITTEN, LINKED, LinkedCache
+from pymc_trees.core.compile.linked import LINKED, LinkedCache
 from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
@@ -37,7 +37,7 @@ def njit(*, cache, **options):
         options["forceinline"] = True
 
     def decorate(function):
-        kernel = numba.njit(pipeline_class=KernelCompiler, **AS_WRITTEN | options)(function)
+        kernel = numba.njit(pipeline_class=KernelCompiler, **options)(function)
         if numba.config.DISABLE_JIT:
             return kernel
         if cache:

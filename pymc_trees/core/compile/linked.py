@@ -77,14 +77,14 @@ class LinkedCache(CompileResultCacheImpl):
         return CompileResult(**found)
 
 
-AS_WRITTEN = {"fastmath": False, "error_model": "python"}
-"""Options of every kernel that does not set them: operations in the order written, and an error for
-a division by zero. numba's own default is what the caller has that compiles a kernel first, in this
-process or in another: PyTensor's graphs let sums be reordered."""
-LINKED = AS_WRITTEN | {
+LINKED = {
     "pipeline_class": LinkedCompiler,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
-    "forceinline": False,  # inherited, too, where it is unset
+    # Unset, these are those of the caller that compiles a kernel first, in this process or in
+    # another; PyTensor's graphs let sums be reordered.
+    "fastmath": False,
+    "error_model": "python",
+    "forceinline": False,
 }
 """Options of numba's `njit` and `overload` for kernels that only other kernels call."""
