@@ -2,7 +2,8 @@
 
 At split j a row goes left with probability ``g = logistic((x . Delta_j - tau_j) / h)`` (eq. 4); the
 probability of a leaf is the product along its path (eq. 5). Rows are scaled inputs, one input after
-the other, so that a node is computed for several rows at a time, without a branch or a call.
+the other, so that a node is computed for several rows at a time, without a branch or a call: in
+short loops over few arrays, as a compiler must tell that no two of them are the same memory.
 """
 
 import math
@@ -85,7 +86,7 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
     nodes, per_h = table.shape[0], 1.0 / h
     reach = np.empty((nodes, n))
     z, steep, fraction, tail = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    bits = tail.view(np.int64)
+    bits, other = tail.view(np.int64), np.empty(n)
     reach[0] = 1.0
     for node in range(nodes):
         right, number = table[node, 0], table[node, 1]
@@ -104,15 +105,18 @@ def leaf_probabilities(x, delta, tau, h, table, phi, gates):
             s = abs(z[i]) * per_h
             steep[i] = s if s < STEEPEST else STEEPEST
         exp_of_minus(steep, fraction, tail, bits)
+        for i in range(n):
+            tail[i] = tail[i] if steep[i] < STEEPEST else 0.0
         here, gate, on_left, on_right = reach[node], gates[number], reach[node + 1], reach[right]
         for i in range(n):
-            e = tail[i] if steep[i] < STEEPEST else 0.0
-            near = 1.0 / (1.0 + e)
-            far = e * near
-            left = near if z[i] >= 0.0 else far
-            gate[i] = left
-            on_left[i] = here[i] * left
-            on_right[i] = here[i] * (far if z[i] >= 0.0 else near)
+            near = 1.0 / (1.0 + tail[i])
+            far = tail[i] * near
+            gate[i] = near if z[i] >= 0.0 else far
+            other[i] = far if z[i] >= 0.0 else near
+        for i in range(n):
+            on_left[i] = here[i] * gate[i]
+        for i in range(n):
+            on_right[i] = here[i] * other[i]
 
 
 @njit(cache=True, error_model="numpy")
@@ -150,6 +154,7 @@ def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
             on_left, on_right = reach[node + 1], reach[right]
             for i in range(n):
                 on_left[i] = here[i] * left[i]
+            for i in range(n):
                 on_right[i] = here[i] * (1.0 - left[i])
     for node in range(nodes - 1, -1, -1):
         right, number = table[node, 0], table[node, 1]
@@ -159,9 +164,10 @@ def gate_gradient(x, h, table, gates, weight, d_delta, d_tau):
         here, left, out = reach[node], gates[number], below[node]
         of_left, of_right = below[node + 1], below[right]
         for i in range(n):
-            g, a, b = left[i], of_left[i], of_right[i]
-            out[i] = g * a + (1.0 - g) * b
-            slope[i] = here[i] * g * (1.0 - g) * (a - b) * per_h
+            out[i] = left[i] * of_left[i] + (1.0 - left[i]) * of_right[i]
+        for i in range(n):
+            g, apart = left[i], of_left[i] - of_right[i]
+            slope[i] = here[i] * g * (1.0 - g) * apart * per_h
         d_tau[number] -= masked_sum(all_rows, slope)
         for j in range(p):
             d_delta[number, j] += masked_product_sum(all_rows, slope, x[j])
