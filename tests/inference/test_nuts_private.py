@@ -1,11 +1,15 @@
 """What `inference.dcc.nuts` uses of PyMC's private parts, pinned; and that the chains are right."""
 
 import inspect
+import pickle
 from dataclasses import fields
 
 import numpy as np
 import pymc as pm
+import pytensor
+import pytensor.tensor as pt
 import pytest
+from pymc.pytensorf import compile
 from pymc.step_methods.hmc.base_hmc import BaseHMC
 from pymc.step_methods.hmc.integration import CpuLeapfrogIntegrator
 from pymc.step_methods.hmc.quadpotential import (
@@ -39,6 +43,39 @@ def test_nuts_takes_a_density_of_ones_own():
     for used in ("_pytensor_function", "_raveled_inputs", ".dtype"):
         assert used in source
     assert "_extra_vars_shared" in inspect.getsource(pm.step_methods.arraystep.GradientSharedStep)
+
+
+def compiled():
+    """A function of a vector and of two shared values, which can be set."""
+    scale, shift = (
+        pytensor.shared(np.array([2.0, 2.0, 2.0]), "scale"),
+        pytensor.shared(1.0, "shift"),
+    )
+    q = pt.dvector("q")
+    function = compile([q], [pt.sum(scale * q) + shift, 2 * scale])
+    return function, scale, shift
+
+
+def test_the_machine_code_of_a_compiled_function_is_called():
+    function, scale, shift = compiled()
+    direct = Density(function)._pytensor_function
+    assert direct is not function
+    q = np.arange(3.0)
+    for _ in range(2):
+        for found, expected in zip(direct(q), function(q), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        scale.set_value(-np.ones(3))
+        shift.set_value(5.0)
+    assert direct(q)[0] == 2.0
+    again = pickle.loads(pickle.dumps(Density(function)))
+    assert again._pytensor_function(q)[0] == 2.0
+
+
+def test_a_function_without_machine_code_is_called_itself():
+    with pytensor.config.change_flags(mode="FAST_COMPILE", linker="py"):
+        function, *_ = compiled()
+    assert Density(function)._pytensor_function(np.arange(3.0))[0] == 7.0
+    assert Density(normal)._pytensor_function is normal
 
 
 def test_a_trajectory_has_255_gradients_at_most():

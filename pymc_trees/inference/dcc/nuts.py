@@ -1,7 +1,7 @@
 """PyMC's NUTS on a compiled log-density of any dimension.
 
-This is the one file that touches PyMC's private parts; `tests/inference/test_nuts_private.py` pins
-them.
+This is the one file that touches private parts of PyMC and PyTensor;
+`tests/inference/test_nuts_private.py` pins them.
 
 PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so a
 model with one flat vector provides names and shapes, and the density is passed separately.
@@ -35,8 +35,26 @@ class Density:
     dtype = "float64"
 
     def __init__(self, function):
-        self._pytensor_function = function
+        self.function = function
+        self._pytensor_function = _machine_code(function)
         self._extra_vars_shared: dict = {}
+
+    def __reduce__(self):
+        return Density, (self.function,)
+
+
+def _machine_code(function):
+    """What a compiled function of one vector calls, without what it does before and after.
+
+    That takes 4 us, as much as a tenth of an iteration of NUTS. A function of another kind, as of
+    another mode of PyTensor, is returned as it is.
+    """
+    vm = getattr(function, "vm", None)
+    kernel = getattr(vm, "jit_fn", None)
+    if vm is None or kernel is None:
+        return function
+    [_, *cells] = vm.inputs  # of shared variables: their values may be set anew
+    return lambda q: kernel(q, *[cell[0] for cell in cells])
 
 
 @dataclass_state

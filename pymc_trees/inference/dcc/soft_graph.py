@@ -26,6 +26,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.core.soft.topology import STUMP, node_table
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import Evaluation, soft_tree_inputs
+from pymc_trees.distributions.ops.soft_coordinates import SoftCoordinates
 from pymc_trees.distributions.ops.soft_gates import SoftGates
 from pymc_trees.inference.dcc.soft_model import SoftModel, observed_classes
 
@@ -81,19 +82,11 @@ class SoftGraph:
         if op.leaf_type.sampled_in_soft_trees:
             leaf_values = q[start : start + n_split + 1].reshape((-1, 1))
             start = start + n_split + 1
-        logit = q[start : start + n_split]
-        log_jacobian = pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
         if op.by_index:
+            logit = q[start : start + n_split]
+            log_jacobian = pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
             return Parameters(others, leaf_values, pt.sigmoid(logit), self.corners, log_jacobian)
-        stick = q[start + n_split :].reshape((n_split, op.p - 1))
-        # log g and log (1 - g) of every logistic, both without cancellation
-        offset = pt.constant(np.log(np.arange(op.p - 1, 0, -1)))
-        log_taken = -pt.softplus(offset - stick)
-        log_rest = -pt.softplus(stick - offset)
-        left_over = pt.concatenate([pt.zeros((n_split, 1)), pt.cumsum(log_rest, axis=1)], axis=1)
-        delta = pt.exp(left_over + pt.concatenate([log_taken, pt.zeros((n_split, 1))], axis=1))
-        log_jacobian += pt.sum(log_taken + log_rest + left_over[:, :-1])
-        return Parameters(others, leaf_values, pt.sigmoid(logit), delta, log_jacobian)
+        return Parameters(others, leaf_values, *SoftCoordinates(op.p)(q[start:]))
 
     def routed(self, evaluation: Evaluation) -> Variable:
         """(L, n) leaf probabilities in place of an evaluation of the tree."""
