@@ -82,12 +82,12 @@ def check_forest(forest) -> None:
 
 def _check_rows(name, target) -> None:
     """Refuse rows that are no likelihood of f alone, or that L* cannot hold fixed."""
-    if target.likelihood.residual_alone:
+    if target.likelihood.rows_as == "residual":
         raise UnsupportedModelError(
             f"Tempering: the leaves of {name} have several values each, for which flatter "
             "posteriors are not available. Use the step without Tempering."
         )
-    if target.others and not target.likelihood.has_target:
+    if target.others and target.likelihood.rows_as == "data":
         raise UnsupportedModelError(
             f"Tempering: the rows of {name} are not data but follow {', '.join(target.others)}, so "
             "that flatter posteriors would change with it. Use the step without Tempering."

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -86,10 +86,9 @@ class ConjugateLikelihood(ABC):
 
     treated: ClassVar[str]
     """Supported forests and likelihoods, for the error message."""
-    residual_alone: ClassVar[bool] = False
-    """Whether `leaf_data` has a residual that determines no target of f."""
-    has_target: ClassVar[bool] = False
-    """Whether `leaf_data` returns a target of f, unless that is too far away."""
+    rows_as: ClassVar[Literal["data", "residual", "target"]] = "data"
+    """What `leaf_data` makes of the rows: observed values as they are, a residual that determines
+    no target of f, or a residual with its target, unless that is too far away."""
 
     def __init__(self, layout: Layout, outputs: Any):
         self.layout, self.outputs = layout, outputs

@@ -28,7 +28,7 @@ class NormalLikelihood(ConjugateLikelihood):
         "plus other terms, row by row, with any sd that does not see f"
     )
     n_stats = 2
-    has_target = True
+    rows_as = "target"
     of_logs = False
 
     def read(self, term):

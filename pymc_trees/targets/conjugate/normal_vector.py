@@ -22,7 +22,7 @@ class CombinationLikelihood(ConjugateLikelihood):
         "the outputs of the row, each times anything that does not see them, plus other terms"
     )
     of_logs = False
-    residual_alone = True
+    rows_as = "residual"
 
     @property
     def n_stats(self):
