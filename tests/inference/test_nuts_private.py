@@ -1,4 +1,4 @@
-"""What `inference.dcc.nuts` uses of PyMC's private parts, pinned; and that the chains are right."""
+"""What `inference.dcc.nuts` uses of private parts, pinned; and that the chains are right."""
 
 import inspect
 import pickle

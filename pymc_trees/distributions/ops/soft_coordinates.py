@@ -53,20 +53,20 @@ class SoftCoordinatesGradient(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        coordinates, delta, d_tau, d_delta, d_total = inputs
-        outputs[0][0] = _backward(coordinates, delta, d_tau, d_delta, float(d_total))
+        outputs[0][0] = _backward(*inputs)
 
 
 def _forward(coordinates, p):
     splits = coordinates.shape[0] // p
     tau, delta = np.empty(splits), np.empty((splits, p))
-    total = gates_at(coordinates, tau, delta)
+    total = gates_at(np.ascontiguousarray(coordinates), tau, delta)
     return tau, delta, np.asarray(total)
 
 
 def _backward(coordinates, delta, d_tau, d_delta, d_total):
+    c = np.ascontiguousarray
     out = np.empty(coordinates.shape[0])
-    gates_gradient(coordinates, delta, d_tau, d_delta, d_total, out)
+    gates_gradient(c(coordinates), c(delta), c(d_tau), c(d_delta), d_total.item(), out)
     return out
 
 
@@ -76,18 +76,11 @@ def _numba_coordinates(op, node, **kwargs):
 
     @numba_njit
     def coordinates(coordinates):
-        return forward(np.ascontiguousarray(coordinates), p)
+        return forward(coordinates, p)
 
     return coordinates, KERNELS_VERSION
 
 
 @register_funcify_default_op_cache_key(SoftCoordinatesGradient)
 def _numba_gradient(op, node, **kwargs):
-    backward = numba_njit(_backward)
-
-    @numba_njit
-    def gradient(coordinates, delta, d_tau, d_delta, d_total):
-        c = np.ascontiguousarray
-        return backward(c(coordinates), c(delta), c(d_tau), c(d_delta), d_total.item())
-
-    return gradient, KERNELS_VERSION
+    return numba_njit(_backward), KERNELS_VERSION

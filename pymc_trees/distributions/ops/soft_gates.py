@@ -29,8 +29,7 @@ class SoftGates(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        delta, tau, x, h, table = inputs
-        outputs[0][0], outputs[1][0] = _forward(delta, tau, x, float(h), table)
+        outputs[0][0], outputs[1][0] = _forward(*inputs)
 
     def connection_pattern(self, node):
         """Gradients flow through Delta and tau."""
@@ -55,42 +54,29 @@ class SoftGatesGradient(Op):
 
     def perform(self, node, inputs, outputs):
         """Evaluate."""
-        x, h, table, gates, weight = inputs
-        outputs[0][0], outputs[1][0] = _backward(x, float(h), table, gates, weight)
+        outputs[0][0], outputs[1][0] = _backward(*inputs)
 
 
 def _forward(delta, tau, x, h, table):
+    c = np.ascontiguousarray
     phi = np.empty((tau.shape[0] + 1, x.shape[1]))
     gates = np.empty((tau.shape[0], x.shape[1]))
-    leaf_probabilities(x, delta, tau, h, table, phi, gates)
+    leaf_probabilities(c(x), c(delta), c(tau), h.item(), c(table), phi, gates)
     return phi, gates
 
 
 def _backward(x, h, table, gates, weight):
+    c = np.ascontiguousarray
     d_delta, d_tau = np.zeros((gates.shape[0], x.shape[0])), np.zeros(gates.shape[0])
-    gate_gradient(x, h, table, gates, np.ascontiguousarray(weight), d_delta, d_tau)
+    gate_gradient(c(x), h.item(), c(table), c(gates), c(weight), d_delta, d_tau)
     return d_delta, d_tau
 
 
 @register_funcify_default_op_cache_key(SoftGates)
 def _numba_gates(op, node, **kwargs):
-    forward = numba_njit(_forward)
-
-    @numba_njit
-    def gates(delta, tau, x, h, table):
-        c = np.ascontiguousarray
-        return forward(c(delta), c(tau), c(x), h.item(), c(table))
-
-    return gates, KERNELS_VERSION
+    return numba_njit(_forward), KERNELS_VERSION
 
 
 @register_funcify_default_op_cache_key(SoftGatesGradient)
 def _numba_gradient(op, node, **kwargs):
-    backward = numba_njit(_backward)
-
-    @numba_njit
-    def gradient(x, h, table, gates, weight):
-        c = np.ascontiguousarray
-        return backward(c(x), h.item(), c(table), c(gates), weight)
-
-    return gradient, KERNELS_VERSION
+    return numba_njit(_backward), KERNELS_VERSION

@@ -46,12 +46,12 @@ class Density:
 def _machine_code(function):
     """What a compiled function of one vector calls, without what it does before and after.
 
-    That takes 4 us, as much as a tenth of an iteration of NUTS. A function of another kind, as of
+    That takes 4 of some 60 us that a gradient takes within NUTS. A function of another kind, as of
     another mode of PyTensor, is returned as it is.
     """
-    vm = getattr(function, "vm", None)
+    vm: Any = getattr(function, "vm", None)
     kernel = getattr(vm, "jit_fn", None)
-    if vm is None or kernel is None:
+    if kernel is None:
         return function
     [_, *cells] = vm.inputs  # of shared variables: their values may be set anew
     return lambda q: kernel(q, *[cell[0] for cell in cells])

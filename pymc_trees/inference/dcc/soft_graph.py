@@ -82,11 +82,10 @@ class SoftGraph:
         if op.leaf_type.sampled_in_soft_trees:
             leaf_values = q[start : start + n_split + 1].reshape((-1, 1))
             start = start + n_split + 1
-        if op.by_index:
-            logit = q[start : start + n_split]
-            log_jacobian = pt.sum(-pt.softplus(logit) - pt.softplus(-logit))
-            return Parameters(others, leaf_values, pt.sigmoid(logit), self.corners, log_jacobian)
-        return Parameters(others, leaf_values, *SoftCoordinates(op.p)(q[start:]))
+        # an index is a corner, not a part of q: its thresholds are those of gates of one input
+        tau, delta, log_jacobian = SoftCoordinates(1 if op.by_index else op.p)(q[start:])
+        delta = self.corners if op.by_index else delta
+        return Parameters(others, leaf_values, tau, delta, log_jacobian)
 
     def routed(self, evaluation: Evaluation) -> Variable:
         """(L, n) leaf probabilities in place of an evaluation of the tree."""
