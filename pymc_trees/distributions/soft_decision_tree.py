@@ -46,7 +46,8 @@ def SoftDecisionTree(
         Inputs; numeric and finite. Their range at declaration defines the scaling.
     Y : (n,) array, optional
         Only sets the kind of the default leaf: classes 0 .. K - 1 of an integer or boolean dtype
-        give a `DirichletLeaf`, floating-point numbers (or None) a `NormalLeaf`.
+        give a `DirichletLeaf`, floating-point numbers (or None) a `NormalLeaf`. For a regression
+        on whole numbers convert them, ``Y.astype(float)``, or give ``leaf``.
     alpha, beta : float, in (0, 1) and at least 0
         A node at depth d splits with prior probability ``alpha * (1 + d)**-beta``; defaults 0.95
         and 1 (Cochrane 2024, section 4.1). Numbers only: the weight of a topology must not depend
@@ -65,7 +66,7 @@ def SoftDecisionTree(
     dims : str or tuple of str, optional
         Named dimensions of the result: of the rows, and with a `DirichletLeaf` of the classes too.
     max_nodes : int, optional
-        Room for nodes. Default: for all trees but one in 1e9 of the prior's, 63 nodes at least.
+        Room for nodes. Default: at least 63, and enough for all but one in 1e9 trees of the prior.
 
     Returns
     -------
@@ -186,7 +187,7 @@ def _check_sharpness(h) -> tuple[float, float]:
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"h={h!r}: give two numbers, the width of the gates at the start of a warm-up and at "
-            "its end."
+            "its end, such as h=(0.1, 0.005); for one width give it twice."
         ) from error
     if not (np.isfinite(first) and first >= last > 0):
         raise ValueError(

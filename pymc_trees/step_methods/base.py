@@ -14,6 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.targets.forest_state import WorkingForest
 from pymc_trees.targets.known_outputs import make_known
 
@@ -52,7 +53,11 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         if not everything and others:
             raise _of_other_kind(kind, others)
         if not everything:
-            raise ValueError(f"The model has no forest: declare one with {kind.declared_by}.")
+            single = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
+            beside = f" {single} is a SoftDecisionTree: leave it to pm.sample()." if single else ""
+            raise ValueError(
+                f"The model has no forest: declare one with {kind.declared_by}.{beside}"
+            )
         return everything
     chosen: list = []
     for given in variables:

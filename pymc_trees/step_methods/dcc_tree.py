@@ -66,7 +66,7 @@ class DCCTree(BlockedStep):
     -----
     Statistics per draw: ``n_leaves`` and ``log_evidence`` of its topology, ``weight`` (posterior
     probability of that topology, NaN while tuning), ``n_topologies`` (visited so far) and
-    ``divergences`` (of all local chains after their warm-up).
+    ``local_divergences`` (of all local chains after their warm-up).
 
     References
     ----------
@@ -95,7 +95,7 @@ class DCCTree(BlockedStep):
         "log_evidence": (np.float64, []),
         "weight": (np.float64, []),
         "n_topologies": (np.int64, []),
-        "divergences": (np.int64, []),
+        "local_divergences": (np.int64, []),
     }
 
     def __init__(
@@ -210,7 +210,7 @@ class DCCTree(BlockedStep):
             "log_evidence": float(log_evidence),
             "weight": float(weight),
             "n_topologies": sum(bool(t.draws) for t in dcc.topologies.values()),
-            "divergences": sum(t.divergences for t in dcc.topologies.values()),
+            "local_divergences": sum(t.divergences for t in dcc.topologies.values()),
         }
         return {**point, **self.last}, [stats]
 

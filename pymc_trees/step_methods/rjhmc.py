@@ -13,9 +13,10 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.arguments import check_number, check_share
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft.jumps import GROW, PRUNE
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.dcc.soft_model import check_inputs
 from pymc_trees.inference.rjhmc.chain import JumpChain, Settings
-from pymc_trees.inference.rjhmc.jump_model import check_variant, read_jump_model
+from pymc_trees.inference.rjhmc.jump_model import check_variant, is_continuous, read_jump_model
 from pymc_trees.inference.rjhmc.kernels import Kernels
 from pymc_trees.inference.rjhmc.posterior import JumpPosterior, State
 from pymc_trees.step_methods.parts.joint import joint_competence
@@ -86,7 +87,8 @@ class RJHMC(BlockedStep):
 
     Statistics per draw: ``jump`` (1 where a split was proposed, -1 where its removal was, 0 for
     none), ``jump_accepted``, ``jump_log_ratio`` (log of the acceptance ratio, NaN without a jump),
-    ``n_leaves``, ``log_likelihood``, ``local_divergences`` (of NUTS within the topology),
+    ``n_leaves``, ``log_likelihood`` (with the log priors of variables that other steps move, and
+    of those that depend on the tree), ``local_divergences`` (of NUTS within the topology),
     ``gradients`` (evaluations) and ``n_topologies`` (met so far).
 
     References
@@ -276,12 +278,14 @@ def _chosen(model: pm.Model, vars) -> list | None:
         variable = model.named_vars.get(one) if isinstance(one, str) else one
         rv = next((r for v, r in model.values_to_rvs.items() if v is variable), variable)
         if any(rv is d for d in model.deterministics):
-            chosen += [r for r in model.free_RVs if any(a is r for a in ancestors([rv]))]
+            behind = [r for r in model.free_RVs if any(a is r for a in ancestors([rv]))]
+            chosen += [r for r in behind if is_soft_tree(r) or is_continuous(r)]
             continue
         if not any(rv is r for r in model.free_RVs):
             name = getattr(one, "name", one)
             raise ValueError(
-                f"vars: {name!r} is no free variable of the model, nor the function of the tree."
+                f"vars: {name!r} is neither a free variable of the model nor the function of the "
+                "tree."
             )
         chosen.append(rv)
     return chosen

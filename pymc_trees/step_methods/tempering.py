@@ -86,6 +86,11 @@ class Tempering(SweepStep):
     name = "tempering"
 
     def __init__(self, step, temperatures=5, **options):
+        if isinstance(step, type) and issubclass(step, SweepStep):
+            raise TypeError(
+                f"step is the class {step.__name__}: pass an instance, such as "
+                f"pymc_trees.{step.__name__}([f])."
+            )
         if not isinstance(step, SweepStep) or isinstance(step, Tempering):
             raise TypeError(
                 f"step={getattr(step, 'name', step)!r}: must be a step of BART or DecisionTree, "

@@ -40,7 +40,7 @@ def test_plain_sample_assigns_it_to_every_variable(model):
             dcctree=OPTIONS,
         )
     stats = idata.sample_stats
-    assert {"n_leaves", "log_evidence", "weight", "n_topologies", "divergences"} <= set(stats)
+    assert {"n_leaves", "log_evidence", "weight", "n_topologies", "local_divergences"} <= set(stats)
     trees = idata.posterior["mu_forest"].values
     assert len(np.unique(trees[0], axis=0)) > 30  # draws, not a state that stands still
     assert len(np.unique(idata.posterior["sigma"].values[0])) > 30

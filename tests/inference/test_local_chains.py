@@ -1,9 +1,13 @@
-"""When a chain warms up anew, and where from; the sampler itself is replaced by a script."""
+"""When a chain warms up anew, and where from; mostly the sampler is replaced by a script."""
 
 import numpy as np
+import pymc as pm
+import pytest
 
+import pymc_trees as pmt
 from pymc_trees.inference.dcc import local
 from pymc_trees.inference.dcc.nuts import NutsChain, Run
+from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
 
 
 class Posterior:
@@ -22,6 +26,9 @@ class Posterior:
 
     def set_sharpness(self, h):
         self.levels.append(h)
+
+    def is_finite(self, q):
+        return True
 
     def draw_start(self, rng):
         self.drawn += 1
@@ -86,3 +93,26 @@ def test_a_chain_that_does_not_move_starts_elsewhere(monkeypatch):
     warm_ups, adaptations = play(monkeypatch, [False], [False, True])
     assert warm_ups == 2
     assert [a[:2] for a in adaptations[2:]] == [[128, 2.0], [22, 2.0]]
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_a_likelihood_that_excludes_values_of_the_tree(monkeypatch):
+    """Counts with the tree as mean: where h falls, a leaf mean of less than 0 may be seen."""
+    X = np.linspace(0, 1, 30)[:, None]
+    y = np.random.default_rng(0).poisson(np.where(X[:, 0] > 0.5, 4.0, 0.1))
+    with pm.Model() as model:
+        rate = pmt.SoftDecisionTree("rate", X, None, 0.7, 2.0, leaf=pmt.NormalLeaf(2.0, 1.0))
+        pm.Poisson("y", rate, observed=y)
+    posterior, fallen = SoftPosterior(model), []
+
+    def fall(*args, original=local._fall):
+        fallen.append(original(*args))
+        return fallen[-1]
+
+    monkeypatch.setattr(local, "_fall", fall)
+    for seed in range(12):
+        run = local.warm_up(posterior, "SLL", np.random.default_rng(seed), 40)
+        assert posterior.is_finite(run.chain.nuts.position)
+        assert np.ptp(run.draws, axis=0).all()
+    lengths = {len(run.draws) for run in fallen}
+    assert 0 in lengths and len(lengths) > 1  # some stayed where they start, others did not

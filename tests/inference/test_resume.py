@@ -97,6 +97,39 @@ def test_other_steps_and_options_are_refused():
         pmt.resume(idata, model, draws=2)
 
 
+def test_other_data_are_refused():
+    with bart_model(sigma=None) as model:
+        idata = pm.sample(3, chains=1, cores=1, **RUN)
+        kept = model["X"].get_value()
+        pmt.set_data({"X": kept[::-1]})
+        with pytest.raises(ValueError, match=r"other data: \['X'\] of the model differ"):
+            pmt.resume(idata, draws=2, cores=1, **FAST)
+        pmt.set_data({"X": kept})
+        pmt.resume(idata, draws=2, cores=1, **FAST)
+    idata.observed_data["y"] = -idata.observed_data["y"]
+    with pytest.raises(ValueError, match=r"other data: \['y'\] of the model differ"):
+        pmt.resume(idata, model, draws=2, cores=1, **FAST)
+
+
+def soft_tree(h=(0.3, 0.2), alpha=0.7, **settings):
+    X = np.random.default_rng(0).random((12, 2))
+    with pm.Model() as model:
+        mu = pmt.SoftDecisionTree("mu", X, X[:, 0], alpha, 2.0, h=h, **settings)
+        pm.Normal("y", mu, 0.5, observed=X[:, 0], shape=mu.shape)
+    return model
+
+
+@pytest.mark.parametrize("other", [{"h": (0.3, 0.1)}, {"max_nodes": 127}])
+def test_other_trees_are_refused(other):
+    with soft_tree(direction="index"):
+        step = pmt.RJHMC(warm_up=20, bridge=0)
+        idata = pm.sample(3, chains=1, cores=1, step=[step], **RUN)
+    with soft_tree(direction="index", **other):
+        step = pmt.RJHMC(warm_up=20, bridge=0)
+        with pytest.raises(ValueError, match="another declaration than mu_forest"):
+            pmt.resume(idata, draws=2, cores=1, step=[step], **FAST)
+
+
 def test_a_state_that_no_file_can_hold_costs_no_draws(monkeypatch):
     monkeypatch.setattr("pymc_trees.inference.chains.left._named", lambda step: {"a set"})
     with bart_model(sigma=None) as model:

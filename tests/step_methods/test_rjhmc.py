@@ -71,6 +71,36 @@ def test_discrete_variables_beside_get_a_step_of_their_own():
     ) == {pm.BinaryMetropolis: ["shift"]}
 
 
+def test_the_function_stands_for_the_tree_and_what_moves_with_it():
+    """A discrete variable that the prior of the leaves depends on has another step."""
+    X, y = weak_step()
+    with pm.Model() as model:
+        shift, scale = pm.Bernoulli("shift", 0.3), pm.HalfNormal("scale")
+        leaf = pmt.NormalLeaf(1.0 * shift, scale)
+        mu = pmt.SoftDecisionTree("mu", X, y, 0.7, 2.0, leaf=leaf, direction="index")
+        sigma = pm.HalfNormal("sigma")
+        pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+        step = pmt.RJHMC([mu])
+        assert {v.name for v in step.vars} == {"mu_forest", "scale_log__"}
+        with pytest.raises(ValueError, match=r"let it move \['sigma'\] too.*pm.NUTS"):
+            pm.sample(1, tune=1, chains=1, step=[step], progressbar=False)
+    left = selected(model, [step, pm.NUTS([sigma], model=model)])
+    assert list(left.values()) == [["shift"]]
+
+
+def test_two_soft_trees_are_refused():
+    X, y = weak_step()
+    with pm.Model() as model:
+        a, b = (pmt.SoftDecisionTree(name, X, y, 0.7, 2.0) for name in "ab")
+        pm.Normal("y", a + b, 0.6, observed=y, shape=a.shape)
+        for make in (pmt.RJHMC, pmt.DCCTree):
+            with pytest.raises(ValueError, match=r"\['a_forest', 'b_forest'\].*SoftBART"):
+                make()
+        with pytest.raises(ValueError, match="is a SoftDecisionTree: leave it to pm.sample"):
+            pmt.CGM()
+    assert model
+
+
 def test_variant_is_that_of_the_tree(model, by_index):
     assert pmt.RJHMC(variant="DFI", model=model) and pmt.RJHMC(variant="DF", model=by_index)
     with pytest.raises(ValueError, match="direction='index'"):
@@ -237,7 +267,7 @@ def test_variables_are_chosen_by_name_value_or_function(model):
 def test_wrong_variables_and_settings_are_named(model):
     with pytest.raises(ValueError, match="add mu_forest"):
         pmt.RJHMC([model["sigma"]], model=model)
-    with pytest.raises(ValueError, match="no free variable"):
+    with pytest.raises(ValueError, match="neither a free variable"):
         pmt.RJHMC([model["mu"], model["y"]], model=model)
     with pytest.raises(ValueError, match="grow=0.7, prune=0.7"):
         pmt.RJHMC(model=model, grow=0.7, prune=0.7)

@@ -75,8 +75,9 @@ def matrix_of_reals(value: Any, name: str) -> np.ndarray:
         return real_array(value)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must hold numbers only, but could not be read as floats ({error}). Text needs "
-            "a pandas or polars frame; encode dates as numbers first."
+            f"{name} must hold numbers only, but could not be read as floats ({error}). "
+            "Encode text and dates as numbers; text can stay as it is in a pandas or polars frame "
+            "for a model that takes levels, such as BART."
         ) from error
 
 
@@ -87,7 +88,7 @@ def check_finite(values: np.ndarray, name: str, columns=None) -> None:
         named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
         raise ValueError(
             f"{name} holds infinite values in columns {named}: remove or impute those rows, or "
-            "use NaN for a missing cell."
+            "use NaN for a missing cell if the model takes these, as BART does."
         )
 
 

@@ -221,11 +221,16 @@ def finite_inputs(X: Any) -> np.ndarray:
     if schema is not None and any(levels is not None for levels in schema.levels):
         named = [schema.label(j) for j, levels in enumerate(schema.levels) if levels is not None]
         raise ValueError(
-            f"X has columns that are not numeric: {named}. Encode them as numbers first, for "
-            "example one 0/1 column per level."
+            f"X has columns that are not numeric: {', '.join(named)}. Encode them as numbers "
+            "first, for example one 0/1 column per level."
         )
-    if (values == MISSING).any():
-        raise ValueError("X holds NaN or infinite values: remove or impute those rows.")
+    missing = np.flatnonzero((values == MISSING).any(axis=0))
+    if missing.size:
+        named = [str(j) if schema is None else schema.label(int(j)) for j in missing]
+        raise ValueError(
+            f"X holds NaN in columns {', '.join(named)}, and soft trees take finite numbers only: "
+            "remove or impute those rows."
+        )
     if isinstance(X, SharedVariable):
         p = values.shape[1]
         known = schema or Schema(None, (CONTINUOUS,) * p, (None,) * p)

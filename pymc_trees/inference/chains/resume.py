@@ -16,6 +16,7 @@ from pymc_trees.inference.chains.left import (
     read_states,
 )
 from pymc_trees.inference.chains.runner import Runner
+from pymc_trees.inference.chains.same_model import check_data, check_trees
 from pymc_trees.inference.chains.sample_chains import check_cores, check_options
 from pymc_trees.inference.chains.states import GROUP
 
@@ -76,7 +77,8 @@ def resume(
     Raises
     ------
     ValueError
-        For draws without states, or with the states of other steps or options.
+        For draws without states, with the states of other steps or options, or of a model with
+        other data or trees.
     TypeError
         For an argument that `pymc.sample` does not have, or that follows from the draws.
 
@@ -120,11 +122,13 @@ def resume(
         )
     if not idata[GROUP].children:
         raise ValueError(f"idata: its chains cannot be resumed. {idata[GROUP].attrs[WHY]}")
+    check_data(idata, model)
     checks = options.pop("compute_convergence_checks", True)
     chains, tune = len(idata[GROUP].children), longest_tuning(idata)
 
     def goes_on(step):
         left = read_states(idata, step)
+        check_trees(left, model)
         ahead = max(len(one.ahead) for one in left) - tune
         if ahead > draws:
             raise ValueError(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from pymc.exceptions import SamplingError
 from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.inference.dcc.nuts import Run, run_chain, start_chain, start_with_covariance
@@ -92,24 +93,12 @@ def warm_up(
         n, target = tune + attempt * (tune // 2), 1.0 - REJECTED * 0.5**attempt
         falling = 0
         if chain is None:
-            falling = round(ANNEAL[1] * n)
-            window = max(n // 20, WINDOW)
             near = neighbour_start(posterior, label, donors, rng) if donors else None
             levels = h if near is None else (float(np.sqrt(h[0] * h[1])), h[1])
             start = posterior.draw_start(rng) if near is None else near
             donors = ()  # a further attempt has the prior's
-            chain = start_chain(density, start, rng, target, window)
-            run = run_chain(
-                density,
-                chain,
-                falling,
-                tune=True,
-                before_each=lambda i, n=n, levels=levels: posterior.set_sharpness(
-                    sharpness(i, n, levels)
-                ),
-            )
-            posterior.bind(label)
-            chain, gradients = run.chain, gradients + run.gradients
+            run = _fall(posterior, label, start, rng, target, n, levels)
+            chain, falling, gradients = run.chain, len(run.draws), gradients + run.gradients
         rest = n - falling
         window = max(rest // 2, WINDOW)
         chain = start_chain(density, chain.position, rng, target, window, chain.variances)
@@ -122,6 +111,29 @@ def warm_up(
         chain = run.chain if moves else None
     after = LocalChain(nuts=run.chain, warm_ups=attempt + 1, gradients=gradients)
     return _reported(after, [settling.draws[rest // 2 :], run.draws], run)
+
+
+def _fall(posterior, label: str, start: np.ndarray, rng, target: float, n: int, levels) -> Run:
+    """Run a new chain on while h falls, in a warm-up of n iterations.
+
+    A likelihood that excludes some values of the tree, such as negative means of counts, may
+    exclude the state of the chain at the next h. Then it stays where it starts, without draws.
+    """
+    chain = start_chain(posterior.density, start, rng, target, max(n // 20, WINDOW))
+    try:
+        run = run_chain(
+            posterior.density,
+            chain,
+            round(ANNEAL[1] * n),
+            tune=True,
+            before_each=lambda i: posterior.set_sharpness(sharpness(i, n, levels)),
+        )
+    except SamplingError:
+        run = None
+    posterior.bind(label)
+    if run is None or not posterior.is_finite(run.chain.position):
+        return Run(chain, np.empty((0, len(start))), np.zeros(0, dtype=bool), 0)
+    return run
 
 
 def _reported(chain: LocalChain, draws: list[np.ndarray], run: Run) -> LocalRun:

@@ -43,9 +43,9 @@ def read_model(model: pm.Model) -> SoftModel:
     tree = the_soft_tree(model, "DCC-Tree")
     if tree.owner.op.by_index:
         raise NotImplementedError(
-            f"{tree.name} is declared with direction='index', and DCC-Tree needs gradients of all "
-            "that is no topology: sample it with pymc_trees.RJHMC, which pm.sample() assigns, or "
-            "declare it with direction='dirichlet'."
+            f"{tree.name} is declared with direction='index', and DCC-Tree needs gradients in "
+            "all parameters but the topology: sample it with pymc_trees.RJHMC, which pm.sample() "
+            "assigns, or declare it with direction='dirichlet'."
         )
     others = [rv for rv in model.free_RVs if rv is not tree]
     refused = [rv.name for rv in others if rv.dtype in discrete_dtypes or is_tree_variable(rv)]
@@ -68,10 +68,16 @@ def read_model(model: pm.Model) -> SoftModel:
 def the_soft_tree(model: pm.Model, sampler: str) -> Variable:
     """The only soft tree of a model."""
     trees = [rv for rv in model.free_RVs if is_soft_tree(rv)]
-    if len(trees) != 1:
+    if not trees:
         raise ValueError(
-            f"{sampler} needs a model with one SoftDecisionTree; this one has {len(trees)}: "
-            "declare one, or leave the step to pm.sample()."
+            f"{sampler} needs a model with one SoftDecisionTree; this one has none: declare one, "
+            "or leave the step to pm.sample()."
+        )
+    if len(trees) > 1:
+        raise ValueError(
+            f"{sampler} needs a model with one SoftDecisionTree; this one has "
+            f"{[rv.name for rv in trees]}: several in one model are not supported. A sum of soft "
+            "trees is SoftBART."
         )
     return trees[0]
 

@@ -142,15 +142,19 @@ class SoftPosterior:
         """(d,) draw from the prior with a finite density and gradient."""
         for _ in range(TRIES):
             [q] = self.draw_prior(rng, 1)
-            density = self.density._pytensor_function
-            with deferred_interrupts():
-                value, gradient = density(q)
-            if np.isfinite(value) and np.isfinite(gradient).all():
+            if self.is_finite(q):
                 return q
         raise ValueError(
             f"None of {TRIES} draws from the prior of topology {self.label} has a finite "
             "log-probability: check the likelihood with model.debug()."
         )
+
+    def is_finite(self, q: np.ndarray) -> bool:
+        """Whether the log-density and its gradient at a vector are finite."""
+        density = self.density._pytensor_function
+        with deferred_interrupts():
+            value, gradient = density(q)
+        return bool(np.isfinite(value) and np.isfinite(gradient).all())
 
     @cached_property
     def _unpack(self):

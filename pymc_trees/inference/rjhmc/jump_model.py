@@ -41,8 +41,11 @@ def read_jump_model(model: pm.Model, chosen: list[Variable] | None) -> SoftModel
     if chosen is None:
         return separate(model, tree, [rv for rv in rest if is_continuous(rv)])
     if not any(rv is tree for rv in chosen):
+        names = [rv.name for rv in chosen]
         raise ValueError(
-            f"vars: RJHMC needs the tree among the variables it moves: add {tree.name}."
+            f"vars: RJHMC needs the tree among the variables it moves: add {tree.name}. If another "
+            f"step has the tree, let it move {names} too, or give them a step of their own, for "
+            "example step=[pymc_trees.RJHMC([mu]), pm.NUTS([sigma])]."
         )
     discrete = [rv.name for rv in chosen if rv is not tree and not is_continuous(rv)]
     if discrete:

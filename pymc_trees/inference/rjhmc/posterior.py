@@ -58,7 +58,7 @@ class JumpPosterior(SoftPosterior):
         """Make all functions those of a topology, and of the present index where it has one."""
         super().bind(label, h)
         if self.op.by_index:
-            self.graph.corners.set_value(np.eye(self.op.p)[self.inputs])
+            self.graph.corners.set_value(self._corners())
 
     def place(self, label: str, inputs: np.ndarray) -> None:
         """Make all functions those of a topology and of the inputs of its splits, at once.
@@ -72,7 +72,13 @@ class JumpPosterior(SoftPosterior):
             self.label = label
         if self.op.by_index:
             self.inputs = inputs
-            self.graph.corners.set_value(np.eye(self.op.p)[inputs], borrow=True)
+            self.graph.corners.set_value(self._corners(), borrow=True)
+
+    def _corners(self) -> np.ndarray:
+        """(S, p) weights of splits that have one input each."""
+        corners = np.zeros((len(self.inputs), self.op.p))
+        corners[np.arange(len(self.inputs)), self.inputs] = 1.0
+        return corners
 
     def set_given(self, point: dict) -> None:
         """Take over the values of variables that other steps move."""

@@ -30,7 +30,7 @@ def _failed():
 
 
 SOFT = {
-    "X NaN": soft(r"X .*NaN.*remove or impute", X=with_entry(X, np.nan)),
+    "X NaN": soft(r"X holds NaN in columns \d+, .*finite.*impute", X=with_entry(X, np.nan)),
     "X infinite": soft(r"X .*infinite", X=with_entry(X, np.inf)),
     "X masked": soft(r"X .*NaN|mask", X=np.ma.masked_array(X, X > 0.9)),
     "X text": soft(r"X .*'b'.*Encode", X=FRAME),
@@ -57,7 +57,7 @@ SOFT = {
     "leaf normal-gamma": soft(r"leaf=.*NormalLeaf or a DirichletLeaf", leaf=pmt.NormalGammaLeaf()),
     "leaf text": soft(r"leaf='n'", leaf="n"),
     "leaf class": soft(r"leaf is the class", leaf=pmt.NormalLeaf),
-    "h one number": soft(r"h=0.1.*two numbers", h=0.1),
+    "h one number": soft(r"h=0.1.*two numbers.*h=\(0.1, 0.005\)", h=0.1),
     "h three numbers": soft(r"h=.*two numbers", h=(0.1, 0.05, 0.01)),
     "h zero": soft(r"h=.*positive", h=(0.1, 0.0)),
     "h rising": soft(r"h=.*not larger", h=(0.01, 0.1)),
@@ -133,7 +133,7 @@ DCC_TREE = {
     name: on_soft(lambda g=given: pmt.DCCTree(**g), said)
     for name, (given, said) in SETTINGS.items()
 } | {
-    "no soft tree": hard(pmt.DCCTree, r"one SoftDecisionTree.*has 0"),
+    "no soft tree": hard(pmt.DCCTree, r"one SoftDecisionTree.*has none"),
     "no model": Odd(pmt.DCCTree, r"[Mm]odel"),
     "a discrete variable": Odd(lambda: _discrete(pmt.DCCTree), r"\['count'\].*discrete"),
     "Metropolis on the tree": on_soft(lambda: pm.Metropolis(), r"(?i)soft|forest|tree"),
@@ -156,12 +156,12 @@ RJHMC = {
         "local_draws zero": ({"local_draws": 0}, r"local_draws=0.*at least 1"),
         "warm_up few": ({"warm_up": 19}, r"warm_up=19.*at least 20"),
         "warm_up None": ({"warm_up": None}, r"warm_up=None"),
-        "vars of no model": ({"vars": [3]}, r"3 is no free variable"),
-        "vars unknown": ({"vars": ["nu"]}, r"'nu' is no free variable"),
+        "vars of no model": ({"vars": [3]}, r"3 is neither a free variable"),
+        "vars unknown": ({"vars": ["nu"]}, r"'nu' is neither a free variable"),
         "vars empty": ({"vars": []}, r"[Nn]o free"),
     }.items()
 } | {
-    "no soft tree": hard(pmt.RJHMC, r"one SoftDecisionTree.*has 0"),
+    "no soft tree": hard(pmt.RJHMC, r"one SoftDecisionTree.*has none"),
     "no model": Odd(pmt.RJHMC, r"[Mm]odel"),
     "a discrete variable": Odd(lambda: _discrete(lambda: pmt.RJHMC(["mu", "count"])), r"discrete"),
 }
@@ -175,7 +175,7 @@ SAMPLE_DCC = {
     "draws text": on_soft(lambda: pmt.sample_dcc(2, "all"), r"draws='all'"),
     "cores zero": on_soft(lambda: pmt.sample_dcc(2, 5, cores=0), r"cores=0.*at least 1"),
     "random_seed text": on_soft(lambda: pmt.sample_dcc(2, 5, random_seed="x"), r"random_seed|seed"),
-    "no soft tree": hard(pmt.sample_dcc, r"one SoftDecisionTree.*has 0"),
+    "no soft tree": hard(pmt.sample_dcc, r"one SoftDecisionTree.*has none"),
     "no model": Odd(pmt.sample_dcc, r"[Mm]odel"),
     "a discrete variable": Odd(lambda: _discrete(pmt.sample_dcc), r"\['count'\].*discrete"),
 }

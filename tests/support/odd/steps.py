@@ -147,6 +147,7 @@ WTW = (
 )
 TEMPERING = of_threads(lambda **given: pmt.Tempering(pmt.CGM(), 2, **given)) | {
     "step none": on_model(lambda m: pmt.Tempering(None), r"step=None.*CGM"),
+    "step a class": on_model(lambda m: pmt.Tempering(pmt.CGM), r"the class CGM: pass an instance"),
     "step of PyMC": on_model(lambda m: pmt.Tempering(pm.Slice([m["sigma"]])), r"step='slice'"),
     "a prior that is drawn": on_model(
         lambda m: pmt.Tempering(pmt.CGM()), r"prior of mu has random parameters"
