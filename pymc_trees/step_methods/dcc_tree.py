@@ -48,7 +48,7 @@ class DCCTree(BlockedStep):
     importance_draws : int, default 10
         Pseudo-draws per Gaussian of the evidence (Cochrane 2024, section 4.1).
     initial_trees, threshold, max_active, exploration, optimism, screening
-        See `sample_dcc`.
+        As for `sample_dcc`; defaults 100, 5, 100, 0, 0.1 and 0.2.
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional

@@ -77,7 +77,7 @@ def sample_dcc(
         iterations, and is as much shorter. What is visited again warms up in full, and its draws
         begin anew. 1 warms up everything in full. Weights are consistent in either case.
     cores : int, optional
-        Number of processes for local inference; default up to 4.
+        Number of processes for local inference. Default: the number of cores, at most 4.
     random_seed : int, Generator or None
         Same seed, same draws, on any number of cores, up to the rounding of compiled code.
     progressbar : bool, default True
