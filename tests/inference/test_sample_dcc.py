@@ -164,6 +164,14 @@ def test_a_run_is_warmed_up_once_and_goes_on_from_its_state(posterior):
             assert [c.warm_ups for c in topology.chains] == warm[label]
 
 
+def test_a_run_goes_on_with_as_many_chains_as_it_has(posterior):
+    settings = Settings(chains=2, local_draws=5, tune=20, threshold=0, initial_trees=2)
+    dcc = DCC(posterior, settings, 5)
+    dcc.iterate()
+    with pytest.raises(ValueError, match=r"chains=3: this run has 2 chains a topology"):
+        DCC.resume(posterior, settings._replace(chains=3), dcc.state())
+
+
 def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch):
     """At a visit: the topologies known till then are the result."""
     visits, original, at = [], Runner.__call__, 2

@@ -173,6 +173,30 @@ def test_covariance_of_few_draws_is_positive_definite_and_of_many_empirical(rng)
     np.testing.assert_allclose(chain_covariance(many), np.cov(many.T), rtol=1e-3)
 
 
+def test_covariance_is_the_same_in_other_units(rng):
+    draws = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3)) + [3.0, -2.0, 0.0]
+    units = np.array([1e-7, 1.0, 1e9])
+    expected = chain_covariance(draws) * units * units[:, None]
+    np.testing.assert_allclose(chain_covariance(draws * units), expected, rtol=1e-9)
+    draws[:, 0] = 0.1  # did not move, but for rounding of the mean
+    assert 1e-10 < chain_covariance(draws)[0, 0] < 1e-6
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_evidence_is_the_same_in_other_units(rng, unit):
+    """The density of one mode in smaller units: with few points in it the error would be 0.7."""
+
+    def narrow(points):
+        [centre, _, sd] = MODES[1]
+        inside = stats.norm(centre * unit, sd * unit).logpdf(points).sum(axis=1)
+        return np.column_stack([inside, PRIOR.logpdf(points).sum(axis=1)])
+
+    draws = unit * rng.normal(MODES[1][0], MODES[1][2], (4, 200, D))
+    e = estimate_evidence(rng, draws, narrow, draw_prior, 10)
+    # a spread of some .006 between seeds
+    assert e.log_evidence == pytest.approx(0.0, abs=0.03) and e.error < 0.03
+
+
 def test_many_draws_are_thinned_evenly_over_all_visits(rng):
     draws = rng.normal(size=(4, 1000, 2))
     mixture = make_mixture(draws, 4, 400)

@@ -76,6 +76,8 @@ def test_a_full_active_set_takes_no_more_and_the_search_goes_on(rng):
     assert one.activate() == ["L", "SLL"]
     one.step(rng, "SLL")
     assert one.activate() == [] and one.active == ["L", "SLL"]
+    one.max_active = 1  # of a run that goes on with another setting
+    assert one.activate() == [] and one.active == ["L", "SLL"]
 
 
 def test_something_is_active_however_few_trees_the_prior_gave(rng):
@@ -84,11 +86,12 @@ def test_something_is_active_however_few_trees_the_prior_gave(rng):
     assert len(one.activate()) == 1
 
 
-def test_outgrowing_the_room_is_an_error_that_says_what_to_do(rng):
+def test_what_outgrows_the_room_is_left_out_with_a_warning_that_says_what_to_do(rng):
     one = Search(0.95, 1.0, 1, 5, 3)
-    with pytest.raises(ValueError, match="larger one, for example max_nodes=7"):
+    with pytest.warns(UserWarning, match="5 nodes was.*left out.*for example max_nodes=7"):
         for _ in range(50):
             one.step(rng, "SLL")
+    assert set(one.proposed) == {"L", "SLL"}
 
 
 def test_selection_prefers_mass_and_falls_with_visits():

@@ -9,6 +9,7 @@ from support.chains.jumps import weak_model, weak_step
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
+from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.chains.states import from_dataset, to_dataset
 from pymc_trees.inference.rjhmc.posterior import JumpPosterior
@@ -249,7 +250,7 @@ def test_a_topology_that_outgrows_its_room_is_told(step):
     X, y = weak_step()
     small = weak_model(X, y, max_nodes=1)
     tight = pmt.RJHMC(model=small, grow=0.9, prune=0.1, warm_up=20)
-    with pytest.raises(ValueError, match="outgrew max_nodes=1"):
+    with pytest.raises(ForestTooLargeError, match="mu_forest outgrew max_nodes=1.*max_nodes=3"):
         go(tight, small.initial_point(), 20)
 
 

@@ -1,11 +1,12 @@
 """Known and active topologies, and the choice of the next one to visit (algorithm 1)."""
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pymc_trees.core.soft.neighbours import propose
-from pymc_trees.core.soft.topology import check_room, draw_topology
+from pymc_trees.core.soft.topology import draw_topology
 from pymc_trees.core.soft.utility import exploitation, exploration, utility
 
 
@@ -46,7 +47,6 @@ class Search:
 
     def count(self, label: str) -> None:
         """Record that a topology was proposed."""
-        check_room(len(label), self.max_nodes)
         self.proposed[label] = self.proposed.get(label, 0) + 1
 
     def activate(self) -> list[str]:
@@ -62,7 +62,7 @@ class Search:
         ]
         if not self.active and not new:
             new = often[:1]
-        new = new[: self.max_active - len(self.active)]
+        new = new[: max(self.max_active - len(self.active), 0)]
         self.active += new
         return new
 
@@ -76,5 +76,14 @@ class Search:
         return self.active[int(np.argmax(utility(visits, tau, rho, self.delta, self.optimism)))]
 
     def step(self, rng: np.random.Generator, label: str) -> None:
-        """Global update: propose a topology from the one just visited."""
-        self.count(propose(rng, label))
+        """Global update: propose a topology from the one just visited, unless it is too large."""
+        new, room = propose(rng, label), self.max_nodes
+        if len(new) <= room:
+            self.count(new)
+            return
+        warnings.warn(
+            f"A topology of {len(new)} nodes was proposed and left out, as max_nodes={room}. If "
+            "topologies of nearly this size have much weight, declare the SoftDecisionTree with a "
+            f"larger one, for example max_nodes={2 * room + 1}.",
+            stacklevel=2,
+        )

@@ -84,12 +84,3 @@ def draw_kinds(rng, alpha, beta, max_nodes):
 def draw_topology(rng: np.random.Generator, alpha: float, beta: float, max_nodes: int) -> str:
     """Topology from the prior of eq. 6; ValueError when it has more than ``max_nodes`` nodes."""
     return "".join("S" if split else "L" for split in draw_kinds(rng, alpha, beta, max_nodes))
-
-
-def check_room(nodes: int, max_nodes: int) -> None:
-    """Raise an error if a topology does not fit the value of the random variable."""
-    if nodes > max_nodes:
-        raise ValueError(
-            f"A topology outgrew max_nodes={max_nodes}: declare the SoftDecisionTree with a larger "
-            f"one, for example max_nodes={2 * max_nodes + 1}."
-        )

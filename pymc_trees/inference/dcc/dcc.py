@@ -116,6 +116,12 @@ class DCC:
     def resume(cls, posterior: SoftPosterior, settings: Settings, state: dict) -> "DCC":
         """A run that goes on from a `state`."""
         state = deepcopy(state)
+        made = {len(topology.chains) for topology in state["topologies"].values()}
+        if made - {settings.chains}:
+            raise ValueError(
+                f"chains={settings.chains}: this run has {max(made)} chains a topology. Give "
+                "DCCTree the settings of the first run."
+            )
         dcc = cls(posterior, settings, state["seed"])
         dcc.rng.bit_generator.state = state["rng"]
         dcc.search.proposed, dcc.search.active = state["proposed"], state["active"]

@@ -7,7 +7,8 @@ import numpy as np
 from pymc_trees.core.soft.bridge import Point, cross
 from pymc_trees.core.soft.jumps import Jump, log_proposal_ratio, propose_jump, shared_places
 from pymc_trees.core.soft.neighbours import Twig
-from pymc_trees.core.soft.topology import check_room, log_prior
+from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.inference.dcc.soft_posterior import draw_gates
 from pymc_trees.inference.rjhmc.kernels import Kernels
 from pymc_trees.inference.rjhmc.posterior import JumpPosterior, State
@@ -90,7 +91,12 @@ class JumpChain:
     def jump(self, rng: np.random.Generator, state: State, jump: Jump):
         """State at the other end of a jump, log of its acceptance ratio, and gradients."""
         twig = jump.twig
-        check_room(len(twig.larger), self.posterior.op.max_nodes)
+        room = self.posterior.op.max_nodes
+        if len(twig.larger) > room:
+            raise ForestTooLargeError(
+                f"{self.posterior.soft.tree.name} outgrew max_nodes={room}. Declare it with a "
+                f"larger one, for example max_nodes={2 * room + 1}."
+            )
         scales = self.kernels.scales(rng, twig.larger)
         pair, z = self.matched(rng, state, jump)
         with np.errstate(all="ignore"):  # a trajectory that diverges
