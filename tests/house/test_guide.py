@@ -183,10 +183,12 @@ def test_one_tree_and_its_evidence(names):
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_soft_trees(names):
-    (code,) = blocks("dcc_tree")
+    code, of_classes = blocks("dcc_tree")
     few = "iterations=3, draws=5, chains=2, local_draws=5, tune=20, initial_trees=5, cores=1, "
     run(changed(code, ("random_seed=1", f"{few}progressbar=False, random_seed=1")), names)
     assert names["idata"].posterior["mu"].shape == (2, 5, 40)
+    run(of_classes, names)
+    assert names["model"]["y"].owner.op.name == "categorical"
 
 
 @pytest.mark.full

@@ -218,7 +218,7 @@ def test_models_that_dcc_tree_cannot_treat_are_refused_by_name():
         pmt.BART("b", X, leaf=pmt.NormalLeaf(0, 1), m=2)
 
     refused(lambda: pm.Normal("z"), ValueError, "one SoftDecisionTree")
-    refused(two, ValueError, "this one has 2")
+    refused(two, ValueError, r"has \['a_forest', 'b_forest'\]: several")
     refused(discrete, NotImplementedError, r"\['count'\]")
     refused(hard, NotImplementedError, r"\['b_forest'\]")
     refused(latent, NotImplementedError, r"\['z'\]")
