@@ -14,8 +14,9 @@ class WTW(SweepStep):
 
     The fifth move (Wu, Tjelmeland and West 2007) proposes another tree with the leaves of the
     current one: the rules and their order are new, the rows in each leaf stay the same. The
-    likelihood is therefore unchanged, and the chain reaches trees that several small moves could
-    reach only through trees with a worse fit. The move is meant for a single tree with a few
+    likelihood is therefore unchanged (but for leaves with slopes in the columns that split above
+    them, for which it is part of the ratio), and the chain reaches trees that several small moves
+    could reach only through trees with a worse fit. The move is meant for a single tree with a few
     leaves, a `DecisionTree`, especially where several columns separate the same groups of rows; the
     trees of a sum are too small to need it.
 
