@@ -28,8 +28,8 @@ class Kind(NamedTuple):
     """Public names that declare them."""
 
 
-HARD = Kind(is_forest, is_soft_forest, "BART or DecisionTree")
-SOFT = Kind(is_soft_forest, is_forest, "SoftBART")
+HARD = Kind(is_forest, lambda rv: is_soft_forest(rv) or is_soft_tree(rv), "BART or DecisionTree")
+SOFT = Kind(is_soft_forest, lambda rv: is_forest(rv) or is_soft_tree(rv), "SoftBART")
 
 
 def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
@@ -53,11 +53,7 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
         if not everything and others:
             raise _of_other_kind(kind, others)
         if not everything:
-            single = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
-            beside = f" {single} is a SoftDecisionTree: leave it to pm.sample()." if single else ""
-            raise ValueError(
-                f"The model has no forest: declare one with {kind.declared_by}.{beside}"
-            )
+            raise ValueError(f"The model has no forest: declare one with {kind.declared_by}.")
         return everything
     chosen: list = []
     for given in variables:
@@ -79,6 +75,12 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
 
 
 def _of_other_kind(kind: Kind, forests: list) -> ValueError:
+    single = [forest.name for forest in forests if is_soft_tree(forest)]
+    if single:
+        return ValueError(
+            f"vars: {single} is a SoftDecisionTree: leave it to pm.sample(), which assigns its "
+            "step."
+        )
     names = [forest.name for forest in forests]
     if kind is HARD:
         return ValueError(

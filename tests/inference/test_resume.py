@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from support.chains.jumps import weak_model, weak_step
 from support.small_models import FAST, assert_same_draws, bart_model, counts_model, soft_model
 
 import pymc_trees as pmt
@@ -111,20 +112,12 @@ def test_other_data_are_refused():
         pmt.resume(idata, model, draws=2, cores=1, **FAST)
 
 
-def soft_tree(h=(0.3, 0.2), alpha=0.7, **settings):
-    X = np.random.default_rng(0).random((12, 2))
-    with pm.Model() as model:
-        mu = pmt.SoftDecisionTree("mu", X, X[:, 0], alpha, 2.0, h=h, **settings)
-        pm.Normal("y", mu, 0.5, observed=X[:, 0], shape=mu.shape)
-    return model
-
-
-@pytest.mark.parametrize("other", [{"h": (0.3, 0.1)}, {"max_nodes": 127}])
+@pytest.mark.parametrize("other", [{"h": (0.3, 0.05)}, {"max_nodes": 127}])
 def test_other_trees_are_refused(other):
-    with soft_tree(direction="index"):
+    with weak_model(*weak_step(), direction="index"):
         step = pmt.RJHMC(warm_up=20, bridge=0)
         idata = pm.sample(3, chains=1, cores=1, step=[step], **RUN)
-    with soft_tree(direction="index", **other):
+    with weak_model(*weak_step(), direction="index", **other):
         step = pmt.RJHMC(warm_up=20, bridge=0)
         with pytest.raises(ValueError, match="another declaration than mu_forest"):
             pmt.resume(idata, draws=2, cores=1, step=[step], **FAST)

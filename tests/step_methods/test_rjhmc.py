@@ -91,7 +91,7 @@ def test_the_function_stands_for_the_tree_and_what_moves_with_it():
 
 def test_two_soft_trees_are_refused():
     X, y = weak_step()
-    with pm.Model() as model:
+    with pm.Model():
         a, b = (pmt.SoftDecisionTree(name, X, y, 0.7, 2.0) for name in "ab")
         pm.Normal("y", a + b, 0.6, observed=y, shape=a.shape)
         for make in (pmt.RJHMC, pmt.DCCTree):
@@ -99,7 +99,6 @@ def test_two_soft_trees_are_refused():
                 make()
         with pytest.raises(ValueError, match="is a SoftDecisionTree: leave it to pm.sample"):
             pmt.CGM()
-    assert model
 
 
 def test_variant_is_that_of_the_tree(model, by_index):

@@ -32,7 +32,7 @@ def weak_step(n=15, p=1, seed=2, size=0.7):
 def weak_model(X, y, **settings):
     """Normal rows with noise of unknown sd."""
     with pm.Model() as model:
-        mu = pmt.SoftDecisionTree("mu", X, y, ALPHA, BETA, h=(2 * H, H), **settings)
+        mu = pmt.SoftDecisionTree("mu", X, y, ALPHA, BETA, **{"h": (2 * H, H)} | settings)
         sigma = pm.InverseGamma("sigma", 1.5, 1.5)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
     return model
