@@ -128,11 +128,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Share(*share), "share")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order files; leave examples of docstrings, which compile whole models, to the rest."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read files that are outside the quick tier, when it alone is run."""
+    from support.tiers import is_left_out
+
+    return is_left_out(collection_path, config) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order files; mark those outside the quick tier, unless they were asked for by name."""
+    from support.tiers import QUICK_FILES, all_are_asked_for
+
     items.sort(key=lambda item: _place(item.nodeid))
+    by_file = all_are_asked_for(config)
     for item in items:
-        if isinstance(item, pytest.DoctestItem):
+        if by_file and item.path not in QUICK_FILES:
             item.add_marker("full")
 
 

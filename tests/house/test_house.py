@@ -16,7 +16,7 @@ import pymc_trees
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pymc_trees"
-MAX_LINES = 300
+MAX_LINES = 500
 
 # File, relative to the package -> why it may be longer.
 LONG_FILES: dict[str, str] = {}

@@ -1,9 +1,11 @@
-"""The rest of the tests in shares, of which a check of a change runs one."""
+"""The quick tier by its files, and the rest in shares, of which a check of a change runs one."""
 
 import argparse
+from pathlib import Path
 
 import pytest
 from support.shares import ONE_BY_ONE, read_share, unit_of, units_of_share
+from support.tiers import QUICK_FILES, ROOT, is_left_out
 
 
 def test_shares_together_are_all_tests():
@@ -16,3 +18,32 @@ def test_shares_together_are_all_tests():
     for wrong in ("0/4", "5/4", "2", "a/b"):
         with pytest.raises(argparse.ArgumentTypeError, match="is not K/N"):
             read_share(wrong)
+
+
+def test_files_of_the_quick_tier_exist():
+    assert [path for path in QUICK_FILES if not path.is_file()] == []
+
+
+class Asked:
+    """Settings of pytest, as far as tiers read them."""
+
+    def __init__(self, markers: str, *args: str):
+        self.option, self.args = self, args
+        self.markexpr = markers
+
+
+@pytest.mark.parametrize(
+    ("asked", "path", "left_out"),
+    [
+        (Asked("not full", "pymc_trees", "tests"), "tests/laws/test_tempering.py", True),
+        (Asked("not full", "pymc_trees", "tests"), "tests/laws/test_prior.py", False),
+        (Asked("not full", "pymc_trees", "tests"), "tests/support/storm.py", True),
+        (Asked("not full", "pymc_trees", "tests"), "tests/house/conftest.py", False),
+        (Asked("not full", str(ROOT / "tests")), "pymc_trees/datasets.py", True),
+        (Asked("not full", "tests/laws"), "tests/laws/test_tempering.py", False),
+        (Asked("full", "pymc_trees", "tests"), "tests/laws/test_tempering.py", False),
+        (Asked("versions", "tests"), "tests/test_main.py", False),
+    ],
+)
+def test_files_outside_the_quick_tier_are_not_read(asked, path, left_out):
+    assert is_left_out(Path(ROOT, path), asked) is left_out

@@ -1,9 +1,48 @@
-"""Which cases of a test are in the quick tier (`pytest`) and which in the rest (`pytest -m full`).
+"""What is in the quick tier (`pytest`), and what in the rest (`pytest -m full`).
 
-The tiers differ in the number of cases and of draws, never in a tolerance.
+The quick tier is the cases of `QUICK_FILES` that are not marked `full`: the laws that every sampler
+has to obey, and what most mistakes would break. The tiers differ in the number of cases and of
+draws, never in a tolerance. A file that is named on the command line runs whatever its tier.
 """
 
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).parents[2]
+WHOLE = {ROOT / "pymc_trees", ROOT / "tests"}
+"""Folders of all tests: `testpaths` in pyproject.toml."""
+FILES = {
+    "core": "core_encode core_fields core_leaves row_sets",
+    "distributions": "data_frames encoded_value levels_and_missing log_probability prediction",
+    "estimators": "bart_estimators",
+    "house": "house share_of_tests structure",
+    "inference": "exact_evidence pooling resume",
+    "laws": "any_likelihood detailed_balance exact_posterior geweke latent mixed_columns prior "
+    "reversal soft_forest",
+    "mondrian": "mondrian_gaussian mondrian_laws",
+    "posterior": "check_draws dependence shapley trees",
+    "step_methods": "assignment hybrid noise_scale sampling_state",
+    "survival": "survival_function",
+    "targets": "laws recognised refused row_reading",
+}
+QUICK_FILES = {
+    ROOT / f"tests/{folder}/test_{name}.py"
+    for folder, names in FILES.items()
+    for name in names.split()
+}
+
+
+def all_are_asked_for(config: pytest.Config) -> bool:
+    """Whether pytest was given no files or folders, or those of all tests."""
+    return all(Path(ROOT, argument) in WHOLE for argument in config.args)
+
+
+def is_left_out(path: Path, config: pytest.Config) -> bool:
+    """Whether a file need not be read, since no test of it is in the tier that is asked for."""
+    is_test = path.suffix == ".py" and path.name != "conftest.py"
+    quick_alone = config.option.markexpr == "not full" and all_are_asked_for(config)
+    return quick_alone and is_test and path not in QUICK_FILES
 
 
 def tiers(cases, quick, single=False):
