@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pymc as pm
 import pytest
 from scipy import stats
@@ -395,3 +396,83 @@ def test_codes_of_levels_and_constant_columns_have_no_slope(columns):
     with pm.Model(), pytest.raises(ValueError, match="0 is a column of levels, which has no slope"):
         leaf = pmt.LinearLeaf(columns=[0])
         pmt.BART("f", X, m=2, leaf=leaf, split_rules=["subset", "continuous"])
+
+
+SIZES = np.resize(["s", "m", "l", "xl", "xxl"], 20)
+ORDER = ["s", "m", "l", "xl", "xxl"]
+IN_ORDER = pd.Categorical(SIZES, ORDER, ordered=True)
+WITHOUT_SLOPES = {
+    "ordered category": ({"size": IN_ORDER}, None),
+    "ordered category of numbers": (
+        {"size": pd.Categorical(np.resize([10, 20, 30, 40, 50], 20), ordered=True)},
+        None,
+    ),
+    "ordered category with missing cells": (
+        {"size": pd.Categorical(np.where(SIZES == "l", None, SIZES), ORDER, ordered=True)},
+        None,
+    ),
+    "ordered category, one-hot": ({"size": IN_ORDER}, {"size": "onehot"}),
+    "text by cuts": ({"size": SIZES}, {"size": "continuous"}),
+    "category by cuts": ({"size": pd.Categorical(SIZES)}, {"size": "continuous"}),
+    "category": ({"size": pd.Categorical(SIZES)}, None),
+    "polars' Enum": ({"size": pl.Series(SIZES.tolist(), dtype=pl.Enum(ORDER))}, None),
+    "numbers by levels": ({"size": np.resize([1.5, 2.5, 3.5], 20)}, {"size": "subset"}),
+}
+WITH_SLOPES = {
+    "codes of an ordered category": {"size": IN_ORDER.codes},
+    "bool": {"size": SIZES == "s"},
+    "0 and 1": {"size": np.resize([0, 1], 20)},
+}
+
+
+def frame_of(columns):
+    polars = any(isinstance(one, pl.Series) for one in columns.values())
+    return pl.DataFrame(columns) if polars else pd.DataFrame(columns)
+
+
+@pytest.mark.usefixtures("quick_compile")
+@pytest.mark.parametrize("columns", tiers(["parent", "path", "all", "response"], ["parent", "all"]))
+@pytest.mark.parametrize("case", WITHOUT_SLOPES)
+def test_columns_of_levels_have_no_slope_however_they_are_split(case, columns):
+    """A tree has as many values as leaves: with slopes, levels in one leaf would differ."""
+    given, rules = WITHOUT_SLOPES[case]
+    frame, settings = frame_of(given), {"alpha": 0.6, "split_rules": rules}
+    if columns == "response":
+        settings |= {"leaf": pmt.NormalLeaf(MEAN, SD), "response": "linear"}
+    else:
+        settings["leaf"] = pmt.LinearLeaf(MEAN, SD, columns=columns)
+    for data in (False, True):
+        with pm.Model() as model:
+            rules = settings.pop("split_rules", None)
+            X = pmt.Data("X", frame, split_rules=rules) if data else frame
+            given = settings if data else settings | {"split_rules": rules}
+            pmt.DecisionTree("f", X, **given)
+            settings["split_rules"] = rules
+        trees, f = pm.draw([model["f_forest"], model["f"]], 40, random_seed=1)
+        leaves = (trees[:, :, 0] == -1).sum(axis=1)
+        assert [len(set(row)) for row in f] == leaves.tolist()
+        assert leaves.min() < leaves.max()
+
+
+@pytest.mark.usefixtures("quick_compile")
+@pytest.mark.parametrize("case", WITHOUT_SLOPES)
+def test_columns_of_levels_are_refused_by_name(case):
+    """In words whose remedy, numbers in its place, has slopes."""
+    given, rules = WITHOUT_SLOPES[case]
+    for named in (["size"], [0]):
+        with pm.Model(), pytest.raises(ValueError, match=r"^columns=.*is a column of levels.*X a"):
+            leaf = pmt.LinearLeaf(columns=named)
+            pmt.BART("f", frame_of(given), m=2, leaf=leaf, split_rules=rules)
+
+
+@pytest.mark.usefixtures("quick_compile")
+@pytest.mark.parametrize("case", WITH_SLOPES)
+@pytest.mark.parametrize("columns", ["all", ["size"]])
+def test_columns_of_numbers_have_slopes(case, columns):
+    with pm.Model() as model:
+        leaf = pmt.LinearLeaf(MEAN, SD, columns=columns)
+        pmt.DecisionTree("f", frame_of(WITH_SLOPES[case]), alpha=0.6, leaf=leaf)
+    trees, f = pm.draw([model["f_forest"], model["f"]], 40, random_seed=1)
+    stumps = (trees[:, :, 0] == -1).sum(axis=1) == 1
+    assert stumps.any()
+    assert all(len(set(row)) > 1 for row in f[stumps])

@@ -93,7 +93,8 @@ class LeafPrior(ABC):
     def for_inputs(self, inputs: TrainingInputs, kinds: np.ndarray) -> "LeafPrior":
         """The prior with what it needs to know of the training rows, or an error.
 
-        ``kinds``, empty where all columns hold numbers, is not 0 in columns of levels.
+        ``kinds``, empty where all columns are split by cuts, is not 0 in columns that are split by
+        their levels. Ordered categories are split by cuts too: ``inputs.schema`` has their levels.
         """
         return self
 

@@ -32,8 +32,9 @@ MOST_SLOPES = 52
 class LinearLeaf(LeafPrior):
     """A linear function in every leaf of every tree: an intercept, and slopes in columns of X.
 
-    Numeric columns are standardised by their mean and standard deviation over the training rows; a
-    missing cell takes the mean. Columns of levels, also ordered ones, have no slope. With a
+    Numeric columns, and bools as 0 and 1, are standardised by their mean and standard deviation
+    over the training rows; a missing cell takes the mean. Columns of levels, also ordered ones,
+    have no slope, however they are split: for a slope, make one a column of numbers first. With a
     Gaussian likelihood intercepts and slopes are integrated out of every move; other likelihoods
     are refused.
 
@@ -48,8 +49,9 @@ class LinearLeaf(LeafPrior):
         their mean is 0. Default: ``sd``.
     columns : {"parent", "path", "all"} or sequence of names or numbers, default "parent"
         Columns with slopes. "parent": the column of the parent's rule. "path": the columns of all
-        rules between the root and the leaf. With either, a tree without a split is constant. "all"
-        or a sequence: the same columns in every leaf.
+        rules between the root and the leaf. With either, a tree without a split is constant, and
+        so is a leaf whose rules are about levels. "all" or a sequence: the same columns in every
+        leaf.
     extrapolate : bool, default True
         Whether the linear functions extend beyond the range of a column in the training rows;
         otherwise values outside the range are clipped to it.
@@ -140,6 +142,8 @@ class LinearLeaf(LeafPrior):
         X, schema = inputs
         p = X.shape[1]
         numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
+        if schema is not None:  # ordered categories are split like numbers, and are none
+            numeric &= np.array([levels is None for levels in schema.levels])
         kind = {"parent": PARENT, "path": PATH}.get(self._word, FIXED)
         chosen = numeric if self._word else self._named(schema, numeric)
         cells = np.where(X == MISSING, np.nan, X)
@@ -183,7 +187,8 @@ class LinearLeaf(LeafPrior):
             if not numeric[j]:
                 raise ValueError(
                     f"columns={self.columns!r}: {one!r} is a column of levels, which has no "
-                    "slope: leave it out of columns; trees can still split on it."
+                    "slope: leave it out of columns, and trees can still split on it; or give X a "
+                    "column of numbers in its place, such as the .cat.codes of an ordered category."
                 )
             chosen[j] = True
         return chosen
