@@ -14,8 +14,8 @@ from pymc_trees.posterior.check import (
     soft_forest_differences,
 )
 from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.check.stored_draws import SAMPLE, StoredDraws
 
-SAMPLE = ("chain", "draw")
 LOOKED_AT = 10
 """Draws that are searched for what is wrong with all of them."""
 OF_ANY_GROUP = (
@@ -34,9 +34,9 @@ DIFFERENCES = {
 def check_draws(idata, model: pm.Model | None = None) -> None:
     """Raise an error when draws cannot predict with the forests of a model.
 
-    Every draw of every forest and soft tree is checked against the declaration. If a forest is
-    missing from the draws, `pymc.sample_posterior_predictive` draws new trees from the *prior* and
-    only logs an INFO line.
+    Every draw of every forest and soft tree is checked against the declaration: whether it is
+    there, which `pymc.sample_posterior_predictive` asks too, and whether it is a forest of this
+    model.
 
     Parameters
     ----------
@@ -62,7 +62,11 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     >>> draws["posterior"] = prior["prior"].copy()
     >>> pmt.check_draws(draws, model)
     """
-    model = model_of(model)
+    checked_draws(idata, model_of(model))
+
+
+def checked_draws(idata, model: pm.Model) -> dict[str, StoredDraws]:
+    """Draws of every forest and soft tree, by name, that `check_draws` has passed."""
     children = getattr(idata, "children", None)
     if children is None:
         raise TypeError("idata must be the result of pm.sample() or of xarray.open_datatree().")
@@ -70,16 +74,19 @@ def check_draws(idata, model: pm.Model | None = None) -> None:
     if posterior is None:
         prior = f" {OF_ANY_GROUP} take its prior with group='prior'." if "prior" in children else ""
         raise ValueError(f"idata has no posterior group: pass the result of pm.sample().{prior}")
+    found = {}
     for tree in tree_variables(model):
         if tree.name not in posterior:
             raise ValueError(
                 f"idata lacks {tree.name}: predictions would use trees drawn from the prior. Keep "
                 f"it among var_names of pm.sample (and in the file you saved)."
             )
-        _check(tree, _values(posterior[tree.name]))
+        found[tree.name] = _stored(posterior[tree.name])
+        _check(tree, found[tree.name])
+    return found
 
 
-def _values(array: xr.DataArray) -> np.ndarray:
+def _stored(array: xr.DataArray) -> StoredDraws:
     """(chain, draw, rows, fields) float64 draws."""
     name, dims = array.name, tuple(array.dims)
     lost = [dim for dim in SAMPLE if dim not in dims]
@@ -105,13 +112,13 @@ def _values(array: xr.DataArray) -> np.ndarray:
             f"{name} was altered: it is {array.dtype} in idata, but trees in another precision "
             "are different trees. Save and keep it as float64."
         )
-    values = array.transpose(*SAMPLE, ...).values
-    if 0 in values.shape:
-        raise ValueError(f"{name} has no draws in idata: its shape is {values.shape}.")
-    return values
+    draws = StoredDraws(array)
+    if 0 in draws.shape:
+        raise ValueError(f"{name} has no draws in idata: its shape is {draws.shape}.")
+    return draws
 
 
-def _check(tree: TreeVariable, draws: np.ndarray) -> None:
+def _check(tree: TreeVariable, draws: StoredDraws) -> None:
     """One forest or soft tree."""
     about, shape = DIFFERENCES[type(tree.op)], tree.shape
     if draws.shape[2:] != shape:

@@ -93,10 +93,7 @@ class AdditiveFunction:
 
     def draws_at(self, chain: int, draw: int) -> list[tuple[ForestDraws, np.ndarray, np.ndarray]]:
         """The forests, each with its encoded value in a draw and what its leaves add."""
-        values = [
-            np.ascontiguousarray(one.draws[chain, draw].to_numpy(), dtype=np.float64)
-            for one in self.forests
-        ]
+        values = [one.value(chain, draw) for one in self.forests]
         outputs = [self.leaf_outputs(which, value) for which, value in enumerate(values)]
         return list(zip(self.forests, values, outputs, strict=True))
 

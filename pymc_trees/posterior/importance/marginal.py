@@ -58,7 +58,7 @@ class MarginalFunction:
         """(S, *outputs, n) values in a draw at the rows of X, for S sets of known columns."""
         answers = []
         for forest in self.forests:
-            value = np.ascontiguousarray(forest.draws[chain, draw].to_numpy(), dtype=np.float64)
+            value = forest.value(chain, draw)
             answers.append(marginal(value, X, forest.X_train, forest.sizes, known))
         with self._lock:  # a compiled function of PyTensor serves one thread at a time
             found = [self._whole(*outputs) for outputs in zip(*answers, strict=True)]

@@ -21,7 +21,9 @@ from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import Evaluation
-from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.check.check_draws import SAMPLE, checked_draws
+from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.check.stored_draws import StoredDraws
 from pymc_trees.posterior.reading.given import draws_of
 from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import check_rows_apart
@@ -58,7 +60,7 @@ class Expression:
         self, idata, model: pm.Model, variable: Variable, name: str, group: str = "posterior"
     ):
         idata = draws_of(idata, group)
-        check_draws(idata, model)
+        checked = checked_draws(idata, model_of(model))
         self.name, self.variable = name, variable
         found = evaluations([variable], blockers=model.basic_RVs)
         self.trees = [one.tree for one in found]
@@ -73,8 +75,8 @@ class Expression:
                 "pm.sample."
             )
         drawn = [*self.trees, *others]
-        self.draws = [posterior[v.name].transpose(*SAMPLE, ...) for v in drawn]
-        first = [np.array(d[0, 0].to_numpy(), order="C") for d in self.draws]
+        self.draws = [checked.get(v.name) or StoredDraws(posterior[v.name]) for v in drawn]
+        first = [np.array(d[0, 0], order="C") for d in self.draws]
         values_of_others = dict(zip(others, first[len(self.trees) :], strict=True))
         check_rows_apart(variable, found, name, lambda: values_of_others)
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
@@ -88,7 +90,8 @@ class Expression:
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of chains and of draws."""
-        return self.draws[0].shape[:2]
+        chains, draws, *_ = self.draws[0].shape
+        return chains, draws
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -110,7 +113,7 @@ class Expression:
 
     def at(self, chain: int, draw: int) -> Callable[[np.ndarray | HeldRows], np.ndarray]:
         """The expression as a function of rows, in a draw; their axis is the last of the values."""
-        values = [np.array(d[chain, draw].to_numpy(), order="C") for d in self.draws]
+        values = [np.array(d[chain, draw], order="C") for d in self.draws]
         width = max(1, BLOCK // max(1, int(np.prod(self.outputs))))
 
         def values_at(X):

@@ -21,7 +21,8 @@ from pymc_trees.distributions.forest_inputs import forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.posterior.check.check_draws import SAMPLE, check_draws
+from pymc_trees.posterior.check.check_draws import SAMPLE, checked_draws
+from pymc_trees.posterior.check.check_model import model_of
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -43,7 +44,7 @@ class ForestDraws:
 
     def __init__(self, idata, model: pm.Model, forest: str | None = None, soft_too: bool = False):
         idata = draws_of(idata)
-        check_draws(idata, model)
+        checked = checked_draws(idata, model_of(model))
         self.variable = _forest_of(model, forest, soft_too)
         """Random variable of the forest."""
         self.name: str = self.variable.name
@@ -53,8 +54,7 @@ class ForestDraws:
         """(n, p) training rows, levels as codes."""
         self.schema = schema_of(self.variable)
         """Names and levels of the columns; None where X was an array."""
-        self.draws = idata["posterior"][self.name].transpose(*SAMPLE, ...)
-        """(chain, draw, rows, fields) encoded values."""
+        self._draws = checked[self.name]
         self.coords = {dim: idata["posterior"][dim].to_numpy() for dim in SAMPLE}
 
     @property
@@ -76,7 +76,12 @@ class ForestDraws:
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of chains and of draws."""
-        return self.draws.shape[:2]
+        chains, draws, *_ = self._draws.shape
+        return chains, draws
+
+    def value(self, chain: int, draw: int) -> np.ndarray:
+        """(rows, fields) encoded value of a draw."""
+        return np.ascontiguousarray(self._draws[chain, draw], dtype=np.float64)
 
     @property
     def names(self) -> list[str]:
@@ -99,8 +104,7 @@ class ForestDraws:
         total, quiet = int(np.prod(self.shape)), not progressbar
         places = np.ndindex(*self.shape)
         for chain, draw in track(places, self.name, total, disable=quiet, transient=True):
-            value = self.draws[chain, draw].to_numpy()
-            yield chain, draw, np.ascontiguousarray(value, dtype=np.float64)
+            yield chain, draw, self.value(chain, draw)
 
 
 def forests_of(model: pm.Model, name: str | None, soft_too: bool = False) -> list[str]:

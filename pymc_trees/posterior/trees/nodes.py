@@ -58,7 +58,7 @@ def chosen(draws: ForestDraws, chain: int, draw: int, tree: int | None):
     n_chains, n_draws = draws.shape
     check_place("chain", chain, n_chains)
     check_place("draw", draw, n_draws)
-    value = np.ascontiguousarray(draws.draws[chain, draw].to_numpy(), dtype=np.float64)
+    value = draws.value(chain, draw)
     m = draws.layout.m
     if tree is None:
         return value, list(range(m))
