@@ -13,6 +13,10 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
     "pymc.backends.arviz.find_constants": "model",
     "pymc.model.core.BaseModel.set_data": "self name values coords",
     "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
+    "pymc.sampling.deterministic.compute_deterministics": (
+        "dataset group var_names model sample_dims merge_dataset extend_dataset progressbar "
+        "backend compile_kwargs"
+    ),
     "pymc.sampling.forward.compile_forward_sampling_function": (
         "outputs vars_in_trace basic_rvs constant_data volatile_vars freeze_vars model kwargs"
     ),
@@ -54,6 +58,12 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "progressbar_theme backend compile_kwargs mp_ctx kernel_kwargs"
     ),
     "pymc.stats.convergence.run_convergence_checks": "idata model",
+    "pymc.stats.log_density.compute_log_likelihood": (
+        "idata var_names extend_inferencedata model sample_dims progressbar backend compile_kwargs"
+    ),
+    "pymc.stats.log_density.compute_log_prior": (
+        "idata var_names extend_inferencedata model sample_dims progressbar backend compile_kwargs"
+    ),
     "pymc.step_methods.compound.BlockedStep.__new__": "cls args kwargs",
     "pymc.step_methods.compound.CompoundStep.step": "self point",
     "pymc.tuning.starting.find_MAP": (
