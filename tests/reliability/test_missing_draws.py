@@ -1,6 +1,7 @@
 """Draws that lack a forest: an error that says so, and whose remedies come through."""
 
 import re
+from operator import attrgetter
 
 import numpy as np
 import pymc as pm
@@ -183,19 +184,17 @@ def test_prior_draws_need_no_draws(drawn):
 
 
 @pytest.mark.parametrize(
-    "function", [pm.compute_log_likelihood, pm.stats.compute_log_prior, pm.compute_deterministics]
+    "name", ["compute_log_likelihood", "stats.compute_log_prior", "compute_deterministics"]
 )
-def test_densities_and_deterministics(drawn, function):
+def test_densities_and_deterministics(drawn, name):
+    """PyMC's own error is left alone where another variable is missing."""
     model, idata = drawn["of_latent_rows"]
-    left = without(idata, "mu_forest")
-    given = left["posterior"].to_dataset() if function is pm.compute_deterministics else left
-    words = re.escape(f"The draws lack ['mu_forest'], which {function.__name__} needs.")
-    with model, pytest.raises(ValueError, match=words):
-        function(given, progressbar=False)
-    with model, pytest.raises(KeyError, match="sigma"):  # PyMC's own
-        function(
-            without(idata, "sigma")["posterior"].to_dataset()
-            if function is pm.compute_deterministics
-            else without(idata, "sigma"),
-            progressbar=False,
-        )
+    function = attrgetter(name)(pm)
+    for lost, error, said in (
+        ("mu_forest", ValueError, r"^The draws lack \['mu_forest'\], which compute_\w+ needs"),
+        ("sigma", KeyError, "sigma"),
+    ):
+        left = without(idata, lost)
+        given = left["posterior"].to_dataset() if name == "compute_deterministics" else left
+        with model, pytest.raises(error, match=said):
+            function(given, progressbar=False)
