@@ -49,10 +49,11 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     >>> found["outside"].values.tolist()
     [True, True, False, False, True]
     """
-    treatment = check_treatment(z)
+    treatment = check_treatment(z, kind="dose")
+    treatment = treatment._replace(binary=bool(np.isin(treatment.z, (0.0, 1.0)).all()))
     if not treatment.binary:
         raise ValueError(
-            "z is continuous: overlap compares the arms of a binary treatment. Give z as 0 and 1."
+            "z is not binary: overlap compares the arms of a binary treatment. Give z as 0 and 1."
         )
     p = check_propensity(propensity, treatment, treatment.z.size)
     treated = treatment.arm == 1

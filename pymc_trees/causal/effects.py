@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pymc_trees.causal.models import ARMS, Rows
-from pymc_trees.causal.treatment import check_propensity, check_treatment
+from pymc_trees.causal.models import ARMS, EFFECT, Rows
+from pymc_trees.causal.treatment import Treatment, check_propensity
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.estimators.bart.base import BARTEstimator
 from pymc_trees.estimators.bart.inputs import checked_X
@@ -15,6 +15,8 @@ class Effects(BARTEstimator):
     """Effects at the rows that were fitted, their means, and effects at other rows."""
 
     forests: str
+    treatment: str | None
+    _not_recorded = (EFFECT,)
 
     @property
     def propensity_(self) -> np.ndarray:
@@ -146,6 +148,7 @@ class Effects(BARTEstimator):
     def _rows(self) -> Rows:
         """What was fitted, as the models take it."""
         known = self._training[1]
-        treatment = check_treatment(known["z"])
+        binary = self.treatment != "dose" and bool(np.isin(known["z"], (0.0, 1.0)).all())
+        treatment = Treatment(known["z"], binary)
         groups = getattr(self, "groups_", None)
         return Rows(known["y"], treatment, known["propensity"], known.get("group"), groups)

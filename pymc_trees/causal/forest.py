@@ -7,10 +7,23 @@ import xarray as xr
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.causal.common_support import warn_of_one_arm
 from pymc_trees.causal.effects import Effects
-from pymc_trees.causal.models import forest_of_each_arm, one_forest, two_forests
+from pymc_trees.causal.models import (
+    PROPENSITY,
+    TREATMENT,
+    forest_of_each_arm,
+    one_forest,
+    two_forests,
+)
 from pymc_trees.causal.propensities import fitted_propensity
-from pymc_trees.causal.treatment import check_group, check_propensity, check_treatment
-from pymc_trees.estimators.bart.inputs import checked_X, checked_y
+from pymc_trees.causal.treatment import (
+    check_group,
+    check_order,
+    check_outcome,
+    check_propensity,
+    check_treatment,
+)
+from pymc_trees.distributions.data.columns import column_names
+from pymc_trees.estimators.bart.inputs import checked_X
 
 FORESTS = ("two", "one", "arms")
 
@@ -37,6 +50,12 @@ class BayesianCausalForest(Effects):
         "one": y_i ~ Normal(f(x_i, p_i, z_i), sigma), and effects are differences of f (Hill 2011).
         "arms": a forest, and a noise, of the rows of each arm, y_i ~ Normal(f_{z_i}(x_i, p_i),
         sigma_{z_i}), for effects that vary as much as the outcomes do.
+    treatment : {"binary", "dose"}, optional
+        What z is. Default: "binary" where it holds 0 and 1, else "dose"; few whole numbers, which
+        may be arms too, are refused unless "dose" is said.
+    outcome : {"normal"}, optional
+        The law of y: its noise is always normal. To be said where y holds few whole numbers, such
+        as 0 and 1, which are refused without it.
     alpha, beta : float, default 0.95 and 2
         A node at depth d of mu splits with probability ``alpha * (1 + d)**-beta``.
     alpha_effect, beta_effect : float, default 0.25 and 3
@@ -57,7 +76,10 @@ class BayesianCausalForest(Effects):
     ----------
     model_ : pymc.Model
         With ``prognosis``, ``tau`` and ``b``, or ``f``, or ``f_control`` and ``f_treated``; the
-        noise, ``sigma`` or one of each arm; ``intercept`` of groups.
+        noise, ``sigma`` or one of each arm; ``intercept`` of groups. ``effect``, that of treatment
+        1 instead of 0, or of the second dose of the data ``contrast`` instead of the first, 1
+        instead of 0 if not set anew, is a function of X for ``var_name=``. It is computed from the
+        other draws, and not recorded.
     idata_ : xarray.DataTree
         Result of `pymc.sample`.
     propensity_ : (n,) array
@@ -74,7 +96,8 @@ class BayesianCausalForest(Effects):
     Raises
     ------
     ValueError
-        For settings out of range and a treatment without variation.
+        For settings out of range, a treatment without variation, few whole numbers as treatment or
+        outcome, and rows in another order than those of X. The message says what to do.
 
     Warns
     -----
@@ -120,6 +143,8 @@ class BayesianCausalForest(Effects):
         m_effect=50,
         *,
         forests="two",
+        treatment=None,
+        outcome=None,
         alpha=0.95,
         beta=2.0,
         alpha_effect=0.25,
@@ -135,6 +160,8 @@ class BayesianCausalForest(Effects):
         self.m = m
         self.m_effect = m_effect
         self.forests = forests
+        self.treatment = treatment
+        self.outcome = outcome
         self.alpha = alpha
         self.beta = beta
         self.alpha_effect = alpha_effect
@@ -147,7 +174,7 @@ class BayesianCausalForest(Effects):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def fit(self, X, y, z, *, propensity=None, group=None):
+    def fit(self, X, y, z, *, propensity=None, group=None, sample_weight=None):
         """Estimate the propensity if it is not given, build the model and sample it.
 
         Parameters
@@ -163,6 +190,8 @@ class BayesianCausalForest(Effects):
             `causal.propensity`, with the draws, chains and seed of this forest.
         group : (n,) array, optional
             Names of groups, such as schools, each with its own intercept, normal around 0.
+        sample_weight : None
+            Refused: see the message.
 
         Returns
         -------
@@ -170,12 +199,23 @@ class BayesianCausalForest(Effects):
             Itself.
         """
         check_choice("forests", self.forests, FORESTS)
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is not taken by causal forests: leave it out. For the effect in a "
+                "population average unit_effects() with its weights; for outcomes of unequal "
+                "precision write the model in PyMC, with sigma / np.sqrt(sample_weight) as noise."
+            )
+        check_order(X, y=y, z=z, propensity=propensity, group=group)
         X = checked_X(self, X, reset=True)
-        y = checked_y(y)
+        taken = [name for name in (PROPENSITY, TREATMENT) if name in (column_names(X) or ())]
+        if taken and not (self.forests == "two" and taken == [TREATMENT]):
+            raise ValueError(
+                f"X has columns named {taken}, names that the model gives to columns of its own: "
+                "rename them, and leave the treatment itself out of X."
+            )
         n = X.shape[0]
-        if len(y) != n:
-            raise ValueError(f"y has {len(y)} numbers, but X has {n} rows: give one for each.")
-        treatment = check_treatment(z, n)
+        y = check_outcome(y, n, self.outcome)
+        treatment = check_treatment(z, n, self.treatment)
         codes = None
         if group is None:
             self.__dict__.pop("groups_", None)  # of a former fit

@@ -4,12 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from pymc_trees.causal.treatment import Treatment
 from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.variables import TrainingInputs, register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.estimators.bart.models import residual_sd, usual_leaf
 
 HALF_NORMAL = 0.6745
@@ -18,6 +20,8 @@ PROPENSITY, TREATMENT = "propensity", "treatment"
 """Names of the columns that are put behind those of X."""
 ARMS = ("control", "treated")
 """Of a binary treatment, 0 and 1."""
+EFFECT, CONTRAST = "effect", "contrast"
+"""The effect, a Deterministic of every model, and the two doses it compares, which are data."""
 
 
 class Rows(NamedTuple):
@@ -78,8 +82,11 @@ def two_forests(
             # Apart at the start, as the two are interchangeable with the sign of tau.
             b = pm.Normal("b", 0.0, np.sqrt(0.5), shape=2, initval=np.array([-0.5, 0.5]))
             share = b[treatment.arm] * tau
+            pm.Deterministic(EFFECT, (b[1] - b[0]) * tau)
         else:
             share = (treatment.z - treatment.z.mean()) * tau
+            first, second = _compared(rows)
+            pm.Deterministic(EFFECT, (second - first) * tau)
         mean = y.mean() + scale * level + share + _intercepts(rows, spread)
         _observe(inputs, rows, mean)
     return model
@@ -92,6 +99,10 @@ def one_forest(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> 
         data = register_data("X", *with_columns(inputs, **added))
         f = BART("f", data, leaf=usual_leaf(rows.y, settings["m"], k=2.0), **settings)
         _observe(inputs, rows, f + _intercepts(rows, np.std(rows.y) or 1.0))
+        under = [
+            evaluate(model["f_forest"], pt.set_subtensor(data[:, -1], z)) for z in _compared(rows)
+        ]
+        pm.Deterministic(EFFECT, under[1] - under[0])
     return model
 
 
@@ -107,7 +118,18 @@ def forest_of_each_arm(inputs: TrainingInputs, rows: Rows, settings: dict[str, A
             f = BART(f"f_{arm}", register_data(f"X_{arm}", *own), leaf=leaf, **settings)
             sigma = pm.HalfNormal(f"sigma_{arm}", residual_sd(own, y))
             pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y)
+        everybody = register_data("X", *joined)
+        control, treated = (evaluate(model[f"f_{arm}_forest"], everybody) for arm in ARMS)
+        pm.Deterministic(EFFECT, treated - control)
     return model
+
+
+def _compared(rows: Rows) -> tuple[Any, Any]:
+    """The treatments that the effect compares: 0 and 1, or those of data that can be set anew."""
+    if rows.treatment.binary:
+        return 0.0, 1.0
+    contrast = pm.Data(CONTRAST, np.array([0.0, 1.0]))
+    return contrast[0], contrast[1]
 
 
 def _intercepts(rows: Rows, spread: float):

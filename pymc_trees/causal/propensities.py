@@ -9,7 +9,7 @@ from pymc_trees.estimators.bart.classifier import BARTClassifier
 from pymc_trees.estimators.bart.regressor import BARTRegressor
 
 
-def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
+def propensity(X: Any, z: Any, *, treatment: str | None = None, **settings: Any) -> np.ndarray:
     """Posterior mean of the probability of treatment, by BART.
 
     A probit BART of a binary treatment (`BARTClassifier`); of a continuous one the expected dose
@@ -21,6 +21,8 @@ def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
         Covariates measured before the treatment; text and missing cells are allowed.
     z : (n,) array
         0 and 1, or doses.
+    treatment : {"binary", "dose"}, optional
+        What z is, as for `BayesianCausalForest`.
     **settings
         Of the estimator: ``m``, ``draws``, ``tune``, ``chains``, ``random_state``,
         ``progressbar``, ...
@@ -51,8 +53,8 @@ def propensity(X: Any, z: Any, **settings: Any) -> np.ndarray:
     >>> bool(p[X[:, 0] > 0.8].mean() > p[X[:, 0] < 0.2].mean())
     True
     """
-    treatment = check_treatment(z)
-    return fitted_propensity(X, treatment, **settings)[1]
+    known = check_treatment(z, len(X) if hasattr(X, "__len__") else None, treatment)
+    return fitted_propensity(X, known, **settings)[1]
 
 
 def fitted_propensity(X: Any, treatment, **settings: Any):

@@ -115,7 +115,7 @@ def BART(
         Prior of the leaf values; needed when Y is None.
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: that of alpha and beta.
-    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+    split_prior : (p,) array, dict of column and weight, or vector random variable, optional
         Weights of the columns. 0 excludes a column, except where it is random. Default: equal, and
         1 for a column that a dict does not name.
     split_rules : str, sequence of p str, or dict of column name and str, optional

@@ -51,7 +51,7 @@ class Forest(Continuous):
         Prior of the leaf values.
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: the one described above.
-    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+    split_prior : (p,) array, dict of column and weight, or vector random variable, optional
         Weights of the columns. 0 excludes a column, except where it is random. Weights that are
         model data may be replaced for the same columns. Default: equal, and 1 for a column that a
         dict does not name.

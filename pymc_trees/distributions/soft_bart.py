@@ -109,7 +109,7 @@ def SoftBART(
         Prior of the leaf values; needed when Y is None. Default: the mean of `BART`'s, and a
         half-Cauchy sd with `BART`'s sd as scale, so the overall scale of the trees is learnt from
         the data (Linero and Yang 2018, section 3.1).
-    split_prior : (p,) array, dict of column name and weight, or vector random variable, optional
+    split_prior : (p,) array, dict of column and weight, or vector random variable, optional
         Weights of the columns; 0 excludes a column, except where it is random; ``numpy.ones(p)``
         gives equal weights. Default: Dirichlet with the concentration ``1 / p`` for each column,
         which favours few columns (Linero 2018, eq. 4, with a = 1, where SoftBart 1.0.3 starts; its

@@ -1,12 +1,10 @@
 """Settings that soft trees alone have, checked before anything is built."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.schema import Schema, given_columns, known_columns, place_of
 
 
 def check_bandwidth(bandwidth) -> float:
@@ -29,29 +27,12 @@ def check_hard(hard, p: int, schema: Schema | None) -> np.ndarray:
     found = np.zeros(p, dtype=np.bool_)
     if hard is None:
         return found
-    names = None if schema is None else schema.names
-    if isinstance(hard, str) or not isinstance(hard, Sequence | np.ndarray | set):
-        raise TypeError(
-            f"hard={hard!r}: must be a list of columns, by index or by the name of a frame's "
-            "column."
-        )
-    for column in hard:
-        if isinstance(column, str):
-            if column not in (names or ()):
-                raise ValueError(
-                    f"hard names the column {column!r}, which X does not have"
-                    + (
-                        f": they are {list(names)}."
-                        if names
-                        else ": give indices, since X is not a frame."
-                    )
-                )
-            found[list(names or ()).index(column)] = True
-            continue
-        whole = isinstance(column, int | np.integer) and not isinstance(column, bool | np.bool_)
-        if not whole or not 0 <= column < p:
+    known = known_columns(schema, p)
+    for column in given_columns(hard):
+        place = place_of(column, known)
+        if place is None:
             raise ValueError(
-                f"hard holds {column!r}: give whole numbers from 0 to {p - 1}, or names of columns."
+                f"hard holds {column!r}, which is not a column of X: choose from {known}."
             )
-        found[column] = True
+        found[place] = True
     return found

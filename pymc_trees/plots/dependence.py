@@ -10,7 +10,7 @@ from pymc_trees.plots.pairs import draw_pair
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.dependence import partial_dependence
 from pymc_trees.posterior.reading.draw_by_draw import thinned
-from pymc_trees.posterior.reading.features import all_features, feature_of
+from pymc_trees.posterior.reading.features import all_features, pair_or_features
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.given import draws_of
 
@@ -50,9 +50,8 @@ def plot_pdp(
     model : pymc.Model, optional
         Default: the model on the context stack.
     features : column, list of columns, or tuple of two, optional
-        By name if X was a frame, otherwise by number or as "x0"; a list or array has a panel for
-        each, a tuple is a pair.
-        Default: all, a panel for each.
+        By name if X was a frame, otherwise by number or as "x0". ``["a", "b"]`` has a panel for
+        each; ``("a", "b")``, also within a list, is a pair. Default: all, a panel for each.
     X : (n, p) array or frame, optional
         Rows to average over. Default: the rows currently in the model.
     var_name : str, optional
@@ -103,17 +102,14 @@ def plot_pdp(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_pdp(idata, model, backend="none")
     """
-    pair = isinstance(features, tuple)
-    if pair and (len(features) != 2 or centred):
-        raise ValueError(
-            f"features={features!r}: a tuple is a pair of columns, which cannot be centred; give "
-            "a list for one panel per column."
-        )
-    idata, columns, rows = asked(idata, model, features, X, var_name, draws, group)
+    idata, pair, columns, rows = asked(idata, model, features, X, var_name, draws, group)
+    if pair and centred:
+        raise ValueError("centred=True: the picture of a pair of columns cannot be centred.")
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
     given |= {"random_state": random_state, "progressbar": progressbar}
     if pair:
-        found = partial_dependence(idata, model, features, X, **given)["average"]
+        both = tuple(columns)
+        found = partial_dependence(idata, model, both, X, **given)["average"]
         axes = zip(columns, found.dims[-2:], strict=True)
         stand = [_on_axis(found[dim].to_numpy(), one, rows) for one, dim in axes]
         cells, few = np.stack([at for at, _ in stand], axis=1), [few for _, few in stand]
@@ -121,7 +117,7 @@ def plot_pdp(
         return draw_pair(found, cells, few, ci_prob, rug, backend, what, **pc_kwargs)
     curves = {}
     for feature in columns:
-        found = partial_dependence(idata, model, feature.name, X, **given)["average"]
+        found = partial_dependence(idata, model, feature, X, **given)["average"]
         if centred:
             found = found - found.isel({found.dims[-1]: 0})
         curves[str(found.dims[-1])] = curve_of(found, feature, rows)
@@ -180,12 +176,12 @@ def plot_ale(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_ale(idata, model, backend="none")
     """
-    if isinstance(features, tuple):
+    idata, pair, columns, rows = asked(idata, model, features, X, var_name, draws)
+    if pair:
         raise ValueError(
             f"features={features!r}: a tuple is a pair of columns, which only accumulated_effects "
             "supports; give a list for one panel per column."
         )
-    idata, columns, rows = asked(idata, model, features, X, var_name, draws)
     given = {"var_name": var_name, "func": func, "intervals": intervals}
     given["progressbar"] = progressbar
     if features is None:
@@ -193,26 +189,20 @@ def plot_ale(
         columns = vary or columns  # the error of a constant column says what is wrong
     curves = {}
     for feature in columns:
-        found = accumulated_effects(idata, model, feature.name, X, **given)["effect"]
+        found = accumulated_effects(idata, model, feature, X, **given)["effect"]
         curves[str(found.dims[-1])] = curve_of(found, feature, rows)
     return draw_curves(curves, ci_prob, rug, backend, "accumulated effect", **pc_kwargs)
 
 
 def asked(idata, model, features, X, var_name, draws, group="posterior"):
-    """Draws to take, columns, and rows as the model holds them."""
+    """Draws to take, whether columns are a pair, the columns, and rows as the model holds them."""
     idata = draws_of(idata, group)
     function = Function(idata, pm.modelcontext(model), var_name)
-    n = function.n_columns
-    if features is None:
-        features = all_features(function.schema, n)
-    elif isinstance(features, str | int | np.integer):
-        features = [features]
-    elif isinstance(features, np.ndarray):
-        features = np.ravel(features).tolist()
-    columns = [feature_of(one, function.schema, n) for one in features]
-    if not columns:
-        raise ValueError("features is empty: give at least one column, or None for all.")
-    return idata.isel(draw=thinned(*function.shape, draws)), columns, function.rows(X)
+    known = (function.schema, function.n_columns)
+    pair, columns = False, all_features(*known)
+    if features is not None:
+        pair, columns = pair_or_features("features", features, *known)
+    return idata.isel(draw=thinned(*function.shape, draws)), pair, columns, function.rows(X)
 
 
 def _varies(cells) -> bool:

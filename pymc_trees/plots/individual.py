@@ -72,13 +72,18 @@ random_state, progressbar, **pc_kwargs
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_ice(idata, model, backend="none", subsample=10, progressbar=False)
     """
-    idata, columns, rows = asked(idata, model, features, X, var_name, draws, group)
+    idata, pair, columns, rows = asked(idata, model, features, X, var_name, draws, group)
+    if pair:
+        raise ValueError(
+            f"features={features!r}: a tuple is a pair of columns, which only plot_pdp supports; "
+            "give a list for one panel per column."
+        )
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
     given |= {"random_state": random_state, "progressbar": progressbar}
     curves = {}
     for feature in columns:
         given["kind"] = "individual"
-        found = partial_dependence(idata, model, feature.name, X, **given)["individual"]
+        found = partial_dependence(idata, model, feature, X, **given)["individual"]
         if centred:
             found = found - found.isel({found.dims[-1]: 0})
         curve = curve_of(found.mean("row"), feature, rows)

@@ -54,8 +54,8 @@ def accumulated_effects(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    feature : column or tuple of two
-        By name if X was a frame, otherwise by number; default the first.
+    feature : column, list of one, or tuple of two
+        As ``features`` of `partial_dependence`; default the first.
     X : (n, p) array or frame, optional
         Rows to average over. Default: the rows currently in the model. Rows whose cell is missing
         are left out.

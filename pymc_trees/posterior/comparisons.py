@@ -19,6 +19,7 @@ from pymc_trees.posterior.reading.features import (
     Feature,
     dimension_of,
     feature_of,
+    features_of,
     is_missing,
 )
 from pymc_trees.posterior.reading.functions import Function
@@ -110,7 +111,7 @@ def comparisons(
     ----------
     idata, model, data, var_name, func, progressbar
         As for `predictions`.
-    variables : column, list of columns, or dict of column and values
+    variables : column, list or tuple of columns, or dict of column and values
         Columns by name where X was a frame, else by number; default the first. In a dict a sequence
         of at least two values compares each with the first; None, NaN or NA among them stands for
         a missing cell. A number is added to the column's own values, which must be numeric. Without
@@ -158,8 +159,7 @@ def comparisons(
     rows = function.rows(data)
     share, dims = means_over(function, rows, by)
     found = {}
-    for which, values in asked_columns(variables):
-        feature = feature_of(which, function.schema, function.n_columns)
+    for feature, values in asked_columns(variables, function):
         x, of_model = rows[:, feature.column], function.X[:, feature.column]
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
             values = (0, 1)
@@ -222,11 +222,12 @@ def _comparison(given) -> Callable:
     return COMPARISONS[given]
 
 
-def asked_columns(variables) -> list[tuple[Any, Any]]:
+def asked_columns(variables, function: Function) -> list[tuple[Feature, Any]]:
     """Columns, and the values that are to be compared, None for the usual ones."""
-    if isinstance(variables, Mapping):
-        return list(variables.items())
-    return [(one, None) for one in (variables if isinstance(variables, list) else [variables])]
+    which = list(variables) if isinstance(variables, Mapping) else variables
+    features = features_of("variables", which, function.schema, function.n_columns)
+    given = variables.values() if isinstance(variables, Mapping) else [None] * len(features)
+    return list(zip(features, given, strict=True))
 
 
 def _is_binary(x: np.ndarray) -> bool:

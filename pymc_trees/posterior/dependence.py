@@ -11,9 +11,9 @@ from pymc_trees.posterior.reading.draw_by_draw import check_answer
 from pymc_trees.posterior.reading.features import (
     Feature,
     dimension_of,
-    feature_of,
     grid_of,
     grids_by_column,
+    pair_or_features,
 )
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.reading.held_rows import HeldRows
@@ -51,8 +51,9 @@ def partial_dependence(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    features : column, or tuple or array of two
-        By name if X was a frame, otherwise by number or as "x0"; default the first.
+    features : column, list of one, or tuple of two
+        By name if X was a frame, otherwise by number or as "x0"; default the first. A tuple of two,
+        ``("a", "b")`` or ``[("a", "b")]``, is a pair.
     X : (n, p) array or frame, optional
         Rows to average over. Default: the rows currently in the model.
     var_name : str, optional
@@ -151,15 +152,14 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
 
 
 def columns_asked(name: str, given: Any, function: Function) -> list[Feature]:
-    """One column, or the two of a tuple."""
-    if isinstance(given, np.ndarray):
-        given = tuple(np.ravel(given).tolist())
-    pair = given if isinstance(given, tuple) else (given,)
-    if len(pair) not in (1, 2):
-        raise ValueError(f"{name}={given!r}: give one column, or a tuple of two.")
-    columns = [feature_of(which, function.schema, function.n_columns) for which in pair]
-    if len({one.column for one in columns}) < len(columns):
-        raise ValueError(f"{name}={given!r}: give two different columns.")
+    """One column, or the two of a pair."""
+    pair, columns = pair_or_features(name, given, function.schema, function.n_columns)
+    if len(columns) > 1 and not pair:
+        names = tuple(one.name for one in columns)
+        raise ValueError(
+            f"{name}={given!r}: give one column at a time, or a pair as a tuple, such as "
+            f"{names[:2]}."
+        )
     return columns
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.posterior.comparisons import asked_columns, means_over, with_column
-from pymc_trees.posterior.reading.features import dimension_of, feature_of
+from pymc_trees.posterior.reading.features import dimension_of
 from pymc_trees.posterior.reading.functions import Function
 
 
@@ -38,7 +38,7 @@ def slopes(
     ----------
     idata, model, data, by, var_name, func, progressbar
         As for `predictions`.
-    variables : column or list of columns
+    variables : column, or list or tuple of columns
         Numeric ones, by name or number; default the first.
     step : float, optional
         Length of the interval. Default: the standard deviation of the column over the rows.
@@ -71,8 +71,7 @@ def slopes(
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows, found = function.rows(data), {}
     share, dims = means_over(function, rows, by)
-    for which, _ in asked_columns(variables):
-        feature = feature_of(which, function.schema, function.n_columns)
+    for feature, _ in asked_columns(variables, function):
         if feature.levels is not None:
             raise ValueError(
                 f"variables: the column {feature.name!r} has levels and therefore no slope; use "

@@ -311,7 +311,7 @@ def test_a_slope_sd_is_learnt_and_draws_are_read_again():
     [
         ({"sd": 0.0}, "sd must be a positive number"),
         ({"slope_sd": -1.0}, "slope_sd must be a positive number"),
-        ({"columns": "children"}, "columns='children': choose from"),
+        ({"columns": "children"}, "columns='children': X has no column 'children'"),
         ({"columns": ["c9"]}, r"columns=\['c9'\]: X has no column 'c9'; it has \['c0', 'c1'\]"),
         ({"columns": ["c0"]}, "'c0' is a column of levels, which has no slope"),
         ({"columns": [True, False]}, "not True and False"),

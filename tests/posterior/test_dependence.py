@@ -95,7 +95,7 @@ def test_functions_are_asked_for_by_name(several):
     [
         ({"features": "dosis"}, r"'dosis' is not a column of X: choose from \['age'"),
         ({"features": 3}, "3 is not a column of X, which has 3"),
-        ({"features": ("age", 0)}, "two different columns"),
+        ({"features": ("age", 0)}, "different columns"),
         ({"features": ("age", "site", "dose")}, "a tuple of two"),
         ({"features": "site", "grid": ["z"]}, "'z' is not a level of the column 'site'"),
         ({"features": "age", "grid": ["old"]}, "'old' is not a value of the column 'age'"),

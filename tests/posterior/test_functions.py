@@ -47,11 +47,15 @@ def test_a_forest_without_a_function_goes_by_its_own_name():
     np.testing.assert_allclose(total.transpose(*f.dims), f, rtol=0, atol=1e-12)
 
 
-def test_a_product_with_a_random_scale_is_no_function_of_trees():
+def test_a_product_with_a_random_scale_takes_the_scale_of_each_draw():
     """A half-Cauchy is made of several Ops, and no random Op of PyTensor."""
     model, idata = without_a_name()
-    with pytest.raises(ValueError, match=r"'scaled' is not a function of trees.*\['trees'\]"):
-        pmt.predictions(idata, model, var_name="scaled", **QUIET)
+    trees = predicted_of(model, idata, "trees", NEW)
+    wanted = idata.posterior["scale"].to_numpy()[..., None] * trees
+    found = pmt.predictions(idata, model, NEW, var_name="scaled", **QUIET)["prediction"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"'y' is not a function of trees.*\['trees', 'scaled'\]"):
+        pmt.predictions(idata, model, var_name="y", **QUIET)
 
 
 def test_expressions_take_the_variables_of_the_same_draw():

@@ -1,7 +1,7 @@
 """What the columns of a forest's inputs are: names, numbers or levels, and how they are split."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,15 +35,54 @@ def known_columns(schema: Schema | None, p: int) -> list:
     return list(range(p)) if schema is None or schema.names is None else list(schema.names)
 
 
-def place_of(column, known: list) -> int | None:
-    """Place of a column given by name or number; None where there is no such column."""
-    if isinstance(column, bool | np.bool_):
+def given_columns(given: Any) -> list:
+    """What was given to name columns, as a list: one name or number, or several of any kind."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return [given]
+    if isinstance(given, np.ndarray):
+        return given.ravel().tolist()
+    return [one.item() if isinstance(one, np.generic) else one for one in given]
+
+
+def place_of(column: Any, known: list) -> int | None:
+    """Place of a column given by name or number, or as "x0", where columns have no names.
+
+    None where there is no such column.
+
+    Raises
+    ------
+    ValueError
+        For a number that is the name of another column.
+    """
+    if isinstance(column, np.ndarray | np.generic) and np.ndim(column) == 0:
+        column = column.item()
+    named = not all(isinstance(one, int) for one in known)
+    if isinstance(column, str):
+        words = known if named else [f"x{one}" for one in known]
+        return words.index(column) if column in words else None
+    if isinstance(column, bool) or not isinstance(column, int):
         return None
-    if column in known:
-        return known.index(column)
-    if isinstance(column, int | np.integer) and 0 <= column < len(known):
-        return int(column)
-    return None
+    inside = 0 <= column < len(known)
+    # 1 may be meant as the column named "1", and is the second one
+    if named and str(column) in known and not (inside and known[column] == str(column)):
+        place = f"the number of the column {known[column]!r}" if inside else "no number of one"
+        raise ValueError(
+            f"{column} is the name of a column of X, and {place}: give the name as text, "
+            f"{str(column)!r}" + (f" or {known[column]!r}." if inside else ".")
+        )
+    return column if inside else None
+
+
+def by_place(argument: str, given: Mapping, known: list) -> dict[int, Any]:
+    """What a dict by column holds, by the places of the columns."""
+    places = {key: place_of(key, known) for key in given}
+    if unknown := [key for key, place in places.items() if place is None]:
+        raise ValueError(
+            f"{argument} names the columns {unknown}, which X does not have: they are {known}."
+        )
+    if len(set(places.values())) < len(places):
+        raise ValueError(f"{argument}={dict(given)} names a column twice: give each once.")
+    return {place: given[key] for key, place in places.items() if place is not None}
 
 
 def check_rules(split_rules, names: Sequence[str] | None, p: int) -> list[str | None]:
@@ -53,13 +92,8 @@ def check_rules(split_rules, names: Sequence[str] | None, p: int) -> list[str | 
     if isinstance(split_rules, str):
         split_rules = [split_rules] * p
     if isinstance(split_rules, Mapping):
-        unknown = [key for key in split_rules if key not in (names or ())]
-        if unknown:
-            raise ValueError(
-                f"split_rules names the columns {unknown}, which X does not have"
-                + (f": they are {list(names)}." if names else "; give one rule per column.")
-            )
-        rules = [split_rules.get(name) for name in names or ()]
+        chosen = by_place("split_rules", split_rules, list(range(p) if names is None else names))
+        rules = [chosen.get(j) for j in range(p)]
     elif isinstance(split_rules, Iterable):
         rules = list(split_rules)
     else:

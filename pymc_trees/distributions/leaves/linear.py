@@ -9,7 +9,6 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.leaves.coefficients.linear import (
     FIXED,
@@ -19,10 +18,11 @@ from pymc_trees.core.leaves.coefficients.linear import (
     read_linear,
 )
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.schema import known_columns, place_of
+from pymc_trees.distributions.data.schema import given_columns, known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.distributions.leaves.normal import check_square
 
+WORDS = ("parent", "path", "all")
 MOST_SLOPES = 52
 """A set of columns is kept as the bits of a float."""
 
@@ -47,7 +47,7 @@ class LinearLeaf(LeafPrior):
     slope_sd : float or scalar tensor, optional
         Standard deviation of each slope, in units of y for one standard deviation of the column;
         their mean is 0. Default: ``sd``.
-    columns : {"parent", "path", "all"} or sequence of names or numbers, default "parent"
+    columns : {"parent", "path", "all"}, column or list of columns, default "parent"
         Columns with slopes. "parent": the column of the parent's rule. "path": the columns of all
         rules between the root and the leaf. With either, a tree without a split is constant, and
         so is a leaf whose rules are about levels. "all" or a sequence: the same columns in every
@@ -118,8 +118,6 @@ class LinearLeaf(LeafPrior):
             raise ValueError(f"p_constant={self.p_constant!r}: must be at least 0 and below 1.")
         if not isinstance(self.extrapolate, bool | np.bool_):
             raise TypeError(f"extrapolate={self.extrapolate!r}: must be True or False.")
-        if isinstance(self.columns, str):
-            check_choice("columns", self.columns, ("parent", "path", "all"))
 
     @property
     def parameters(self) -> tuple:
@@ -166,13 +164,13 @@ class LinearLeaf(LeafPrior):
 
     @property
     def _word(self) -> str:
-        return self.columns if isinstance(self.columns, str) else ""
+        is_word = isinstance(self.columns, str) and self.columns in WORDS
+        return self.columns if is_word else ""
 
     def _named(self, schema, numeric: np.ndarray) -> np.ndarray:
         """Which columns were named."""
         chosen, known = np.zeros(len(numeric), dtype=bool), known_columns(schema, len(numeric))
-        given = np.atleast_1d(np.asarray(self.columns, dtype=object))
-        for one in given:
+        for one in given_columns(self.columns):
             if isinstance(one, bool | np.bool_):
                 raise TypeError(
                     f"columns={self.columns!r}: give names or numbers of columns, not True and "

@@ -10,6 +10,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import Assert
 
 from pymc_trees.distributions.data.numbers import present_numbers, real_array
+from pymc_trees.distributions.data.schema import by_place
 
 LEAST = 1e-300
 """Weight below which a column that is not excluded does not fall."""
@@ -61,18 +62,8 @@ def _by_column(split_prior, p, names):
     if split_prior is None:
         return np.ones(p)
     if isinstance(split_prior, Mapping):
-        if names is None:
-            raise ValueError(
-                f"split_prior={dict(split_prior)} is by column name, but X is not a frame: give "
-                "an array with one weight for each column."
-            )
-        unknown = [key for key in split_prior if key not in names]
-        if unknown:
-            raise ValueError(
-                f"split_prior names the columns {unknown}, which X does not have: they are "
-                f"{list(names)}."
-            )
-        return [split_prior.get(name, 1.0) for name in names]
+        chosen = by_place("split_prior", split_prior, list(range(p) if names is None else names))
+        return [chosen.get(j, 1.0) for j in range(p)]
     return split_prior
 
 

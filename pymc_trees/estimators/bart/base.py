@@ -39,6 +39,8 @@ class BARTEstimator(BaseEstimator):
     idata_: Any
     _training: tuple[TrainingInputs, dict[str, np.ndarray]]
     """Encoded inputs, and what is known of each row."""
+    _not_recorded: tuple[str, ...] = ()
+    """Deterministics that are computed from the other draws when they are asked for."""
 
     def _declare(self, inputs: TrainingInputs, rows: dict[str, np.ndarray]) -> pm.Model:
         raise NotImplementedError
@@ -60,6 +62,7 @@ class BARTEstimator(BaseEstimator):
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
         quiet.setLevel(level if self.progressbar else logging.ERROR)
+        recorded = [v.name for v in model.unobserved_RVs if v.name not in self._not_recorded]
         try:
             idata = pm.sample(
                 draws=check_number("draws", self.draws, 1),
@@ -69,6 +72,7 @@ class BARTEstimator(BaseEstimator):
                 random_seed=_seed(self.random_state),
                 progressbar=self.progressbar,
                 compute_convergence_checks=False,
+                var_names=recorded if self._not_recorded else None,
                 model=model,
             )
         finally:

@@ -37,7 +37,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         larger k makes f flatter.
     alpha, beta : float, default 0.95 and 2
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``.
-    split_prior : array or dict of column name and weight, optional
+    split_prior : array or dict of column and weight, optional
         Weights of the columns, as for `BART`.
     split_rules : optional
         How columns are split, as for `Data`.

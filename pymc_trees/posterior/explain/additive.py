@@ -1,10 +1,12 @@
 """A function of a model as a sum over leaves of trees: what each leaf adds to each output.
 
 Closed forms over the columns on a leaf's path hold for sums of leaves. A Deterministic that is a
-linear function of its forests' outputs, row by row, is such a sum: whether it is one, its Ops say
-(`linear`). So is anything at all of one single tree, whose leaves then hold the transformed values.
+linear function of its forests' outputs, row by row, is such a sum, draw by draw also where other
+random variables are its coefficients: whether it is one, its Ops say (`linear`). So is anything at
+all of one single tree, whose leaves then hold the transformed values.
 """
 
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -14,7 +16,6 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor import matrix
 
 from pymc_trees.core.explain.paths import add_values
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.posterior.explain.linear import is_linear
@@ -54,8 +55,8 @@ class AdditiveFunction:
         soft_too: bool = False,
     ):
         self.function = Function(idata, model, var_name, func)
-        name = self.function.name
-        found = evaluations([self.function.variable])
+        name, found, others = self.function.name, self.function.found, self.function.others
+        _refuse_made_rows(self.function)
         _refuse_soft(name, [one.tree for one in found], soft_too)
         self.forests = [
             ForestDraws(idata, model, one.tree.name, soft_too=soft_too) for one in found
@@ -63,11 +64,13 @@ class AdditiveFunction:
         if any(not one.is_soft and one.layout.own_outputs is not None for one in self.forests):
             raise NotAdditiveError(f"{name} has leaves whose values vary between rows.")
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
+        numbers = [rv.type() for rv in others]
         replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
+        replaced |= dict(zip(others, numbers, strict=True))
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
         hard = not any(one.is_soft for one in self.forests)
         self.single = hard and len(self.forests) == 1 and self.forests[0].layout.m == 1
-        if set(ancestors([whole])) & {one.X for one in found}:
+        if set(ancestors([whole])) & set(self.function.bases):
             raise NotAdditiveError(
                 f"{name} uses columns of X outside the splits of its trees: choose a function of "
                 "trees alone by var_name."
@@ -78,23 +81,30 @@ class AdditiveFunction:
                 "choose the function inside it by var_name."
             )
         self._lock = Lock()
-        self._whole = pm.compile(inputs, whole, on_unused_input="ignore")
-        if not self.single:
-            self._constant, self._slopes = self._lines()
+        self._whole = pm.compile([*inputs, *numbers], whole, on_unused_input="ignore")
+        self._of_all_draws = None if self.single or others else self._lines([])
 
     @property
     def n_outputs(self) -> int:
         """Outputs, however they are arranged."""
         return int(np.prod(self.function.outputs))
 
-    def constant(self) -> np.ndarray:
-        """(outputs,) what no tree adds."""
-        return np.zeros(self.n_outputs) if self.single else self._constant
+    def constant(self, chain: int, draw: int) -> np.ndarray:
+        """(outputs,) what no tree adds in a draw."""
+        return np.zeros(self.n_outputs) if self.single else self._lines_at(chain, draw)[0]
 
     def draws_at(self, chain: int, draw: int) -> list[tuple[ForestDraws, np.ndarray, np.ndarray]]:
         """The forests, each with its encoded value in a draw and what its leaves add."""
         values = [one.value(chain, draw) for one in self.forests]
-        outputs = [self.leaf_outputs(which, value) for which, value in enumerate(values)]
+        if self.single:
+            numbers = self.function.others_at(chain, draw)
+            outputs = [self._on_leaves(0, values[0], lambda leaves: self._at([leaves], numbers))]
+        else:
+            _, slopes = self._lines_at(chain, draw)
+            each = zip(values, slopes, strict=True)
+            outputs = [
+                self._on_leaves(k, v, partial(_times, slope)) for k, (v, slope) in enumerate(each)
+            ]
         return list(zip(self.forests, values, outputs, strict=True))
 
     def sum_of_leaves(self, drawn, X: np.ndarray) -> np.ndarray:
@@ -104,38 +114,40 @@ class AdditiveFunction:
             add_values(value, X, forest.X_train, outputs, forest.sizes, found)
         return found
 
-    def leaf_outputs(self, which: int, value: np.ndarray) -> np.ndarray:
+    def _on_leaves(self, which: int, value: np.ndarray, add) -> np.ndarray:
         """(max_nodes, outputs) what each leaf of an encoded forest adds; 0 in other rows."""
         layout = self.forests[which].layout
         nodes = value[: layout.max_nodes]
         leaves = nodes[:, 0] == -1
-        values = nodes[leaves, 1 : 1 + layout.n_values]
         found = np.zeros((layout.max_nodes, self.n_outputs))
-        if self.single:
-            found[leaves] = self._at([values])
-        else:
-            found[leaves] = values @ self._slopes[which]
+        found[leaves] = add(nodes[leaves, 1 : 1 + layout.n_values])
         return found
 
-    def _at(self, outputs: list[np.ndarray]) -> np.ndarray:
-        """(rows, outputs) values at given outputs of the forests."""
+    def _at(self, outputs: list[np.ndarray], numbers: list[np.ndarray]) -> np.ndarray:
+        """(rows, outputs) values at given outputs of the forests, and values of what is beside."""
         with self._lock:  # a compiled function of PyTensor serves one thread at a time
-            whole = self._whole(*outputs)
+            whole = self._whole(*outputs, *numbers)
         values = np.moveaxis(whole, self.function.axis, -1)
         return self.function.func(values).reshape(self.n_outputs, -1).T
 
-    def _lines(self) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _lines_at(self, chain: int, draw: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Constant and slopes in a draw."""
+        if self._of_all_draws is not None:
+            return self._of_all_draws
+        return self._lines(self.function.others_at(chain, draw))
+
+    def _lines(self, numbers: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
         """Constant and slopes, (V, outputs) for each forest, of a linear function."""
         sizes = [one.layout.n_outputs for one in self.forests]
         total = sum(sizes)
         rows = np.concatenate([np.zeros((1, total)), FAR * np.eye(total)])
-        found = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1))
+        found = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1), numbers)
         slopes = (found[1:] - found[0]) / FAR
         return found[0], np.split(slopes, np.cumsum(sizes)[:-1], axis=0)
 
     def check_sum(self, chain: int, draw: int, drawn, X: np.ndarray, total: np.ndarray) -> None:
         """Raise an error unless (n, outputs) sums over the leaves drawn are f at the rows of X."""
-        size = np.abs(self.constant()).max(initial=0.0)
+        size = np.abs(self.constant(chain, draw)).max(initial=0.0)
         size += sum(np.abs(leaves).max() for _, _, leaves in drawn)
         with self._lock:
             f = self.function.func(self.function.at(chain, draw)(X))
@@ -146,6 +158,20 @@ class AdditiveFunction:
                 f"{draw}, by {wrong:.2g}. Check that func is elementwise and returns finite "
                 "numbers."
             )
+
+
+def _times(slopes: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+    return leaves @ slopes
+
+
+def _refuse_made_rows(function: Function) -> None:
+    """An error where trees are evaluated at rows that are made of those of X."""
+    if not function.at_own_rows:
+        raise NotAdditiveError(
+            f"{function.name} evaluates its trees at rows made of those of X, with a column held: "
+            "there is no closed form. Use partial_dependence, comparisons or "
+            "permutation_importance."
+        )
 
 
 def _refuse_soft(name: str, trees: list, soft_too: bool) -> None:

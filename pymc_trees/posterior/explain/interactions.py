@@ -11,7 +11,7 @@ from pymc_trees.posterior.check.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
 from pymc_trees.posterior.explain.additive import AdditiveFunction
 from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
-from pymc_trees.posterior.reading.features import feature_of
+from pymc_trees.posterior.reading.features import features_of
 
 LARGEST = 2**29
 """Bytes for the pairs of columns at all rows, in all the draws that are looked at at once."""
@@ -22,7 +22,7 @@ SINGLE = 12
 def interaction_strength(
     idata,
     model: pm.Model | None = None,
-    features: list[Any] | None = None,
+    features: Any = None,
     X=None,
     *,
     subsample: int | None = None,
@@ -47,7 +47,7 @@ def interaction_strength(
         Result of `pymc.sample`, or the same read from a file.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    features : list of columns, optional
+    features : column, or list or tuple of columns, optional
         By name if X was a frame, otherwise by number. Default: all.
     X : (n, p) array or frame, optional
         Rows over which means are taken. Default: the rows currently in the model.
@@ -127,7 +127,9 @@ def interaction_strength(
             given = (value, X, forest.X_train, outputs, forest.sizes, place)
             add_dependence(*given, single, but_one, pairs)
         f = additive.sum_of_leaves(drawn, X)
-        additive.check_sum(chain, at[at_place], drawn, X, f + additive.constant())
+        additive.check_sum(
+            chain, at[at_place], drawn, X, f + additive.constant(chain, at[at_place])
+        )
         found = _strengths(single, but_one, pairs, f)
         pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = found
 
@@ -146,10 +148,8 @@ def _asked(function, features) -> tuple[list[int], np.ndarray]:
     """Numbers and names of the columns."""
     if features is None:
         return list(range(function.n_columns)), function.names
-    given = features if isinstance(features, list | tuple) else [features]
-    columns = [feature_of(one, function.schema, function.n_columns).column for one in given]
-    if len(columns) < 1 or len(set(columns)) < len(columns):
-        raise ValueError(f"features={features!r}: give a list of different columns.")
+    given = features_of("features", features, function.schema, function.n_columns)
+    columns = [one.column for one in given]
     return columns, function.names[columns]
 
 

@@ -215,12 +215,13 @@ class _Explained:
         shape = (n_chains, self.at.size)
         self.values = np.zeros((*shape, n, p, n_outputs))
         self.pairs = np.zeros((*shape, n if with_pairs else 0, p, p, n_outputs))
-        self.base = np.zeros((*shape, n_outputs)) + self.additive.constant()
+        self.base = np.zeros((*shape, n_outputs))
         for_each_draw(self._one, shape, "Shapley values", self.cores, self.progressbar)
 
     def _one(self, chain, place):
         """Add the values of every forest in one draw."""
         drawn = self.additive.draws_at(chain, self.at[place])
+        self.base[chain, place] += self.additive.constant(chain, self.at[place])
         found = (self.values[chain, place], self.pairs[chain, place], self.base[chain, place])
         for forest, value, outputs in drawn:
             background = forest.X_train if self.background is None else self.background

@@ -96,7 +96,7 @@ def sobol_indices(
 
     def one(chain, place):
         drawn = additive.draws_at(chain, at[place])
-        f = additive.sum_of_leaves(drawn, X) + additive.constant()
+        f = additive.sum_of_leaves(drawn, X) + additive.constant(chain, at[place])
         additive.check_sum(chain, at[place], drawn, X, f)
         parts = [
             leaves_of(value, X, forest.X_train, outputs, forest.sizes)

@@ -14,7 +14,9 @@ import xarray as xr
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Cast
 from pytensor.tensor import matrix
+from pytensor.tensor.elemwise import Elemwise
 from rich.progress import track
 
 from pymc_trees.distributions.data.encoding import inputs_at
@@ -62,26 +64,25 @@ class Expression:
         idata = draws_of(idata, group)
         checked = checked_draws(idata, model_of(model))
         self.name, self.variable = name, variable
-        found = evaluations([variable], blockers=model.basic_RVs)
-        self.trees = [one.tree for one in found]
-        self.X, self.schema = _inputs_of(found, self.name)
+        self.found = evaluations([variable], blockers=model.basic_RVs)
+        """Where it evaluates trees."""
+        self.bases = bases_of(self.found, model)
+        """For each of these the variable that holds the rows of X, from which its own are made."""
+        self.trees = list(dict.fromkeys(one.tree for one in self.found))
+        self.X, self.schema = _inputs_of(self.found, self.bases, self.name)
         """(n, p) rows that the model has now, levels as codes."""
         posterior = idata["posterior"]
-        others = [rv for rv in random_below(model, variable) if rv not in self.trees]
-        lost = [rv.name for rv in others if rv.name not in posterior]
-        if lost:
-            raise ValueError(
-                f"idata lacks {lost}, which {name} depends on: keep them among var_names of "
-                "pm.sample."
-            )
-        drawn = [*self.trees, *others]
+        self.others = [rv for rv in random_below(model, variable) if rv not in self.trees]
+        """Random variables beside the trees, whose draws enter as they are."""
+        _check_recorded(name, self.others, model, posterior)
+        drawn = [*self.trees, *self.others]
         self.draws = [checked.get(v.name) or StoredDraws(posterior[v.name]) for v in drawn]
         first = [np.array(d[0, 0], order="C") for d in self.draws]
-        values_of_others = dict(zip(others, first[len(self.trees) :], strict=True))
-        check_rows_apart(variable, found, name, lambda: values_of_others)
+        values_of_others = dict(zip(self.others, first[len(self.trees) :], strict=True))
+        check_rows_apart(variable, self.found, self.bases, name, values_of_others)
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
         at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
-        inputs = {one.X: at for one in found}
+        inputs = dict.fromkeys(self.bases, at)
         replaced = [*inputs.items(), *zip(drawn, values, strict=True)]
         [outputs] = clone_replace([variable], replaced, rebuild_strict=False)
         self._compiled = pm.compile([at, *values], outputs, on_unused_input="ignore")
@@ -110,6 +111,17 @@ class Expression:
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
         return rows
+
+    @property
+    def at_own_rows(self) -> bool:
+        """Whether trees are evaluated at the rows of X themselves, and not at some made of them."""
+        pairs = zip(self.found, self.bases, strict=True)
+        return all(without_cast(one.X) is base for one, base in pairs)
+
+    def others_at(self, chain: int, draw: int) -> list[np.ndarray]:
+        """Values of `others` in a draw."""
+        drawn = self.draws[len(self.draws) - len(self.others) :]
+        return [np.array(d[chain, draw], order="C") for d in drawn]
 
     def at(self, chain: int, draw: int) -> Callable[[np.ndarray | HeldRows], np.ndarray]:
         """The expression as a function of rows, in a draw; their axis is the last of the values."""
@@ -163,13 +175,58 @@ def random_below(model: pm.Model, variable: Variable) -> list[Variable]:
     return [rv for rv in model.basic_RVs if rv in seen]
 
 
-def _inputs_of(found: list[Evaluation], name: str) -> tuple[np.ndarray, Schema | None]:
+def bases_of(found: list[Evaluation], model: pm.Model) -> list[Variable]:
+    """For each evaluation the variable whose rows are those of X.
+
+    Its own X; or, where that is made of another at which the model evaluates the same tree (X with
+    the treatment set to 1, say), that one.
+    """
+    everything = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    known = [(one.tree, without_cast(one.X)) for one in evaluations(everything)]
+    bases = []
+    for one in found:
+        own = without_cast(one.X)
+        below = set(ancestors([own])) - {own}
+        of_tree = [X for tree, X in known if tree is one.tree and X in below]
+        lowest = [X for X in of_tree if not (set(ancestors([X])) - {X}) & set(of_tree)]
+        bases.append(lowest[0] if lowest else own)
+    return bases
+
+
+def without_cast(X: Variable) -> Variable:
+    """X as the model has it, where an evaluation made floats of it."""
+    op = X.owner.op if X.owner else None
+    if not (isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)):
+        return X
+    [before] = X.owner.inputs
+    return before
+
+
+def _check_recorded(name: str, others: list[Variable], model: pm.Model, posterior) -> None:
+    """An error where draws lack a variable that an expression depends on."""
+    observed = [rv.name for rv in others if rv in model.observed_RVs]
+    if observed:
+        raise ValueError(
+            f"{name} depends on the observed {observed}, which are unknown at other rows: use the "
+            "function of trees inside it."
+        )
+    lost = [rv.name for rv in others if rv.name not in posterior]
+    if lost:
+        raise ValueError(
+            f"idata lacks {lost}, which {name} depends on: keep them among var_names of pm.sample."
+        )
+
+
+def _inputs_of(
+    found: list[Evaluation], bases: list[Variable], name: str
+) -> tuple[np.ndarray, Schema | None]:
     """The present X of all evaluations, and what is known of its columns.
 
     Soft trees take no missing cells, and so neither does a function of these and others.
     """
-    several = {one.X: getattr(one.tree.tag, "pymc_trees_columns", None) for one in found}
-    X, *others = (np.asarray(one.eval(), dtype=np.float64) for one in several)
+    known = zip(bases, found, strict=True)
+    several = {base: getattr(one.tree.tag, "pymc_trees_columns", None) for base, one in known}
+    X, *others = (np.asarray(base.eval(), dtype=np.float64) for base in several)
     complete = any(one is not None and one.complete for one in several.values())
     schema, *schemas = (
         None if one is None else one._replace(complete=complete) for one in several.values()

@@ -9,7 +9,12 @@ import pandas as pd
 from pymc_trees.arguments import check_choice
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.data.numbers import is_real
-from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.schema import (
+    Schema,
+    given_columns,
+    known_columns,
+    place_of,
+)
 from pymc_trees.posterior.check.check_draws import SAMPLE
 
 POINTS = 20
@@ -82,21 +87,55 @@ def dimension_of(feature: Feature) -> str:
 def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
     """Column by its name, or by its number; x0, x1, ... where X was an array.
 
-    One that is known already is returned.
+    One that is known already is returned, and the one of a list of one.
     """
     if isinstance(which, Feature):
         return which
-    column: int
-    names = schema.names if schema is not None else None
-    known = column_words(names, n_columns)
-    if isinstance(which, str) and which in known:
-        column = known.index(which)
-    elif isinstance(which, int | np.integer) and not isinstance(which, bool):
-        column = _numbered(int(which), names, n_columns)
-    else:
+    [which, *others] = given_columns(which) or [None]
+    if others:
+        raise ValueError(f"{[which, *others]} are several columns: give one here.")
+    column = place_of(which, known_columns(schema, n_columns))
+    if column is None:
+        names = schema.names if schema is not None else None
+        if isinstance(which, int) and not isinstance(which, bool):
+            raise ValueError(f"{which} is not a column of X, which has {n_columns}.")
+        known = column_words(names, n_columns)
         choices = known if names is not None else f"numbers from 0 to {n_columns - 1}"
         raise ValueError(f"{which!r} is not a column of X: choose from {choices}.")
     return _feature_at(column, schema)
+
+
+def features_of(name: str, given: Any, schema: Schema | None, n_columns: int) -> list[Feature]:
+    """Columns by name or number: one, or several in a list, a tuple, an array or an index."""
+    found = [feature_of(one, schema, n_columns) for one in _listed(given)]
+    if not found:
+        raise ValueError(f"{name} is empty: give at least one column.")
+    if len({one.column for one in found}) < len(found):
+        raise ValueError(f"{name}={given!r}: give different columns, each once.")
+    return found
+
+
+def pair_or_features(
+    name: str, given: Any, schema: Schema | None, n_columns: int
+) -> tuple[bool, list[Feature]]:
+    """Whether a pair is asked for, a tuple of two or a list of one such; and the columns."""
+    listed = _listed(given)
+    if len(listed) == 1 and _is_tuple(listed[0]):
+        [given] = listed
+    elif any(_is_tuple(one) for one in listed):
+        raise ValueError(f"{name}={given!r}: give a pair of columns alone.")
+    pair = _is_tuple(given) and len(given) > 1
+    if pair and len(given) > 2:
+        raise ValueError(f"{name}={given!r}: a tuple is a pair of columns: give a tuple of two.")
+    return pair, features_of(name, given, schema, n_columns)
+
+
+def _is_tuple(given: Any) -> bool:
+    return isinstance(given, tuple) and not isinstance(given, Feature)
+
+
+def _listed(given: Any) -> list:
+    return [given] if isinstance(given, Feature) else given_columns(given)
 
 
 def all_features(schema: Schema | None, n_columns: int) -> list[Feature]:
@@ -109,22 +148,6 @@ def _feature_at(column: int, schema: Schema | None) -> Feature:
         return Feature(column, column, None)
     name = column if schema.names is None else schema.names[column]
     return Feature(column, name, schema.levels[column])
-
-
-def _numbered(number: int, names: tuple[str, ...] | None, n_columns: int) -> int:
-    """The number of a column, unless it is the name of another."""
-    inside = 0 <= number < n_columns
-    if names is not None and str(number) in names:
-        if inside and names[number] == str(number):
-            return number
-        place = f"the number of the column {names[number]!r}" if inside else "no number of one"
-        raise ValueError(
-            f"{number} is the name of a column of X, and {place}: give the name as text, "
-            f"{str(number)!r}" + (f" or {names[number]!r}." if inside else ".")
-        )
-    if not inside:
-        raise ValueError(f"{number} is not a column of X, which has {n_columns}.")
-    return number
 
 
 def grids_by_column(features: list[Feature], grid: Any, schema: Schema | None, n: int) -> list:

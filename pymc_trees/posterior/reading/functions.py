@@ -1,4 +1,4 @@
-"""The functions of a model, by name: expressions of trees and no other random variables."""
+"""The functions of a model, by name: expressions of trees, and of other variables of the draws."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.check.check_model import model_of
-from pymc_trees.posterior.reading.expressions import Expression, random_below
+from pymc_trees.posterior.reading.expressions import Expression, bases_of, random_below
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
@@ -23,8 +23,9 @@ class Function(Expression):
     """A function of the rows of X under the draws of a model.
 
     The Deterministic registered by BART, DecisionTree or SoftDecisionTree, or a Deterministic of
-    these; for a `Forest` that the model evaluates without a Deterministic, the evaluated function,
-    under the name of the forest.
+    these and of other random variables, such as a scale, whose drawn values are taken; for a
+    `Forest` that the model evaluates without a Deterministic, the evaluated function, under the
+    name of the forest.
 
     Parameters
     ----------
@@ -81,10 +82,11 @@ def _as_it_is(values):
 
 def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
     """A function of trees and its name, or an error that lists those there are."""
-    of_trees = {one.name: one for one in model.deterministics if _is_of_trees(model, one)}
-    if var_name is not None and var_name in of_trees:
-        return of_trees[var_name], var_name  # whether of single rows, `Expression` says
-    known = {name: one for name, one in of_trees.items() if _is_of_single_rows(one)}
+    evaluated = {one.name: one for one in model.deterministics if _evaluates_trees(model, one)}
+    if var_name is not None and var_name in evaluated:
+        return evaluated[var_name], var_name  # whether of single rows, `Expression` says
+    of_trees = [one for one in evaluated.values() if _is_of_trees(model, one)]
+    known = {one.name: one for one in of_trees if _is_of_single_rows(model, one)}
     declared = [
         name
         for name, one in known.items()
@@ -94,15 +96,19 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
     known, declared = known | bare, [*_first_parameters(known, declared), *bare]
     if var_name is None and len(declared) == 1:
         return known[declared[0]], declared[0]
+    if var_name is not None and var_name in known:
+        return known[var_name], var_name
+    # with other variables beside the trees, such as a scale
+    mixed = [name for name, one in evaluated.items() if one not in of_trees]
     if var_name is None:
         if not declared:
             raise ValueError("The model has no function of trees: declare one by BART.")
-        raise ValueError(f"The model has the functions {declared}: choose one by var_name.")
-    if var_name not in known:
         raise ValueError(
-            f"var_name={var_name!r} is not a function of trees alone: choose from {list(known)}."
+            f"The model has the functions {[*declared, *mixed]}: choose one by var_name."
         )
-    return known[var_name], var_name
+    raise ValueError(
+        f"var_name={var_name!r} is not a function of trees: choose from {[*known, *mixed]}."
+    )
 
 
 def _first_parameters(known: dict[str, Variable], declared: list[str]) -> list[str]:
@@ -121,16 +127,22 @@ def _first_parameters(known: dict[str, Variable], declared: list[str]) -> list[s
     return [name for name in declared if not is_further(name)]
 
 
+def _evaluates_trees(model: pm.Model, variable: Variable) -> bool:
+    """Whether a Deterministic evaluates trees, and not only through a random variable."""
+    return bool(evaluations([variable], blockers=model.basic_RVs))
+
+
 def _is_of_trees(model: pm.Model, variable: Variable) -> bool:
     """Whether a Deterministic depends on trees and on nothing else that is random."""
     random = random_below(model, variable)
     return bool(random) and all(is_tree_variable(v) for v in random)
 
 
-def _is_of_single_rows(variable: Variable) -> bool:
+def _is_of_single_rows(model: pm.Model, variable: Variable) -> bool:
     """Whether entry i of a function of trees depends on row i of X alone."""
+    found = evaluations([variable], blockers=model.basic_RVs)
     try:
-        check_rows_apart(variable, evaluations([variable]), variable.name)
+        check_rows_apart(variable, found, bases_of(found, model), variable.name)
     except OtherRowsError:
         return False
     return True

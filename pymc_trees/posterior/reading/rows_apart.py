@@ -5,8 +5,10 @@ Where one of them is none that is known there, numbers decide: one row of what t
 changed, and the entries of the others have to stay as they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pymc as pm
@@ -14,6 +16,7 @@ import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `Reader.read`)
@@ -32,8 +35,9 @@ class OtherRowsError(ValueError):
 def check_rows_apart(
     variable: Variable,
     found: list[Evaluation],
+    bases: list[Variable],
     name: str,
-    others: Callable[[], dict[Variable, np.ndarray]] = dict,
+    others: Mapping[Variable, np.ndarray] = MappingProxyType({}),
 ) -> None:
     """Raise an error unless each entry of an expression is a function of its own row of X.
 
@@ -43,18 +47,33 @@ def check_rows_apart(
         The expression.
     found : list of Evaluation
         The trees that it evaluates.
+    bases : list of Variable
+        The variable that holds the rows of X, for each of these.
     name : str
         Of the expression, for the error.
-    others : callable, optional
-        Returns values of the other random variables below it.
+    others : mapping, optional
+        Values of the other random variables below it.
 
     Raises
     ------
     OtherRowsError
         When an entry depends on other rows, or on data of the model's rows other than X.
     """
+    # inputs in their place: a copy of the graph would draw them anew
+    free = {rv: rv.type(rv.name) for rv in others}
+    known = {free[rv]: value for rv, value in others.items()}
+    made = [(partial(_of_one_matrix, variable, found, bases, free), bases[0])]
+    for one, base in zip(found, bases, strict=True):
+        if one.X is not base:
+            made.append((partial(_of_rows, one.X, base, free), base))
+    for make, base in made:
+        _check_apart(make, _rows_now(base), name, known)
+
+
+def _check_apart(make, n, name, others) -> None:
+    """The same of what is made for n rows, or for any: a matrix and an expression of its rows."""
     try:
-        rows, whole = _of_one_matrix(variable, found, _rows_now(found[0].X))
+        rows, whole = make(n)
         follower = _Follower(rows, dependent_on([whole], rows), rows, name=name, others=others)
         if whole not in follower.seeing:
             raise NotRowwiseError("nothing but a shape")
@@ -65,7 +84,7 @@ def check_rows_apart(
     except (MixedRowsError, OtherRowsError) as error:
         raise _refusal(name, error) from error
     except (NotRowwiseError, IndexError, TypeError, ValueError) as error:
-        if not _stay_apart(variable, found, others()):
+        if not _stay_apart(make, others):
             raise _refusal(name, error) from error
 
 
@@ -74,8 +93,8 @@ class _Follower(Reader):
     """Follows the rows, and refuses numbers that each of them has beside X."""
 
     name: str = ""
-    others: Callable[[], dict[Variable, np.ndarray]] = dict
-    """Values of other random variables."""
+    others: Mapping[Variable, np.ndarray] = MappingProxyType({})
+    """Values of inputs that stand for other random variables."""
 
     def read(self, var):
         if var.owner and isinstance(var.owner.op, CheckAndRaise):
@@ -86,13 +105,14 @@ class _Follower(Reader):
     def take(self, var, axis, index, full=False):
         each = 0 <= axis < var.ndim and not var.type.broadcastable[axis]
         if each and not self._follows_length(var, axis):
-            raise _own_numbers(self.name)
+            random = [rv.name for rv in self.others if rv in set(ancestors([var]))]
+            raise _own_draws(self.name, random) if random else _own_numbers(self.name)
         return super().take(var, axis, index, full)
 
     def _follows_length(self, var, axis):
         """Whether it holds the same for each row, however many there are: zeros_like(f), say."""
         free = pt.tensor("rows", dtype="float64", shape=(None, self.outputs.type.shape[1]))
-        known = {v: pt.constant(value) for v, value in self.others().items()}
+        known = {v: pt.constant(value) for v, value in self.others.items()}
         [var] = clone_replace([var], {self.outputs: free} | known, rebuild_strict=False)
         for n in (2, 3):
             zero = np.zeros((n, free.type.shape[1]))
@@ -105,28 +125,35 @@ class _Follower(Reader):
         return True
 
 
-def _of_one_matrix(variable, found, n) -> tuple[Variable, Variable]:
+def _of_one_matrix(variable, found, bases, free, n) -> tuple[Variable, Variable]:
     """A matrix of what all trees return at n rows, and of X; the expression as its function."""
-    p = found[0].X.type.shape[1] or np.shape(_now(found[0].X))[1]
+    p = bases[0].type.shape[1] or np.shape(_now(bases[0]))[1]
     sizes = [*(one.outputs.type.shape[1] for one in found), p]
     rows = pt.tensor("rows", dtype="float64", shape=(n, sum(sizes)))
     ends = np.cumsum([0, *sizes])
     parts = [rows[:, a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
     replaced = {one.outputs: part for one, part in zip(found, parts, strict=False)}
     # where X is read beside the trees; those are cut off first
-    [whole] = clone_replace([variable], replaced, rebuild_strict=False)
-    [whole] = clone_replace([whole], {one.X: parts[-1] for one in found}, rebuild_strict=False)
+    [whole] = clone_replace([variable], replaced | free, rebuild_strict=False)
+    [whole] = clone_replace([whole], dict.fromkeys(bases, parts[-1]), rebuild_strict=False)
     return rows, whole
 
 
-def _stay_apart(variable, found, others) -> bool:
+def _of_rows(made, base, free, n) -> tuple[Variable, Variable]:
+    """A matrix of n rows of X, and what is made of them."""
+    p = base.type.shape[1] or np.shape(_now(base))[1]
+    rows = pt.tensor("rows", dtype="float64", shape=(n, p))
+    [whole] = clone_replace([made], {base: rows} | free, rebuild_strict=False)
+    return rows, whole
+
+
+def _stay_apart(make, others) -> bool:
     """Whether no entry changed where another row did, in a few numbers."""
-    free, values = {v: v.type() for v in others}, list(others.values())
+    values = list(others.values())
     rng = np.random.default_rng(0)
     try:
-        rows, whole = _of_one_matrix(variable, found, None)
-        [whole] = clone_replace([whole], free, rebuild_strict=False)
-        compiled = pm.compile([rows, *free.values()], whole, on_unused_input="ignore")
+        rows, whole = make(None)
+        compiled = pm.compile([rows, *others], whole, on_unused_input="ignore")
         width = rows.type.shape[1]
         for at in (rng.normal(size=(PROBED, width)), rng.random((PROBED, width))):
             here, longer = compiled(at, *values), compiled(at[[*range(PROBED), 0]], *values)
@@ -177,4 +204,11 @@ def _own_numbers(name: str) -> OtherRowsError:
     return OtherRowsError(
         f"{name} depends on more than the columns of X row by row: its other inputs are unknown "
         "at other rows. Make them columns of X."
+    )
+
+
+def _own_draws(name: str, random: list[str]) -> OtherRowsError:
+    return OtherRowsError(
+        f"{name} takes an entry of {random} for each row of the model, and which one is unknown at "
+        "other rows: use the function of trees inside it."
     )

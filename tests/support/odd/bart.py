@@ -173,7 +173,7 @@ BART = {
     "split_prior tiny": bart(split_prior=[1e-308] * 2),
     "split_prior one column": bart(split_prior=[0, 1]),
     "split_rules unknown": bart(r"split_rules.*'set'.*'subset'", split_rules=["continuous", "set"]),
-    "split_rules of no frame": bart(r"split_rules .*'a'.*per column", split_rules={"a": "subset"}),
+    "split_rules of no frame": bart(r"split_rules .*'a'.*\[0, 1\]", split_rules={"a": "subset"}),
     "split_rules unknown column": bart(
         r"split_rules .*'c'.*'a', 'b'", X=FRAME, split_rules={"c": "subset"}
     ),

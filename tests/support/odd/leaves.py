@@ -101,7 +101,10 @@ LINEAR = {
     "sd huge": linear(r"the square of sd overflows or underflows", sd=1e200),
     "slope_sd negative": linear(r"slope_sd must be a positive number", slope_sd=-1.0),
     "slope_sd text": linear(r"slope_sd must be a positive number", slope_sd="a"),
-    "columns a word": linear(r"columns='parents': choose from", columns="parents"),
+    "columns a word": Odd(
+        lambda: pmt.BART("f", np.eye(4), m=2, leaf=pmt.LinearLeaf(columns="parents")),
+        r"columns='parents': X has no column 'parents'.*\"parent\"",
+    ),
     "p_constant one": linear(r"p_constant=1.*at least 0 and below 1", p_constant=1),
     "p_constant NaN": linear(r"p_constant=nan", p_constant=np.nan),
     "p_constant text": linear(r"p_constant='half'", p_constant="half"),

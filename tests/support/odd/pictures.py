@@ -57,7 +57,7 @@ PLOT_PDP = _of_columns(pmt.plot_pdp) | {
     "subsample zero": _drawn(pmt.plot_pdp, r"subsample=0", subsample=0),
     "three": _drawn(pmt.plot_pdp, r"a tuple is a pair", features=("age", "site", "dose")),
     "a pair, centred": _drawn(pmt.plot_pdp, r"cannot be centred", features=(0, 1), centred=True),
-    "one column twice": _drawn(pmt.plot_pdp, r"two different columns", features=("age", 0)),
+    "one column twice": _drawn(pmt.plot_pdp, r"different columns", features=("age", 0)),
     "a pair of one value each": _drawn(pmt.plot_pdp, None, features=("age", "dose"), grid=[1.0]),
 }
 PLOT_ICE = _of_columns(pmt.plot_ice) | {
