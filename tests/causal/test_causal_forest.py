@@ -210,7 +210,7 @@ def test_frames_files_and_clones(tmp_path):
     np.testing.assert_array_equal(again.propensity_, P)
     assert list(again.groups_) == ["a", "b", "c"]
     assert list(again.model_.coords["group"]) == ["a", "b", "c"]
-    effect = pmt.partial_dependence(found.idata_, found.model_, "score", var_name="tau")
+    effect = pmt.partial_dependence(found.idata_, found.model_, "score", var_name="effect")
     assert effect["average"].sizes["draw"] == 8
 
 
@@ -301,7 +301,7 @@ def test_questions_out_of_range_are_named():
         forest().unit_effects((0, 2))
     with pytest.raises(ValueError, match="two treatments"):
         forest().unit_effects(1)
-    with pytest.raises(ValueError, match="continuous"):
+    with pytest.raises(ValueError, match="not binary"):
         causal.overlap(P, DOSE)
     with pytest.raises(ValueError, match=r"causal\.overlap"):
         pmt.plot_overlap(P)

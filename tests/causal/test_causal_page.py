@@ -65,7 +65,7 @@ def fitted():
     """What the first block leaves, with fewer draws."""
     names, *truth = simulated()
     with pytest.MonkeyPatch.context() as patch:
-        sample_few(patch, 200)
+        sample_few(patch, 150)
         exec(blocks()[0], names)
     return names, *truth
 
@@ -117,13 +117,14 @@ def test_pictures_show_the_effect():
     needed = pmt.compute_variable_importance(
         forest.idata_, forest.model_, var_name="effect", progressbar=False
     )
-    assert needed["feature"].to_numpy()[0] == "age"
+    gains = np.diff(needed["r2"].mean(SAMPLE).to_numpy(), prepend=0.0)
+    assert needed["feature"].to_numpy()[gains.argmax()] == "age"
     plt.close("all")
 
 
 def test_two_arms_at_a_time(monkeypatch):
     names, _, y_of_arms, _ = simulated()
-    sample_few(monkeypatch, 200)
+    sample_few(monkeypatch, 150)
     given = names | {"y": y_of_arms}
     exec("from pymc_trees import causal\n" + blocks()[3], given)
     truth = effect_of(given["X"][given["two"]]).mean()

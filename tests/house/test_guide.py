@@ -1,6 +1,6 @@
 """The pages of the guide tell what runs: their code, on small data and with few draws.
 
-The pages of pictures, of survival and the tour have tests of their own.
+The pages of pictures, of survival, of treatments and the tour have tests of their own.
 """
 
 import os
@@ -54,6 +54,7 @@ ELSEWHERE = {
     "tour": "house/test_tour.py",
     "pictures": "plots/test_pictures_page.py",
     "survival": "survival/test_survival_page.py",
+    "causal": "causal/test_causal_page.py",
     "sharded": "support/guide_cluster.py",
 }
 """Pages whose blocks are run by another file."""
@@ -157,15 +158,6 @@ def test_estimators(names):
     run(changed(search, *few), names)
     run(compare, names)
     assert set(names["loo"]) == {"forest", "constant", "student"}
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_effects_of_a_treatment(names):
-    names |= {"X": names["frame"].drop(columns="dose"), "z": names["frame"]["dose"].to_numpy()}
-    names["X_new"] = names["X"][:7]
-    for code in blocks("causal"):
-        run(code, names)
 
 
 @pytest.mark.full

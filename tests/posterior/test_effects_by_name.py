@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from support.fitted import draws_of
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees import causal
@@ -150,8 +151,11 @@ def test_of_an_effect_written_by_hand(name):
     check(found, of_tau)
 
 
-@pytest.mark.parametrize("name", ASK)
-@pytest.mark.parametrize("forests", CAUSAL)
+ALL = [(forests, name) for forests in CAUSAL for name in ASK]
+QUICK = [(forests, name) for forests in ("two", "one") for name in ("predictions", "shap_values")]
+
+
+@pytest.mark.parametrize(("forests", "name"), tiers(ALL, QUICK))
 def test_of_the_effect_of_a_causal_forest(forests, name):
     model, idata, forest = of_causal(forests)
     assert "effect" not in idata.posterior  # nothing is kept twice

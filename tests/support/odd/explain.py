@@ -56,7 +56,7 @@ INTERACTION_STRENGTH = _closed_form(pmt.interaction_strength) | {
         partial(pmt.interaction_strength, **QUIET), r"different columns", features=["age", 0]
     ),
     "features empty": row(
-        partial(pmt.interaction_strength, **QUIET), r"different columns", features=[]
+        partial(pmt.interaction_strength, **QUIET), r"features is empty", features=[]
     ),
     "subsample zero": row(partial(pmt.interaction_strength, **QUIET), r"subsample=0", subsample=0),
 }

@@ -102,7 +102,7 @@ LINEAR = {
     "slope_sd negative": linear(r"slope_sd must be a positive number", slope_sd=-1.0),
     "slope_sd text": linear(r"slope_sd must be a positive number", slope_sd="a"),
     "columns a word": Odd(
-        lambda: pmt.BART("f", np.eye(4), m=2, leaf=pmt.LinearLeaf(columns="parents")),
+        lambda: pmt.Forest.dist(np.eye(4), m=2, leaf=pmt.LinearLeaf(columns="parents")),
         r"columns='parents': X has no column 'parents'.*\"parent\"",
     ),
     "p_constant one": linear(r"p_constant=1.*at least 0 and below 1", p_constant=1),
