@@ -218,6 +218,12 @@ def test_classifier_refuses_what_it_cannot_know(rng):
         forest.partial_fit(X, y > 0, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="gamma"):
         pmt.MondrianForestClassifier(gamma=0).fit(X, y > 0)
+    for name, value in (("smoothing", "ikn"), ("concentration", -0.1), ("concentration", np.nan)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            pmt.MondrianForestClassifier(**{name: value}).fit(X, y > 0)
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            forest.set_params(**{name: value}).predict(X)
+        forest.set_params(**{name: "shares" if name == "smoothing" else None})
     words = pmt.MondrianForestClassifier(3).partial_fit(X[:2], ["a", "b"], classes=["a", "b", "c"])
     assert words.predict_proba(X).shape == (120, 3)
     with pytest.raises(ValueError, match="not in classes_"):

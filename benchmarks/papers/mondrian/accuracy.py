@@ -35,7 +35,9 @@ def mean_depths(forest):
 
 def stream(X, y, X_test, y_test, seed, jobs, n_trees=100):
     """{share: (accuracy, seconds of learning)} of a forest fed 100 mini-batches; the forest."""
-    forest = pmt.MondrianForestClassifier(n_trees, n_jobs=jobs, random_state=seed)
+    forest = pmt.MondrianForestClassifier(
+        n_trees, smoothing="kneser-ney", concentration=0, n_jobs=jobs, random_state=seed
+    )
     every, seconds, curve = np.unique(y), 0.0, {}
     for k, rows in enumerate(np.array_split(np.arange(len(X)), 100), start=1):
         begin = perf_counter()

@@ -5,7 +5,7 @@ added to the existing leaves, and no leaf is paused.
 """
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.labels import add_to_leaf, knows, pass_through, rise
+from pymc_trees.core.mondrian.labels import add_to_leaf, pass_through
 from pymc_trees.core.mondrian.tree import CLOSED, NONE, ROOT, ROWS, USED
 
 
@@ -16,15 +16,6 @@ def widen(box, x):
     for d in range(x.size):
         low[d] = min(low[d], x[d])
         high[d] = max(high[d], x[d])
-
-
-@njit(cache=True)
-def count_label(tree, labels, leaf, y):
-    """Count a label at a leaf, and above where it is new."""
-    known = knows(labels, leaf, y)
-    add_to_leaf(labels, leaf, y)
-    if not known:
-        rise(labels, tree.parent, leaf, y)
 
 
 @njit(cache=True)
@@ -52,4 +43,4 @@ def count_rows(tree, labels, data, start, stop):
                 break
             pass_through(labels, j, y)
             j = left[j] if x[column[j]] <= cut[j] else right[j]
-        count_label(tree, labels, j, y)
+        add_to_leaf(labels, j, y)

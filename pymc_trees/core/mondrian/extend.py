@@ -11,14 +11,13 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.mondrian.budget import heap_of_splits, push_split, shorten
-from pymc_trees.core.mondrian.closed import close, count_label, count_rows, widen
+from pymc_trees.core.mondrian.closed import close, count_rows, widen
 from pymc_trees.core.mondrian.grow import draw_between, draw_column, grow_block
 from pymc_trees.core.mondrian.labels import (
+    add_to_leaf,
     fill_leaf,
     fill_split,
-    knows,
     pass_through,
-    rise,
     with_label_nodes,
 )
 from pymc_trees.core.mondrian.paused import rows_of
@@ -108,10 +107,7 @@ def branch_off(rng, tree, labels, data, j, row, branch):
     else:
         tree.right[parent] = new
     put_leaf(tree, labels, y, leaf, x, row)
-    known = knows(labels, j, y[row])
     fill_split(labels, new, tree.left[new], tree.right[new])
-    if not known:
-        rise(labels, tree.parent, new, y[row])
     return new
 
 
@@ -168,7 +164,7 @@ def extend(rng, tree, labels, rules, data, row, sides):
         j = left[j] if x[column[j]] <= cut[j] else right[j]
     if paused[j] and not join_paused(tree, labels, rules, y, j, row):
         return j, NONE
-    count_label(tree, labels, j, y[row])
+    add_to_leaf(labels, j, y[row])
     return NONE, NONE
 
 
@@ -183,7 +179,7 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
     room : int
         Nodes that the rest of ``row`` may need.
     """
-    state, y = tree.state, data.y
+    state = tree.state
     row, stop, pending = progress
     heap, heaped = np.empty(0, dtype=np.int32), False  # splits by time, once there are too many
     while row < stop:
@@ -198,15 +194,12 @@ def extend_in_place(rng, tree, labels, rules, data, progress, sides):
             room = 2 * min(tree.count[pending], rules.max_block)
             if unused_places(tree) < room:
                 return Progress(row, stop, pending), room
-            known = knows(labels, pending, y[row])
             to_the_end = np.zeros(1, dtype=np.bool_)
             rows = rows_of(tree, pending, rules.max_block)
             splits = grow_block(rng, tree, labels, rules, data, pending, rows, to_the_end)
             if heaped:
                 for k in range(splits.size):
                     heap = push_split(heap, before + k, tree.time, splits[k])
-            if not known:
-                rise(labels, tree.parent, pending, y[row])
             pending = NONE
         if state[LEAVES] > rules.max_leaves:
             if not heaped:
@@ -234,7 +227,7 @@ def extend_further(rng, tree, labels, rules, data, progress, sides):
             close(tree)
             row = progress.row
             if progress.pending != NONE:  # the nodes include the row, but not its label
-                count_label(tree, labels, progress.pending, data.y[row])
+                add_to_leaf(labels, progress.pending, data.y[row])
                 row += 1
             count_rows(tree, labels, data, row, stop)
             return with_rows(tree, 0), labels

@@ -39,16 +39,6 @@ def add_to_leaf(labels, node, y):
     """Count a row at a leaf."""
 
 
-@generic("labels")
-def rise(labels, parents, node, y):
-    """Propagate a new label to the nodes above."""
-
-
-@generic("labels")
-def knows(labels, node, y):
-    """Whether the nodes above have seen a label."""
-
-
 class LabelKernels(NamedTuple):
     """Kernels of a label model."""
 
@@ -65,10 +55,6 @@ class LabelKernels(NamedTuple):
     """``(labels, node, left, right)``: the statistics of a node whose two leaves are joined."""
     add_to_leaf: Callable
     """``(labels, node, y)``: a row with label y falls into a leaf."""
-    knows: Callable
-    """``(labels, node, y)``: whether nothing above changes when y comes to ``node``."""
-    rise: Callable
-    """``(labels, parents, node, y)``: label y is new at ``node``: update the nodes above."""
 
 
 register = registrar(LabelKernels)

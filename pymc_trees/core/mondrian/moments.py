@@ -71,16 +71,6 @@ def _join_leaves(labels, node, left, right):
     pass  # a split node has the statistics of all its rows already
 
 
-@njit(cache=True)
-def _knows(labels, node, y):
-    return True  # the nodes above were updated on the way down
-
-
-@njit(cache=True)
-def _rise(labels, parents, node, y):
-    pass
-
-
 register(
     Moments,
     with_label_nodes=_with_label_nodes,
@@ -89,6 +79,4 @@ register(
     fill_split=_fill_split,
     join_leaves=_join_leaves,
     add_to_leaf=_add,
-    knows=_knows,
-    rise=_rise,
 )

@@ -6,7 +6,7 @@ Kernels follow indices without bounds checks.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.mondrian.categories import Categories
+from pymc_trees.core.mondrian.categories import MOST_COUNTED, Categories
 from pymc_trees.core.mondrian.tree import (
     CLOSED,
     FREE,
@@ -108,9 +108,8 @@ def _labels_are_sound(tree, labels):
     n_rows = tree.count[nodes]
     if isinstance(labels, Categories):
         counts = labels.counts[nodes]
-        leaf = tree.column[nodes] == NONE
-        sums = counts.sum(axis=1)
-        return (counts >= 0).all() and (sums > 0).all() and (sums[leaf] == n_rows[leaf]).all()
+        full = (counts == MOST_COUNTED).any(axis=1)
+        return (counts >= 0).all() and (full | (counts.sum(axis=1) == n_rows)).all()
     finite = np.isfinite(labels.mean[nodes]) & np.isfinite(labels.squares[nodes])
     return (finite & (labels.squares[nodes] >= 0) & (labels.n[nodes] == n_rows)).all()
 

@@ -12,7 +12,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
     """Forest of Mondrian trees that learns classes, in a batch or row by row.
 
     A forest trained row by row, in any order, has the same distribution as a forest fitted at once.
-    Class probabilities are smoothed along the path from the root by a hierarchy of normalized
+    Class probabilities are smoothed along the path from the root, under a hierarchy of normalized
     stable processes, and averaged over all ways in which a new point may leave the tree: far from
     the data all classes are equally likely.
 
@@ -38,6 +38,17 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         The discount of node j is ``exp(-gamma (tau_j - tau_parent))``: small values smooth more.
         Default: 10 times the sum of the ranges of the features seen, which is the ``10 D`` of the
         thesis (5.7) for D features that fill [0, 1].
+    smoothing : {"shares", "kneser-ney"}, default "shares"
+        Estimate of the class probabilities of a node, from its rows and its parent's estimate.
+        "shares" draws the share of each class among the rows towards the parent's estimate, the
+        less the more rows there are; it is the best linear estimate (`docs/mondrian_classes.md`).
+        "kneser-ney" is the thesis' (5.4.1): only which classes a node has seen goes up to its
+        parent, so that where places have rows of several classes, all of these become equally
+        likely beside them.
+    concentration : float, optional
+        How many rows the parent's estimate counts for, at points that lie within the box of a
+        node: with 0, a place with rows of one class has no other. Default: 0.3, and 0 with
+        "kneser-ney" as in the thesis. It takes effect at once, as do `gamma` and `smoothing`.
     scaling : None, "first" or (low, high), default None
         Map low to 0 and high to 1, each a number or an array of shape (p,); "first" uses the range
         of the rows in the first call of `fit` or `partial_fit`. There is no scaling by the range
@@ -71,9 +82,9 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
 
     Notes
     -----
-    The interpolated Kneser-Ney approximation of the posterior is that of the thesis (5.4.1).
-    Without `max_memory` all rows are kept, since paused blocks need them; memory is mostly the
-    boxes of the nodes, 16 bytes per node and feature.
+    ``smoothing="kneser-ney", concentration=0`` is the forest of the thesis. Without `max_memory`
+    all rows are kept, since paused blocks need them; memory is mostly the boxes of the nodes, 16
+    bytes per node and feature, and their class counts, 4 bytes per node and class.
 
     References
     ----------
@@ -106,6 +117,8 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         max_leaf_nodes=None,
         max_memory=None,
         gamma=None,
+        smoothing="shares",
+        concentration=None,
         scaling=None,
         n_jobs=None,
         random_state=None,
@@ -116,6 +129,8 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_memory = max_memory
         self.gamma = gamma
+        self.smoothing = smoothing
+        self.concentration = concentration
         self.scaling = scaling
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -135,7 +150,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         MondrianForestClassifier
             This forest.
         """
-        self._gamma()
+        self._smoothing()
         columns, X, y = self._checked(X, y)
         classes = np.unique(y)
         self._grown = self._grow(columns, X, codes_of(y, classes), classes)
@@ -158,7 +173,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         MondrianForestClassifier
             This forest.
         """
-        self._gamma()
+        self._smoothing()
         if self.__sklearn_is_fitted__():
             grown = self._fitted
             self._check_design(grown)

@@ -7,24 +7,44 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.mondrian.categories import add_class_probabilities, make_categories
-from pymc_trees.estimators.mondrian.checks import positive_and_finite
+from pymc_trees.core.mondrian.categories import (
+    Smoothing,
+    add_class_probabilities,
+    make_categories,
+)
+from pymc_trees.estimators.mondrian.checks import finite, positive_and_finite
 from pymc_trees.estimators.mondrian.classes import codes_of
 from pymc_trees.estimators.mondrian.draws import predictive_data
 from pymc_trees.estimators.mondrian.forest import MondrianForest
 from pymc_trees.estimators.mondrian.inputs import checked_rows, unmasked
+
+CONCENTRATION = {"shares": 0.3, "kneser-ney": 0.0}
+"""The default of each way of smoothing."""
 
 
 class ClassForest(MondrianForest):
     """A forest of classes, once it has learnt."""
 
     gamma: Any
+    smoothing: Any
+    concentration: Any
 
-    def _gamma(self):
-        """The setting, checked."""
-        if self.gamma is None:
-            return None
-        return positive_and_finite("gamma", self.gamma, " or None")
+    def _smoothing(self, grown=None):
+        """The settings of predictions, checked; gamma by the rows of a forest if it has none."""
+        gamma, concentration = self.gamma, self.concentration
+        if gamma is not None:
+            gamma = positive_and_finite("gamma", gamma, " or None")
+        elif grown is not None:
+            gamma = 10 * grown.linear_dimension()
+        if self.smoothing not in tuple(CONCENTRATION):
+            raise ValueError(f"smoothing must be 'shares' or 'kneser-ney', got {self.smoothing!r}.")
+        if concentration is None:
+            concentration = CONCENTRATION[self.smoothing]
+        elif finite("concentration", concentration, " or None") < 0:
+            raise ValueError(
+                f"concentration must be 0 or a positive number, or None, got {concentration!r}."
+            )
+        return Smoothing(self.smoothing == "kneser-ney", gamma, float(concentration))
 
     def _checked(self, X, y, reset=True):
         """Columns, rows and labels."""
@@ -51,14 +71,12 @@ class ClassForest(MondrianForest):
         return self._probabilities(grown, X)
 
     def _probabilities(self, grown, X):
-        gamma = self._gamma()
-        if gamma is None:
-            gamma = 10 * grown.linear_dimension()
+        smoothing = self._smoothing(grown)
         out, trees = np.zeros((len(X), len(grown.classes))), grown.trees
 
         def add(rows):
             for tree, labels in trees:
-                add_class_probabilities(tree, labels, gamma, X[rows], out[rows])
+                add_class_probabilities(tree, labels, smoothing, X[rows], out[rows])
 
         self._over_rows(add, len(X), len(trees))
         return out / len(trees)

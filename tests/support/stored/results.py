@@ -24,6 +24,7 @@ TABLES = {
     "threads": ("benchmarks.scale.threads", "threads"),
     "shares": ("benchmarks.scale.shares", "shares"),
     "two_modes": ("benchmarks.mixing.two_modes", "two_modes"),
+    "class_smoothing": ("benchmarks.class_smoothing", "class_smoothing"),
     "dcc_tree": ("benchmarks.papers.dcc_tree", "paper_dcc_tree"),
 }
 PAGES = [

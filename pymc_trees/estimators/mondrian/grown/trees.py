@@ -18,7 +18,7 @@ from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROOT, Rules, make_tree
 from pymc_trees.estimators.mondrian.grown.rows import Rows, Scaling
 from pymc_trees.estimators.mondrian.grown.threads import WORTH_A_THREAD, jobs_for, run, run_all
 
-_FORMAT = 2
+_FORMAT = 3
 """Of what is pickled."""
 _FIRST_BLOCK, _BLOCK_SECONDS = 64, 0.25
 """Rows of the first block that goes into all trees; how long later ones are to take."""
