@@ -6,6 +6,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.distributions.data.named import rows_dim, unnamed
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import register_inputs, training_inputs
 from pymc_trees.distributions.declaration import (
@@ -35,10 +36,12 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
     """Register the forests of a front-end and the function they stand for."""
     model = pm.modelcontext(None)
     with all_or_nothing(model):
+        rows = rows_dim(X, outputs.dims)
+        X, leaf, settings = unnamed(X), unnamed(leaf), {k: unnamed(v) for k, v in settings.items()}
         inputs = training_inputs(X, settings["split_rules"])
         n = len(inputs.values)
         shape = outputs.shape
-        if shape is None:
+        if shape is None and not getattr(leaf, "rows_first", False):
             shape = shape_of_dims(outputs.dims, n, model)
         n_outputs = check_shape(shape, n)
         leaf = default_leaf(Y, n, check_m(m), n_outputs=n_outputs or 1) if leaf is None else leaf
@@ -53,7 +56,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
         ]
         functions = [evaluate(forest, X) for forest in forests]
         whole = functions[0] if "" in leaves else pt.stack(functions)
-        return leaf.registered(name, whole, outputs.dims, model)
+        return leaf.registered(name, whole, outputs.dims, rows, model)
 
 
 def _leaf_of_each(leaf, n_outputs: int | None, separate_trees: bool) -> dict[str, LeafPrior]:

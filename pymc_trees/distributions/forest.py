@@ -11,6 +11,7 @@ from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
     check_memory,
 )
+from pymc_trees.distributions.data.named import unnamed
 from pymc_trees.distributions.data.schema import check_rules, kinds_of
 from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
@@ -131,6 +132,9 @@ class Forest(Continuous):
             )
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
+        X, leaf, tree_prior, split_prior, alpha, beta = map(
+            unnamed, (X, leaf, tree_prior, split_prior, alpha, beta)
+        )
         inputs = training_inputs(X, split_rules)
         kinds = _read_columns(inputs, split_rules)
         m = check_m(m)

@@ -11,6 +11,7 @@ from pymc_trees.core.soft_forest.fields import SoftLayout
 from pymc_trees.core.soft_forest.unit import make_unit_map
 from pymc_trees.core.value.checksum import fingerprint
 from pymc_trees.distributions.capacity import check_memory, soft_max_nodes
+from pymc_trees.distributions.data.named import bare, register, rows_dim, unnamed
 from pymc_trees.distributions.data.undo import all_or_nothing
 from pymc_trees.distributions.data.variables import (
     finite_inputs,
@@ -175,6 +176,8 @@ def SoftBART(
     """
     model = pm.modelcontext(None)
     with all_or_nothing(model):
+        rows = rows_dim(X, dims)
+        X, leaf, split_prior, alpha, beta = map(unnamed, (X, leaf, split_prior, alpha, beta))
         inputs = training_inputs(X)
         values = finite_inputs(inputs if not isinstance(X, Variable) else X)
         n, p = values.shape
@@ -204,7 +207,7 @@ def SoftBART(
         forest = SoftForest(
             f"{name}_forest",
             values,
-            schema_of(X),
+            schema_of(bare(X)),
             hard,
             bandwidth,
             depth,
@@ -212,7 +215,7 @@ def SoftBART(
             leaf,
             layout,
         )
-        return pm.Deterministic(name, evaluate_soft(forest, X), dims=dims, model=model)
+        return register(name, evaluate_soft(forest, X), dims, rows, model)
 
 
 def _default_leaf(name: str, Y, n: int, m: int) -> NormalLeaf:

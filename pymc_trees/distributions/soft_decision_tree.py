@@ -6,9 +6,15 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.soft.capacity import default_max_nodes
+from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing
-from pymc_trees.distributions.data.variables import Data, finite_inputs
+from pymc_trees.distributions.data.variables import (
+    Data,
+    finite_inputs,
+    no_batch,
+    sees_batch,
+)
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -112,6 +118,8 @@ def SoftDecisionTree(
     ['mu_forest', 'sigma']
     """
     model = pm.modelcontext(None)
+    rows = rows_dim(X, dims)
+    X, leaf = unnamed(X), unnamed(leaf)
     X_train = finite_inputs(X)
     n, p = X_train.shape
     if n == 0:
@@ -154,13 +162,15 @@ def SoftDecisionTree(
             direction,
         )
         out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
-        return pm.Deterministic(name, leaf.functions(out), dims=dims, model=model)
+        return register(name, leaf.functions(out), dims, rows, model)
 
 
 def _default_leaf(Y, n):
     if Y is None:
         return NormalLeaf(0.0, 1.0)
     if isinstance(Y, Variable):
+        if sees_batch([Y]):
+            raise TypeError(no_batch("Y"))
         Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
     if np.ma.is_masked(Y):
         raise ValueError("Y holds masked entries: remove those rows, or give leaf.")

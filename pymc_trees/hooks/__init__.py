@@ -3,20 +3,23 @@
 `wrap` (how a function is wrapped), `register` (the step methods), `convergence` (PyMC's warnings,
 judged on function values), `keep_draws` (draws of a run that ends with an error), `interrupts` and
 `forward_sampling` (deferred interrupts in PyMC's compiled code), `refusals` (functions of PyMC that
-do not support trees), `new_rows` (checks before prediction at other rows), `missing_draws` (an
-error where PyMC would draw a forest from its prior), `set_data` (new inputs, encoded), `constants`
-(tables in files, left out of results), `statistics` (names of their columns), `nuts_options` (for
-noise that NUTS samples), `pickling` (hooks in other processes), `chains` (run elsewhere), `threads`
-(on idle cores), `states` and `process_states` (stored, so chains can be resumed).
-Importing this package applies all wrappers.
+do not support trees), `backends` (of PyTensor, that do not), `initial_values` (of trees, checked),
+`new_rows` (checks before prediction at other rows), `missing_draws` (an error where PyMC would draw
+a forest from its prior), `set_data` (new inputs, encoded), `constants` (tables in files, left out
+of results), `statistics` (names of their columns), `nuts_options` (for noise that NUTS samples),
+`pickling` (hooks in other processes), `chains` (run elsewhere), `threads` (on idle cores), `states`
+and `process_states` (stored, so chains can be resumed). Importing this package applies all
+wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
 
+from pymc_trees.hooks.backends import refuse_backends
 from pymc_trees.hooks.chains import give_chains_out
 from pymc_trees.hooks.constants import leave_files_out
 from pymc_trees.hooks.convergence import judge_function_values
 from pymc_trees.hooks.forward_sampling import defer_in_draws
+from pymc_trees.hooks.initial_values import check_initial_values
 from pymc_trees.hooks.interrupts import defer_around_draws
 from pymc_trees.hooks.keep_draws import keep_draws
 from pymc_trees.hooks.missing_draws import refuse_missing_draws
@@ -40,6 +43,8 @@ for put_on in (
     defer_in_draws,
     defer_around_draws,
     refuse_outsiders,
+    refuse_backends,
+    check_initial_values,
     explain_shapes,
     refuse_missing_draws,
     encode_new_data,

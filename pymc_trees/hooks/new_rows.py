@@ -9,6 +9,7 @@ import pymc.sampling
 import pymc.sampling.forward
 
 from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.hooks.wrap import arguments, wrap
 
 FORWARD = ("sample_posterior_predictive", "sample_prior_predictive")
@@ -24,8 +25,9 @@ def _explaining(original, *args, **kwargs):
     try:
         return original(*args, **kwargs)
     except ValueError as error:
-        check_bases(pm.modelcontext(arguments(original, args, kwargs).get("model")), error)
-        fixed = fixed_lengths(pm.modelcontext(arguments(original, args, kwargs).get("model")))
+        model = without_dims(pm.modelcontext(arguments(original, args, kwargs).get("model")))
+        check_bases(model, error)
+        fixed = fixed_lengths(model)
         if not fixed:
             raise
         [(name, (length, rows)), *_] = fixed.items()

@@ -12,9 +12,11 @@ from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_trees.distributions.data.named import bare
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.targets.forest_state import WorkingForest
 from pymc_trees.targets.known_outputs import make_known
 
@@ -58,6 +60,7 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
     chosen: list = []
     for given in variables:
         variable = model.named_vars.get(given) if isinstance(given, str) else given
+        variable = bare(variable) if isinstance(variable, Variable) else variable
         # By identity: an array, say, can be neither looked up nor compared.
         rv = next((r for v, r in model.values_to_rvs.items() if v is variable), variable)
         found = _meant(model, rv, everything)
@@ -129,7 +132,8 @@ class ForestStep(BlockedStep):
     ):
         model = pm.modelcontext(model)
         forests = forests_of(model, vars, self.kind)
-        self.forests = [self.working(model, rv) for rv in forests]
+        plain = without_dims(model)
+        self.forests = [self.working(plain, plain[rv.name]) for rv in forests]
         self.several = sum(is_forest(rv) or is_soft_forest(rv) for rv in model.free_RVs) > 1
         self.vars = [model.rvs_to_values[rv] for rv in forests]
         self.rng = get_random_generator(rng)

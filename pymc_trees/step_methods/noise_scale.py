@@ -13,6 +13,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.without_dims import counterpart, without_dims
 from pymc_trees.targets.errors import ForestUseError
 from pymc_trees.targets.graph import open_forest, read_graph
 from pymc_trees.targets.known_outputs import known_outputs
@@ -93,11 +94,11 @@ class NoiseScale(BlockedStep):
     ):
         model = pm.modelcontext(model)
         if vars is None:
-            vars = [rv for rv in model.free_RVs if read_noise(model, rv) is not None]
+            vars = [rv for rv in model.free_RVs if _noise_of(model, rv) is not None]
         vars = vars if isinstance(vars, list | tuple) else [vars]
         # by identity: an array, say, cannot be looked up
         rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
-        found = [read_noise(model, rv) for rv in rvs]
+        found = [_noise_of(model, rv) for rv in rvs]
         unable = [getattr(r, "name", r) for r, noise in zip(rvs, found, strict=True) if not noise]
         if unable or not rvs:
             raise ValueError(
@@ -107,7 +108,7 @@ class NoiseScale(BlockedStep):
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)
         self._scales = [
-            _Scale(model, rv, noise, compile_kwargs)
+            _Scale(without_dims(model), counterpart(model, rv), noise, compile_kwargs)
             for rv, noise in zip(rvs, found, strict=True)
             if noise is not None
         ]
@@ -141,9 +142,14 @@ class NoiseScale(BlockedStep):
     def competence(var, has_grad):
         """Best for the scale of the noise around forests."""
         model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
-        if model is not None and read_noise(model, var) is not None:
+        if model is not None and _noise_of(model, var) is not None:
             return Competence.IDEAL
         return Competence.INCOMPATIBLE
+
+
+def _noise_of(model, rv) -> Noise | None:
+    """`read_noise`, of a model that may have named dimensions."""
+    return read_noise(without_dims(model), counterpart(model, rv))
 
 
 class _Scale:

@@ -159,8 +159,8 @@ class RJHMC(BlockedStep):
             check_number("local_draws", local_draws, 1),
         )
         self.warm_up = check_number("warm_up", warm_up, LEAST_WARM_UP)
-        moved = [self.soft.tree, *self.soft.others]
-        self.vars = [v for rv, v in model.rvs_to_values.items() if any(rv is m for m in moved)]
+        moved = {rv.name for rv in (self.soft.tree, *self.soft.others)}
+        self.vars = [v for rv, v in model.rvs_to_values.items() if rv.name in moved]
         self.rng = get_random_generator(rng)
         self.tune = True
         self.posterior: JumpPosterior | None = None  # compiled once for all chains of a process

@@ -25,6 +25,7 @@ from pymc_trees.distributions.forest_inputs import (
 )
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
+from pymc_trees.distributions.without_dims import counterpart, without_dims
 from pymc_trees.targets.graph import compile_values
 
 
@@ -130,7 +131,7 @@ class SplitWeights(BlockedStep):
             )
         self.vars = [model.rvs_to_values[rv] for rv in rvs]
         self.rng = get_random_generator(rng)
-        self._blocks = [_Block(model, rv) for rv in rvs]
+        self._blocks = [_Block(without_dims(model), counterpart(model, rv)) for rv in rvs]
 
     def step(self, point):
         """Draw every vector of weights once."""
@@ -150,6 +151,7 @@ class SplitWeights(BlockedStep):
 
 
 def _is_split_prior(model, rv):
+    model, rv = without_dims(model), counterpart(model, rv)
     if not (isinstance(rv, Variable) and rv.owner and isinstance(rv.owner.op, DirichletRV)):
         return False
     if rv not in model.rvs_to_values or rv.ndim != 1:

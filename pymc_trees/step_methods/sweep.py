@@ -13,6 +13,7 @@ from pymc_trees.core.leaves.threaded import in_threads
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.outcome import log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
@@ -48,7 +49,7 @@ class SweepStep(ForestStep):
         super().__init__(vars, **options)
         self.threads = None if threads is None else check_number("threads", threads, 1)
         self.parts = parts
-        model = pm.modelcontext(options.get("model"))
+        model = without_dims(pm.modelcontext(options.get("model")))
         self.nuisances = Nuisances(model, self.forests, in_rounds)
         for forest in self.forests:
             for part in parts:

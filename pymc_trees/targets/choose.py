@@ -8,6 +8,7 @@ from pymc_trees.targets.contract import Refusal, Target
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.latent.target import LatentTarget
 from pymc_trees.targets.laws.target import LawTarget
+from pymc_trees.targets.random_likelihood import refuse_random
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 TARGETS: list[type[Target]] = [
@@ -35,6 +36,7 @@ def read_target(model: pm.Model, forest: Variable) -> Target:
     UnsupportedModelError
         If no sampler can treat the likelihood; the message names alternatives.
     """
+    refuse_random(model, forest)
     refusals = []
     for kind in TARGETS:
         found = kind.read(model, forest)

@@ -6,14 +6,14 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, toposort
 from pytensor.graph.utils import MissingInputError
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
+from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.targets.errors import ForestUseError
@@ -99,7 +99,7 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
     X_train = training_rows(rv)
     for X in inputs:
         try:
-            known = _present(X)
+            known = present(X)
         except MissingInputError:
             raise ForestUseError(
                 f"{rv.name} is evaluated at inputs that depend on other variables of the model: "
@@ -111,13 +111,6 @@ def check_inputs(rv: Variable, inputs: list[Variable]) -> None:
                 "Sampling needs the training inputs: set the data back with pm.set_data, or "
                 "declare the model again with the new ones."
             )
-
-
-def _present(X: Variable) -> np.ndarray:
-    """Current value of inputs, without a copy."""
-    if isinstance(X, Constant):
-        return X.data
-    return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
 
 
 def dependent_on(expressions: list[Variable], outputs: Variable) -> set[Variable]:

@@ -1,10 +1,11 @@
 """Inputs of a forest as model data, with the schema of their columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+from pymc.data import MinibatchOp
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
@@ -13,6 +14,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.distributions.data.encoding import as_matrix, encode_new, encode_training
+from pymc_trees.distributions.data.named import bare, present
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.undo import all_or_nothing
 
@@ -169,6 +171,22 @@ def encode_for(model: pm.Model, name: str, value: Any) -> Any:
     return cast if np.issubdtype(cast.dtype, np.floating) or (cast == new).all() else new
 
 
+def sees_batch(variables: Iterable[Variable], blockers=None) -> bool:
+    """Whether expressions depend on a `pymc.Minibatch`."""
+    seen = ancestors(variables, blockers=blockers)
+    return any(v.owner is not None and isinstance(v.owner.op, MinibatchOp) for v in seen)
+
+
+def no_batch(name: str) -> str:
+    """What to say of a variable that does."""
+    return (
+        f"{name} depends on a pm.Minibatch, which takes other rows at each evaluation, but trees "
+        "are sampled given all rows: give X, y and all that has a row for each the whole arrays, "
+        "without pm.Minibatch and total_size. A step costs time in proportion to the rows; "
+        "pymc_trees.sample_sharded shares them among processes."
+    )
+
+
 class TrainingInputs(NamedTuple):
     """Inputs as they were read when a forest was declared."""
 
@@ -184,12 +202,14 @@ def training_inputs(X: Any, split_rules=None) -> TrainingInputs:
         return X
     if not isinstance(X, Variable):
         return TrainingInputs(*encode_training(X, "X", split_rules))
+    if sees_batch([X]):
+        raise TypeError(no_batch("X"))
     if any(v.owner and isinstance(v.owner.op, RNGConsumerOp) for v in ancestors([X])):
         raise TypeError(
             "X depends on a random variable. The inputs of a forest must be data: pass an array, a "
             "frame, pm.Data or an expression of those."
         )
-    values = X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
+    X, values = bare(X), present(X)
     # The very array of the data variable where it will do, so that a forest knows at once that it
     # is evaluated at its training inputs. Setting new data replaces that array.
     if not _usable(values):
@@ -231,6 +251,7 @@ def finite_inputs(X: Any) -> np.ndarray:
             f"X holds NaN in columns {', '.join(named)}, and soft trees take finite numbers only: "
             "remove or impute those rows."
         )
+    X = bare(X) if isinstance(X, Variable) else X
     if isinstance(X, SharedVariable):
         p = values.shape[1]
         known = schema or Schema(None, (CONTINUOUS,) * p, (None,) * p)

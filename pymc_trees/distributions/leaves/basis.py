@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
+from pymc_trees.distributions.data.named import present, register, unnamed
 from pymc_trees.distributions.data.numbers import real_array
 from pymc_trees.distributions.leaves.normal_vector import NormalVectorLeaf, for_each
 
@@ -78,6 +78,7 @@ class BasisLeaf(NormalVectorLeaf):
     """Cholesky factor of the covariance of a leaf's coefficients; None where they have none."""
 
     def __init__(self, basis, mean=0.0, sd=1.0):
+        basis, mean, sd = unnamed(basis), unnamed(mean), unnamed(sd)
         data, d = _read_basis(basis)
         mean, sd = _read_setting("mean", mean, d), _read_setting("sd", sd, d)
         factor = None
@@ -101,7 +102,7 @@ class BasisLeaf(NormalVectorLeaf):
             raise ValueError(f"basis has {known[0]} rows, but X has {n}: give one for each.")
         return self
 
-    def registered(self, name, outputs, dims, model):
+    def registered(self, name, outputs, dims, rows, model):
         """The coefficients, and their products with the basis summed."""
         basis = self.basis
         if isinstance(basis, np.ndarray):
@@ -110,13 +111,13 @@ class BasisLeaf(NormalVectorLeaf):
         held = held if self.factor is None else held @ self.factor.T
         coefficients = pm.Deterministic(f"{name}_coefficients", held, model=model)
         coefficients.tag.pymc_trees_basis = basis
-        return pm.Deterministic(name, (basis * coefficients).sum(axis=1), dims=dims, model=model)
+        return register(name, (basis * coefficients).sum(axis=1), dims, rows, model)
 
 
 def _read_basis(basis):
     """A basis as an array or a variable, and its number of columns."""
     if isinstance(basis, Variable):
-        given = basis.get_value() if isinstance(basis, SharedVariable) else basis.eval()
+        given = present(basis)
     else:
         given = basis
     try:

@@ -18,6 +18,7 @@ from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
 from pymc_trees.core.order.contract import no_order
 from pymc_trees.core.value.evaluate import nan_for_missing
+from pymc_trees.distributions.data.named import register
 from pymc_trees.distributions.data.numbers import is_number, is_random
 from pymc_trees.distributions.data.variables import TrainingInputs
 
@@ -62,6 +63,8 @@ class LeafPrior(ABC):
     """Whether its values can be proposed where they do not integrate out."""
     several_outputs: ClassVar[bool] = False
     """Whether `of_output` and `of_outputs` make priors for several outputs of it."""
+    rows_first: ClassVar[bool] = False
+    """Whether the function has two dimensions, the rows first."""
     in_soft_trees: ClassVar[bool] = False
     """Whether soft trees may have it."""
     sampled_in_soft_trees: ClassVar[bool] = False
@@ -141,12 +144,15 @@ class LeafPrior(ABC):
         """
         return None
 
-    def registered(self, name: str, functions, dims, model: pm.Model):
-        """Register what a user gets of the `functions` of a front-end, and return it."""
+    def registered(self, name: str, functions, dims, rows: str | None, model: pm.Model):
+        """Register what a user gets of the `functions` of a front-end, and return it.
+
+        ``rows`` is the name of the rows of X, where its dimensions have names.
+        """
         if not isinstance(functions, tuple):
-            return pm.Deterministic(name, functions, dims=dims, model=model)
+            return register(name, functions, dims, rows, model)
         return tuple(
-            pm.Deterministic(f"{name}{suffix}", function, dims=dims, model=model)
+            register(f"{name}{suffix}", function, dims, rows, model)
             for suffix, function in zip(self.suffixes, functions, strict=True)
         )
 

@@ -7,6 +7,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.distributions.data.numbers import check_held, real_array
+from pymc_trees.distributions.data.variables import no_batch, sees_batch
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.linear import LinearLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -44,6 +45,8 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
             "Y=None sets no scale for the leaves: give Y, or leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
     if isinstance(Y, Variable):
+        if sees_batch([Y]):
+            raise TypeError(no_batch("Y"))
         Y = Y.get_value() if hasattr(Y, "get_value") else Y.eval()
     check_held(Y, "Y")
     try:

@@ -54,7 +54,7 @@ class DirichletLeaf(LeafPrior):
     name = "dirichlet"
     signatures = ("()", "()")
     prior = staticmethod(_prior)
-    in_soft_trees = True
+    rows_first = in_soft_trees = True
 
     def __post_init__(self):
         check_positive(self, ["alpha"])

@@ -4,11 +4,13 @@ import numba
 import numpy as np
 from pytensor.graph.basic import Variable
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
+from pytensor.xtensor.basic import xtensor_from_tensor
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
 from pymc_trees.core.value.fields import Layout, Sizes, sizes
 from pymc_trees.distributions.data.encoding import inputs_at
+from pymc_trees.distributions.data.named import is_named, rows_dim, unnamed
 from pymc_trees.distributions.forest_inputs import forest_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES
 from pymc_trees.distributions.ops.by_name import (
@@ -127,6 +129,8 @@ def evaluate(forest: Variable, X):
             "forest must be the variable returned by pymc_trees.Forest (BART and SoftBART "
             "register it as '<name>_forest')."
         )
+    if is_named(X):
+        return _named(evaluate(forest, unnamed(X)), rows_dim(X, None))
     if not isinstance(X, Variable):
         X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
     if isinstance(op, SoftForestRV):
@@ -135,3 +139,15 @@ def evaluate(forest: Variable, X):
     declared = (known.X, known.fingerprint, known.constants, sizes_of(op.layout))
     out = Evaluate(op.layout, op.leaf)(forest, X, *declared)
     return op.leaf_type.functions(out)
+
+
+def _named(functions, rows: str | None):
+    """Functions of inputs whose rows have a name."""
+    if isinstance(functions, tuple):
+        return tuple(_named(one, rows) for one in functions)
+    if functions.ndim != 1:
+        raise ValueError(
+            "X has named dimensions, but the function has others than the rows: evaluate it at "
+            "X.values, and name them all by pymc.dims.as_xtensor(..., dims=...)."
+        )
+    return xtensor_from_tensor(functions, (rows,))

@@ -13,6 +13,8 @@ from pytensor.tensor.type import discrete_dtypes
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_inputs
 from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.distributions.without_dims import without_dims
+from pymc_trees.targets.random_likelihood import refuse_random
 
 
 class SoftModel(NamedTuple):
@@ -40,6 +42,7 @@ def read_model(model: pm.Model) -> SoftModel:
         When it has not exactly one soft tree, other free variables that NUTS cannot move, or a
         Dirichlet leaf whose probabilities enter anything but one `pymc.Categorical`.
     """
+    model = without_dims(model)
     tree = the_soft_tree(model, "DCC-Tree")
     if tree.owner.op.by_index:
         raise NotImplementedError(
@@ -84,6 +87,7 @@ def the_soft_tree(model: pm.Model, sampler: str) -> Variable:
 
 def separate(model: pm.Model, tree: Variable, others: list[Variable]) -> SoftModel:
     """A model whose soft tree moves together with some other variables, given the rest."""
+    refuse_random(model, tree)
     given = [rv for rv in model.free_RVs if rv is not tree and not any(rv is o for o in others)]
     latent = [rv for rv in others if any(a is tree for a in ancestors([rv]))]
     factors = [*model.observed_RVs, *model.potentials, *given, *latent]

@@ -6,6 +6,7 @@ from pytensor.tensor.type import discrete_dtypes
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.distributions.without_dims import counterpart, without_dims
 from pymc_trees.inference.dcc.soft_model import SoftModel, separate, the_soft_tree
 
 VARIANTS = {"DF": "index", "DFI": "dirichlet"}
@@ -30,6 +31,9 @@ def read_jump_model(model: pm.Model, chosen: list[Variable] | None) -> SoftModel
     ValueError, NotImplementedError
         For a model without exactly one soft tree, with other trees, or other variables than these.
     """
+    if chosen is not None:
+        chosen = [counterpart(model, rv) for rv in chosen]
+    model = without_dims(model)
     tree = the_soft_tree(model, "RJHMC")
     rest = [rv for rv in model.free_RVs if rv is not tree]
     forests = [rv.name for rv in rest if is_tree_variable(rv)]

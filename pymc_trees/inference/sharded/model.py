@@ -21,6 +21,7 @@ from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError, UnsupportedModelError
 from pymc_trees.targets.graph import check_inputs, inputs_seen
 from pymc_trees.targets.noise import Noise, read_noise
+from pymc_trees.targets.random_likelihood import refuse_random
 
 ELSE = "or sample the model by pm.sample()"
 SPREAD = 6.0
@@ -75,6 +76,7 @@ def read_model(model: pm.Model) -> ShardedModel:
     """
     forest = _the_forest(model)
     sigma = _the_sigma(model, forest)
+    refuse_random(model, forest)
     found = ConjugateTarget.read(model, forest)
     if isinstance(found, Refusal):
         raise NotConjugateError(

@@ -15,6 +15,7 @@ from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.shards.driver import RangeError, RoomError
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.sharded.chain import Chain, Sigma
 from pymc_trees.inference.sharded.model import ShardedModel, read_model
@@ -125,9 +126,10 @@ def sample_sharded(
     draws, tune = check_number("draws", draws, 1), check_number("tune", tune, 0)
     rng = check_seed(random_seed)
     started = time.perf_counter()
-    known = read_model(model)
-    names = _without_rows(model, known) if var_names is None else check_var_names(model, var_names)
-    sigma = None if known.sigma is None else Sigma(model, *known.sigma)
+    plain = without_dims(model)
+    known = read_model(plain)
+    names = _without_rows(plain, known) if var_names is None else check_var_names(model, var_names)
+    sigma = None if known.sigma is None else Sigma(plain, *known.sigma)
     found = [Chain(known, one, sigma) for one in rng.spawn(chains)]
 
     def result():

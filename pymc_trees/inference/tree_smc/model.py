@@ -17,6 +17,7 @@ from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.forest_state import WorkingForest
+from pymc_trees.targets.random_likelihood import refuse_random
 
 
 def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
@@ -57,6 +58,7 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
             "log_marginal_likelihood of a run with each), or sample the model by pm.sample() "
             "with pymc_trees.ParticleGibbs."
         )
+    refuse_random(model, tree)
     found = ConjugateTarget.read(model, tree)
     if isinstance(found, Refusal):
         raise NotConjugateError(

@@ -17,6 +17,7 @@ from pymc_trees.core.samplers.smc.ancestors import SCHEMES
 from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
 from pymc_trees.core.samplers.smc.top_down import LOST, UNFINISHED
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
 from pymc_trees.inference.tree_smc.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.tree_smc.model import log_share_in_order, read_tree
@@ -166,7 +167,7 @@ def sample_tree_smc(
     cores = -1 if cores is None else check_number("cores", cores, 1)
     started = time.perf_counter()
     var_names = check_var_names(model, var_names)
-    forest, problem, constant = read_tree(model)
+    forest, problem, constant = read_tree(without_dims(model))
     rng = check_seed(random_seed)
     found = _run(rng.spawn(islands), problem, settings, cores, progressbar, forest)
     constant -= log_share_in_order(rng, problem, PRIOR_DRAWS)

@@ -2,9 +2,11 @@
 
 import pymc as pm
 
+from pymc_trees.distributions.without_dims import without_dims
+
 
 def model_of(model) -> pm.Model:
-    """The model given, or that on the context stack.
+    """The model given, or that on the context stack, without named dimensions (`without_dims`).
 
     Raises
     ------
@@ -17,4 +19,4 @@ def model_of(model) -> pm.Model:
             f"model={type(model).__name__}: must be the pymc.Model of the draws. Give other rows "
             "by keyword, X=, and a function of the model by name, var_name='mu'."
         )
-    return found
+    return without_dims(found)

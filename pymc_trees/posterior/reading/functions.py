@@ -50,7 +50,8 @@ class Function(Expression):
         func=None,
         group: str = "posterior",
     ):
-        super().__init__(idata, model, *_function_of(model_of(model), var_name), group)
+        model = model_of(model)
+        super().__init__(idata, model, *_function_of(model, var_name), group)
         self.func: Callable = _as_it_is if func is None else check_elementwise("func", func)
         self._named = model.named_vars_to_dims.get(self.name) or ()
         for dim in self.dims:

@@ -13,13 +13,13 @@ from types import MappingProxyType
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `Reader.read`)
+from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.targets.graph import dependent_on
 from pymc_trees.targets.rowwise.reading import MixedRowsError, NotRowwiseError, Reader
@@ -127,7 +127,7 @@ class _Follower(Reader):
 
 def _of_one_matrix(variable, found, bases, free, n) -> tuple[Variable, Variable]:
     """A matrix of what all trees return at n rows, and of X; the expression as its function."""
-    p = bases[0].type.shape[1] or np.shape(_now(bases[0]))[1]
+    p = bases[0].type.shape[1] or np.shape(present(bases[0]))[1]
     sizes = [*(one.outputs.type.shape[1] for one in found), p]
     rows = pt.tensor("rows", dtype="float64", shape=(n, sum(sizes)))
     ends = np.cumsum([0, *sizes])
@@ -141,7 +141,7 @@ def _of_one_matrix(variable, found, bases, free, n) -> tuple[Variable, Variable]
 
 def _of_rows(made, base, free, n) -> tuple[Variable, Variable]:
     """A matrix of n rows of X, and what is made of them."""
-    p = base.type.shape[1] or np.shape(_now(base))[1]
+    p = base.type.shape[1] or np.shape(present(base))[1]
     rows = pt.tensor("rows", dtype="float64", shape=(n, p))
     [whole] = clone_replace([made], {base: rows} | free, rebuild_strict=False)
     return rows, whole
@@ -181,14 +181,7 @@ def _with_one_changed(at):
 
 
 def _rows_now(X: Variable) -> int:
-    return X.type.shape[0] or len(_now(X))
-
-
-def _now(X: Variable) -> np.ndarray:
-    """Numbers that the model's X has."""
-    if isinstance(X, Constant):
-        return X.data
-    return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
+    return X.type.shape[0] or len(present(X))
 
 
 def _refusal(name: str, error: Exception) -> OtherRowsError:
