@@ -101,7 +101,7 @@ def BART(
     ----------
     name : str
         Name of the function.
-    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
         Inputs: numbers, and in frames also text, categories and bools; see `Data`. NaN, None and NA
         are missing cells. The values at declaration define the prior.
     Y : (n,) array, optional
@@ -151,7 +151,8 @@ def BART(
     Returns
     -------
     TensorVariable
-        Shape (n,), or (K, n) for several outputs: the function at the rows of X.
+        Shape (n,), or (K, n) for several outputs: the function at the rows of X. Where the
+        dimensions of X have names (`pymc.dims`), an XTensorVariable, with the name of the rows.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def DecisionTree(
     ----------
     name : str
         Name of the function; the trees are ``{name}_forest``.
-    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
         Inputs, as for `BART`.
     Y : (n,) array, optional
         Only sets the default leaf prior, a `NormalLeaf`, as in `BART` with m = 1.

@@ -91,7 +91,7 @@ def SoftBART(
     ----------
     name : str
         Name of the function.
-    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
         Inputs: finite numbers. Each column is mapped to [0, 1] by its training rows.
     Y : (n,) array, optional
         Only sets the default leaf prior.

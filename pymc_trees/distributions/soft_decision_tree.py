@@ -48,7 +48,7 @@ def SoftDecisionTree(
     ----------
     name : str
         Name of the function.
-    X : (n, p) array, frame, `pymc.Data` or `pymc_trees.Data`
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
         Inputs; numeric and finite. Their range at declaration defines the scaling.
     Y : (n,) array, optional
         Only sets the kind of the default leaf: classes 0 .. K - 1 of an integer or boolean dtype

@@ -113,16 +113,19 @@ def test_simulators_are_refused_with_what_works(front):
             sample(**SHORT | {"tune": 100})
         with pytest.raises(NotImplementedError, match="sample_smc cannot sample .'mu_forest'."):
             pm.sample_smc(5, chains=1, cores=1, progressbar=False)
-    if front is pmt.BART:
-        of_all_rows(normal)
-        of_all_rows(
-            lambda X, y: pm.CustomDist(
-                "y",
-                pmt.BART("mu", X, m=2, leaf=LEAF),
-                logp=lambda value, mu: pm.logp(pm.Normal.dist(mu, 1.0), value),
-                observed=y,
-            )
+
+
+@pytest.mark.full  # compiles kernels of rows
+def test_what_a_simulator_can_be_replaced_by():
+    of_all_rows(normal)
+    of_all_rows(
+        lambda X, y: pm.CustomDist(
+            "y",
+            pmt.BART("mu", X, m=2, leaf=LEAF),
+            logp=lambda value, mu: pm.logp(pm.Normal.dist(mu, 1.0), value),
+            observed=y,
         )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +172,7 @@ def test_values_of_other_fits(models):
     wrong = {
         "with other m .2 instead of 3": (bart_model(20, m=3, sigma=None), value),
         "max_nodes .78 instead of 90": (bart_model(20, m=2, sigma=None, max_nodes=90), value),
-        "with other training inputs": (bart_model(20, m=2, sigma=None, n_cuts=3), value),
+        "declared with other cuts": (bart_model(20, m=2, sigma=None, n_cuts=3), value),
         "it holds several draws": (model, draw["mu_forest"].values),
         r"has shape \(20,\).*it holds no trees": (model, function),
         r"has shape \(\), but": (model, 0.0),
@@ -190,13 +193,14 @@ def test_values_of_other_fits(models):
                     model=other,
                     initvals={"mu_forest": given},
                     return_inferencedata=True,
+                    jitter=False,
                 )
     for works in (value, draw["mu_forest"][0, -1], value.tolist()):
         assert sample(**SHORT, model=model, initvals={"mu_forest": works}).posterior.sizes["draw"]
     both = {"mu_forest": value, "mu": function, "sigma": 1.0}
     per_chain = [both, None]
     assert sample(2, 2, model=model, initvals=per_chain).posterior.sizes["chain"] == 2
-    quiet = {"progressbar": False, "return_inferencedata": True}
+    quiet = {"progressbar": False, "return_inferencedata": True, "jitter": False}
     best = pm.find_MAP(vars=[model["sigma"]], model=model, initvals=both, **quiet)
     np.testing.assert_array_equal(best.posterior["mu_forest"][0, 0], value)
 
