@@ -69,7 +69,7 @@ def _lowered(model: pm.Model, found: list[Variable], everything: list[Variable])
     for variable, twin in twins.items():
         if twin in named:  # a Deterministic may be a variable as it is
             twin = twins[variable] = view_op(twin)
-        twin.name = variable.name
+        twin.name, twin.tag = variable.name, variable.tag  # such as the names of the columns of X
         named.add(twin)
     for rv, value in model.rvs_to_values.items():
         transform = None

@@ -1,6 +1,7 @@
 """Named dimensions (`pymc.dims`): what is read of a model, and drawn, is as without the names."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pymc.dims as pmd
 import pytest
@@ -10,6 +11,7 @@ from support.small_models import sample
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.split_weights import _is_split_prior
 from pymc_trees.targets.choose import read_target
@@ -342,6 +344,17 @@ def test_steps_of_variables_with_names():
         assert [v.name for v in pmt.SplitWeights().vars] == ["weights_simplex__"]
     with written(lognormal, Named):
         assert [v.name for v in pmt.NoiseScale().vars] == ["sigma_log__"]
+
+
+def test_frames_keep_their_columns():
+    frame = pd.DataFrame({"city": ["u", "v"] * (N // 2), "wind": X[:, 0]})
+    with pm.Model(coords={"row": np.arange(N), "column": list(frame)}) as model:
+        given = pmt.Data("X", frame, dims=("row", "column"))
+        mu = pmt.BART("mu", pmd.as_xtensor(given, dims=("row", "column")), Y, m=2)
+        pmd.Normal("y", mu, 1.0, observed=pmd.as_xtensor(Y, dims=("row",)))
+    for known in (model, without_dims(model)):
+        assert schema_of(known["mu_forest"]).names == ("city", "wind")
+        assert schema_of(known["X"]).levels == (("u", "v"), None)
 
 
 def test_a_model_that_grows_is_read_anew():
