@@ -19,6 +19,7 @@ from support.few_draws import sample_few
 
 import pymc_trees as pmt
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWS = 13
 """Of two chains: the fewest from which ArviZ computes Pareto k."""
@@ -42,12 +43,26 @@ def run(code: str, names: dict) -> None:
     exec(code, names)
 
 
-def changed(code: str, *pairs: tuple[str, str]) -> str:
-    """Code with something put in place of what it says."""
-    for said, put in pairs:
-        assert said in code, f"the page says {said} no more"
-        code = code.replace(said, put)
-    return code
+def run_page(page: str, names: dict, *changes: tuple[str, str], but: tuple[str, ...] = ()) -> None:
+    """Run the blocks of a page in their order, with something put in place of what they say.
+
+    Parameters
+    ----------
+    names : dict
+        The data that the page takes for granted; what it imports and computes is added.
+    *changes : pair of str
+        What a block says, and what is put in its place.
+    but : tuple of str
+        Packages whose blocks are run elsewhere.
+    """
+    left = dict(changes)
+    for code in blocks(page):
+        if any(re.search(rf"^import {package}$", code, re.MULTILINE) for package in but):
+            continue
+        for said in [said for said in left if said in code]:
+            code = code.replace(said, left.pop(said))
+        run(code, names)
+    assert not left, f"docs/{page}.md says {list(left)} no more"
 
 
 ELSEWHERE = {
@@ -65,7 +80,7 @@ def test_every_page_with_code_is_run():
     trees = re.findall(r"^:caption: (?:Start|Guide)\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
     pages = re.findall(r"^[\w/]+$", "".join(trees), re.MULTILINE)
     with_code = {page for page in ["index", *pages] if blocks(page)}
-    here = set(re.findall(r'blocks\(\s*"([\w/]+)"', Path(__file__).read_text()))
+    here = set(re.findall(r'run_page\(\s*"([\w/]+)"', Path(__file__).read_text()))
     assert with_code <= here | ELSEWHERE.keys()
     assert len(with_code) > 15
     for page, file in ELSEWHERE.items():
@@ -74,7 +89,7 @@ def test_every_page_with_code_is_run():
 
 @pytest.fixture
 def names(monkeypatch, tmp_path) -> dict:
-    """What pages take for granted: rows to train, new ones, and the packages."""
+    """What pages take for granted: rows to train, and new ones."""
     sample_few(monkeypatch, DRAWS)
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("Agg")
@@ -83,67 +98,72 @@ def names(monkeypatch, tmp_path) -> dict:
     columns = {"dose": rng.integers(0, 2, 40), "age": X[:, 1], "site": rng.choice(["a", "b"], 40)}
     frame = pd.DataFrame(columns)
     yield {
-        **{"np": np, "pm": pm, "pmt": pmt},
         **{"X": X, "y": y, "X_train": X, "y_train": y, "X_new": X[:7], "table": X},
         **{"frame": frame, "new_frame": frame[:7], "labels": (3 * X[:, 0]).astype(int)},
     }
     plt.close("all")
 
 
+def build_model(X, y):
+    """What readers of the page on prediction have a function of their own for."""
+    with pm.Model() as model:
+        mu = pmt.BART("mu", pm.Data("X", X), y, m=50)
+        sigma = pm.HalfNormal("sigma", 1)
+        pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
+    return model
+
+
 @pytest.mark.full
 def test_prediction_saving_and_going_on(names):
-    X = names["X_train"]
-    run(blocks("index")[0], names)
-    declare, check, table, chains, save, elsewhere, resume, checkpoint, dask, ray = blocks(
-        "prediction"
-    )
-    run(declare, names)
+    run_page("index", names)
+    names["build_model"] = build_model
+    few = ("model, 4,", "model, 2, cores=1,"), ("draws - made,", "draws - made, cores=1,")
+    resumed = ("draws=1000", f"draws={DRAWS}, cores=1")
+    run_page("prediction", names, resumed, ("5000", f"{DRAWS}"), *few, but=("joblib",))
     assert names["pred"].predictions["mu"].shape == (2, DRAWS, 7)
-    for code in (check, table, chains, save):
-        run(code, names)
-    model = names["model"]
-    pm.set_data({"X": X}, model=model)
-    names["build_model"] = lambda X, y: model
-    run(elsewhere, names)
-    pm.set_data({"X": X}, model=model)
-    run(changed(resume, ("draws=1000", f"draws={DRAWS}, cores=1")), names)
+    assert names["idata"].posterior.sizes["draw"] == DRAWS
+    checkpoint = next(code for code in blocks("prediction") if "checkpoint=file" in code)
+    for said, put in (("5000", f"{2 * DRAWS}"), *few):  # a run that goes on from its file
+        checkpoint = checkpoint.replace(said, put)
+    run(checkpoint, names)
     assert names["idata"].posterior.sizes["draw"] == 2 * DRAWS
-    for draws in (DRAWS, 2 * DRAWS):  # a run, and one that goes on from its file
-        few = ("5000", f"{draws}"), ("model, 4,", "model, 2, cores=1,")
-        run(changed(checkpoint, *few, ("draws - made", "draws - made, cores=1")), names)
-        assert names["idata"].posterior.sizes["draw"] == draws
-    assert "dask" in dask and "ray" in ray, "run by test_clusters"
-    for code in (*blocks("which_sampler"), *blocks("papers/wtw")):
-        run(code, names)
+    run_page("which_sampler", names)
+    run_page("papers/wtw", names)
 
 
 @pytest.mark.full
 def test_a_large_table(names):
-    (code,) = blocks("scale")
-    run(changed(code, ("        4,\n", "        2,\n        cores=1,\n")), names)
+    run_page("scale", names, ("        4,\n", "        2,\n        cores=1,\n"))
     assert set(names["idata"].posterior) == {"mu_forest", "sigma"}
 
 
 @pytest.mark.full
 def test_frames_and_questions(names):
-    (declare,) = blocks("data")
-    run(declare, names)
+    run_page("data", names)
     pmt.set_data({"X": names["frame"]}, model=names["model"])
-    for code in blocks("questions"):
-        run(code, names)
+    run_page("questions", names)
     assert names["effect"].dims == ("chain", "draw", "dose_contrast")
     assert set(names["found"]["feature"].values) == {"dose", "age", "site"}
 
 
 @pytest.mark.full
 def test_mondrian_forests(names):
-    names["stream"] = [(names["X"], names["labels"])] * 2
     names |= {"y_new": names["y"][:7], "X_test": names["X"], "y_test": names["y"]}
-    first, inspection, stream, prior, checks = blocks("mondrian")
-    for code in (first, inspection, *blocks("mondrian_streams"), checks, prior):
-        run(code, names)
+    names["stream"] = Classes([(names["X"], names["labels"])] * 2, [(names["X"], names["y"])] * 2)
+    run_page("mondrian", names)
     assert names["mean"].shape == (7,)
-    run(stream, names | {"stream": [(names["X"], names["y"])] * 2})
+    run_page("mondrian_streams", names)
+
+
+class Classes:
+    """A stream of classes the first time, then of numbers, as the page has them."""
+
+    def __init__(self, first, then):
+        self.parts = [first]
+        self.then = then
+
+    def __iter__(self):
+        return iter(self.parts.pop() if self.parts else self.then)
 
 
 # Few draws do not converge.
@@ -151,23 +171,15 @@ def test_mondrian_forests(names):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto distribution:UserWarning")
 def test_estimators(names):
-    fit, asked, search, compare = blocks("estimators")
-    run(fit, names)
-    run(asked, names)
-    few = ("[50, 200]", "[5]"), ("[1, 2, 3]", "[2]"), ("cv=5", "cv=2")
-    run(changed(search, *few), names)
-    run(compare, names)
+    run_page("estimators", names, ("[50, 200]", "[5]"), ("[1, 2, 3]", "[2]"), ("cv=5", "cv=2"))
     assert set(names["loo"]) == {"forest", "constant", "student"}
 
 
 @pytest.mark.full
 def test_one_tree_and_its_evidence(names):
-    grow, evidence = blocks("tree_smc")
-    run(
-        changed(grow, ("n_classes=10", "n_classes=3"), ("1000", "20")),
-        names | {"y": names["labels"]},
-    )
-    run(changed(evidence, ("2000", "20")), names)
+    few = ("n_classes=10", "n_classes=3"), ("1000", "20"), ("2000", "20")
+    names["y"] = names["labels"]
+    run_page("tree_smc", names, *few)
     assert len(names["weights"]) == 9
 
 
@@ -175,11 +187,9 @@ def test_one_tree_and_its_evidence(names):
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_soft_trees(names):
-    code, of_classes = blocks("dcc_tree")
     few = "iterations=3, draws=5, chains=2, local_draws=5, tune=20, initial_trees=5, cores=1, "
-    run(changed(code, ("random_seed=1", f"{few}progressbar=False, random_seed=1")), names)
+    run_page("dcc_tree", names, ("random_seed=1", f"{few}progressbar=False, random_seed=1"))
     assert names["idata"].posterior["mu"].shape == (2, 5, 40)
-    run(of_classes, names)
     assert names["model"]["y"].owner.op.name == "categorical"
 
 

@@ -11,6 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quick_compile")
 def test_the_tour_runs_from_top_to_bottom(monkeypatch, tmp_path):
     sample_few(monkeypatch, 3)
     monkeypatch.chdir(tmp_path)

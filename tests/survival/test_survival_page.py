@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-import scipy
 from support.few_draws import sample_few
 
 import pymc_trees as pmt
@@ -17,13 +16,14 @@ PAGE = Path(__file__).parents[2] / "docs/survival.md"
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quick_compile")
 def test_its_code_runs_from_top_to_bottom(monkeypatch):
     sample_few(monkeypatch, 8)
     plt.switch_backend("Agg")
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"arm": rng.choice(["drug", "placebo"], 60), "age": rng.random(60)})
     time, event = rng.exponential(1.0, 60), rng.random(60) < 0.7
-    names = {"X": X, "X_new": X[:3], "time": time, "event": event, "np": np, "scipy": scipy}
+    names = {"X": X, "X_new": X[:3], "time": time, "event": event}
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) == 3
     exec(blocks[0], names)

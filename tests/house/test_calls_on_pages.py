@@ -1,0 +1,320 @@
+"""Calls within the sentences of README, Start, Guide and troubleshooting run.
+
+Blocks of code are run by `test_guide.py`; what stands between backticks in a sentence or a table is
+run here, on small data, or named with the reason why not.
+"""
+
+import ast
+import re
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+
+import arviz as az
+import matplotlib.pyplot as plt
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+import scipy
+import xarray as xr
+from support.few_draws import sample_few
+from support.fitted import frame, on_a_frame
+
+import pymc_trees as pmt
+from pymc_trees import causal, survival
+
+pytestmark = [
+    pytest.mark.usefixtures("quick_compile"),
+    # Few draws say little, and a model is predicted from draws of its prior.
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+X, Y = frame()[["age", "dose"]].fillna(50.0).to_numpy(), frame()["dose"].to_numpy()
+N = len(Y)
+
+
+def pages() -> list[Path]:
+    """README, Start, Guide, and the pages of troubleshooting."""
+    index = (DOCS / "index.md").read_text()
+    trees = re.findall(r"^:caption: (?:Start|Guide)\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
+    named = re.findall(r"^[\w/]+$", "".join(trees), re.MULTILINE)
+    guide = [DOCS / f"{page}.md" for page in ["index", *named]]
+    return [ROOT / "README.md", *guide, *sorted((DOCS / "troubleshooting").glob("*.md"))]
+
+
+def calls(text: str) -> list[str]:
+    """What a page calls in its sentences; pieces of messages are none."""
+    text = re.sub(r"^( *)```.*?^\1```$|\*\*`[^`]+`\*\*", "", text, flags=re.M | re.S)
+    found = [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", text)]
+    return [span for span in dict.fromkeys(found) if _calls(span)]
+
+
+def _calls(span: str) -> bool:
+    try:
+        tree = ast.parse(span)
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(tree))
+
+
+# On draws of a model of `age`, `site` and `dose`.
+ASKED = {
+    *['az.summary(idata, var_names=["~mu_forest"])', "az.summary(idata)"],
+    'az.summary(idata, var_names=["~_forest"], filter_vars="like")',
+    *["idata.isel(chain=[0])", "idata.sel(chain=[1])", "idata.isel(draw=slice(None, None, 5))"],
+    "new_frame.to_numpy()",
+    *['pmt.set_data({"mu_X": new_frame})', "pmt.check_draws(idata, model)"],
+    *["model.debug()", "model.point_logps()"],
+    "model.compile_logp()(model.initial_point())",
+    "pmt.get_variable_inclusion(idata, model)",
+    "pmt.get_interaction_inclusion(idata, model)",
+    "tree_text(tree=None)",
+    "summary_of_function(idata, model, rows)",
+    "pmt.plot_convergence(idata, model)",
+    "pmt.plot_variable_inclusion(idata, model)",
+    "pmt.plot_pdp(idata, model, X=X)",
+    'pmt.slopes(idata, model, "age", step=10)',
+    'pmt.comparisons(idata, model, {"dose": (0, 1), "site": ["a", "b"]}, by=True)',
+    'comparisons(..., variables={"dose": (0, 1)})',
+    'pmt.predictions(idata, model, rows, by="site", func=np.exp)',
+    'pmt.accumulated_effects(idata, model, "age")',
+    'pmt.accumulated_effects(idata, model, ("age", "dose"))',
+    'pmt.partial_dependence(idata, model, "age", kind="both")',
+    "declare(y)",
+}
+# These compile kernels of their own, or sample.
+SLOW = {
+    "pmt.plot_pdp(idata, model, [0, 2], func=np.exp)",
+    "pmt.plot_ice(idata, model, subsample=30, centred=True)",
+    'pmt.compute_variable_importance(idata, model, method="backward")',
+    "pmt.vi_to_kulprit(vi)",
+    "pmt.shap_values(idata, model, rows)",
+    "pmt.shap_interactions(idata, model, rows)",
+    "pmt.sobol_indices(idata, model)",
+    "pmt.interaction_strength(idata, model)",
+    "pmt.to_shap(found)",
+    "pmt.permutation_importance(idata, model, X_new, y_new)",
+    "pmt.select_variables(declare, y)",
+    "idata = pmt.resume(idata, model, draws=1000)",
+    "pm.sample()",
+    'pm.sample(cores=4, mp_ctx="fork")',
+    "pm.sample(chains=2, cores=8)",
+}
+NORMAL = "mu = pmt.BART('mu', X, Y, m=2); sigma = pm.HalfNormal('sigma')"
+ROWS_OF = "mu = pmt.BART('mu', pm.Data('X', X), y_train, m=2); sigma = tau = 1.0"
+STEPPED = f"{NORMAL}; pm.Normal('y', mu, sigma, observed=Y)"
+BOTH = "f = pmt.BART('f', X, m=2, shape=(2, n), leaf=pmt.NormalLeaf(0, 1))"
+SOFT = (
+    "mu = pmt.SoftDecisionTree('mu', X, Y); sigma = pm.HalfNormal('sigma');"
+    "pm.Normal('y', mu, sigma, observed=Y)"
+)
+PRIOR = "; idata = prior_as_posterior()"
+# Call -> what comes before it in the context of a model, where it is to be run.
+DECLARED = {
+    "NormalLeaf(mean, sd)": "mean, sd = 0, 1",
+    "NormalGammaLeaf(a, nu, lam)": "a = nu = lam = 2",
+    "DirichletLeaf(alpha, n_classes)": "alpha, n_classes = 1, 3",
+    "BasisLeaf(basis, mean, sd)": "basis, mean, sd = X, 0, 1",
+    "NormalLeaf(0, 1)": "",
+    "leaf=pmt.NormalLeaf(mean, sd)": "mean, sd = 0, 1",
+    "leaf=pmt.NormalLeaf(0, 1)": "",
+    "leaf=pmt.LinearLeaf(mean, sd, slope_sd)": "mean, sd, slope_sd = 0, 1, 1",
+    "tree_prior=pmt.MondrianPrior(lifetime=2.0)": "",
+    'pmt.BART("mu", X, Y, m=50)': "",
+    'BART("mu", frame, y_train)': "",
+    'BART("mu", ...)': "",
+    'pmt.Data("X", frame)': "",
+    "pm.Model()": "",
+    'pm.Model(coords={"species": [...]})': "",
+    'BART("f", X, shape=(K, n), leaf=pmt.NormalLeaf(...))': "K = 2",
+    'pm.Bernoulli("y", p=f)': "f = pmt.DecisionTree('f', X, leaf=pmt.NormalLeaf(0.5, 0.1));"
+    "labels = Y > 0",
+    'pm.Categorical("y", logit_p=f.T)': BOTH,
+    'pm.Normal("y", f[0], pm.math.exp(f[1]))': BOTH,
+    'pm.Normal("y", mu, sigma, observed=y_train, shape=mu.shape)': NORMAL,
+    'pm.Normal("y", mu, sqrt(exp(f) + c))': "f = pmt.BART('f', X, Y, m=2); mu = 0; c = 1;"
+    "exp, sqrt = pt.exp, pt.sqrt",
+    'eps = pm.Normal("eps", 0, tau, shape=mu.shape)': ROWS_OF,
+    'pm.sample_posterior_predictive(idata, predictions=True, sample_vars=["eps", "y"])': ROWS_OF
+    + "; eps = pm.Normal('eps', 0, 1, shape=mu.shape);"
+    "pm.Normal('y', mu + eps, 1, observed=y_train, shape=mu.shape)"
+    + PRIOR
+    + "; pm.set_data({'X': X_new})",
+    'pm.set_data({"X": X_new}, coords={"row": names_of_new_rows})': "model.add_coord('row', "
+    "list(range(n)));"
+    "mu = pmt.BART('mu', pm.Data('X', X, dims=('row', 'column')), Y, m=2);"
+    "names_of_new_rows = list('abc')",
+    'pmt.set_data({"f_X": X_new, "f_basis": basis_new})': "basis_new = np.ones((3, 1));"
+    "pmt.BART('f', X, m=2, leaf=pmt.BasisLeaf(np.ones((n, 1))))",
+    "pmt.summarise_trees(idata, model)": "pmt.DecisionTree('mu', X, Y)" + PRIOR,
+    "exp(f)": "f, exp = pmt.BART('f', X, Y, m=2), pt.exp",
+    "mu - mu.mean()": NORMAL,
+    "mu.cumsum()": NORMAL,
+    "step=[pm.NUTS([sigma])]": STEPPED,
+    "pmt.Tempering(pmt.CGM(), temperatures=5)": STEPPED.replace("pm.HalfNormal('sigma')", "1.0"),
+    'CGM(moves={"grow": 0.4, "prune": 0.4, "change": 0.1, "swap": 0.1})': STEPPED,
+    "CGM(moves_per_visit=3)": STEPPED,
+    "pmt.CGM([f])": STEPPED + "; f = mu",
+    "pmt.Hybrid(temperatures=1)": STEPPED,
+    "RJHMC([mu])": SOFT,
+    "RJHMC()": SOFT,
+    "step=[pmt.RJHMC([mu]), pm.NUTS([sigma])]": SOFT,
+    "Categorical(p)": "Categorical, p = pm.Categorical.dist, np.ones(3) / 3",
+    "MondrianForestRegressor(n_jobs=...)": "",
+    "partial_fit(X, y, classes=all_there_will_be)": "all_there_will_be = [0, 1, 2]; y = Y;"
+    "partial_fit = pmt.MondrianForestClassifier().partial_fit",
+    "to_arviz(X, y)": "y = Y; to_arviz = pmt.MondrianForestRegressor().fit(X, Y).to_arviz",
+    "plot_overlap(causal.overlap(propensity, z))": "propensity, z = np.full(n, 0.5), Y > 0",
+    "X.reshape(-1, 1)": "X = X[:, 0]",
+    "X.reshape(1, -1)": "X = X[:, 0]",
+    "y.ravel()": "y = Y[:, None]",
+    "y.mean() / m": "y, m = Y, 50",
+}
+TIMES = (
+    "time, event = np.arange(1.0, n + 1), np.ones(n); "
+    "model = survival.accelerated_failure_time(X, time, event, m=2);"
+)
+CURVES = (
+    "time, event = np.arange(1.0, n + 1), np.ones(n); "
+    "model = survival.discrete_time(frame.rename(columns={'site': 'arm'}), time, event, m=2);"
+    "idata = prior_as_posterior(model); X = frame.rename(columns={'site': 'arm'});"
+    "survival_function = survival.survival_function;"
+)
+LOG_TIMES = "f = pmt.BART('f', X, Y, m=2); sigma = 1.0; time = Y + 1; limit = np.full(n, np.inf)"
+DECLARED |= {
+    "pm.Weibull.dist(1 / sigma, pm.math.exp(f))": LOG_TIMES,
+    'pm.Censored("time", pm.LogNormal.dist(f, sigma), lower=None, upper=limit, observed=time, '
+    "shape=f.shape)": LOG_TIMES,
+    'pmt.set_data({"X": X_new, "limit": np.full(n, np.inf)})': TIMES + "n = len(X_new)",
+    'pmt.plot_pdp(idata, model, "time", var_name="f_forest", func=scipy.special.ndtr)': CURVES,
+    "survival_function(idata, model, X)": CURVES,
+    'survival_function(by="arm")': CURVES + "given = (idata, model, X)",
+}
+SELECTED = "n_permutations=2, n_replicates=1, cores=1, progressbar=False"
+# Call -> why it is not run.
+NOT_RUN = {
+    **dict.fromkeys(
+        [
+            'pmb.BART("mu", X, Y, m=50)',
+            "pmb.PGBART(...)",
+            "pmb.plot_pdp(mu, X, Y, func=np.exp, var_idx=[0, 2])",
+            "pmb.plot_ice(mu, X, Y, instances=30, centered=True)",
+            'pmb.plot_convergence(idata, var_name="mu")',
+            "pmb.get_variable_inclusion(idata, X)",
+            "pmb.plot_variable_inclusion(idata, X)",
+            'pmb.compute_variable_importance(idata, mu, X, method="backward")',
+            "pmb.plot_variable_importance(vi)",
+            "pmb.plot_scatter_submodels(vi)",
+            "pmb.vi_to_kulprit(vi)",
+        ],
+        "another package's",
+    ),
+    **dict.fromkeys(
+        [
+            'np.memmap("X.bin", np.float32, mode="r", shape=(n, p))',
+            'np.load("X.npy", mmap_mode="r")',
+            'pl.scan_parquet("X.parquet")',
+            "tempfile.gettempdir()",
+            'joblib.parallel_config("dask")',
+        ],
+        "other packages' ways to name a file or a cluster",
+    ),
+    "pm.sample(cores=...)": "the argument alone",
+    "sate(contrast=(low, high))": "of a fitted causal forest: causal/test_causal_forest.py",
+    "logistic((x . Delta_j - tau_j) / h)": "a formula",
+    'drawn.savefig("name.png")': "plots/test_pictures_page.py draws and writes all of them",
+    "pmt.sample_dcc(40, chains=8, tune=500)": "test_guide.py runs it with few draws",
+}
+
+
+def every_call() -> list[str]:
+    return list(dict.fromkeys(span for page in pages() for span in calls(page.read_text())))
+
+
+def test_every_call_is_run_or_named():
+    found, known = set(every_call()), ASKED | SLOW | DECLARED.keys() | NOT_RUN.keys()
+    assert sorted(found - known) == [], "run them, or say why not"
+    assert sorted(known - found) == [], "no page has these any more"
+    assert not (ASKED | SLOW | DECLARED.keys()) & NOT_RUN.keys()
+
+
+@cache
+def fitted():
+    return on_a_frame()
+
+
+def _declare(y):
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0))
+        pm.Normal("y", mu, 1.0, observed=y, shape=mu.shape)
+    return model
+
+
+def prior_as_posterior(model=None):
+    """Draws of the prior, in the place of those of the posterior."""
+    drawn = pm.sample_prior_predictive(3, model=model, random_seed=1)
+    return xr.DataTree.from_dict({"posterior": drawn["prior"].to_dataset()})
+
+
+def names() -> dict:
+    """What pages take for granted."""
+    public = {name: getattr(pmt, name) for name in pmt.__all__}
+    return public | {
+        **{"pmt": pmt, "pm": pm, "az": az, "np": np, "pt": pt, "scipy": scipy},
+        **{"causal": causal, "survival": survival, "prior_as_posterior": prior_as_posterior},
+        **{"X": X, "Y": Y, "y_train": Y, "n": N, "X_new": X[:3], "frame": frame()},
+    }
+
+
+def run(span: str, known: dict):
+    """Value of a call, or what it is assigned to."""
+    tree = ast.parse(span)
+    tree.body[-1] = ast.Assign([ast.Name("result_", ast.Store())], tree.body[-1].value)
+    exec(compile(ast.fix_missing_locations(tree), span, "exec"), known)
+    return known["result_"]
+
+
+@pytest.mark.parametrize(
+    "span", [*sorted(ASKED), *[pytest.param(s, marks=pytest.mark.full) for s in sorted(SLOW)]]
+)
+def test_calls_on_draws(span, monkeypatch):
+    plt.switch_backend("Agg")
+    sample_few(monkeypatch, 4)
+    model, idata = fitted()
+    known = names() | {"model": model, "idata": idata, "rows": frame()[:3], "X_new": frame()}
+    known |= {"X": frame(), "new_frame": frame()[:3], "y_new": Y, "y": Y, "declare": _declare}
+    if "(vi)" in span:
+        known["vi"] = pmt.compute_variable_importance(idata, model, progressbar=False)
+    if "(found)" in span:
+        known["found"] = pmt.shap_values(idata, model, progressbar=False)
+    few = {"draws=1000": "draws=2, cores=1, progressbar=False", "...,": "idata, model,"}
+    few |= {"tree_text(": "tree_text(idata, model, ", "(declare, y)": f"(declare, y, {SELECTED})"}
+    for said, put in few.items():
+        span = span.replace(said, put)
+    before = model["mu_X"].get_value()
+    with nullcontext() if span.startswith("declare") else model:
+        run(span, known)
+    model["mu_X"].set_value(before)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("span", sorted(DECLARED))
+def test_calls_in_a_model(span):
+    plt.switch_backend("Agg")
+    known = names() | {"model": pm.Model()}
+    own = "model = survival" in DECLARED[span]
+    with nullcontext() if own else known["model"]:
+        exec(DECLARED[span], known)
+    with known["model"]:
+        if "[...]" in span:
+            span = span.replace("[...]", "['oak', 'ash']")
+        if span == 'BART("mu", ...)':
+            span = span.replace("...", "X, Y")
+        span = span.replace("NormalLeaf(...)", "NormalLeaf(0, 1)").replace("jobs=...", "jobs=1")
+        if span == 'survival_function(by="arm")':
+            span = span.replace("(by", "(*given, by")
+        run(span, known)
+    plt.close("all")
