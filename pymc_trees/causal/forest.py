@@ -8,6 +8,7 @@ from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.causal.common_support import warn_of_one_arm
 from pymc_trees.causal.effects import Effects
 from pymc_trees.causal.models import (
+    EFFECT,
     PROPENSITY,
     TREATMENT,
     forest_of_each_arm,
@@ -234,6 +235,10 @@ class BayesianCausalForest(Effects):
 
     def _watched(self) -> xr.DataArray:
         return self.unit_effects()
+
+    @property
+    def _plotted(self) -> str:
+        return EFFECT
 
     def _declare(self, inputs, rows):
         known = self._rows

@@ -20,6 +20,7 @@ from pymc_trees.distributions.ops.forest_rv import ForestRV
 from pymc_trees.distributions.ops.table_constant import stamped
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
+from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
 
 CACHE_FIT = 20_000
 """Numbers, rows times outputs, up to which the value carries the fitted function by default."""
@@ -136,7 +137,8 @@ class Forest(Continuous):
             unnamed, (X, leaf, tree_prior, split_prior, alpha, beta)
         )
         inputs = training_inputs(X, split_rules)
-        kinds = _read_columns(inputs, split_rules)
+        weights = split_prior if tree_prior is None else None
+        kinds = _read_columns(inputs, split_rules, weights)
         m = check_m(m)
         prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
         leaf = check_leaf(leaf).for_inputs(inputs, kinds)
@@ -159,11 +161,12 @@ class Forest(Continuous):
         return _variable(inputs, kinds, prior, leaf, layout)
 
 
-def _read_columns(inputs: TrainingInputs, split_rules) -> np.ndarray:
+def _read_columns(inputs: TrainingInputs, split_rules, split_prior) -> np.ndarray:
     """Kinds of the columns, of inputs that a forest can be grown on."""
     X, schema = inputs
     names = None if schema is None else schema.names
-    kinds = kinds_of(X, schema, check_rules(split_rules, names, X.shape[1]))
+    rules = check_rules(split_rules, names, X.shape[1])
+    kinds = kinds_of(X, schema, rules, excluded_columns(split_prior, X.shape[1], names))
     if len(X) == 0:
         raise ValueError("X has no rows: a forest needs at least one training row.")
     check_ranges(X)

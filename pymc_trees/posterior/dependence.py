@@ -1,5 +1,6 @@
 """How f depends on one or two columns, averaged over the others: `partial_dependence`."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.renamed import renamed
 
 KINDS = ("average", "individual", "both")
-REMEDY = "subsample=, a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
+SMALLER = "a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
 
 
 @renamed
@@ -120,6 +121,10 @@ def partial_dependence(
     grids = [
         grid_of(one, rows[:, one.column], own) for one, own in zip(columns, given, strict=True)
     ]
+    # Before the points of a grid that is too fine are made.
+    curves, remedy = (1, SMALLER) if kind == "average" else (len(chosen), f"subsample=, {SMALLER}")
+    sizes = [*function.shape, *function.outputs, curves, *map(len, grids)]
+    check_answer(f"kind={kind!r}", prod(sizes), remedy)
     points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(columns))
     held = HeldRows(rows[chosen], [one.column for one in columns], points)
     shape = [len(values) for values in grids]
@@ -142,8 +147,6 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
             return each(values).mean(axis=values.ndim - 1)
 
         return xr.Dataset({"average": function.reduced(held, mean, dims, progressbar)})
-    size = int(np.prod(function.shape + function.outputs)) * len(held)
-    check_answer("kind='individual'", size, REMEDY)
     individual = function.reduced(held, each, {"row": chosen} | dims, progressbar)
     found = xr.Dataset({"individual": individual})
     if kind == "both":

@@ -71,6 +71,72 @@ NO_ENTRY = {
     "… (… is in the way)": "the same",
 }
 
+VERBS = (
+    "add ask call check choose compare convert declare describe drop encode fit free give grow "
+    "have impute increase install keep leave let look make marginalise merge name observe pass put "
+    "read remove rename replace rescale sample save scale select set start take unstack use write"
+).split()
+_BEGIN = r"(?:^|[.:;] |, (?:or |and |so )?|\bor |\band )"
+PROPOSES = re.compile(f"{_BEGIN}(?:{'|'.join([*VERBS, *map(str.title, VERBS)])}) ")
+"""Where a sentence, or a part of one, begins by what to do."""
+
+# Message that proposes something -> why no row of `support.remedies` tries it.
+UNTRIED = {
+    **dict.fromkeys(
+        [
+            "Compiled kernels cannot be kept on disk (…), so that every process compiles them "
+            "anew. Make room there, or name another folder in the environment variable "
+            "NUMBA_CACHE_DIR.",
+            "… could not be kept as float64 in a file in … (…). Free disk space, set the "
+            "environment variable TMPDIR to another folder, or give … as a float64 array in "
+            "memory.",
+            "path=… could not be written (…): an existing file is unchanged. Free disk space, or "
+            "give another folder.",
+            "shards: the Dask client has no workers; start some first.",
+            "shards: Ray is not running; call ray.init() first.",
+            "A shard does not respond: … reports …: …. Its rows and residuals are lost; check the "
+            "worker and run again.",
+        ],
+        "about the machine: a full disk, a cluster that is not there",
+    ),
+    **dict.fromkeys(
+        [
+            "This pickled … was written by another version of pymc_trees: fit it again.",
+            "This pickled Mondrian forest is damaged, or was written by another version of "
+            "pymc_trees (…): fit it again.",
+            "… …. Leave it to pm.sample(), which assigns ….",
+        ],
+        "what it proposes is what every other test of the kind begins with",
+    ),
+    "A topology of … nodes was proposed and left out, as max_nodes=…. If topologies of nearly this "
+    "size have much weight, declare the SoftDecisionTree with a larger one, for example "
+    "max_nodes=….": "only long runs propose such: rows on max_nodes declare larger ones",
+    "leaf: a … has no finite output at … training rows, the first of them row …. Missing cells are "
+    "NaN in a leaf: impute them in the columns it uses, or use other columns.": "for those who "
+    "write leaves of their own",
+    "R-hat of … is up to … at the training rows, above …: the chains do not agree yet. Increase "
+    "tune=… and draws=…. Predictions average over chains and are often good earlier. "
+    "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, var_name=…) shows all "
+    "rows.": "reliability/test_remedies.py makes the call of each estimator",
+    "draws=…: a chain was … draws ahead of the others when the run was interrupted; give at least "
+    "that many.": "inference/test_resume.py",
+    "chains=…: this run has … chains a topology. Give DCCTree the settings of the first "
+    "run.": "inference/test_sample_dcc.py",
+    "Another step changed …: DCCTree samples all free variables of the model jointly; leave them "
+    "to DCCTree.": "inference/test_dcc_tree_step.py",
+    "Residuals of … outgrew the range that y and the leaf prior give them: give the leaf a mean "
+    "and an sd for which the sum of trees can reach y.…": "inference/test_sharded.py, by a unit "
+    "that is too fine; a sane leaf is every other test",
+    "… is used in another form: use the function that SoftDecisionTree returns.": "of a graph "
+    "that no front-end makes",
+    "A tree drawn from the prior has more nodes than max_nodes: declare the tree with a larger "
+    "max_nodes, or with a prior that favours smaller trees.": "of trees in an order; particles "
+    "outgrow such room before, and propose the same",
+    "No particle has a positive weight. Use more particles, or another proposal.": "of numbers "
+    "that underflow",
+    "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
+}
+
 
 def pieces(text: str) -> list[str]:
     """Pieces of messages quoted in a text."""
@@ -173,6 +239,42 @@ def test_nothing_is_explained_that_no_longer_exists():
     gone = [piece for piece in ours if not any(explains(piece, text) for text in MESSAGES)]
     assert gone == [], "take them off docs/troubleshooting"
     assert [message for message in NO_ENTRY if message not in MESSAGES] == []
+
+
+def proposes(message: str) -> bool:
+    """Whether a message says what to do."""
+    return PROPOSES.search(message) is not None
+
+
+def test_what_every_message_proposes_is_tried():
+    from support.remedies import ROWS  # here: it builds models
+
+    tried = [row.message for row in ROWS]
+    untried = {
+        message: places
+        for message, places in MESSAGES.items()
+        if proposes(message)
+        and message not in UNTRIED
+        and not any(explains(piece, message) for piece in tried)
+    }
+    lines = "\n".join(f"{', '.join(places)}\n    {text}" for text, places in untried.items())
+    assert not untried, f"tests/support/remedies has no row that does what is proposed by\n{lines}"
+    assert [text for text in UNTRIED if text not in MESSAGES or not proposes(text)] == []
+    assert [piece for piece in tried if not any(explains(piece, m) for m in MESSAGES)] == []
+
+
+@pytest.mark.parametrize(
+    ("message", "is_one"),
+    [
+        ("Y=None sets no scale for the leaves: give Y, or leaf=NormalLeaf(mean, sd).", True),
+        ("X has no names. Give a frame.", True),
+        ("alpha=…: must be in (0, 1).", False),
+        ("grow=…, prune=…: both must be positive.", False),
+        ("the draws give no R-hat", False),
+    ],
+)
+def test_proposals_are_seen(message, is_one):
+    assert proposes(message) == is_one
 
 
 def test_no_piece_stands_twice():

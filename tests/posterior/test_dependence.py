@@ -168,3 +168,15 @@ def test_columns_of_an_array_go_by_the_names_that_results_have(several):
     assert found["feature"].to_numpy().tolist() == ["x1", "x0"]
     with pytest.raises(ValueError, match="'x2' is not a column.*numbers from 0 to 1"):
         pmt.plot_ale(idata, model, "x2", var_name="g", backend="none")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("both", "by subsample="), ("average", "by a smaller grid=")]
+)
+@pytest.mark.usefixtures("quick_compile")
+def test_a_grid_that_is_too_fine_is_refused_before_it_is_made(fitted, kind, words):
+    """Its points would take 25 GB."""
+    model, idata = fitted
+    fine = np.linspace(0, 1, 40_000)
+    with pytest.raises(ValueError, match=rf"kind='{kind}': .*GB; reduce it {words}"):
+        pmt.partial_dependence(idata, model, ("age", "dose"), grid=fine, kind=kind)

@@ -11,7 +11,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees
-from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
+from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.data.columns import Column
 from pymc_trees.distributions.data.numbers import EXACT, is_real
 
@@ -20,13 +20,8 @@ _INSIDE = (pymc_trees.__path__[0], pm.__path__[0])
 
 
 def levels_of(column: Column, label: str) -> tuple:
-    """Distinct present cells: in the order given, else sorted; an error when too many."""
+    """Distinct present cells: in the order given, else sorted."""
     present = set(column.present())
-    if len(present) > MOST_LEVELS:
-        raise ValueError(
-            f"{label} has {len(present)} levels, but at most {MOST_LEVELS} can be split by levels: "
-            "merge rare levels, leave the column out, or encode it as numbers."
-        )
     if not present:
         raise ValueError(f"{label} is missing in every row: leave the column out.")
     if not column.are_levels and max(abs(level) for level in present) >= EXACT:

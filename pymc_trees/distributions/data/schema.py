@@ -123,17 +123,31 @@ def read_schema(columns, names, rules: list[str | None], name: str) -> Schema:
     return Schema(names, tuple(found_rules), tuple(found_levels))
 
 
-def kinds_of(X: np.ndarray, schema: Schema | None, rules: list[str | None]) -> np.ndarray:
-    """Kinds of the columns for `MixedDesign`; empty when all are numbers without missing cells."""
+def kinds_of(
+    X: np.ndarray, schema: Schema | None, rules: list[str | None], excluded: np.ndarray
+) -> np.ndarray:
+    """Kinds of the columns for `MixedDesign`; empty when all are numbers without missing cells.
+
+    A column that is excluded from splits may have any number of levels: its codes pass for numbers.
+    """
     kinds = np.zeros(X.shape[1], dtype=np.int64)
     for j in range(X.shape[1]):
         rule = rules[j] or (schema.rules[j] if schema is not None else CONTINUOUS)
         if rule == CONTINUOUS:
             continue
+        levels = () if schema is None else schema.levels[j] or ()
+        if len(levels) > MOST_LEVELS and excluded[j]:
+            continue
+        label = schema.label(j) if schema is not None else j
+        if len(levels) > MOST_LEVELS:
+            raise ValueError(
+                f"X, column {label}, has {len(levels)} levels, but at most {MOST_LEVELS} can be "
+                "split by levels: merge rare levels, leave the column out or give it the weight 0 "
+                "in split_prior, or encode it as numbers."
+            )
         present = X[:, j][X[:, j] != MISSING]
         whole = present.size and present.min() >= 0 and (present == np.floor(present)).all()
         if not whole or present.max() >= MOST_LEVELS:
-            label = schema.label(j) if schema is not None else j
             raise ValueError(
                 f"split_rules: column {label} of X is split by levels, so model data must hold "
                 f"level numbers 0, 1, .. below {MOST_LEVELS} there. Make it with pymc_trees.Data, "

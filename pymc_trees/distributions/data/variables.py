@@ -49,7 +49,8 @@ def Data(
         the names of the columns as coordinates.
     split_rules : str, sequence of p str, or dict of column name and str, optional
         "continuous", "subset" or "onehot" for columns that are not to be split as above. A numeric
-        column that is split by levels may hold any numbers, up to 50 different ones.
+        column that is split by levels may hold any numbers. A forest splits columns of up to 50
+        levels; one with more has to have the weight 0 in its ``split_prior``.
 
     Returns
     -------
@@ -61,8 +62,7 @@ def Data(
     ------
     ValueError
         ``dims`` other than two; "X ..." when the values are infinite or not two-dimensional, or a
-        column is of another type, has over 50 levels, or is split by levels and missing in every
-        row.
+        column is of another type, or is split by levels and missing in every row.
 
     Examples
     --------

@@ -22,8 +22,9 @@ def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> Leaf
         return leaf
     if n_outputs is not None:
         raise ValueError(
-            f"response={response!r} supports one output, but there are {n_outputs}: declare a "
-            "BART for each and stack them."
+            f"response={response!r} supports one output, but there are {n_outputs}: where they "
+            "are means of a Normal, declare a BART for each and stack them; otherwise leave "
+            "response out."
         )
     if not isinstance(leaf, NormalLeaf):
         raise ValueError(

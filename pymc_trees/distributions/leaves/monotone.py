@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_trees.core.order.catalogue import monotone_in
-from pymc_trees.distributions.data.schema import known_columns, place_of
+from pymc_trees.distributions.data.schema import CONTINUOUS, known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 
@@ -42,6 +42,8 @@ class MonotoneLeaf(NormalLeaf):
         X, schema = inputs
         p = X.shape[1]
         numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
+        if schema is not None:  # those of too many levels, which are left out of splits, too
+            numeric &= np.array([rule == CONTINUOUS for rule in schema.rules])
         names, directions = known_columns(schema, p), np.zeros(p)
         for column, direction in self.monotone.items():
             j = place_of(column, names)

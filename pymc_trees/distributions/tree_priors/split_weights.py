@@ -58,6 +58,14 @@ def read_split_prior(split_prior, p: int, names=None) -> tuple[Variable, np.ndar
     return pt.constant(weights), weights
 
 
+def excluded_columns(split_prior, p: int, names=None) -> np.ndarray:
+    """(p,) whether trees never split on a column; random weights exclude none."""
+    _, known = read_split_prior(split_prior, p, names)
+    if isinstance(known, str):
+        return np.zeros(p, dtype=bool)
+    return ~known if known.dtype == bool else known == 0
+
+
 def _by_column(split_prior, p, names):
     if split_prior is None:
         return np.ones(p)

@@ -49,6 +49,11 @@ class BARTEstimator(BaseEstimator):
         """Draws, at the rows last, on which chains should agree."""
         return self.idata_["posterior"]["f"]
 
+    @property
+    def _plotted(self) -> str:
+        """Function of the model in which all rows can be looked at."""
+        return "f"
+
     def _tree_settings(self) -> dict[str, Any]:
         """For `BART`."""
         names = ("alpha", "beta", "split_prior", "n_cuts")
@@ -94,7 +99,8 @@ class BARTEstimator(BaseEstimator):
                 f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
                 f"chains do not agree yet. Increase tune={self.tune} and draws={self.draws}. "
                 "Predictions average over chains and are often good earlier. "
-                "pymc_trees.plot_convergence(estimator.idata_, estimator.model_) shows all rows.",
+                "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
+                f"var_name={self._plotted!r}) shows all rows.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -6,10 +6,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_trees.core.columns.mixed import MISSING
+from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
 from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.data.variables import TrainingInputs, register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
+from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
 
 NOISES = ("forest", "constant", "student")
 LINKS = ("probit", "logit")
@@ -43,7 +44,11 @@ def regression(
             # A forest of even noise would be as wide as any: its sd is learnt from the data.
             spread = pm.HalfNormal("log_sigma_sd", SPREAD)
             of_scale = NormalLeaf(centre / scale_trees, spread / np.sqrt(scale_trees))
-            log_sigma = BART("log_sigma", data, leaf=of_scale, m=scale_trees)
+            p, names = inputs.values.shape[1], inputs.schema.names if inputs.schema else None
+            included = ~excluded_columns(settings.get("split_prior"), p, names)
+            log_sigma = BART(
+                "log_sigma", data, leaf=of_scale, m=scale_trees, split_prior=included.astype(float)
+            )
             least = least_noise(y, left)
             if least > 0.0:  # two variances: a likelihood that is written out
                 own = pm.math.exp(2 * log_sigma) * by_weight**2
@@ -118,7 +123,8 @@ def least_noise(y: np.ndarray, left: float) -> float:
 def residual_sd(inputs: TrainingInputs, y: np.ndarray) -> float:
     """Standard deviation of what a linear fit on all columns leaves (Chipman 2010, section 2.2.4).
 
-    Levels have a column each, missing cells the mean. That of y where there are too few rows.
+    Levels have a column each, missing cells the mean; columns of too many levels to be split are
+    left out. That of y where there are too few rows.
     """
     columns = _linear(inputs)
     freedom = len(y) - columns.shape[1]
@@ -138,6 +144,8 @@ def _linear(inputs: TrainingInputs) -> np.ndarray:
     for j, levels in enumerate(known):
         cells = values[:, j]
         present = cells != MISSING
+        if levels is not None and len(levels) > MOST_LEVELS:
+            continue  # excluded from splits
         if levels is not None:
             found += [(cells == code).astype(float) for code in range(1, len(levels))]
         elif present.any():

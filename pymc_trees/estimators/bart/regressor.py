@@ -38,7 +38,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
     alpha, beta : float, default 0.95 and 2
         A node at depth d splits with probability ``alpha * (1 + d)**-beta``.
     split_prior : array or dict of column and weight, optional
-        Weights of the columns, as for `BART`.
+        Weights of the columns of f, as for `BART`; 0 excludes a column from both forests.
     split_rules : optional
         How columns are split, as for `Data`.
     n_cuts : int, optional

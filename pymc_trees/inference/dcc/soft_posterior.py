@@ -146,7 +146,7 @@ class SoftPosterior:
                 return q
         raise ValueError(
             f"None of {TRIES} draws from the prior of topology {self.label} has a finite "
-            "log-probability: check the likelihood with model.debug()."
+            "log-probability: look for the term that is -inf, by model.point_logps()."
         )
 
     def is_finite(self, q: np.ndarray) -> bool:

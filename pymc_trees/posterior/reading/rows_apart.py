@@ -196,7 +196,7 @@ def _refusal(name: str, error: Exception) -> OtherRowsError:
 def _own_numbers(name: str) -> OtherRowsError:
     return OtherRowsError(
         f"{name} depends on more than the columns of X row by row: its other inputs are unknown "
-        "at other rows. Make them columns of X."
+        "at other rows. Use the function of trees inside it."
     )
 
 
