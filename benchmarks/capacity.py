@@ -41,7 +41,7 @@ def declare(n, m, noise, likelihood, prior, room, p):
     """Model of a forest (``m = 0``: a `DecisionTree`) with room for ``room`` nodes."""
     X, f, y = friedman(n, noise, p)
     rng = np.random.default_rng(1)
-    settings = {"max_nodes": min(room, max(m, 1) * (2 * n - 1)), "cache_fit": False}
+    settings = {"max_nodes": min(room, max(m, 1) * (2 * n - 1))}
     if prior == "mondrian":
         settings["tree_prior"] = pmt.MondrianPrior(1.0)
     with pm.Model() as model:

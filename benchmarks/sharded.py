@@ -34,7 +34,7 @@ def known_model(n):
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
     y += 5 * X[:, 4] + rng.normal(size=n)
     with pm.Model() as model:
-        mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS, cache_fit=False)
+        mu = pmt.BART("mu", X, y, m=TREES, n_cuts=CUTS)
         pm.Normal("y", mu, 1.0, observed=y)
     return read_model(model)
 

@@ -39,7 +39,7 @@ def run(problem):
             chains=problem.chains,
             cores=1,
             step=step,
-            var_names=["mu_forest", "sigma"],
+            var_names=["mu_forest", "mu", "sigma"],  # recorded, as users do
             random_seed=problem.seed,
             callback=clock,
             progressbar=False,

@@ -88,7 +88,6 @@ def BART(
     response="constant",
     monotone=None,
     max_nodes=None,
-    cache_fit=None,
 ):
     """Sum of Bayesian regression trees.
 
@@ -145,7 +144,7 @@ def BART(
     monotone : dict, optional
         Direction by column name or number: 1 for a function that does not decrease in the column,
         -1 for one that does not increase. Needs a `NormalLeaf` and numeric columns. See Notes.
-    max_nodes, cache_fit
+    max_nodes
         See `Forest`.
 
     Returns
@@ -205,5 +204,4 @@ def BART(
         split_rules=split_rules,
         n_cuts=n_cuts,
         max_nodes=max_nodes,
-        cache_fit=cache_fit,
     )

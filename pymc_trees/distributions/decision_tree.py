@@ -20,7 +20,6 @@ def DecisionTree(
     response="constant",
     monotone=None,
     max_nodes=None,
-    cache_fit=None,
 ):
     """One Bayesian decision tree, for regression or classification.
 
@@ -40,7 +39,7 @@ def DecisionTree(
         K outputs of the one tree, with a `NormalLeaf`.
     tree_prior : MondrianPrior, optional
         Prior of the tree. Default: that of alpha and beta.
-    split_prior, split_rules, n_cuts, dims, response, monotone, max_nodes, cache_fit
+    split_prior, split_rules, n_cuts, dims, response, monotone, max_nodes
         See `BART`.
 
     Returns
@@ -84,5 +83,4 @@ def DecisionTree(
         split_rules=split_rules,
         n_cuts=n_cuts,
         max_nodes=max_nodes,
-        cache_fit=cache_fit,
     )

@@ -22,9 +22,6 @@ from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
 from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
 
-CACHE_FIT = 20_000
-"""Numbers, rows times outputs, up to which the value carries the fitted function by default."""
-
 
 class Forest(Continuous):
     """A sum of trees as a random variable; its value is the encoded trees.
@@ -65,9 +62,6 @@ class Forest(Continuous):
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
         ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536), and at most ``m (2n - 1)``. A
         forest that does not fit stops the run with an error.
-    cache_fit : bool, optional
-        Whether the value stores the function at the training rows, so that evaluating it there
-        needs no walk through the trees. Default: up to 20,000 numbers, rows times outputs.
 
     Returns
     -------
@@ -123,7 +117,6 @@ class Forest(Continuous):
         split_rules=None,
         n_cuts=None,
         max_nodes=None,
-        cache_fit=None,
         **kwargs,
     ):
         """Forest that is not registered in a model."""
@@ -151,12 +144,11 @@ class Forest(Continuous):
             )
         n = len(inputs.values)
         check_outputs_at(leaf, inputs.values)
-        cache_fit = read_cache_fit(cache_fit, n * leaf.n_outputs)
         given = max_nodes is not None
         max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
         mixed, timed = bool(len(kinds)), prior.trees.timed
         own = None if leaf.is_constant() else leaf.n_outputs
-        layout = Layout(m, max_nodes, leaf.n_values, n, cache_fit, mixed, timed, own)
+        layout = Layout(m, max_nodes, leaf.n_values, n, mixed, timed, own)
         check_memory(layout, given)
         return _variable(inputs, kinds, prior, leaf, layout)
 
@@ -171,13 +163,6 @@ def _read_columns(inputs: TrainingInputs, split_rules, split_prior) -> np.ndarra
         raise ValueError("X has no rows: a forest needs at least one training row.")
     check_ranges(X)
     return kinds
-
-
-def read_cache_fit(cache_fit, n_numbers: int) -> bool:
-    """Whether the value of a forest carries so many numbers of its function."""
-    if not isinstance(cache_fit, bool | np.bool_ | None):
-        raise TypeError(f"cache_fit={cache_fit!r}: must be None, True or False.")
-    return n_numbers <= CACHE_FIT if cache_fit is None else bool(cache_fit)
 
 
 def _read_max_nodes(max_nodes, m: int, X: np.ndarray, prior: DeclaredPrior) -> int:

@@ -25,7 +25,6 @@ from pymc_trees.distributions.declaration import (
     check_leaf,
     check_m,
 )
-from pymc_trees.distributions.forest import read_cache_fit
 from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_forest_evaluation import evaluate_soft
@@ -76,7 +75,6 @@ def SoftBART(
     split_prior=None,
     dims=None,
     max_nodes=None,
-    cache_fit=None,
 ):
     """Sum of soft regression trees: BART for smooth functions.
 
@@ -121,9 +119,6 @@ def SoftBART(
         Room for nodes, over all trees. Default: three times the prior mean plus 200, or
         ``3 n**(3/4)`` when that is more (but not n / 2 or 65,536). A forest that does not fit stops
         the run with an error.
-    cache_fit : bool, optional
-        Whether the value stores the function at the training rows, so that evaluating it there
-        needs no walk through the trees. Default: up to 20,000 rows.
 
     Returns
     -------
@@ -191,13 +186,12 @@ def SoftBART(
         leaf = check_leaf(_default_leaf(f"{name}_leaf_sd", Y, n, m) if leaf is None else leaf)
         if type(leaf) is not NormalLeaf:
             raise TypeError(f"leaf={leaf!r}: SoftBART needs a NormalLeaf.")
-        cached = read_cache_fit(cache_fit, n)
         given = max_nodes is not None
         if given:
             max_nodes = check_number("max_nodes", max_nodes, m, more=", one node a tree")
         else:
             max_nodes = soft_max_nodes(m, n, *depth)
-        layout = SoftLayout(m, max_nodes, n, cached)
+        layout = SoftLayout(m, max_nodes, n)
         check_memory(layout, given)
         if not isinstance(X, Variable):
             X, inputs = register_inputs(f"{name}_X", inputs)

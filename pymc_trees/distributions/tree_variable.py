@@ -91,18 +91,12 @@ class ForestVariable(TreeVariable):
     def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
         """(chain, draw, numbers) outputs at training rows."""
         layout, X = self.op.layout, declared(self.rv).X
-        n = layout.n_rows
-        chosen = evenly_spaced(n, most)
+        chosen = evenly_spaced(layout.n_rows, most)
         k, leaf, numbers = layout.n_outputs, leaf_at(self.rv, X[chosen]), sizes(layout)
         out = np.empty((*draws.shape[:2], len(chosen) * k))
         for at in np.ndindex(*draws.shape[:2]):
             value = np.ascontiguousarray(draws[at])
-            if layout.cache_fit:
-                start = numbers.fit_start
-                flat = value[layout.max_nodes :].reshape(-1)
-                fit = flat[start : start + n * k].reshape(n, -1)[chosen]
-            else:
-                fit = evaluate(value, X[chosen], X, leaf, numbers, self.fingerprint)
+            fit = evaluate(value, X[chosen], X, leaf, numbers, self.fingerprint)
             out[at] = fit.reshape(-1)
         return out
 
@@ -135,7 +129,7 @@ class SoftForestVariable(TreeVariable):
         """(chain, draw, numbers) outputs at training rows."""
         known, numbers = forest_inputs(self.rv), soft_sizes(self.op.layout)
         X = known.X.data[evenly_spaced(len(known.X.data), most)]
-        given = [v.data for v in (known.X, *known.unit_map, known.hard)]
+        given = [v.data for v in (*known.unit_map, known.hard)]
         out = np.empty((*draws.shape[:2], len(X)))
         for at in np.ndindex(*draws.shape[:2]):
             value = np.ascontiguousarray(draws[at])

@@ -8,8 +8,8 @@ do not support trees), `backends` (of PyTensor, that do not), `initial_values` (
 a forest from its prior), `set_data` (new inputs, encoded), `constants` (tables in files, left out
 of results), `statistics` (names of their columns), `nuts_options` (for noise that NUTS samples),
 `pickling` (hooks in other processes), `chains` (run elsewhere), `threads` (on idle cores), `states`
-and `process_states` (stored, so chains can be resumed). Importing this package applies all
-wrappers.
+and `process_states` (stored, so chains can be resumed), `known_functions` (what a chain's process
+knows, for the process that records it). Importing this package applies all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -22,6 +22,7 @@ from pymc_trees.hooks.forward_sampling import defer_in_draws
 from pymc_trees.hooks.initial_values import check_initial_values
 from pymc_trees.hooks.interrupts import defer_around_draws
 from pymc_trees.hooks.keep_draws import keep_draws
+from pymc_trees.hooks.known_functions import pass_functions_on
 from pymc_trees.hooks.missing_draws import refuse_missing_draws
 from pymc_trees.hooks.new_rows import explain_shapes
 from pymc_trees.hooks.nuts_options import give_noise_to_nuts
@@ -52,6 +53,7 @@ for put_on in (
     name_columns,
     keep_states,
     keep_states_of_processes,
+    pass_functions_on,
     give_noise_to_nuts,
     pickle_with_hooks,
 ):

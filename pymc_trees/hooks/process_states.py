@@ -15,9 +15,11 @@ import pymc.sampling.mcmc
 from pymc.backends.ndarray import NDArray
 from pymc.sampling.parallel import ParallelSampler, ProcessAdapter, _Process
 
+from pymc_trees.hooks.known_functions import read_functions, write_functions
 from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap
 from pymc_trees.inference.chains.left import STATE, state_of
+from pymc_trees.step_methods.base import ForestStep
 
 PATIENCE = 5.0
 """Seconds that processes have to finish their current step after an interrupt."""
@@ -61,7 +63,9 @@ class _Telling:
         self._step.stop_tuning()
 
     def send(self, message):
-        """Send a message, the last draw with the state."""
+        """Send a message, a draw with the functions of its forests, the last with the state."""
+        if message[0] == "writing_done" and self.made is not None:
+            write_functions(self._step, self.made[0])
         if message[0] == "writing_done" and message[1]:
             *known, stats = message
             stats = _WithState(stats)
@@ -83,7 +87,7 @@ class _Telling:
 
 def _loop(original, self):
     steps = getattr(self._step_method, "methods", [self._step_method])
-    if any(type(step) in STEPS for step in steps):
+    if any(type(step) in STEPS or isinstance(step, ForestStep) for step in steps):
         # A terminal interrupt reaches all processes; the main one tells this process to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._step_method = self._msg_pipe = _Telling(self._step_method, self._msg_pipe)
@@ -130,6 +134,7 @@ def _hear_out(active, traces) -> None:
                 continue
             trace = traces[process.chain]
             if message[0] == "writing_done":
+                read_functions(process)
                 point = {name: value.copy() for name, value in process._point.items()}
                 trace.record(point, message[4], in_warmup=message[3])
                 _note(trace, message[4])

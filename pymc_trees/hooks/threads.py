@@ -4,7 +4,7 @@ from contextvars import ContextVar
 
 import pymc.sampling.mcmc
 
-from pymc_trees.core.compile.threads import available_threads
+from pymc_trees.core.compile.threads import available_threads, give_threads
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.inference.chains.runner import RUNNER
 from pymc_trees.processes import shares_cores
@@ -39,7 +39,10 @@ def _one_by_one(original, **given):
         _leave(given["step"], 1)
     else:
         _tell(given["step"], None if shares_cores(runner.cores) else 1)
-    return original(**given)
+    try:
+        return original(**given)
+    finally:
+        give_threads(None)
 
 
 def _leave(step, at_once: int) -> None:

@@ -18,7 +18,6 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.targets.forest_state import WorkingForest
-from pymc_trees.targets.known_outputs import make_known
 
 
 class Kind(NamedTuple):
@@ -146,7 +145,6 @@ class ForestStep(BlockedStep):
         for forest in self.forests:
             forest.check_inputs()
             forest.arrays = None
-            forest.restored = None
 
     def name_statistics(self, of_each: Callable[[Any], dict[str, tuple]]) -> None:
         """Declare the numbers per draw, of each forest by name with their type and shape."""
@@ -166,23 +164,17 @@ class ForestStep(BlockedStep):
 
     @property
     def kept(self) -> dict:
-        """Value and outputs of every forest, for the saved state."""
-        return {
-            forest.name: (forest.arrays.value, forest.arrays.fit)
-            for forest in self.forests
-            if forest.arrays is not None
-        }
+        """For the saved state, beside the point; the forests follow from their values."""
+        return {}
 
     @kept.setter
     def kept(self, kept):
-        self.keep_forests(kept)
+        self.forget_forests()
 
-    def keep_forests(self, kept: dict) -> None:
-        """Let the forests go on from a saved state."""
+    def forget_forests(self) -> None:
+        """Let the forests go on from the next point."""
         for forest in self.forests:
             forest.arrays = None
-            forest.restored = kept.get(forest.name)
-            make_known(forest)
 
     @staticmethod
     def competence(var, has_grad):

@@ -8,15 +8,10 @@ import pytensor.tensor as pt
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
-from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
-from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.without_dims import counterpart, without_dims
-from pymc_trees.targets.errors import ForestUseError
-from pymc_trees.targets.graph import open_forest, read_graph
-from pymc_trees.targets.known_outputs import known_outputs
 from pymc_trees.targets.noise import Noise, read_noise
 from pymc_trees.targets.noise_density import NoiseDensity, compiled_at, numbers_at
 
@@ -164,37 +159,13 @@ class _Scale:
             residual = residual / pt.switch((factor > 0) & ~pt.isinf(factor), factor, np.nan)
         root = pt.sqrt(pt.sum(residual**2))
         rows = [root, residual.size.astype("float64")]
-        self._forests: list[str] = []
-        opened, outputs = self._open(model, rows)
-        if self._forests:
-            self._of_outputs, self._beside = compiled_at(model, outputs, opened, compile_kwargs)
         rows = model.replace_rvs_by_values(rows)
         self._rows, self._needs = compiled_at(model, [], rows, compile_kwargs)
         self._density = NoiseDensity(model, rv, noise, compile_kwargs)
 
-    def _open(self, model, rows):
-        """The same as functions of the outputs of forests whose values do not hold them."""
-        outputs, seen = [], set(ancestors(rows))
-        try:
-            for forest in [rv for rv in model.free_RVs if is_forest(rv) and rv in seen]:
-                if not forest.owner.op.layout.cache_fit:
-                    rows, one = open_forest(model, read_graph(model, forest), rows)
-                    outputs.append(one)
-                    self._forests.append(model.rvs_to_values[forest].name)
-        except ForestUseError:  # at other rows as well
-            self._forests = []
-        return rows, outputs
-
-    def _sum_up(self, point):
-        """Root of the sum of the squared residuals, and the number of rows."""
-        known = [known_outputs(name, point[name]) for name in self._forests]
-        if known and all(fit is not None for fit in known):
-            return self._of_outputs(*known, *numbers_at(point, self._beside))
-        return self._rows(*numbers_at(point, self._needs))
-
     def draw(self, rng, point, width):
         """New value of the variable, and the evaluations it took."""
-        root, count = map(np.asarray, self._sum_up(point))
+        root, count = map(np.asarray, self._rows(*numbers_at(point, self._needs)))
         new, evaluations = np.nan, 0
         if np.isfinite(root):
             log_density = self._density.at(point, root, count)

@@ -111,7 +111,7 @@ class SoftCGM(ForestStep):
 
     @kept.setter
     def kept(self, kept):
-        self.keep_forests(kept)
+        self.forget_forests()
         self.moves.kept = kept.get("moves", {})
 
     def step(self, point):

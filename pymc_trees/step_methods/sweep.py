@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.compile.threads import available_threads, taken_threads
+from pymc_trees.core.compile.threads import available_threads, give_threads, taken_threads
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.threaded import in_threads
@@ -18,7 +18,6 @@ from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.parts.nuisances import Nuisances
-from pymc_trees.targets.known_outputs import make_known
 from pymc_trees.targets.latent.target import LatentTarget
 
 
@@ -74,6 +73,7 @@ class SweepStep(ForestStep):
     def setup_chain(self, rng, tune, draws):
         """Forget the chain before."""
         super().setup_chain(rng, tune, draws)
+        give_threads(self.threads or self.threads_left)
         for part in self.parts:
             part.kept = {}
         self.nuisances.kept = {}
@@ -88,7 +88,7 @@ class SweepStep(ForestStep):
 
     @kept.setter
     def kept(self, kept):
-        self.keep_forests(kept)
+        self.forget_forests()
         for k, part in enumerate(self.parts):
             part.kept = kept.get(f"part {k}", {})
         self.nuisances.kept = deepcopy(kept.get("nuisances", {}))
@@ -125,9 +125,7 @@ class SweepStep(ForestStep):
         stats: dict = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
         for part in self.parts[1:]:
             stats |= self._run(part, forest, problem)
-        fit = forest.fitted(leaf, arrays.trees)
-        value = forest.store(arrays.trees, fit, settings.weights)
-        make_known(forest)
+        value = forest.store(arrays.trees, settings.weights, n_threads)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
         stats["n_leaves"], stats["max_depth"] = forest.call(
             count_forest, arrays.trees, forest.work.nodes, inclusion

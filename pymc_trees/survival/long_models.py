@@ -248,7 +248,7 @@ def _observe_events(name, data, inputs, rows: LongRows, link, m, k, settings) ->
     leaf = NormalLeaf(link.quantile(_share(rows.y)) / check_number("m", m, 1), _leaf_sd(m, k))
     long = long_inputs(inputs, rows)
     X = register_data(data, *long)
-    given: dict[str, Any] = {"cache_fit": False} | settings
+    given: dict[str, Any] = dict(settings)
     if not given.keys() & {"max_nodes", "tree_prior"}:
         # However many rows they make, there is as much to learn as there are subjects and events.
         n = max(len(inputs.values), int(rows.y.sum()))

@@ -9,9 +9,9 @@ which they do given latent variables of the rows); for any other likelihood `ter
 as functions that kernels call) with `special` (code for Ops that have none), `slopes` (their
 derivatives), `joint` (all rows together) with `cut` (subexpressions that do not depend on the
 outputs); `choose` (the target of a forest), `forest_state` and `soft_forest_state` (working arrays
-of a forest between two steps), `known_outputs` (their outputs, for other steps); `noise` (variables
-that only scale the noise around forests) with `noise_density` (given a sum of squares), `nuisance`
-(other parameters of a likelihood, and their densities given forests).
+of a forest between two steps); `noise` (variables that only scale the noise around forests) with
+`noise_density` (given a sum of squares), `nuisance` (other parameters of a likelihood, and their
+densities given forests).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

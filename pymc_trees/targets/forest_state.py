@@ -1,16 +1,19 @@
 """Working arrays of one forest between two steps of a chain."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.threads import WORTH, by_rows
 from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
-from pymc_trees.core.value.encode import decode, encode, fit_of
-from pymc_trees.core.value.fields import sizes
+from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
+from pymc_trees.core.value.fields import CHECKSUM, sizes
+from pymc_trees.core.value.known import Known, known_fit, make_known
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
@@ -26,9 +29,11 @@ class Arrays(NamedTuple):
     """The encoded value of the arrays."""
     trees: Trees
     fit: np.ndarray
-    """(n, K) outputs at the training rows."""
+    """(n, K) outputs at the training rows: the sum of the trees, to the last bit."""
     weights: np.ndarray
     """Split weights with which the trees' column probabilities were computed."""
+    known: Known | None = None
+    """Lets this process know the outputs of the value."""
 
 
 class WorkingForest:
@@ -59,7 +64,6 @@ class WorkingForest:
         self.aim: np.ndarray | None = None
         """(n,) in a step: the leaf's residual plus the outputs."""
         self.arrays: Arrays | None = None
-        self.restored: tuple[np.ndarray, np.ndarray] | None = None
         self.call = DirectCalls()
 
     def check_inputs(self) -> None:
@@ -100,43 +104,42 @@ class WorkingForest:
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
                 "initvals, or give a draw from the same model."
             )
-        return Arrays(value.copy(), trees, self._fit(value, trees), weights.copy())
-
-    def _fit(self, value, trees):
-        # Bit for bit the state of the chain, from which a new sum may differ.
-        if self.restored is not None and np.array_equal(value, self.restored[0]):
-            return self.restored[1]
-        if self.arrays is not None and np.array_equal(value, self.arrays.value):
-            return self.arrays.fit
-        fit = np.empty((self.layout.n_rows, self.layout.n_outputs))
-        if self.layout.cache_fit:
-            start = self.sizes.fit_start
-            flat = value[self.layout.max_nodes :].reshape(-1)
-            fit.reshape(-1)[:] = flat[start : start + fit.size]
-        else:
-            self.add_up(trees, fit)
-        return fit
+        fit = known_fit(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
+        fit = self.add_up(trees) if fit is None else fit
+        return Arrays(value.copy(), trees, fit, weights.copy())
 
     def fitted(self, leaf, trees: Trees) -> np.ndarray:
-        """(n, K) outputs after a sweep: target minus residual, or the sum of the trees.
+        """(n, K) outputs between the sweeps of a step: target minus residual, or `add_up`.
 
         The residual is faster; it is not used if rounding would lose the outputs.
         """
-        if self.aim is not None:
-            return (self.aim - leaf.r)[:, None]
-        fit = np.empty((self.layout.n_rows, self.layout.n_outputs))
-        self.add_up(trees, fit)
+        return self.add_up(trees) if self.aim is None else (self.aim - leaf.r)[:, None]
+
+    def add_up(self, trees: Trees, n_threads: int = 1) -> np.ndarray:
+        """(n, K) sum of the trees at the training rows, as a walk through them has it."""
+        n, leaf_of = self.layout.n_rows, trees.leaf_of
+        fit = np.empty((n, self.layout.n_outputs))
+        threads = n_threads if leaf_of.size >= WORTH else 1
+        if self.layout.own_outputs is None:
+            for k in range(fit.shape[1]):
+                values = np.ascontiguousarray(trees.values[:, k])
+                total = fit.reshape(-1) if fit.shape[1] == 1 else np.empty(n)
+                by_rows(partial(self.call, add_up_values, values, leaf_of, total), n, threads)
+                fit[:, k] = total
+        else:
+            leaf = leaf_at(self._forest)
+            given = (add_up_outputs, leaf, trees.values, leaf_of, fit)
+            by_rows(partial(self.call, *given), n, threads)
         return fit
 
-    def add_up(self, trees: Trees, fit: np.ndarray) -> None:
-        """Write the sum of the trees at the training rows."""
-        self.call(fit_of, leaf_at(self._forest), trees, fit)
-
-    def store(self, trees: Trees, fit: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Encode, and store the arrays for the next step."""
-        prior, nodes = self._prior_of(weights), self.work.nodes
-        value = encode(trees, self.design, prior, self.sizes, self.fingerprint, fit, nodes)
-        self.arrays = Arrays(value, trees, fit, weights.copy())
+    def store(self, trees: Trees, weights: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """Encode, add the trees up, and store the arrays for the next step."""
+        fit, nodes = self.add_up(trees, n_threads), self.work.nodes
+        prior = self._prior_of(weights)
+        value = encode(trees, self.design, prior, self.sizes, self.fingerprint, nodes)
+        checksum = value[self.layout.max_nodes, CHECKSUM]
+        known = make_known(value, checksum, self.fingerprint, fit)
+        self.arrays = Arrays(value, trees, fit, weights.copy(), known)
         return value
 
     def _prior_of(self, weights):

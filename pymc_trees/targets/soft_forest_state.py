@@ -13,6 +13,8 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.trees import SoftTrees
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.fields import CHECKSUM
+from pymc_trees.core.value.known import Known, make_known
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import UnsupportedModelError
@@ -27,6 +29,8 @@ class SoftArrays(NamedTuple):
     trees: SoftTrees
     fit: np.ndarray
     """(n, 1) the function at the training rows: the sum of the trees, to the last bit."""
+    known: Known | None = None
+    """Lets this process know the function of the value."""
 
 
 class WorkingSoftForest:
@@ -57,8 +61,6 @@ class WorkingSoftForest:
         self.hard, self.bandwidth = known.hard.data, float(known.bandwidth.data)
         self.fingerprint = fingerprint_of(forest)
         self.arrays: SoftArrays | None = None
-        self.restored = None
-        """Not used: the state of a chain follows from the value."""
         self.call = DirectCalls()
 
     def check_inputs(self) -> None:
@@ -89,8 +91,10 @@ class WorkingSoftForest:
     def store(self, trees: SoftTrees) -> np.ndarray:
         """Encode, and store the arrays for the next step."""
         fit = self.add_up(trees)
-        value = encode(trees, self.sizes, self.fingerprint, fit[:, 0])
-        self.arrays = SoftArrays(value, trees, fit)
+        value = encode(trees, self.sizes, self.fingerprint)
+        checksum = value[self.layout.max_nodes, CHECKSUM]
+        known = make_known(value, checksum, self.fingerprint, fit)
+        self.arrays = SoftArrays(value, trees, fit, known)
         return value
 
     def problem(self, settings, trees: SoftTrees) -> SoftProblem:

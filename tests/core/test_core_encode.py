@@ -12,7 +12,7 @@ from support.tiers import tiers
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.checksum import compute_checksum
-from pymc_trees.core.value.encode import decode, encode, fit_of
+from pymc_trees.core.value.encode import decode, encode
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise
@@ -29,14 +29,14 @@ QUICK = [("three_columns", "normal"), ("repeats", "normal"), ("gaps", "dirichlet
 class Bench:
     """A chain of one problem with everything `encode` and `decode` take."""
 
-    def __init__(self, name, leaf="normal", cache_fit=True):
+    def __init__(self, name, leaf="normal"):
         self.problem = EVERY[name]
         self.m = M if leaf == "normal" else 1
         self.setup = make_setup(self.problem, leaf, m=self.m, data=False)
         self.n, self.p = self.problem.X.shape
         self.k = self.setup.trees.values.shape[1]
         self.max_nodes = self.setup.trees.column.size
-        self.layout = Layout(self.m, self.max_nodes, self.k, self.n, cache_fit, name in MIXED)
+        self.layout = Layout(self.m, self.max_nodes, self.k, self.n, name in MIXED)
         self.sizes = sizes(self.layout)
         self.weights = weights_of(self.problem, self.p)
         self.cells = slow.cells_of(self.setup.design)
@@ -52,11 +52,9 @@ class Bench:
 
     def encode(self, trees=None):
         trees = self.setup.trees if trees is None else trees
-        fit = np.empty((self.n, self.k))
-        fit_of(self.setup.leaf, trees, fit)
         nodes = self.setup.work.nodes
         prior = self.setup.prior
-        return encode(trees, self.setup.design, prior, self.sizes, STAMP, fit, nodes)
+        return encode(trees, self.setup.design, prior, self.sizes, STAMP, nodes)
 
     def decode(self, value):
         work = self.setup.work
@@ -76,9 +74,8 @@ def stripped(root):
 
 
 @pytest.mark.parametrize("name, leaf", tiers(CASES + MIXED_CASES, QUICK + MIXED_CASES[1:]))
-@pytest.mark.parametrize("cache_fit", [True, False])
-def test_round_trip_is_exact_to_the_bit(name, leaf, cache_fit, rng):
-    bench = Bench(name, leaf, cache_fit)
+def test_round_trip_is_exact_to_the_bit(name, leaf, rng):
+    bench = Bench(name, leaf)
     for _ in range(60):
         bench.sweeps(rng, 3)
         value = bench.encode()
@@ -205,9 +202,8 @@ def test_column_choices_agree_with_the_slow_twin(name, rng):
 
 
 @pytest.mark.parametrize("name, leaf", tiers(CASES, QUICK))
-@pytest.mark.parametrize("cache_fit", [True, False])
-def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, cache_fit, rng):
-    bench = Bench(name, leaf, cache_fit)
+def test_evaluate_walks_as_the_slow_twin_ties_included(name, leaf, rng):
+    bench = Bench(name, leaf)
     X = bench.problem.X
     bench.sweeps(rng, 50)
     value = bench.encode()

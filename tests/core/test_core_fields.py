@@ -9,19 +9,17 @@ from pymc_trees.core.value.fields import BITS, UNSPLITTABLE, Layout, sizes
 
 @pytest.mark.parametrize("m, max_nodes", [(1, 1), (1, 3), (2, 52), (1, 103), (1, 105), (200, 4000)])
 @pytest.mark.parametrize("n_values", [1, 2, 5])
-@pytest.mark.parametrize("cache_fit", [True, False])
-def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache_fit):
+def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values):
     n_rows = 7
-    layout = Layout(m, max_nodes, n_values, n_rows, cache_fit)
+    layout = Layout(m, max_nodes, n_values, n_rows)
     # m binary trees of max_nodes nodes in all have (max_nodes + m) / 2 leaves at most.
     leaves = (max_nodes + m) // 2
     assert BITS * layout.unsplittable_words >= leaves > BITS * (layout.unsplittable_words - 1)
     assert layout.fields == 1 + n_values
-    assert layout.fit_start == UNSPLITTABLE + layout.unsplittable_words
+    assert layout.stop == UNSPLITTABLE + layout.unsplittable_words
     rows, fields = layout.shape
-    entries = layout.fit_start + (n_rows * n_values if cache_fit else 0)
     assert fields == layout.fields
-    assert 0 <= (rows - max_nodes) * fields - entries < fields
+    assert 0 <= (rows - max_nodes) * fields - layout.stop < fields
     kernel = sizes(layout)
     assert (kernel.m, kernel.max_nodes, kernel.n_values, kernel.n_rows) == (
         m,
@@ -29,18 +27,16 @@ def test_layout_holds_what_the_specification_lists(m, max_nodes, n_values, cache
         n_values,
         n_rows,
     )
-    assert (kernel.fit_start, kernel.rows, kernel.cache_fit) == (layout.fit_start, rows, cache_fit)
+    assert (kernel.stop, kernel.rows) == (layout.stop, rows)
 
 
-def test_a_layout_with_outputs_of_its_own_has_room_for_these():
-    plain = Layout(3, 50, 5, 40, True)
+def test_a_layout_with_outputs_of_its_own():
+    plain = Layout(3, 50, 5, 40)
     own = plain._replace(own_outputs=2)
     assert (plain.n_outputs, own.n_outputs, sizes(own).n_outputs) == (5, 2, 2)
-    assert plain.fit_start == own.fit_start
-    entries = [one.shape[0] * one.fields for one in (plain, own)]
-    assert 0 <= entries[0] - entries[1] - 40 * (5 - 2) + own.fields <= 2 * own.fields
+    assert plain.shape == own.shape
     # values drawn before there were such leaves keep their fingerprint
-    assert plain.stamp == (3, 50, 5, 40, True, False, False)
+    assert plain.stamp == (3, 50, 5, 40, False, False)
     assert own.stamp == (*plain.stamp, 2)
 
 

@@ -56,7 +56,7 @@ register(
 def test_lines_are_summed_at_training_rows_and_at_new_ones(rng):
     n, m, stamp = 12, 3, 5.0
     X, new = rng.random((n, 2)), rng.random((7, 2))
-    layout = Layout(m, 100, 2, n, True)
+    layout = Layout(m, 100, 2, n)
     trees = make_trees(m, 100, 2, n)
     design, prior = make_design(X), make_prior(0.95, 0.5, np.full(2, 0.5))
     work, line = make_workspace(100, 1, design), Line(X[:, 1].copy())
@@ -66,7 +66,7 @@ def test_lines_are_summed_at_training_rows_and_at_new_ones(rng):
     by_hand = sum(trees.values[trees.leaf_of[t]] for t in range(m))
     np.testing.assert_allclose(fit[:, 0], by_hand[:, 0] + by_hand[:, 1] * X[:, 1])
 
-    value = encode(trees, design, prior, sizes(layout), stamp, fit, work.nodes)
+    value = encode(trees, design, prior, sizes(layout), stamp, work.nodes)
     assert np.array_equal(evaluate(value, X, X, line, sizes(layout), stamp), fit)
     walked = evaluate(value, X[::-1].copy(), X, Line(X[::-1, 1].copy()), sizes(layout), stamp)
     np.testing.assert_allclose(walked[::-1], fit)

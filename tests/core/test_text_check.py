@@ -14,13 +14,12 @@ from support.tiers import tiers
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.checksum import compute_checksum, fingerprint
 from pymc_trees.core.value.digits import number_labels
-from pymc_trees.core.value.encode import encode, fit_of
+from pymc_trees.core.value.encode import encode
 from pymc_trees.core.value.fields import (
     CHECKSUM,
     LOG_COLUMNS,
@@ -50,7 +49,7 @@ class Chain:
                 np.unique(np.quantile(x, np.linspace(0.1, 0.8, n_cuts), method="lower"))
                 for x in self.X.T
             ]
-        self.layout = Layout(m, m * (2 * n - 1), 1, n, True)
+        self.layout = Layout(m, m * (2 * n - 1), 1, n)
         design = make_design(self.X, self.grid)
         self.design = design._replace(varies=design.varies & (self.weights > 0))
         self.trees = make_trees(m, self.layout.max_nodes, 1, n)
@@ -61,10 +60,8 @@ class Chain:
         self.work = make_workspace(self.layout.max_nodes, 2, self.design)
         problem = Problem(self.trees, self.design, prior, leaf)
         self.counts = sweep_on(rng, problem, moves, self.work, n_sweeps)
-        fit = np.empty((n, 1))
-        fit_of(ConstantLeaf(1), self.trees, fit)
         self.value = encode(
-            self.trees, self.design, prior, sizes(self.layout), STAMP, fit, self.work.nodes
+            self.trees, self.design, prior, sizes(self.layout), STAMP, self.work.nodes
         )
 
     @property
@@ -84,7 +81,7 @@ def chain(rng):
     return Chain(rng)
 
 
-SMALL = Layout(2, 6, 1, 4, False)
+SMALL = Layout(2, 6, 1, 4)
 
 
 def small_value():
@@ -134,7 +131,7 @@ def test_different_numbers_read_differently(numbers, texts):
 
 
 def test_all_values_of_a_leaf_are_printed():
-    layout = Layout(1, 1, 3, 2, False)
+    layout = Layout(1, 1, 3, 2)
     value = np.zeros(layout.shape)
     value[0] = [-1, 0.2, 0.3, 0.5]
     assert tree_text(value, layout, 0) == "leaf 0.2, 0.3, 0.5"
@@ -195,10 +192,6 @@ def damage_log_columns(chain):
     chain.certificate[LOG_COLUMNS] += 0.1
 
 
-def damage_fit(chain):
-    chain.certificate[chain.layout.fit_start + 7] += 0.1
-
-
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
@@ -208,7 +201,6 @@ def damage_fit(chain):
         (damage_closed, "unsplittable bits"),
         (damage_log_cuts, "log_cuts = "),
         (damage_log_columns, "log_columns = "),
-        (damage_fit, "Training row 7: cached fit"),
     ],
 )
 def test_each_damage_is_named(chain, damage, sentence):
@@ -221,8 +213,7 @@ def test_each_damage_is_named(chain, damage, sentence):
 def test_padding_and_checksum_are_checked(rng):
     for m in (3, 4):  # the padding is empty for one parity
         chain = Chain(rng, m=m, n_sweeps=2)
-        used = chain.layout.fit_start + chain.layout.n_rows
-        if used < chain.certificate.size:
+        if chain.layout.stop < chain.certificate.size:
             chain.certificate[-1] = 1.0
             assert [text.split()[0] for text in chain.check()] == ["The", "The"]
             assert "entries after the certificate" in chain.check()[0]

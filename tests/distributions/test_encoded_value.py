@@ -25,12 +25,12 @@ LEAVES = {
 }
 
 
-def declare(kind, cache_fit=True, n=25):
+def declare(kind, n=25):
     """Forest with a leaf of some kind, function of replaceable inputs."""
     m, leaf = LEAVES[kind]
     with pm.Model() as model:
         X = pm.Data("X", step_data(n)[0])
-        forest = pmt.Forest("forest", X, m=m, alpha=0.9, beta=0.5, leaf=leaf, cache_fit=cache_fit)
+        forest = pmt.Forest("forest", X, m=m, alpha=0.9, beta=0.5, leaf=leaf)
         out = pmt.evaluate(forest, X)
     return model, forest, out if isinstance(out, tuple) else (out,)
 
@@ -46,10 +46,9 @@ def as_columns(outputs):
     return np.column_stack(outputs)
 
 
-@pytest.mark.parametrize("cache_fit", [True, False])
 @pytest.mark.parametrize("kind", LEAVES)
-def test_prior_draw_is_a_forest_and_evaluates_as_its_trees_say(kind, cache_fit):
-    model, forest, outputs = declare(kind, cache_fit)
+def test_prior_draw_is_a_forest_and_evaluates_as_its_trees_say(kind):
+    model, forest, outputs = declare(kind)
     layout = forest.owner.op.layout
     X = model["X"].get_value()
     new = np.vstack([X, [[0.5, -3.0]]])
@@ -72,7 +71,7 @@ def test_prior_draw_is_a_forest_and_evaluates_as_its_trees_say(kind, cache_fit):
             spare,
         )
         np.testing.assert_allclose(as_columns(fitted), twin.f(trees, X), rtol=0, atol=1e-10)
-        # One more row: nothing cached fits, so the trees are walked.
+        # One more row: nothing that is known fits, so the trees are walked.
         walked = as_columns(at(value, new))
         np.testing.assert_allclose(walked, twin.f(trees, new), rtol=0, atol=1e-10)
         np.testing.assert_allclose(walked[:-1], as_columns(fitted), rtol=0, atol=1e-10)
@@ -96,7 +95,6 @@ def alterations(value, layout, rng):
         "log cuts": certificate + 1,
         "log columns": certificate + 2,
         "unsplittable leaves": certificate + 3,
-        "fit": certificate + layout.fit_start,
         "padding": value.size - 1,
     }
     for name, place in places.items():

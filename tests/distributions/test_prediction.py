@@ -91,10 +91,10 @@ def test_predictions_of_a_stack_of_single_draws(fitted):
     assert (pred.predictions["mu"].values[0, 0] == idata.posterior["mu"].values[1, 7]).all()
 
 
-def test_large_designs_keep_no_function_in_the_value():
+def test_the_function_is_not_kept_in_the_value():
     X, y = step_data(40)
     with pm.Model() as model:
-        mu = pmt.BART("mu", X, y, m=3, cache_fit=False)
+        mu = pmt.BART("mu", X, y, m=3)
         pm.Normal("y", mu, 0.5, observed=y, shape=mu.shape)
         idata = sample(10, 20)
         pred = pm.sample_posterior_predictive(idata, predictions=True, var_names=["mu"], **QUIET)

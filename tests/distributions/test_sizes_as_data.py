@@ -71,6 +71,6 @@ def test_errors_and_invalid_values_are_those_of_the_kernel():
 
 
 def test_sizes_come_back_from_numbers():
-    for cached, mixed, timed in [(True, False, False), (False, True, False), (True, False, True)]:
-        layout = Layout(3, 50, 2, 20, cached, mixed=mixed, timed=timed)
+    for mixed, timed in [(False, False), (True, False), (False, True)]:
+        layout = Layout(3, 50, 2, 20, mixed=mixed, timed=timed)
         assert read_sizes(sizes_of(layout)) == sizes(layout)

@@ -125,14 +125,13 @@ def test_predictions_at_new_rows_are_those_of_plain_python(sampled):
         np.testing.assert_allclose(cached, naive.function(trees, u_train), atol=1e-11)
 
 
-@pytest.mark.parametrize("cache_fit", [True, False])
-def test_the_same_seed_gives_the_same_draws(cache_fit):
-    model = make_model(cache_fit=cache_fit)
+def test_the_same_seed_gives_the_same_draws():
+    model = make_model()
     one, two = (sample(model, 10, 5) for _ in range(2))
     np.testing.assert_array_equal(one.posterior["mu_forest"], two.posterior["mu_forest"])
     other = sample(model, 10, 5, random_seed=2)
     assert (one.posterior["mu"].values != other.posterior["mu"].values).any()
-    again = sample(make_model(cache_fit=not cache_fit), 10, 5)
+    again = sample(make_model(), 10, 5)
     np.testing.assert_allclose(one.posterior["mu"], again.posterior["mu"], atol=1e-12)
 
 

@@ -132,7 +132,7 @@ def walked(value, layout, X):
     return [sum(output(root, x) for root in tree_starts(value, layout)[:-1]) for x in X]
 
 
-def sampled_model(cache_fit, column=COLUMN):
+def sampled_model(column=COLUMN):
     rng = np.random.default_rng(4)
     X = rng.random((40, 3))
     y = np.where(X[:, 0] > 0.5, 3.0 * X[:, 1], 1.0 - 2.0 * X[:, 1]) + 0.1 * rng.normal(size=40)
@@ -140,21 +140,20 @@ def sampled_model(cache_fit, column=COLUMN):
         X = pm.Data("X", X)
         slope_sd = pm.HalfNormal("slope_sd", 2.0)
         line = leaf(slope_sd=slope_sd, column=column)
-        f = pmt.BART("f", X, m=3, leaf=line, max_nodes=60, cache_fit=cache_fit)
+        f = pmt.BART("f", X, m=3, leaf=line, max_nodes=60)
         sigma = pm.HalfNormal("sigma", 1.0)
         pm.Normal("y", f, sigma, observed=y, shape=f.shape)
     return model, y
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("cache_fit", [True, False])
-def test_it_is_sampled_saved_read_and_predicts(tmp_path, cache_fit):
-    model, y = sampled_model(cache_fit)
+def test_it_is_sampled_saved_read_and_predicts(tmp_path):
+    model, y = sampled_model()
     assert isinstance(read_target(model, model["f_forest"]).likelihood, LineLikelihood)
     with model:
         sample(150, 200).to_netcdf(tmp_path / "draws.nc")
     idata = xr.open_datatree(tmp_path / "draws.nc").load()
-    model, y = sampled_model(cache_fit)
+    model, y = sampled_model()
     layout, posterior = model["f_forest"].owner.op.layout, idata.posterior
     pmt.check_draws(idata, model)
     assert posterior["f"].shape == (2, 150, 40)
@@ -179,7 +178,7 @@ def test_it_is_sampled_saved_read_and_predicts(tmp_path, cache_fit):
         np.testing.assert_allclose(at_new["f"].values[at], by_hand)
         np.testing.assert_allclose(at_new["elsewhere"].values[at], by_hand[:2])
 
-    other, _ = sampled_model(cache_fit, column=2)
+    other, _ = sampled_model(column=2)
     with pytest.raises(ValueError, match=r"f_forest.*(other|another kind of) lea"):
         pmt.check_draws(idata, other)
 

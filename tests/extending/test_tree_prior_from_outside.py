@@ -73,12 +73,11 @@ def test_moves_leave_it_invariant(problem, rng):
 
 def test_a_value_gives_the_trees_back(problem, rng):
     trees, design, prior, _ = problem
-    layout, work = Layout(1, 5, 1, 3, False), make_workspace(5, 2, design)
-    fit = np.zeros((3, 1))
-    value = encode(trees, design, prior, sizes(layout), 7.0, fit, work.nodes)
+    layout, work = Layout(1, 5, 1, 3), make_workspace(5, 2, design)
+    value = encode(trees, design, prior, sizes(layout), 7.0, work.nodes)
     again = make_trees(1, 5, 1, 3)
     assert decode(value, design, prior, sizes(layout), again, work.rows, work.buffer)
-    assert encode(again, design, prior, sizes(layout), 7.0, fit, work.nodes).tobytes() == (
+    assert encode(again, design, prior, sizes(layout), 7.0, work.nodes).tobytes() == (
         value.tobytes()
     )
 

@@ -208,11 +208,9 @@ def test_coefficients_under_a_poisson():
     step, point = pmt.CGM(model=model, rng=5), model.initial_point()
     [forest] = step.forests
     codes, f = np.empty(draws, dtype=np.int64), np.empty((draws, n))
-    start, room = forest.sizes.fit_start, forest.layout.max_nodes
     for s in range(draws):
         point, _ = step.step(point)
-        held = point["f_forest"][room:].reshape(-1)[start : start + 2 * n].reshape(n, 2)
-        f[s] = (held * basis_of(n)).sum(axis=1)
+        f[s] = (forest.arrays.fit * basis_of(n)).sum(axis=1)
         codes[s] = linear_sums.partition_code(forest.arrays.trees.leaf_of[0], n)
     codes, shares = linear_sums.frequencies(codes, linear_sums.BATCHES)
     states = [linear_sums.partition_of(code, n) for code in codes]

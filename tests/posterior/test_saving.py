@@ -163,7 +163,7 @@ def test_a_thousand_draws_of_two_hundred_trees_stay_below_60_mb():
     with pm.Model() as model:
         pmt.BART("mu", X, y, m=200)
     layout = model["mu_forest"].owner.op.layout
-    assert layout == Layout(200, default_max_nodes(200, 1000, 0.95, 2.0), 1, 1000, True)
+    assert layout == Layout(200, default_max_nodes(200, 1000, 0.95, 2.0), 1, 1000)
     rows, fields = layout.shape
     assert rows * fields * 8 * 1000 < 60e6
     assert pm.draw(model["mu_forest"], random_seed=1).nbytes == rows * fields * 8

@@ -52,8 +52,7 @@ KINDS = {
         "mu", numbers(), leaf=pmt.DirichletLeaf(3.0, 3), h=(0.2, 0.1)
     ),
 }
-CACHED = [{"cache_fit": True}, {"cache_fit": False}]
-CASES = [(k, s) for k in KINDS for s in ([{}] if k.startswith("soft") else CACHED)]
+CASES = list(KINDS)
 
 
 def corruptions(good, count, rng):
@@ -125,20 +124,17 @@ def blank(value, donor, fields, rng):
 WAYS = [bits, whole_bytes, entry, exchange, graft, coarser, blank]
 
 
-QUICK = [("levels and missing cells", {"cache_fit": True}), ("normal", {"cache_fit": False})]
-QUICK += [("soft, normal", {})]
+QUICK = ["levels and missing cells", "normal", "soft, normal"]
 
 
 @pytest.fixture(
     scope="module",
     params=tiers(CASES, QUICK, single=True),
-    ids=lambda case: "-".join(map(str, case)),
 )
 def case(request, quick_compile):
     """Model, draws of its tree variable, and its function at two sets of rows with its logp."""
-    kind, settings = request.param
     with pm.Model() as model:
-        KINDS[kind](**settings)
+        KINDS[request.param]()
     forest = model["mu_forest"]
     good = pm.draw(forest, 30, random_seed=5)
     value, X = model.rvs_to_values[forest], model["mu_X"]

@@ -185,7 +185,7 @@ def test_what_memory_cannot_hold_is_refused_with_its_bytes(settings):
 
 def test_hand_set_room_needs_memory_for_one_draw_only(monkeypatch):
     monkeypatch.setattr("pymc_trees.distributions.capacity._memory", lambda: 1e8)
-    layout = Layout(50, 10_000, 1, 1000, False)
+    layout = Layout(50, 10_000, 1, 1000)
     check_memory(layout, given=True)
     with pytest.raises(ValueError, match="161 kB, 1,000 draws 161 MB .* 100 MB"):
         check_memory(layout, given=False)
@@ -198,5 +198,5 @@ def test_bytes_in_words():
 
 
 def test_no_more_room_is_advised_than_any_forest_takes():
-    text = too_small("mu_forest", Layout(2, 30, 1, 10, False))
+    text = too_small("mu_forest", Layout(2, 30, 1, 10))
     assert "max_nodes=38 (" in text and "holds any" not in text

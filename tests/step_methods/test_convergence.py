@@ -17,10 +17,10 @@ from pymc_trees.hooks.convergence import ROWS, judge_function_values
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["cached", "walked"])
-def mixed(request, quick_compile):
+@pytest.fixture(scope="module")
+def mixed(quick_compile):
     """Draws that mix as well as can be: independent ones of the prior, as a posterior."""
-    model = bart_model(data=False, cache_fit=request.param)
+    model = bart_model(data=False)
     with model:
         prior = pm.sample_prior_predictive(1600, random_seed=1)
     posterior = prior.prior.to_dataset()

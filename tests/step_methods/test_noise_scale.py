@@ -14,7 +14,6 @@ from support.small_models import bart_model, sample, step_data
 from support.stepping import assert_same, go
 
 import pymc_trees as pmt
-from pymc_trees.targets.noise_density import numbers_at
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)
@@ -411,27 +410,9 @@ def test_without_any_noise_to_scale():
             pmt.NoiseScale()
 
 
-def test_outputs_that_the_step_of_the_forest_holds_are_not_worked_out_again(monkeypatch):
-    model = bart_model(sigma=None, cache_fit=False)
-    with model:
-        forest, noise = pmt.CGM(rng=1), pmt.NoiseScale(rng=2)
-    [scale] = noise._scales
-    start = model.initial_point()
-    point, _ = forest.step(start)
-    anew = scale._rows(*numbers_at(point, scale._needs))
-    np.testing.assert_allclose(scale._sum_up(point), anew, rtol=1e-12)
-    # of another value nobody knows them
-    of_start = scale._rows(*numbers_at(start, scale._needs))
-    np.testing.assert_array_equal(scale._sum_up(start), of_start)
-    assert abs(of_start[0] - anew[0]) > 0.01
-    monkeypatch.setattr(scale, "_rows", None)
-    moved, _ = noise.step(point)
-    assert moved["sigma_log__"] != point["sigma_log__"]
-
-
 def test_a_chain_goes_on_with_the_same_outputs():
     options = {"step": None, "random_seed": 3, "chains": 1, "cores": 1}
-    with bart_model(sigma=None, cache_fit=False) as model:
+    with bart_model(sigma=None) as model:
         whole = sample(9, 5, **options)
         part = sample(4, 5, **options)
         both = pmt.resume(part, model, draws=5, progressbar=False)

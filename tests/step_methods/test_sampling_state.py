@@ -16,10 +16,9 @@ import pymc_trees as pmt
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["cached", "walked"])
-def model(request, quick_compile):
-    """Without the function in the value, a chain must keep its own sum to the last bit."""
-    return bart_model(sigma=None, cache_fit=request.param)
+@pytest.fixture(scope="module")
+def model(quick_compile):
+    return bart_model(sigma=None)
 
 
 def make(model, seed=4, kind=pmt.CGM):

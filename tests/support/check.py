@@ -242,30 +242,9 @@ def check_times(encoded, nodes):
         if rate > 0:  # or check_cuts reports it
             first += np.log(rate) - rate * (node.time - node.start)
         last = max(last, node.time)
-    stored = encoded.certificate[layout.fit_start - TIME_TERMS : layout.fit_start]
+    stored = encoded.certificate[layout.stop - TIME_TERMS : layout.stop]
     if not np.allclose(stored, (first, rates, last), rtol=1e-9, atol=1e-9):
         return f"The certificate's time terms {stored} should be {(first, rates, last)}."
-    return None
-
-
-@value_check
-def check_fit(encoded, nodes):
-    """Cached function equals the sum of the leaf values that each training row reaches."""
-    layout = encoded.layout
-    if not layout.cache_fit:
-        return None
-    walked = np.zeros((layout.n_rows, layout.n_values))
-    for node in nodes:
-        if node.column < 0:
-            walked[node.rows] += node.leaf_values
-    if not np.isfinite(walked).all():
-        return None  # check_leaf_values reports it
-    stop = layout.fit_start + walked.size
-    cached = encoded.certificate[layout.fit_start : stop].reshape(walked.shape)
-    # A sampler keeps the fit by adding and subtracting, so that the last digits differ.
-    if not np.allclose(cached, walked, rtol=1e-8, atol=1e-8 * (1 + np.abs(walked).max())):
-        row = int(np.abs(cached - walked).max(axis=1).argmax())
-        return f"Training row {row}: cached fit {cached[row]}, but the trees give {walked[row]}."
     return None
 
 
@@ -273,8 +252,7 @@ def check_fit(encoded, nodes):
 def check_padding(encoded, nodes):
     """Zeros after the last entry of the certificate."""
     layout = encoded.layout
-    used = layout.fit_start + (layout.n_rows * layout.n_values if layout.cache_fit else 0)
-    if (encoded.certificate[used:] != 0).any():
+    if (encoded.certificate[layout.stop :] != 0).any():
         return "The entries after the certificate are not 0."
     return None
 

@@ -18,6 +18,6 @@ def large_model(y, X):
     """BART of a table that can be set anew."""
     with pm.Model() as model:
         X = pm.Data("X", X)
-        mu = pmt.BART("mu", X, y, m=20, cache_fit=False)
+        mu = pmt.BART("mu", X, y, m=20)
         pm.Normal("y", mu, pm.HalfNormal("sigma", 1), observed=y, shape=mu.shape)
     return model

@@ -4,7 +4,10 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
+from pymc_trees.core.value.evaluate import evaluate
+from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.ops.forest_rv import leaf_at
 
 FAST = {"progressbar": False, "compute_convergence_checks": False}
 
@@ -55,6 +58,13 @@ def forest_of(model, name="mu_forest"):
     """Forest, its layout and its training inputs."""
     rv = model[name]
     return rv, rv.owner.op.layout, declared(rv).X
+
+
+def walked(rv, value):
+    """(n, K) outputs of a value of a forest at its training rows, by its trees."""
+    known, layout = declared(rv), rv.owner.op.layout
+    value, X = np.ascontiguousarray(value), known.X
+    return evaluate(value, X, X, leaf_at(rv), sizes(layout), known.fingerprint)
 
 
 def sample(draws=20, tune=20, **arguments):

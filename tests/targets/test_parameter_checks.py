@@ -14,6 +14,7 @@ import pytest
 from pymc.distributions.dist_math import check_parameters
 from pytensor.raise_op import Assert
 from support import oracle as o
+from support.small_models import walked
 from support.tiers import tiers
 
 import pymc_trees as pmt
@@ -127,7 +128,6 @@ def test_numbers_are_those_of_the_model(case):
     model, target = read((ROWWISE | WHOLE)[case])
     assert target.kind == ("rowwise" if case in ROWWISE else "joint")
     rv, point = model["f_forest"], model.initial_point()
-    layout = rv.owner.op.layout
     others = [v for v in model.basic_RVs if v is not rv]
     logp = model.compile_logp(vars=[*others, *model.potentials])
     if case == "of another variable":
@@ -138,7 +138,7 @@ def test_numbers_are_those_of_the_model(case):
     for point in points:
         ours = log_likelihood(target, point)
         for forest in pm.draw(rv, 30, random_seed=4):
-            fit = forest[layout.max_nodes :].reshape(-1)[layout.fit_start :][:N].reshape(N, 1)
+            fit = walked(rv, forest)
             try:
                 theirs = float(logp({**point, "f_forest": forest}))
             except AssertionError:

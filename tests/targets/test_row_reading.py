@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from support.small_models import step_data
+from support.small_models import step_data, walked
 from support.tiers import tiers
 
 import pymc_trees as pmt
@@ -183,13 +183,11 @@ def differences(model, target, points):
     point = model.initial_point()
     _, seen = target.at(point)
     rv = model["mu_forest"]
-    layout = rv.owner.op.layout
     others = [v for v in model.basic_RVs if v is not rv]
     logp = model.compile_logp(vars=[*others, *model.potentials])
     ours, theirs = [], []
     for forest in pm.draw(rv, points, random_seed=4):
-        flat = forest[layout.max_nodes :].reshape(-1)[layout.fit_start :]
-        fit = np.ascontiguousarray(flat[:N].reshape(N, 1))
+        fit = walked(rv, forest)
         result = value(target, np.arange(N), fit, seen)
         if target.kind == "rowwise":
             rest = np.arange(5, N)  # any rows can be asked for

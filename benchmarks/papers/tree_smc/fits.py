@@ -100,7 +100,7 @@ def cgm(data, tree, budget, seed, n_checkpoints=25):
             fits = sweep(rng, trees, moves, forest.work, counts)
             assert fits
         seconds += time.process_time() - start
-        value = forest.store(arrays.trees, arrays.fit, problem.prior.weights)
+        value = forest.store(arrays.trees, problem.prior.weights)
         total = total + predict(data, forest, [value])
         n += 1
         if seconds >= checkpoints[len(scores)]:

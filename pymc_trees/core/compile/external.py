@@ -42,6 +42,11 @@ class External:
         self._symbol = types.ExternalFunction(self.name, signature)
         self._address = 0
 
+    def __call__(self, *arguments):
+        """Call from Python, with addresses for pointers; other threads run meanwhile."""
+        self.link()
+        return self._kernel.ctypes(*arguments)
+
     def link(self) -> types.ExternalFunction:
         """Function to call in compiled code; each process must link it before running such code."""
         if not self._address:

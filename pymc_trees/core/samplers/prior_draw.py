@@ -7,13 +7,12 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import fell_tree
 from pymc_trees.core.forest.trees import make_trees, plant_stumps, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
-from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import survey
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
-from pymc_trees.core.value.encode import encode, fit_of
+from pymc_trees.core.value.encode import encode
 
 MOST = 100_000
 """Maximal number of draws of a tree until its leaf values are in order."""
@@ -71,12 +70,10 @@ def draw_value(rng, design, prior, leaf, outputs, sizes, fingerprint, order=None
             "max_nodes, or a prior of smaller trees: a smaller alpha or larger beta, a shorter "
             "lifetime."
         )
-    fit = np.empty((sizes.n_rows, sizes.n_outputs))
-    fit_of(outputs, trees, fit)
-    return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
+    return encode(trees, design, prior, sizes, fingerprint, nodes)
 
 
-def stumps_value(design, prior, centre, spread, outputs, sizes, fingerprint):
+def stumps_value(design, prior, centre, spread, sizes, fingerprint):
     """Encoded forest of stumps whose leaves have (V,) values, ``centre`` plus and minus ``spread``.
 
     Uses only kernels that a step needs anyway, since chains start here: less to compile.
@@ -85,17 +82,11 @@ def stumps_value(design, prior, centre, spread, outputs, sizes, fingerprint):
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows, dtype=np.uint32)
     unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
-    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
     trees.values[trees.roots] = centre + np.resize([[1.0], [-1.0]], (sizes.m, 1)) * spread
     trees.unsplittable[trees.roots] = unsplittable
     trees.rate[trees.roots] = rate
-    if isinstance(outputs, ConstantLeaf):
-        for root in trees.roots:
-            fit += trees.values[root]
-    else:
-        fit_of(outputs, trees, fit)
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
-    return encode(trees, design, prior, sizes, fingerprint, fit, nodes)
+    return encode(trees, design, prior, sizes, fingerprint, nodes)
 
 
 @njit(cache=True)

@@ -9,13 +9,12 @@ from pymc_trees.core.soft_forest.prior import log_cuts
 from pymc_trees.core.soft_forest.trees import SoftTrees, make_links, read_links
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.checksum import compute_checksum, is_intact
-from pymc_trees.core.value.evaluate import same_content
 from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED
 
 
 @njit(cache=True)
-def encode(trees, sizes, fingerprint, fit):
-    """Encoded value of a forest; ``fit`` (n,), the function at the training rows."""
+def encode(trees, sizes, fingerprint):
+    """Encoded value of a forest."""
     value = np.zeros((sizes.rows, 2))
     rest = value[sizes.max_nodes :].reshape(-1)
     row = 0
@@ -25,9 +24,6 @@ def encode(trees, sizes, fingerprint, fit):
             row += 1
         rest[BANDWIDTHS + t] = trees.bandwidth[t]
     value[row : sizes.max_nodes, 0] = UNUSED
-    if sizes.cache_fit:
-        for i in range(sizes.n_rows):
-            rest[sizes.fit_start + i] = fit[i]
     rest[CHECKSUM] = compute_checksum(value, sizes.max_nodes, fingerprint)
     return value
 
@@ -72,21 +68,15 @@ def decode(value, sizes, p):
     return trees, True
 
 
-@njit(cache=True)
-def evaluate(value, X, X_train, knots, heights, offsets, hard, sizes, fingerprint):
+@njit(cache=True, nogil=True)
+def evaluate(value, X, knots, heights, offsets, hard, sizes, fingerprint):
     """The function at the rows of X, (rows of X, 1).
 
-    NaN everywhere when the value is not an intact forest of this declaration. At the training
-    inputs the cached function is returned, if the value has it.
+    NaN everywhere when the value is not an intact forest of this declaration.
     """
     out = np.empty((X.shape[0], 1))
     if not is_intact(value, sizes.max_nodes, fingerprint):
         out[:] = np.nan
-        return out
-    if sizes.cache_fit and same_content(X, X_train):
-        rest = value[sizes.max_nodes :].reshape(-1)
-        for i in range(sizes.n_rows):
-            out[i, 0] = rest[sizes.fit_start + i]
         return out
     unit = to_unit(X, knots, heights, offsets)
     trees, _ = decode(value, sizes, X.shape[1])

@@ -18,7 +18,6 @@ entries                      meaning
 ============================ ===============================================================
 0                            checksum of the declaration's fingerprint and every other entry
 1 .. m                       bandwidths of the trees, on the scale of `unit`
-next ``n`` (``cache_fit``)   the function at the n training rows
 ============================ ===============================================================
 
 A value whose checksum does not match evaluates to NaN and has log-probability -inf.
@@ -38,8 +37,6 @@ class SoftLayout(NamedTuple):
     """Node rows, over all trees."""
     n_rows: int
     """Training rows n."""
-    cache_fit: bool
-    """Whether the value holds the function at the training rows."""
 
     @property
     def n_values(self) -> int:
@@ -62,15 +59,9 @@ class SoftLayout(NamedTuple):
         return ("soft", *self)
 
     @property
-    def fit_start(self) -> int:
-        """Entry after the node rows where the function starts."""
-        return BANDWIDTHS + self.m
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Shape of the encoded value."""
-        size = self.fit_start + (self.n_rows if self.cache_fit else 0)
-        return self.max_nodes + -(-size // 2), 2
+        return self.max_nodes + -(-(BANDWIDTHS + self.m) // 2), 2
 
 
 class SoftSizes(NamedTuple):
@@ -79,11 +70,9 @@ class SoftSizes(NamedTuple):
     m: int
     max_nodes: int
     n_rows: int
-    cache_fit: bool
-    fit_start: int
     rows: int
 
 
 def soft_sizes(layout: SoftLayout) -> SoftSizes:
     """Numbers of a layout for the kernels."""
-    return SoftSizes(*layout, layout.fit_start, layout.shape[0])
+    return SoftSizes(*layout, layout.shape[0])

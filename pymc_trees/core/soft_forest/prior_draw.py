@@ -4,7 +4,6 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.soft_forest.encode import encode
-from pymc_trees.core.soft_forest.gates import add_up
 from pymc_trees.core.soft_forest.prior import (
     draw_bandwidth,
     draw_column,
@@ -46,7 +45,7 @@ def draw_tree(rng, trees, t, prior, mean, sd, room, links):
 
 
 @njit(cache=True)
-def draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint):
+def draw_soft_value(rng, prior, mean, sd, sizes, fingerprint):
     """Encoded forest from the prior.
 
     Raises
@@ -64,7 +63,7 @@ def draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint):
                 "larger one."
             )
         used += trees.size[t]
-    return encode(trees, sizes, fingerprint, add_up(trees, unit, hard))
+    return encode(trees, sizes, fingerprint)
 
 
 @njit(cache=True)
@@ -73,7 +72,4 @@ def stumps_value(mean, spread, bandwidth, sizes, fingerprint):
     trees = make_soft_trees(sizes.m, sizes.max_nodes)
     trees.number[:, 0] = mean + np.resize([1.0, -1.0], sizes.m) * spread
     trees.bandwidth[:] = bandwidth
-    fit = np.zeros(sizes.n_rows)
-    for t in range(sizes.m):  # summed in the order of `add_up`
-        fit += trees.number[t, 0]
-    return encode(trees, sizes, fingerprint, fit)
+    return encode(trees, sizes, fingerprint)

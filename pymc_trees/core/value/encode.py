@@ -8,7 +8,7 @@ from pymc_trees.core.columns.rules import log_rule, rule_code, rule_value
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.outputs import add_outputs
+from pymc_trees.core.leaves.contract import leaf_output
 from pymc_trees.core.priors.contract import (
     add_time_terms,
     is_time,
@@ -30,15 +30,13 @@ from pymc_trees.core.value.fields import (
 
 
 @njit(cache=True)
-def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
+def encode(trees, design, prior, sizes, fingerprint, nodes):
     """Encoded value of a forest.
 
     Parameters
     ----------
     prior : tree prior
         Its type determines the meaning of times; its settings are not used.
-    fit : (n, K) float64
-        The forest's outputs at the training rows; read when the layout caches them.
     nodes : (max_nodes,) int32
         Overwritten.
     """
@@ -71,12 +69,8 @@ def encode(trees, design, prior, sizes, fingerprint, fit, nodes):
     certificate[LOG_CUTS] = log_cuts
     certificate[LOG_COLUMNS] = log_columns
     if sizes.timed:
-        terms = certificate[sizes.fit_start - TIME_TERMS : sizes.fit_start]
+        terms = certificate[sizes.stop - TIME_TERMS : sizes.stop]
         add_time_terms(prior, trees, nodes, terms)
-    if sizes.cache_fit:
-        flat = fit.reshape(-1)
-        for k in range(flat.size):  # not a slice: numba's check of shapes compiles for seconds
-            certificate[sizes.fit_start + k] = flat[k]
     certificate[CHECKSUM] = compute_checksum(value, sizes.max_nodes, fingerprint)
     return value
 
@@ -158,9 +152,70 @@ def decode(value, design, prior, sizes, trees, rows, buffer):
     return True
 
 
+BLOCK = 1024
+"""Rows of which all trees are added up before the next."""
+
+
 @njit(cache=True)
 def fit_of(leaf, trees, fit):
-    """Write the sum over trees of the outputs at the training rows to ``fit``, (n, K)."""
-    fit[:] = 0.0
-    for t in range(trees.roots.size):
-        add_outputs(leaf, trees.values, trees.leaf_of[t], fit)
+    """Write the sum over trees of the outputs at the training rows to ``fit``, (n, K).
+
+    Each sum is taken in the order of the trees, as `evaluate` does, and so are those of
+    `add_up_values` and `add_up_outputs`: they are equal to the last bit.
+    """
+    add_up_outputs(leaf, trees.values, trees.leaf_of, fit, 0, fit.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def add_up_outputs(leaf, values, leaf_of, fit, first, last):
+    """Write the sum over trees of the outputs at some training rows to ``fit``, (n, K)."""
+    for start in range(first, last, BLOCK):
+        stop = min(start + BLOCK, last)
+        for i in range(start, stop):
+            for k in range(fit.shape[1]):
+                fit[i, k] = 0.0
+        for t in range(leaf_of.shape[0]):
+            of_tree = leaf_of[t]
+            for i in range(start, stop):
+                output = leaf_output(leaf, values[of_tree[i]], i)
+                for k in range(fit.shape[1]):
+                    fit[i, k] += output[k]
+
+
+@njit(cache=True, nogil=True)
+def add_up_values(values, leaf_of, out, first, last):
+    """`add_up_outputs` of leaves with one value, which is their output.
+
+    Parameters
+    ----------
+    values : (N,) float64
+    leaf_of : (m, n) uint16 or uint32
+    out : (n,) float64
+    """
+    m = leaf_of.shape[0]
+    for start in range(first, last, BLOCK):
+        stop = min(start + BLOCK, last)
+        total = out[start:stop]
+        for i in range(total.size):
+            total[i] = 0.0
+        t = 0
+        while t + 8 <= m:  # eight trees a visit of a row: its sum stays in a register
+            a, b = leaf_of[t, start:stop], leaf_of[t + 1, start:stop]
+            c, d = leaf_of[t + 2, start:stop], leaf_of[t + 3, start:stop]
+            e, f = leaf_of[t + 4, start:stop], leaf_of[t + 5, start:stop]
+            g, h = leaf_of[t + 6, start:stop], leaf_of[t + 7, start:stop]
+            for i in range(total.size):
+                s = total[i] + values[a[i]]
+                s += values[b[i]]
+                s += values[c[i]]
+                s += values[d[i]]
+                s += values[e[i]]
+                s += values[f[i]]
+                s += values[g[i]]
+                total[i] = s + values[h[i]]
+            t += 8
+        while t < m:
+            a = leaf_of[t, start:stop]
+            for i in range(total.size):
+                total[i] += values[a[i]]
+            t += 1

@@ -35,8 +35,7 @@ def same_content(a, b):
 def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     """Outputs of a forest at the rows of ``X``, shape (rows of X, K).
 
-    NaN everywhere when the value is not an intact forest of this design. At the training inputs
-    the cached outputs are returned when the layout holds them.
+    NaN everywhere when the value is not an intact forest of this design.
 
     Parameters
     ----------
@@ -45,29 +44,22 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
         those at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
     """
     out = np.empty((X.shape[0], n_outputs(leaf, sizes.n_values)))
-    if not recall(value, X, X_train, sizes, fingerprint, out):
+    check_columns(X, X_train)
+    if not is_intact(value, sizes.max_nodes, fingerprint):
+        out[:] = np.nan
+    else:
         walk_trees(value, X, X_train, leaf, sizes, out)
     return out
 
 
 @njit(cache=True)
-def recall(value, X, X_train, sizes, fingerprint, out):
-    """Write outputs that do not require the trees, see `evaluate`; False if they are required."""
+def check_columns(X, X_train):
+    """Raise an error unless rows have the columns of the training rows."""
     if X.shape[1] != X_train.shape[1]:
         raise ValueError(
             "X has another number of columns than the X the forest was declared with: "
             "give it the same columns in the same order."
         )
-    if not is_intact(value, sizes.max_nodes, fingerprint):
-        out[:] = np.nan
-        return True
-    if sizes.cache_fit and same_content(X, X_train):
-        certificate = value[sizes.max_nodes :].reshape(-1)
-        flat = out.reshape(-1)
-        for k in range(sizes.n_rows * out.shape[1]):
-            flat[k] = certificate[sizes.fit_start + k]
-        return True
-    return False
 
 
 @njit(cache=True)

@@ -38,7 +38,6 @@ entries                             meaning
                                     whole forest) is unsplittable: its training rows are all alike
 next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log prior,
                                     ``terms[0] - lifetime * terms[1]``, and the last split's time
-next ``n * K`` (``cache_fit`` only) the function's K outputs at the n training rows, row-major
 =================================== ==================================================
 
 The checksum protects the value: if any other code writes to it, it no longer matches, evaluates to
@@ -70,8 +69,6 @@ class Layout(NamedTuple):
     """Values per leaf, V."""
     n_rows: int
     """Training rows n."""
-    cache_fit: bool
-    """Whether the certificate holds the function at the training rows."""
     mixed: bool = False
     """Whether the training columns have levels or missing cells."""
     timed: bool = False
@@ -100,8 +97,8 @@ class Layout(NamedTuple):
         return ((self.max_nodes + self.m) // 2 + BITS - 1) // BITS
 
     @property
-    def fit_start(self) -> int:
-        """Entry of the certificate where the cached function starts."""
+    def stop(self) -> int:
+        """Entries of the certificate before the padding."""
         return UNSPLITTABLE + self.unsplittable_words + (TIME_TERMS if self.timed else 0)
 
     @property
@@ -112,8 +109,7 @@ class Layout(NamedTuple):
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the encoded value."""
-        size = self.fit_start + (self.n_rows * self.n_outputs if self.cache_fit else 0)
-        return self.max_nodes + -(-size // self.fields), self.fields
+        return self.max_nodes + -(-self.stop // self.fields), self.fields
 
 
 class Sizes(NamedTuple):
@@ -123,9 +119,8 @@ class Sizes(NamedTuple):
     max_nodes: int
     n_values: int
     n_rows: int
-    fit_start: int
+    stop: int
     rows: int
-    cache_fit: bool
     mixed: bool
     fields: int
     timed: bool

@@ -33,7 +33,7 @@ def summarise(value, sizes, fingerprint):
     certificate = value[sizes.max_nodes :].reshape(-1)
     if sizes.timed:
         for k in range(TIME_TERMS):
-            time_terms[k] = certificate[sizes.fit_start - TIME_TERMS + k]
+            time_terms[k] = certificate[sizes.stop - TIME_TERMS + k]
     depth_of = np.empty(sizes.max_nodes, dtype=np.int32)  # a stack of open branches
     leaf_values = np.empty((sizes.max_nodes, sizes.n_values))
     split_counts = np.zeros(sizes.max_nodes + 1)

@@ -11,9 +11,18 @@ from numba import carray, types
 
 from pymc_trees.core.compile.cache import described, njit
 from pymc_trees.core.compile.external import External, external
+from pymc_trees.core.compile.threads import WORTH, by_rows, given_threads, taken_threads
 from pymc_trees.core.leaves.outputs import constant_leaf
-from pymc_trees.core.value.evaluate import evaluate, nan_for_missing, recall, walk_trees
-from pymc_trees.core.value.fields import TIME_TERMS, Layout, Sizes, sizes
+from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.value.evaluate import (
+    check_columns,
+    evaluate,
+    nan_for_missing,
+    same_content,
+    walk_trees,
+)
+from pymc_trees.core.value.fields import CHECKSUM, TIME_TERMS, Layout, Sizes, sizes
+from pymc_trees.core.value.known import keep_walked, link_table, look_up
 from pymc_trees.core.value.summary import summarise
 from pymc_trees.distributions.leaves.contract import leaf_reading
 
@@ -30,7 +39,7 @@ def sizes_of(layout: Layout) -> np.ndarray:
 @njit(cache=True)
 def read_sizes(s):
     """`Sizes` from such a vector."""
-    return Sizes(s[0], s[1], s[2], s[3], s[4], s[5], s[6] != 0, s[7] != 0, s[8], s[9] != 0, s[10])
+    return Sizes(s[0], s[1], s[2], s[3], s[4], s[5], s[6] != 0, s[7], s[8] != 0, s[9])
 
 
 _OUTPUTS: dict[str, Callable] = {}
@@ -49,20 +58,27 @@ def reader_of(outputs: Callable) -> Callable:
     return read
 
 
+DONE, RAISED, AT_TRAINING, ELSEWHERE = range(4)
+"""What a kernel of `evaluation_of` returns: the last two leave the walk through the trees to
+`walk_in_threads`."""
+ONLY_KNOWN, WALK = range(2)
+
+
 @functools.cache
 def evaluation_of(outputs: Callable) -> External:
     """`evaluate` for the leaves that a kernel `LeafPrior.outputs` makes."""
-    read = reader_of(outputs)
+    read, table = reader_of(outputs), link_table()
     kernel = getattr(outputs, "py_func", outputs)
 
     @external(types.int64(*[types.voidptr] * 5, types.float64, types.voidptr), of=described(kernel))
     def evaluate_by_name(value, X, X_train, constants, numbers, fingerprint, out):
         """`evaluate` into ``out``; 1 where it raises.
 
-        ``numbers`` are those of `sizes_of`, the shape of ``X``, the columns of ``X_train`` and the
-        size of ``constants``.
+        ``numbers`` are those of `sizes_of`, the shape of ``X``, the columns of ``X_train``, the
+        size of ``constants`` and what to do: `WALK`, or look a known function up, and walk
+        through few trees at few rows.
         """
-        n = carray(numbers, (N_SIZES + 4,), np.int64)
+        n = carray(numbers, (N_SIZES + 5,), np.int64)
         s = read_sizes(n)
         value = carray(value, (s.rows, s.fields), np.float64)
         X = carray(X, (n[N_SIZES], n[N_SIZES + 1]), np.float64)
@@ -70,14 +86,63 @@ def evaluation_of(outputs: Callable) -> External:
         constants = carray(constants, (n[N_SIZES + 3],), np.float64)
         out = carray(out, (X.shape[0], s.n_outputs), np.float64)
         try:
-            if not recall(value, X, X_train, s, fingerprint, out):
-                walk_trees(value, X, X_train, read(s.n_values, X, constants), s, out)
+            if n[N_SIZES + 4] != WALK:
+                check_columns(X, X_train)
+                if not is_intact(value, s.max_nodes, fingerprint):
+                    out[:] = np.nan
+                    return DONE
+                if same_content(X, X_train):
+                    checksum = value[s.max_nodes, CHECKSUM]
+                    if look_up(table(), value, checksum, fingerprint, out):
+                        return DONE
+                    return AT_TRAINING
+                if X.shape[0] * s.m >= WORTH:
+                    return ELSEWHERE
+            walk_trees(value, X, X_train, read(s.n_values, X, constants), s, out)
         except Exception:
-            return 1
-        return 0
+            return RAISED
+        return DONE
 
     _OUTPUTS[evaluate_by_name.name] = outputs
     return evaluate_by_name
+
+
+def walk_in_threads(name, code, value, X, X_train, constants, numbers, fingerprint, out):
+    """What a kernel of that name left to do, from Python: see what it returned.
+
+    The walk takes the threads of this process' chain. A function at the training rows is kept, for
+    graphs that read a forest which no step moves.
+    """
+    if code == RAISED:
+        raise_again(name, value, X, X_train, constants, numbers, fingerprint)
+    kernel, [m, n] = evaluation_of(_OUTPUTS[name]), [numbers[0], len(X)]
+
+    def walk(start, stop):
+        given = numbers.copy()
+        given[N_SIZES], given[N_SIZES + 4] = stop - start, WALK
+        rows, written = X[start:stop], out[start:stop]
+        arrays = (a.ctypes.data for a in (value, rows, X_train, constants, given))
+        return kernel(*arrays, fingerprint, written.ctypes.data)
+
+    with taken_threads(given_threads() if m * n >= WORTH else 1) as n_threads:
+        if any(by_rows(walk, n, n_threads)):
+            raise_again(name, value, X, X_train, constants, numbers, fingerprint)
+    if code == AT_TRAINING:
+        checksum = value[numbers[1], CHECKSUM]
+        keep_walked(value, checksum, fingerprint, out)
+
+
+def outputs_at(kernel, value, X, X_train, constants, layout, fingerprint):
+    """(rows of X, K) outputs of a forest, from Python; as compiled graphs have them."""
+    numbers = np.array([*sizes(layout), *X.shape, X_train.shape[1], constants.size, ONLY_KNOWN])
+    value, X, X_train, constants = map(np.ascontiguousarray, (value, X, X_train, constants))
+    out, fingerprint = np.empty((len(X), layout.n_outputs)), float(fingerprint)
+    arrays = (a.ctypes.data for a in (value, X, X_train, constants, numbers))
+    code = kernel(*arrays, fingerprint, out.ctypes.data)
+    if code != DONE:
+        given = (value, X, X_train, constants, numbers, fingerprint, out)
+        walk_in_threads(kernel.name, code, *given)
+    return out
 
 
 def raise_again(name, value, X, X_train, constants, numbers, fingerprint):

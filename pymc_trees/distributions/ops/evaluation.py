@@ -7,17 +7,18 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_
 from pytensor.xtensor.basic import xtensor_from_tensor
 
 from pymc_trees._version import KERNELS_VERSION
-from pymc_trees.core.value.evaluate import evaluate as evaluate_kernel
-from pymc_trees.core.value.fields import Layout, Sizes, sizes
+from pymc_trees.core.value.fields import Layout, Sizes
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.named import is_named, rows_dim, unnamed
 from pymc_trees.distributions.forest_inputs import forest_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES
 from pymc_trees.distributions.ops.by_name import (
     N_SIZES,
+    ONLY_KNOWN,
     evaluation_of,
-    raise_again,
+    outputs_at,
     sizes_of,
+    walk_in_threads,
 )
 from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
 from pymc_trees.distributions.ops.forest_rv import ForestRV
@@ -46,14 +47,8 @@ class Evaluate(FunctionOfRows):
     def perform(self, node, inputs, outputs):
         """Evaluate."""
         value, X, X_train, fingerprint, constants, _ = inputs
-        outputs[0][0] = evaluate_kernel(
-            np.ascontiguousarray(value),
-            np.ascontiguousarray(X),
-            X_train,
-            self.leaf_type.at_rows(self.layout.n_values, X, constants),
-            sizes(self.layout),
-            float(fingerprint),
-        )
+        kernel = evaluation_of(self.leaf_type.outputs)
+        outputs[0][0] = outputs_at(kernel, value, X, X_train, constants, self.layout, fingerprint)
 
     def pullback(self, inputs, outputs, cotangents):
         """Refused: a tree is a step function."""
@@ -70,14 +65,15 @@ def _numba_evaluate(op, node, **kwargs):
         value, X = np.ascontiguousarray(value), np.ascontiguousarray(X)
         X_train, constants = np.ascontiguousarray(X_train), np.ascontiguousarray(constants)
         out = np.empty((X.shape[0], sizes[N_OUTPUTS]))
-        numbers = np.empty(N_SIZES + 4, dtype=np.int64)
+        numbers = np.empty(N_SIZES + 5, dtype=np.int64)
         for k in range(N_SIZES):
             numbers[k] = sizes[k]
         numbers[N_SIZES], numbers[N_SIZES + 1] = X.shape
         numbers[N_SIZES + 2] = X_train.shape[1]
         numbers[N_SIZES + 3] = constants.size
+        numbers[N_SIZES + 4] = ONLY_KNOWN
         given = fingerprint.item()
-        if call(
+        code = call(
             value.ctypes,
             X.ctypes,
             X_train.ctypes,
@@ -85,9 +81,10 @@ def _numba_evaluate(op, node, **kwargs):
             numbers.ctypes,
             given,
             out.ctypes,
-        ):
+        )
+        if code:
             with numba.objmode():
-                raise_again(name, value, X, X_train, constants, numbers, given)
+                walk_in_threads(name, code, value, X, X_train, constants, numbers, given, out)
         return out
 
     return evaluate_forest, f"{name} {KERNELS_VERSION}"

@@ -158,7 +158,6 @@ class Stumps(Op):
             PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
             centre,
             spread,
-            LEAVES[self.leaf].at_rows(self.layout.n_values, X, constants),
             sizes(self.layout),
             float(fingerprint),
         )

@@ -19,7 +19,6 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.soft_forest.fields import SoftLayout, SoftSizes, soft_sizes
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.prior_draw import draw_soft_value, stumps_value
-from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.distributions.forest_inputs import SoftForestInputs
 from pymc_trees.distributions.leaves.contract import LEAVES, starts
 
@@ -32,7 +31,7 @@ def sizes_vector(layout: SoftLayout) -> np.ndarray:
 @njit(cache=True)
 def read_soft_sizes(s):
     """`SoftSizes` from such a vector."""
-    return SoftSizes(s[0], s[1], s[2], s[3] != 0, s[4], s[5])
+    return SoftSizes(s[0], s[1], s[2], s[3])
 
 
 @njit(cache=True)
@@ -54,8 +53,7 @@ def draw_from_prior(
 ):
     """Encoded forest of the parameters of a variable."""
     prior = make_soft_prior(alpha, beta, weights, bandwidth)
-    unit = to_unit(X, knots, heights, offsets)
-    return draw_soft_value(rng, unit, hard, prior, mean, sd, sizes, fingerprint)
+    return draw_soft_value(rng, prior, mean, sd, sizes, fingerprint)
 
 
 class SoftForestRV(RandomVariable):

@@ -81,13 +81,7 @@ class Chain:
                 if self.sigma is not None:
                     self._draw_sigma(self.sigma, k if k < tune else None)
             if k >= tune:
-                fit = np.empty((0, 1))
-                if self.known.layout.cache_fit:
-                    residual = yield from self.driver.residual()
-                    unit, mean, _ = self.known.scale
-                    fit = self.known.target - residual
-                    fit = (self.known.layout.m * mean + unit * fit)[:, None]
-                self._record(fit, log_likelihood)
+                self._record(log_likelihood)
             self.made = k + 1
 
     def _log_likelihood(self) -> float:
@@ -107,10 +101,10 @@ class Chain:
         self.point[sigma.name] = np.array(new)
         self.precision = sigma.precision(self.point)
 
-    def _record(self, fit: np.ndarray, log_likelihood: float) -> None:
+    def _record(self, log_likelihood: float) -> None:
         known, driver = self.known, self.driver
         trees, nodes = driver.forest.trees, driver.work.nodes
-        given = (sizes(known.layout), known.fingerprint, fit, nodes)
+        given = (sizes(known.layout), known.fingerprint, nodes)
         value = encode(trees, driver.forest.design, known.prior, *given)
         self.points.append(self.point | {known.value_name: value})
         proposed, accepted = driver.counts

@@ -10,7 +10,7 @@ from pymc_trees.core.leaves.contract import log_constant, n_stats
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.smc.ordered import share_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError
-from pymc_trees.distributions.ops.forest_rv import is_forest, leaf_at
+from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.conjugate.target import ConjugateTarget
@@ -75,7 +75,6 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
         forest.design,
         forest.prior(settings),
         leaf,
-        leaf_at(tree),
         forest.sizes,
         forest.fingerprint,
         forest.directions,

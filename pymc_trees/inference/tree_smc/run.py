@@ -39,8 +39,6 @@ class TreeModel(NamedTuple):
     design: Design | MixedDesign
     prior: CGMPrior | MondrianProcess
     leaf: tuple
-    reads: tuple
-    """What leaves return at the training rows, `core.leaves.outputs`."""
     sizes: Sizes
     fingerprint: float
     directions: Directions | None
@@ -88,7 +86,7 @@ def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -
 
 
 def _run_island(rng, model, settings):
-    design, prior, leaf, reads, directions = (_own(v) for v in (*model[:4], model.directions))
+    design, prior, leaf, directions = (_own(v) for v in (*model[:3], model.directions))
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
@@ -112,12 +110,12 @@ def _run_island(rng, model, settings):
     ends = (sizes, model.fingerprint, draws)
     if status == DONE and directions is None:
         choose(rng, scheme, weights, chosen)
-        write = partial(encode_particles, rng, forest, reads, particles, chosen, *ends)
+        write = partial(encode_particles, rng, forest, particles, chosen, *ends)
         _to_the_end(write, particles, long)
     elif status == DONE:
         log_order = np.empty(n_particles)
         order = directions.with_room(sizes.max_nodes, n, n_stats(leaf))
-        write = partial(encode_in_order, rng, forest, reads, particles, order, *ends, log_order)
+        write = partial(encode_in_order, rng, forest, particles, order, *ends, log_order)
         _to_the_end(write, particles, long)
         weights *= np.exp(log_order)
         total = weights.sum()

@@ -6,12 +6,10 @@ as far as the model's training rows contradict it.
 
 import numpy as np
 
-from pymc_trees.core.leaves.outputs import add_outputs
-from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
+from pymc_trees.core.value.fields import LEAF, UNUSED
 from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
-from pymc_trees.distributions.ops.forest_rv import leaf_at
 from pymc_trees.posterior.check.alterations import ALTERED, alteration
 
 LARGEST_KIND = 2.0**32
@@ -21,7 +19,7 @@ LARGEST_KIND = 2.0**32
 def differing_sizes(rv, value: np.ndarray) -> str:
     """Sizes of the encoding that a draw of another shape does not share."""
     layout = rv.owner.op.layout
-    any_of = "rows, m, max_nodes, leaf, tree_prior or cache_fit"
+    any_of = "m, max_nodes, leaf or tree_prior"
     if value.ndim != 2 or value.shape[1] != layout.fields:
         return f"leaves or tree_prior ({value.shape[-1]} instead of {layout.fields} numbers a node)"
     found = _sizes_of(value)
@@ -36,17 +34,6 @@ def differing_sizes(rv, value: np.ndarray) -> str:
             f"max_nodes ({max_nodes} instead of {layout.max_nodes}, where the default follows "
             f"alpha, beta, m and the number of rows: give max_nodes={max_nodes})"
         )
-    without = layout._replace(m=m, max_nodes=max_nodes, cache_fit=False)
-    cached = value.shape[0] > without.shape[0]
-    if cached != layout.cache_fit:
-        named.append(
-            f"cache_fit ({cached} instead of {layout.cache_fit}; the default follows the number "
-            "of rows)"
-        )
-    elif cached and value.shape[0] != without._replace(cache_fit=True).shape[0]:
-        entries = (value.shape[0] - max_nodes) * layout.fields - without.fit_start
-        n = entries // layout.n_outputs
-        named.append(f"training rows (about {n} instead of {layout.n_rows})")
     return ", ".join(named) or any_of
 
 
@@ -112,8 +99,7 @@ def _contradiction(encoded: Encoded, rv) -> int | None:
     ).any():
         return 0
     nodes = walk(encoded)
-    fits = _fits(encoded, nodes, leaf_at(rv))
-    if any(len(node.rows) == 0 for node in nodes) or (leaf.is_constant() and not fits):
+    if any(len(node.rows) == 0 for node in nodes):
         return 1
     log_cuts, log_columns = _log_terms(encoded, nodes)
     if not np.isclose(encoded.certificate[1], log_cuts, rtol=1e-9, atol=1e-9):
@@ -122,7 +108,7 @@ def _contradiction(encoded: Encoded, rv) -> int | None:
     if known and not np.isclose(encoded.certificate[2], log_columns, rtol=1e-9, atol=1e-9):
         return 3
     values = np.array([node.leaf_values for node in nodes if node.column < 0])
-    return None if fits and leaf.are_values(values) else 4
+    return None if leaf.are_values(values) else 4
 
 
 def _kinds_of(encoded) -> np.ndarray:
@@ -130,24 +116,6 @@ def _kinds_of(encoded) -> np.ndarray:
     stop = tree_starts(encoded.value, encoded.layout)[-1]
     kinds = encoded.value[:stop, 0]
     return kinds[kinds != LEAF].astype(np.int64)
-
-
-def _fits(encoded: Encoded, nodes: list[Node], leaf) -> bool:
-    """Whether the function at the training rows, if the value holds it, is that of the trees."""
-    layout: Layout = encoded.layout
-    if not layout.cache_fit:
-        return True
-    walked = np.zeros((layout.n_rows, layout.n_outputs))
-    values = np.ascontiguousarray(encoded.value[:, 1 : 1 + layout.n_values])
-    leaf_of = np.zeros((layout.m, layout.n_rows), dtype=np.uint32)
-    for node in nodes:
-        if node.column < 0:
-            leaf_of[node.tree, node.rows] = node.row
-    for tree in range(layout.m):
-        add_outputs(leaf, values, leaf_of[tree], walked)
-    stop = layout.fit_start + walked.size
-    held = encoded.certificate[layout.fit_start : stop].reshape(walked.shape)
-    return np.allclose(held, walked, rtol=1e-8, atol=1e-8 * (1 + np.abs(walked).max()))
 
 
 def _log_terms(encoded: Encoded, nodes: list[Node]) -> tuple[float, float]:

@@ -11,7 +11,7 @@ def differing_sizes(rv, value: np.ndarray) -> str:
     layout = rv.owner.op.layout
     rows = layout.shape[0]
     return (
-        f"rows, m, max_nodes or cache_fit ({value.shape[0]} instead of {rows} rows of the value; "
+        f"m or max_nodes ({value.shape[0]} instead of {rows} rows of the value; "
         "the default of max_nodes follows alpha, beta, m and the number of rows)"
     )
 

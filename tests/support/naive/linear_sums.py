@@ -99,13 +99,12 @@ def check_chain(model, step, draws: int, known: Exact, function, then=None) -> N
     called with f after each step.
     """
     point, [forest] = model.initial_point(), step.forests
-    m, n, start = forest.layout.m, forest.layout.n_rows, forest.sizes.fit_start
+    m, n = forest.layout.m, forest.layout.n_rows
     k = forest.layout.n_outputs
     codes, fits = np.empty((draws, m), dtype=np.int64), np.empty((draws, n, k))
     for s in range(draws):
         point, _ = step.step(point)
-        flat = point["f_forest"][forest.layout.max_nodes :].reshape(-1)
-        fits[s] = flat[start : start + n * k].reshape(n, k)
+        fits[s] = forest.arrays.fit
         if then is not None:
             then(function(fits[s : s + 1])[0])
         codes[s] = np.sort([partition_code(rows, n) for rows in forest.arrays.trees.leaf_of])

@@ -323,7 +323,6 @@ FOREST = {
     "m zero": forest(r"m=0.*at least 1", m=0),
     "X None": forest(r"X ", X=None),
     "X text": forest(r"X ", X="X"),
-    "cache_fit text": forest(r"cache_fit='no'.*bool|cache_fit", cache_fit="no"),
     "max_nodes negative": forest(r"max_nodes=-1.*whole number", max_nodes=-1),
     "model data with NaN": Odd(lambda: _model_data("X", with_entry(X, np.nan)), r"(?i)nan"),
     "model data of levels that are no codes": Odd(

@@ -89,8 +89,6 @@ SOFT_BART = {
     "split_prior a dict": soft(X=NUMBERS, split_prior={"a": 2.0}),
     "max_nodes few": soft(r"max_nodes=2.*at least 3", max_nodes=2),
     "max_nodes fraction": soft(r"max_nodes=30.5.*whole", max_nodes=30.5),
-    "cache_fit text": soft(r"cache_fit='no'", cache_fit="no"),
-    "cache_fit never": soft(cache_fit=False),
     "shape": soft(r"shape", shape=(2, 20)),
     "dims unknown": soft(r"Dimension a is not", dims="a"),
     "outside a model": Odd(lambda: pmt.SoftBART("mu", X, Y), r"[Mm]odel"),

@@ -24,7 +24,7 @@ NUMBERS: dict[str, dict[str, str]] = {
     "docs/data_model/capacity.md": {
         "three times the prior mean of the number of nodes": "the default",
         "where `mu` takes 8 MB": "8 bytes a row",
-        "1,000 draws of them take 50 MB": "bytes of an encoding",
+        "1,000 draws of them take 42 MB": "bytes of an encoding",
     },
     "docs/dcc_tree.md": {
         "within 0.06 nats": "a tolerance of tests",

@@ -9,7 +9,7 @@ from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.samplers.particles.planting import plant
-from pymc_trees.core.value.encode import encode, fit_of
+from pymc_trees.core.value.encode import encode
 
 
 class Draws(NamedTuple):
@@ -33,25 +33,21 @@ def make_draws(n_draws: int, sizes, p: int) -> Draws:
 
 
 @njit(cache=True)
-def write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, s):
-    """Write the tree of a problem as draw s; ``fit`` and ``nodes`` are overwritten."""
+def write_draw(problem, sizes, fingerprint, nodes, draws, s):
+    """Write the tree of a problem as draw s; ``nodes`` is overwritten."""
     trees = problem.trees
-    if sizes.cache_fit:
-        fit_of(reads, trees, fit)
-    draws.values[s] = encode(trees, problem.design, problem.prior, sizes, fingerprint, fit, nodes)
+    draws.values[s] = encode(trees, problem.design, problem.prior, sizes, fingerprint, nodes)
     draws.counts[s, 0], draws.counts[s, 1] = count_forest(trees, nodes, draws.inclusion[s])
 
 
 @njit(cache=True, nogil=True)
-def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint, draws):
+def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
 
     False if a tree does not fit the pool of ``problem``, or on ``particles.cease``.
 
     Parameters
     ----------
-    reads : leaf model
-        Leaf model of the outputs at the training rows; that of the problem may combine them.
     chosen : (N,) int64
         Particle of each draw.
     draws : Draws
@@ -60,7 +56,6 @@ def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint,
     trees, leaf = problem.trees, problem.leaf
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
-    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
     for s in range(chosen.size):
         if particles.cease[0]:
             return False
@@ -69,5 +64,5 @@ def encode_particles(rng, problem, reads, particles, chosen, sizes, fingerprint,
         for k in range(preorder(trees, trees.roots[0], nodes)):
             if trees.column[nodes[k]] < 0:
                 draw_values(leaf, rng, stats[nodes[k]], trees.values[nodes[k]])
-        write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, s)
+        write_draw(problem, sizes, fingerprint, nodes, draws, s)
     return True

@@ -34,7 +34,7 @@ def draw_in_order(rng, leaf, trees, order, stats):
 
 
 @njit(cache=True, nogil=True)
-def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, draws, log_weights):
+def encode_in_order(rng, problem, particles, order, sizes, fingerprint, draws, log_weights):
     """Encode each particle once, with values in order, and write the logs of their weights.
 
     False if a tree does not fit the pool of ``problem``, or on ``particles.cease``. Parameters are
@@ -43,14 +43,13 @@ def encode_in_order(rng, problem, reads, particles, order, sizes, fingerprint, d
     trees, leaf = problem.trees, problem.leaf
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
-    fit = np.zeros((sizes.n_rows, sizes.n_outputs))
     for c in range(log_weights.size):
         if particles.cease[0]:
             return False
         if not plant(trees, 0, particles, c, stats, nodes):
             return False
         log_weights[c] = draw_in_order(rng, leaf, trees, order, stats)
-        write_draw(problem, reads, sizes, fingerprint, fit, nodes, draws, c)
+        write_draw(problem, sizes, fingerprint, nodes, draws, c)
     return True
 
 
