@@ -279,5 +279,5 @@ def test_leaf_of_is_checked(chain):
 
 def test_every_check_is_registered():
     assert len(FORM_CHECKS) == 3
-    assert len(VALUE_CHECKS) == 9
+    assert len(VALUE_CHECKS) == 8
     assert len(TREES_CHECKS) == 4
