@@ -16,6 +16,7 @@ from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.targets.parameters import parameters_of
 
 INDEX = Subtensor | AdvancedSubtensor
 FORWARD = ("sample_posterior_predictive", "sample_prior_predictive")
@@ -78,8 +79,7 @@ def fixed_lengths(model: pm.Model) -> dict[str, tuple[int, int]]:
     """Observed variables whose length differs from that of their function: length and rows."""
     found = {}
     for rv in model.observed_RVs:
-        parameters = rv.owner.op.dist_params(rv.owner)
-        rows = {len(one.X.eval()) for one in evaluations(parameters)}
+        rows = {len(one.X.eval()) for one in evaluations(parameters_of(rv))}
         shape = tuple(rv.shape.eval(mode="FAST_COMPILE")) if rows else ()
         if shape and not rows & set(shape):
             found[rv.name] = int(shape[0]), int(min(rows))

@@ -24,6 +24,7 @@ from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.reading.expressions import Expression, random_below
 from pymc_trees.posterior.reading.held_rows import HeldRows
+from pymc_trees.targets.parameters import parameters_of
 
 POINTS = 50
 """Times of a curve where nothing else is asked for and there is no grid."""
@@ -210,12 +211,6 @@ def increasing(times: Any) -> np.ndarray:
     if found.size == 0 or (np.diff(found) <= 0).any():
         raise ValueError("times: give at least one, in increasing order.")
     return found
-
-
-def parameters_of(rv: Variable) -> list[Variable]:
-    """What the law of a random variable depends on, its size left out where that is known."""
-    op = rv.owner.op
-    return list(op.dist_params(rv.owner) if hasattr(op, "dist_params") else rv.owner.inputs)
 
 
 def _sees_trees(model: pm.Model, rv: Variable) -> bool:

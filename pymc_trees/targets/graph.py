@@ -10,13 +10,13 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, toposort
 from pytensor.graph.utils import MissingInputError
-from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.targets.errors import ForestUseError
+from pymc_trees.targets.parameters import parameters_of
 from pymc_trees.targets.stacks import depends_on, without_picks
 
 
@@ -44,12 +44,7 @@ def read_graph(model: pm.Model, rv: Variable) -> ForestGraph:
     def depends(variables):
         return depends_on(variables, rv, blockers)
 
-    def parameters(v):
-        # Its size may be that of the forest's function, which does not depend on the forest.
-        op = v.owner.op
-        return op.dist_params(v.owner) if isinstance(op, RandomVariable) else v.owner.inputs
-
-    terms = [v for v in model.basic_RVs if v is not rv and depends(parameters(v))]
+    terms = [v for v in model.basic_RVs if v is not rv and depends(parameters_of(v))]
     potentials = [v for v in model.potentials if depends([v])]
     return ForestGraph(rv, model.rvs_to_values[rv], terms, potentials)
 

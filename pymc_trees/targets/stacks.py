@@ -12,6 +12,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import toposort
 from pytensor.tensor.basic import Join
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
 from pymc_trees.targets.affine import constant, passes_through
@@ -58,7 +59,10 @@ def stripped(var: Variable) -> Variable:
 
 
 def depends_on(variables: Iterable[Variable], wanted: Variable, blockers: set[Variable]) -> bool:
-    """Whether expressions depend on a variable; entries of stacks only depend on their part."""
+    """Whether numbers of expressions depend on a variable; a shape does not.
+
+    Entries of stacks only depend on their part.
+    """
     todo, known = list(variables), set()
     while todo:
         var = todo.pop()
@@ -67,10 +71,14 @@ def depends_on(variables: Iterable[Variable], wanted: Variable, blockers: set[Va
         known.add(var)
         if var is wanted:
             return True
-        if var.owner is not None and var not in blockers:
+        if var.owner is not None and var not in blockers and not _is_shape(var.owner.op):
             part = picked(var)
             todo += var.owner.inputs if part is None else [part]
     return False
+
+
+def _is_shape(op) -> bool:
+    return isinstance(op, Shape | Shape_i)
 
 
 def without_picks(expressions: list[Variable]) -> list[Variable]:

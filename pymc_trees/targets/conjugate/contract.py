@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pymc as pm
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.graph import ForestGraph, dependent_on, open_forest
+from pymc_trees.targets.parameters import named_parameters
 from pymc_trees.targets.settings import Settings
 from pymc_trees.targets.stacks import NotASliceError, place_of, slices
 
@@ -40,19 +42,25 @@ class ObservedTerm:
     @property
     def says(self) -> str:
         """Its distribution, as a user wrote it."""
-        return "pm." + type(self.rv.owner.op).__name__.removesuffix("RV")
+        node, ending = self.rv.owner, ""
+        if isinstance(node.op, MinibatchRandomVariable):
+            node, ending = node.inputs[0].owner, " with total_size"
+        return "pm." + type(node.op).__name__.removesuffix("RV") + ending
 
     def opened(self) -> tuple[list[Variable], Variable]:
-        """Its parameters as functions of the forest's outputs, and those outputs."""
+        """Its parameters as functions of the forest's outputs, and those outputs.
+
+        None of them for a distribution that does not name them: ask for its Op first.
+        """
         return self._opened.parameters, self._opened.outputs
 
     @cached_property
     def _opened(self) -> OpenedTerm:
         node, value = self.rv.owner, self.model.rvs_to_values[self.rv]
-        given = list(node.op.dist_params(node))
-        parameters, outputs = open_forest(self.model, self.graph, given)
+        given = named_parameters(self.rv)
+        parameters, outputs = open_forest(self.model, self.graph, given or [])
         whole = OpenedTerm(value, parameters, outputs)
-        if self.rv.ndim != 2 or node.op.ndim_supp > 0:
+        if given is None or self.rv.ndim != 2 or node.op.ndim_supp > 0:
             return whole
         seeing = dependent_on(parameters, outputs)
         try:

@@ -16,6 +16,7 @@ from pymc_trees.targets.latent.contract import (
     register_latent,
 )
 from pymc_trees.targets.latent.templates import refuse_if_seen
+from pymc_trees.targets.parameters import named_parameters
 
 
 @register_latent
@@ -31,9 +32,10 @@ class CensoredNormal(LatentLikelihood):
     def read(self, term):
         """Mean; sigma and the limits."""
         (law, lower, upper), outputs = term.opened()
-        if not (law.owner and isinstance(law.owner.op, self.base)):
+        given = named_parameters(law, self.base)
+        if given is None:
             raise NotLatentError("censored, and of another law")
-        eta, sigma = law.owner.op.dist_params(law.owner)
+        eta, sigma = given
         refuse_if_seen([sigma, lower, upper], outputs)
         return Predictor(eta, [sigma, lower, upper], outputs)
 

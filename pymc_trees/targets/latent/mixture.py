@@ -16,6 +16,7 @@ from pymc_trees.targets.latent.contract import (
     register_latent,
 )
 from pymc_trees.targets.latent.templates import refuse_if_seen
+from pymc_trees.targets.parameters import named_parameters
 from pymc_trees.targets.stacks import stripped
 
 
@@ -30,9 +31,10 @@ class MixtureOfNormals(LatentLikelihood):
     def read(self, term):
         """Mean of the first Normal; weights, shifts of the others against it, and sds."""
         (weights, *laws), outputs = term.opened()
-        if not all(law.owner and isinstance(law.owner.op, NormalRV) for law in laws):
+        given = [named_parameters(law, NormalRV) for law in laws]
+        if any(one is None for one in given):
             raise NotLatentError("a mixture of others than Normals")
-        means, sds = zip(*(law.owner.op.dist_params(law.owner) for law in laws), strict=True)
+        means, sds = zip(*given, strict=True)
         refuse_if_seen([weights, *sds], outputs)
         if len(laws) == 1:  # with an axis for the Normals
             [mean] = means

@@ -11,6 +11,7 @@ from pymc_trees.core.leaves.nonconjugate.laws import weibull
 from pymc_trees.targets.affine import NotAffineError
 from pymc_trees.targets.graph import dependent_on
 from pymc_trees.targets.laws.contract import RowLaw, log_affine_pair, log_of_times, register_law
+from pymc_trees.targets.parameters import named_parameters
 
 
 @register_law
@@ -23,13 +24,13 @@ class WeibullLaw(RowLaw):
     def read(self, term):
         """Shape, limit, logarithm of the scale."""
         found, outputs = term.opened()
-        law, upper = term.rv, pt.constant(np.inf)
+        upper = pt.constant(np.inf)
         if isinstance(term.rv.owner.op, CensoredRV):
             law, lower, upper = found
             if not (isinstance(lower, Constant) and (lower.data == -np.inf).all()):
                 raise NotAffineError("censored from below")
-            found = list(law.owner.op.dist_params(law.owner)) if law.owner else []
-        if not isinstance(law.owner and law.owner.op, WeibullBetaRV | ExponentialRV):
+            found = named_parameters(law, (WeibullBetaRV, ExponentialRV))
+        if found is None:
             raise NotAffineError("censored, and no Weibull")
         *shape, scale = found
         self.is_exponential = not shape

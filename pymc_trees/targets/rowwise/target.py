@@ -52,7 +52,8 @@ class RowwiseTarget:
         self.value: LazilyCompiled = NativeFunction(
             groups, [[u.value[:, None] for u in units]], k, 1
         )
-        slopes = [list(one) for one in zip(*(_slopes(u, k) for u in units), strict=True)]
+        # a distribution may leave one of its parameters out of its density: then there are no units
+        slopes = [list(one) for one in zip(*(_slopes(u, k) for u in units), strict=True)] or [[]]
         self.slopes: LazilyCompiled = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]

@@ -1,0 +1,239 @@
+"""Every distribution of PyMC in every form: what a sampler is told is PyMC's own log-probability.
+
+A step is made, and the log density of f by the numbers that its target has differs between forests
+as the log-probability of the model does.
+"""
+
+from functools import partial
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+from support.densities import log_density
+from support.tiers import tiers
+
+import pymc_trees as pmt
+from benchmarks.likelihoods.forms.declare import FORMS, is_form_of, pymc_dims
+from benchmarks.likelihoods.forms.distributions import DISTRIBUTIONS, EXCLUDED, N
+from pymc_trees.targets.errors import NotConjugateError
+
+PYMC_DIMS = False
+"""Whether `pymc.dims` is among the forms."""
+if PYMC_DIMS:
+    FORMS = {**FORMS, "pymc_dims": pymc_dims}
+LACKING = {"censored", "censored_above", "truncated", "hurdle", "mixture", "shares_of_a_mixture"}
+"""Forms that PyMC does not have of every distribution: it may have no logcdf, say."""
+SEVEN_DIGITS = {"OrderedProbit", "TruncatedNormal", "Normal", "LogNormal"}
+"""Of these PyMC computes the distribution function with constants of single precision."""
+X = np.random.default_rng(3).uniform(size=(N, 2))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _light(quick_compile):
+    """Graphs do not remember where they were made: a fifth of the time."""
+    with pytensor.config.change_flags(traceback__limit=0):
+        yield
+
+
+@pytest.fixture(scope="module")
+def forests():
+    """Five values of a forest, and five of another: those of any model here."""
+    with pm.Model() as model:
+        bart("f"), bart("g")
+    return {rv.name: pm.draw(rv, 5, random_seed=k) for k, rv in enumerate(model.free_RVs)}
+
+
+def bart(name):
+    return pmt.BART(name, X, m=3, leaf=pmt.NormalLeaf(0.0, 1.0))
+
+
+def cells():
+    """Form, distribution and parameter: other parameters than the first are plain."""
+    for form in FORMS:
+        for name in filter(partial(is_form_of, form), DISTRIBUTIONS):
+            seeing = DISTRIBUTIONS[name].seeing
+            for parameter in seeing if form == "plain" else seeing[:1]:
+                yield form, name, parameter
+
+
+def declared(form, name, parameter, rows_of):
+    """A model of a cell, where ``rows_of`` makes functions of rows."""
+    with pm.Model() as model:
+        f = rows_of("f")
+        FORMS[form](name, parameter, f, rows_of("g") if form == "two_forests" else None)
+    return model
+
+
+def is_lacking(form, name, parameter):
+    """Whether PyMC has no such density, whatever the parameter is."""
+    if form not in LACKING:
+        return False
+    try:
+        declared(form, name, parameter, lambda one: pm.Normal(one, shape=N)).logp()
+    except (NotImplementedError, TypeError, ValueError):
+        return True
+    return False
+
+
+def check(model, forests, tolerance):
+    """The targets of a step against the model."""
+    with model:
+        step = pmt.Hybrid()
+    point = {**model.initial_point(), **{one.name: forests[one.name][0] for one in step.forests}}
+    for forest in step.forests:
+        rv, layout = model[forest.name], forest.layout
+        ours = log_density(forest.target, point)
+        terms = [v for v in model.basic_RVs if v is not rv] + list(model.potentials)
+        theirs = model.compile_logp(vars=terms)
+        found = []
+        for value in forests[rv.name]:
+            fit = value[layout.max_nodes :].reshape(-1)[layout.fit_start :][:N, None].copy()
+            found.append([ours(fit), float(theirs({**point, rv.name: value}))])
+        ours, theirs = np.transpose(found)
+        seen = np.isfinite(theirs)  # a distribution function may be 0 far out
+        np.testing.assert_array_equal(ours[~seen], theirs[~seen])
+        ours, theirs = ours[seen], theirs[seen]
+        assert theirs.size > 2 and np.ptp(theirs) > 1e-3
+        np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], tolerance, tolerance)
+
+
+CELLS = list(cells())
+# Each distribution once, in forms that take turns; and what more than one reader looks at.
+TURNING = [form for form in FORMS if form not in LACKING]
+TURNS = [
+    next(
+        (form, name, law.seeing[0])
+        for form in (TURNING * 2)[k % len(TURNING) :]
+        if is_form_of(form, name)
+    )
+    for k, (name, law) in enumerate(DISTRIBUTIONS.items())
+]
+CHOSEN = [
+    (form, name, DISTRIBUTIONS[name].seeing[0])
+    for form, names in {
+        "plain": ["Normal", "TruncatedNormal"],
+        "censored": ["Normal", "Poisson", "Gamma"],
+        "censored_above": ["LogNormal", "Weibull", "Exponential"],
+        "truncated": ["Normal", "Poisson", "Gamma"],
+        "mixture": ["Normal", "StudentT"],
+        "shares_of_a_mixture": ["Normal"],
+        "hurdle": ["Poisson", "Gamma"],
+        "total_size": ["Normal", "Poisson", "Bernoulli", "StudentT", "Dirichlet"],
+        "custom_dist": ["Normal"],
+        "two_forests": ["Normal", "Gamma"],
+        "subset": ["Normal"],
+        "broadcast": ["Normal"],
+    }.items()
+    for name in names
+]
+QUICK = list(dict.fromkeys([*TURNS, *CHOSEN]))
+
+
+def test_every_distribution_has_a_place():
+    known = {*DISTRIBUTIONS, *EXCLUDED}
+    assert len(known) == len(DISTRIBUTIONS) + len(EXCLUDED)
+    assert set(pm.distributions.__all__) <= known
+
+
+@pytest.mark.parametrize(("form", "name", "parameter"), tiers(CELLS, QUICK))
+def test_log_probabilities_are_the_models(form, name, parameter, forests):
+    try:
+        model = declared(form, name, parameter, bart)
+        check(model, forests, 1e-6 if name in SEVEN_DIGITS else 1e-8)
+    except (NotImplementedError, TypeError, ValueError):
+        if not is_lacking(form, name, parameter):
+            raise
+        assert (form, name, parameter) not in QUICK
+        pytest.skip("PyMC has no such density")
+
+
+COUNTS = np.array([1, 2, 3, 1, 2, 3])
+UNNAMED = {
+    "truncated": lambda f: pm.Truncated("y", pm.Poisson.dist(pm.math.exp(f)), 1, observed=COUNTS),
+    "total size": lambda f: pm.Normal("y", f, 1.0, observed=1.0 * COUNTS, total_size=60),
+    "total size of several numbers": lambda f: pm.MvNormal(
+        "y", f, np.eye(N), observed=1.0 * COUNTS, total_size=60
+    ),
+    "truncated, of several columns": lambda f: pm.Truncated(
+        "y", pm.Gamma.dist(pm.math.exp(f[:, None]), 1.0), upper=9.0, observed=np.ones((N, 2))
+    ),
+    "censored, of a truncated one": lambda f: pm.Censored(
+        "y",
+        pm.Truncated.dist(pm.Gamma.dist(pm.math.exp(f), 1.0), upper=9.0),
+        lower=None,
+        upper=2.0,
+        observed=np.minimum(COUNTS, 2.0),
+    ),
+    "censored, of a custom one": lambda f: pm.Censored(
+        "y",
+        pm.CustomDist.dist(f, dist=lambda mean, size: pm.Laplace.dist(mean, 1.0, size=size)),
+        lower=None,
+        upper=2.0,
+        observed=np.minimum(COUNTS, 2.0),
+    ),
+    "a mixture with a truncated one": lambda f: pm.Mixture(
+        "y",
+        [0.5, 0.5],
+        [
+            pm.Truncated.dist(pm.Gamma.dist(pm.math.exp(f), 1.0), upper=9.0),
+            pm.Gamma.dist(2.0, 1.0),
+        ],
+        observed=1.0 * COUNTS,
+    ),
+}
+"""Distributions whose Ops, or those inside them, do not say which inputs are parameters."""
+
+
+@pytest.mark.parametrize("case", UNNAMED)
+def test_a_distribution_without_named_parameters(case, forests):
+    with pm.Model() as model:
+        UNNAMED[case](bart("f"))
+    check(model, forests, 1e-8)
+
+
+OTHER_LEAVES = {
+    "linear": lambda: pmt.BART("f", X, m=2, leaf=pmt.LinearLeaf(0.0, 1.0, 1.0)),
+    "normal and gamma": lambda: pmt.DecisionTree("f", X, leaf=pmt.NormalGammaLeaf())[0],
+    "Dirichlet": lambda: pmt.DecisionTree("f", X, leaf=pmt.DirichletLeaf(1.0, 2))[:, 1],
+}
+
+
+@pytest.mark.parametrize("leaf", OTHER_LEAVES)
+@pytest.mark.parametrize("case", UNNAMED)
+def test_other_leaves_refuse_it_by_name(leaf, case):
+    with pm.Model():
+        UNNAMED[case](OTHER_LEAVES[leaf]())
+        with pytest.raises(NotConjugateError, match="do not integrate out.*y is .*pm\\."):
+            pmt.CGM()
+
+
+@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune, pmt.WTW, pmt.ParticleGibbs, pmt.SoftCGM])
+@pytest.mark.parametrize("case", ["truncated", "total size"])
+def test_every_sampler_takes_it(step, case):
+    with pm.Model():
+        UNNAMED[case](pmt.SoftBART("f", X, m=2) if step is pmt.SoftCGM else bart("f"))
+        [forest] = step().forests
+    assert forest.target.kind == "rowwise"
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        lambda f: pm.Truncated("y", pm.Poisson.dist(3.0), 1, shape=f.shape, observed=COUNTS),
+        lambda f: pm.Normal("y", 0.0, 1.0, shape=f.shape, observed=COUNTS, total_size=60),
+    ],
+)
+def test_a_shape_says_nothing_of_the_forest(likelihood):
+    with pm.Model():
+        likelihood(bart("f"))
+        [forest] = pmt.CGM().forests
+    assert forest.target.kind == "conjugate" and forest.target.is_prior
+
+
+def test_a_density_that_leaves_its_parameter_out():
+    with pm.Model() as model:
+        pm.CustomDist("y", bart("f"), logp=lambda y, f: -(y**2), observed=1.0 * COUNTS)
+        [forest] = pmt.CGM().forests
+    density = log_density(forest.target, model.initial_point())
+    assert density(np.zeros((N, 1))) == density(np.ones((N, 1)))
