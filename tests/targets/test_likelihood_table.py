@@ -48,6 +48,10 @@ def bart(name):
     return pmt.BART(name, X, m=3, leaf=pmt.NormalLeaf(0.0, 1.0))
 
 
+def soft():
+    return pmt.SoftBART("f", X, m=3, leaf=pmt.NormalLeaf(0.0, 1.0))
+
+
 def cells():
     """Form, distribution and parameter: other parameters than the first are plain."""
     for form in FORMS:
@@ -212,7 +216,7 @@ def test_other_leaves_refuse_it_by_name(leaf, case):
 @pytest.mark.parametrize("case", ["truncated", "total size"])
 def test_every_sampler_takes_it(step, case):
     with pm.Model():
-        UNNAMED[case](pmt.SoftBART("f", X, m=2) if step is pmt.SoftCGM else bart("f"))
+        UNNAMED[case](soft() if step is pmt.SoftCGM else bart("f"))
         [forest] = step().forests
     assert forest.target.kind == "rowwise"
 

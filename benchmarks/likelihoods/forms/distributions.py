@@ -70,9 +70,9 @@ class Law(NamedTuple):
         """Parameters that a forest can enter."""
         return [name for name, of in self.parameters.items() if callable(of)]
 
-    def at(self, **functions) -> dict:
-        """Parameters where those named are of these functions, the others of a number."""
-        others = np.linspace(-0.2, 0.3, N)
+    def at(self, n: int = N, /, **functions) -> dict:
+        """Parameters where those named are of these functions of n rows, the others of numbers."""
+        others = np.resize(np.linspace(-0.2, 0.3, N), n)
         return {
             name: of(functions.get(name, pt.as_tensor(others))) if callable(of) else of
             for name, of in self.parameters.items()
