@@ -128,7 +128,8 @@ def dims(name, parameter, f, g):
 
 def potential(name, parameter, f, g):
     """Its log density as a Potential."""
-    dist, law = _dist(name, parameter, f)
+    kind, given, law = _given(name, parameter, f)
+    dist = kind.dist(**{"shape": law.observed.shape, **given})
     pm.Potential("y", pm.logp(dist, law.observed))
 
 
@@ -236,5 +237,7 @@ def is_form_of(form: str, name: str) -> bool:
         return False
     if form == "pymc_dims":
         return name != "Categorical" and hasattr(import_module("pymc.dims"), name)
+    if form == "potential" and name.endswith("RandomWalk"):
+        return False  # PyMC warns that their log density sees a copy of the forest
     of = {"nan": "float64", "zero_inflated": "int64"}.get(form, law.observed.dtype)
     return law.observed.dtype == of and (law.by_row or form != "subset")
