@@ -1,15 +1,16 @@
 """How is PyMC made to handle models with trees? Wrappers around its functions, each applied once.
 
 `wrap` (how a function is wrapped), `register` (the step methods), `convergence` (PyMC's warnings,
-judged on function values), `keep_draws` (draws of a run that ends with an error), `interrupts` and
-`forward_sampling` (deferred interrupts in PyMC's compiled code), `refusals` (functions of PyMC that
-do not support trees), `backends` (of PyTensor, that do not), `initial_values` (of trees, checked),
-`new_rows` (checks before prediction at other rows), `missing_draws` (an error where PyMC would draw
-a forest from its prior), `set_data` (new inputs, encoded), `constants` (tables in files, left out
-of results), `statistics` (names of their columns), `nuts_options` (for noise that NUTS samples),
-`pickling` (hooks in other processes), `chains` (run elsewhere), `threads` (on idle cores), `states`
-and `process_states` (stored, so chains can be resumed), `known_functions` (what a chain's process
-knows, for the process that records it). Importing this package applies all wrappers.
+judged on function values), `still_trees` (a warning where trees do not move), `keep_draws` (draws
+of a run that ends with an error), `interrupts` and `forward_sampling` (deferred interrupts in
+PyMC's compiled code), `refusals` (functions of PyMC that do not support trees), `backends` (of
+PyTensor, that do not), `initial_values` (of trees, checked), `new_rows` (checks before prediction
+at other rows), `missing_draws` (an error where PyMC would draw a forest from its prior), `set_data`
+(new inputs, encoded), `constants` (tables in files, left out of results), `statistics` (names of
+their columns), `nuts_options` (for noise that NUTS samples), `pickling` (hooks in other processes),
+`chains` (run elsewhere), `threads` (on idle cores), `states` and `process_states` (stored, so
+chains can be resumed), `known_functions` (what a chain's process knows, for the process that
+records it). Importing this package applies all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
@@ -33,11 +34,13 @@ from pymc_trees.hooks.register import register_steps
 from pymc_trees.hooks.set_data import encode_new_data
 from pymc_trees.hooks.states import keep_states
 from pymc_trees.hooks.statistics import name_columns
+from pymc_trees.hooks.still_trees import watch_trees
 from pymc_trees.hooks.threads import share_cores
 
 for put_on in (
     register_steps,
     judge_function_values,
+    watch_trees,
     keep_draws,
     give_chains_out,
     share_cores,

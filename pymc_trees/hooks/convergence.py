@@ -6,7 +6,8 @@ of a forest or soft tree, what it stands for: its function at up to 50 evenly sp
 without trees are judged as before.
 
 Two faults that R-hat cannot see are reported besides: trees that never moved, whose R-hat is not
-a number, and draws that are no trees. A step that knows no trees does either.
+a number, and draws that are no trees. A step that knows no trees does either. `still_trees` adds
+trees that hardly move under the steps of this package.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ import xarray as xr
 from pymc.stats.convergence import SamplerWarning, WarningType
 
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
+from pymc_trees.hooks.still_trees import after_sampling
 from pymc_trees.hooks.wrap import wrap
 
 ROWS = 50
@@ -31,11 +33,12 @@ def _judge(original, idata, model):
     trees = tree_variables(model)
     if posterior is None or not trees:
         return original(idata, model)
+    still = after_sampling(idata, model)
     if not any(rv.name in posterior for rv in model.free_RVs):
-        return [SamplerWarning(WarningType.BAD_PARAMS, NOTHING_TO_JUDGE, "info")]
+        return [SamplerWarning(WarningType.BAD_PARAMS, NOTHING_TO_JUDGE, "info"), *still]
     trees = [tree for tree in trees if tree.name in posterior]
     if not trees:
-        return original(idata, model)
+        return [*original(idata, model), *still]
     shown, faults = {}, []
     for tree in trees:
         draws = posterior[tree.name].values
@@ -46,7 +49,7 @@ def _judge(original, idata, model):
     data = posterior.to_dataset().drop_vars(list(shown)).assign(shown)
     judged["posterior"] = xr.DataTree(data)
     with np.errstate(invalid="ignore"):  # R-hat of what never moved, which is said in faults
-        return [*original(judged, model), *faults]
+        return [*original(judged, model), *faults, *still]
 
 
 def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:

@@ -9,6 +9,7 @@ from pymc_trees.core.soft_forest.sweep import count_trees
 from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.step_methods.base import SOFT, ForestStep
+from pymc_trees.step_methods.parts.moves import CHANGES_PER_VISIT, changes_per_visit
 from pymc_trees.step_methods.parts.soft_moves import SoftMoves
 from pymc_trees.targets.latent.target import LatentTarget
 from pymc_trees.targets.soft_forest_state import WorkingSoftForest
@@ -54,8 +55,9 @@ class SoftCGM(ForestStep):
     Notes
     -----
     Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow`` and
-    so on for each move (accepted share of the step's proposals, NaN without any), ``n_leaves``
-    (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth`` (of the trees that are
+    so on for each move (accepted share of the step's proposals, NaN without any),
+    ``changes_per_visit`` (accepted moves but ``"perturb"`` and ``"bandwidth"`` for each visit of a
+    tree), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth`` (of the trees that are
     split, in units of columns mapped to [0, 1]; NaN without any), ``variable_inclusion`` (p split
     counts), ``log_likelihood`` (of the rows given the forest); ``accept_screened``, the share of
     accepted visits where leaf values do not integrate out, and ``latent_precision``, the mean
@@ -93,6 +95,7 @@ class SoftCGM(ForestStep):
 
     def _statistics(self, forest) -> dict[str, tuple]:
         numbers = [*self.moves.statistics(forest), "mean_bandwidth", "log_likelihood"]
+        numbers.append(CHANGES_PER_VISIT)
         if isinstance(forest.target, LatentTarget):
             numbers.append("latent_precision")
         found: dict[str, tuple] = dict.fromkeys(numbers, (np.float64, []))
@@ -136,6 +139,7 @@ class SoftCGM(ForestStep):
         stats = self.moves.update(self.rng, forest, problem, leaf, self.tune)
         if stats is None:
             raise ForestTooLargeError(soft_too_small(forest.name, forest.layout))
+        stats[CHANGES_PER_VISIT] = changes_per_visit([stats])
         value = forest.store(trees)
         inclusion = np.zeros(len(forest.hard), dtype=np.int64)
         stats["n_leaves"], stats["max_depth"] = forest.call(count_trees, trees, inclusion)

@@ -17,6 +17,7 @@ from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
+from pymc_trees.step_methods.parts.moves import CHANGES_PER_VISIT, changes_per_visit
 from pymc_trees.step_methods.parts.nuisances import Nuisances
 from pymc_trees.targets.latent.target import LatentTarget
 
@@ -62,6 +63,7 @@ class SweepStep(ForestStep):
             for part in self.parts
             for name in part.statistics
         }
+        found[CHANGES_PER_VISIT] = (np.float64, [])
         found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
         found |= {"variable_inclusion": (np.int64, [p]), "log_likelihood": (np.float64, [])}
         if isinstance(forest.target, LatentTarget):
@@ -122,9 +124,12 @@ class SweepStep(ForestStep):
                 point, more = self.nuisances.draw(self.rng, forest, point, fit, self.tune)
                 settings, seen = forest.target.at(point)
                 evaluations += more
+        others = [self._run(part, forest, problem) for part in self.parts[1:]]
+        changes = changes_per_visit([*found, *others])
         stats: dict = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-        for part in self.parts[1:]:
-            stats |= self._run(part, forest, problem)
+        for one in others:
+            stats |= one
+        stats[CHANGES_PER_VISIT] = changes
         value = forest.store(arrays.trees, settings.weights, n_threads)
         inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
         stats["n_leaves"], stats["max_depth"] = forest.call(

@@ -89,15 +89,17 @@ class JointTarget:
         total = total.astype("float64")
         total, expressions, free = cut_free(total, outputs)
         direction = outputs.type("direction")
-        gradient = slope(total, outputs)
+        # Without any gradient proposals do without: differences of values would evaluate what may
+        # take long, a solver say, hundreds of times for a tree.
+        gradient = slope(total, outputs, 0.0)
         product = slope((gradient * direction).sum(), outputs)
         fixed = outputs.type.shape
         total = pt.specify_shape(total[None, None], (1, 1))
         gradient, product = (pt.specify_shape(v, fixed) for v in (gradient, product))
-        none = pt.zeros(fixed)
+        zeros, unknown = pt.zeros(fixed), pt.full(fixed, np.nan)
         self.value = WholeFunction(outputs, None, free, [total])
-        self.gradient = WholeFunction(outputs, None, free, [gradient, none])
-        self.product = WholeFunction(outputs, direction, free, [product, none])
+        self.gradient = WholeFunction(outputs, None, free, [gradient, zeros])
+        self.product = WholeFunction(outputs, direction, free, [product, unknown])
         self._numbers_at = NumbersAt(model, forest, expressions, outputs, _pack)
 
     @classmethod

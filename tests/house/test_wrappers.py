@@ -11,6 +11,7 @@ from pymc_trees.hooks.wrap import WRAPPED, arguments, wrap
 
 PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
     "pymc.backends.arviz.find_constants": "model",
+    "pymc.backends.ndarray.NDArray.record": "self point sampler_stats in_warmup",
     "pymc.model.core.BaseModel.set_data": "self name values coords",
     "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
     "pymc.sampling.deterministic.compute_deterministics": (

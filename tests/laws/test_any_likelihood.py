@@ -45,12 +45,19 @@ CASES = [
     ("exposed", "gaps", "three_a_visit"),
     ("times", "gaps", "cgm"),
     ("truncated", "gaps", "cgm"),
+    ("switched", "gaps", "cgm"),
+    ("no_curvature", "repeats", "grow_prune"),
+    ("no_slope", "gaps", "three_a_visit"),
 ]
 WRITTEN_OUT = "exposed", "times", "truncated"
 
 
 # A density with two modes, and entries of y that see some rows twice and others never.
-QUICK = [("student", "gaps", "perturb"), ("grouped", "gaps", "three_a_visit")]
+QUICK = [
+    ("student", "gaps", "perturb"),
+    ("grouped", "gaps", "three_a_visit"),
+    ("switched", "gaps", "cgm"),
+]
 
 
 @pytest.mark.parametrize(("likelihood", "name", "moves"), tiers(CASES, QUICK))

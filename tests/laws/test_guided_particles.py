@@ -32,6 +32,8 @@ CASES = [
     ("bounded", "gaps", 2, "optimal"),
     ("exposed", "gaps", 3, "optimal"),
     ("times", "gaps", 3, "prior"),
+    ("switched", "gaps", 3, "optimal"),
+    ("no_slope", "gaps", 2, "optimal"),
 ]
 WRITTEN_OUT = "exposed", "times"
 

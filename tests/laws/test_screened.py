@@ -37,6 +37,8 @@ CASES = [
     ("bounded", "gaps", "three_a_visit", 0.4, 0.5),
     ("gamma_shape", "gaps", "three_a_visit", 0.3, 0.2),
     ("times", "gaps", "perturb", 0.4, 0.2),
+    ("switched", "gaps", "three_a_visit", 0.4, 0.2),
+    ("no_slope", "gaps", "perturb", 0.4, 0.2),
 ]
 WRITTEN_OUT = "poisson", "exposed", "times"
 QUICK = [("poisson", "gaps", "three_a_visit", 0.7, 0.05)]

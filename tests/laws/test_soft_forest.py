@@ -19,6 +19,7 @@ from support.chains.soft_forest import (
     run_soft,
     soft_problem,
 )
+from support.laws.likelihoods import spoilt
 from support.naive import soft_forest as naive
 from support.naive.batches import batch_means, gap
 from support.tiers import tiers
@@ -185,11 +186,20 @@ def test_probit_rows_by_latent_variables():
     assert agrees(found), found
 
 
-@pytest.mark.parametrize("local", tiers([0.0, 0.5, 1.0], quick=[0.5]))
-def test_poisson_rows_by_screened_visits(local):
+@pytest.mark.parametrize(
+    ("local", "has_slopes"),
+    tiers([(0.0, True), (0.5, True), (1.0, True), (0.5, False)], quick=[(0.5, True)]),
+)
+def test_poisson_rows_by_screened_visits(local, has_slopes):
     """Whatever the Gaussian rows: about anchors that are off, about the other trees, or both."""
     y = np.array([0, 1, 1, 3, 2])
-    target, settings, seen = target_of(lambda mu: pm.Poisson("y", pm.math.exp(mu), observed=y))
+
+    def likelihood(mu):
+        pm.Poisson("y", pm.math.exp(mu), observed=y)
+        if not has_slopes:
+            pm.Potential("none", spoilt(mu, 5, 0.5))
+
+    target, settings, seen = target_of(likelihood)
     assert target.kind == "rowwise"
     rng = np.random.default_rng(6)
     leaf, _ = target.leaf_data(settings, seen, np.zeros((5, 1)), rng)

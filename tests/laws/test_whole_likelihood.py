@@ -22,6 +22,7 @@ from support.chains import (
     record,
     run_guided,
 )
+from support.laws.likelihoods import spoilt
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.naive.laws import PROBLEMS
 from support.tiers import tiers
@@ -47,12 +48,30 @@ def correlated(mu, y):
     pm.MvNormal("y", mu, covariance(len(y)), observed=y)
 
 
+def no_curvature(mu, y):
+    cumulated(mu, y)
+    pm.Potential("none", spoilt(pt.cumsum(mu), len(y), 1.5))
+
+
+def no_slope(mu, y):
+    cumulated(mu, y)
+    pm.Potential("none", spoilt(pt.cumsum(mu), len(y), 0.5))
+
+
+LIKELIHOODS = {
+    "cumulated": cumulated,
+    "correlated": correlated,
+    "no_curvature": no_curvature,
+    "no_slope": no_slope,
+}
+
+
 def covariance(n):
     return SIGMA**2 * 0.7 ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
 
 def matrices(name, n):
-    if name == "cumulated":
+    if name != "correlated":
         return np.tril(np.ones((n, n))), SIGMA**2 * np.eye(n)
     return np.eye(n), covariance(n)
 
@@ -106,6 +125,10 @@ CASES = [
     ("cumulated", "four rows", "cgm", 2),
     ("cumulated", "gaps", "two particles", 1),
     ("correlated", "four rows", "three particles", 2),
+    ("no_curvature", "gaps", "cgm", 1),
+    ("no_curvature", "four rows", "three particles", 2),
+    ("no_slope", "four rows", "cgm", 2),
+    ("no_slope", "gaps", "two particles", 1),
 ]
 
 
@@ -127,7 +150,7 @@ def test_chain_agrees_with_the_closed_form(likelihood, name, moves, m):
     max_nodes = m * (2 * n - 1)
     with pm.Model() as model:
         mu = pmt.BART("mu", problem.X, m=m, leaf=pmt.NormalLeaf(MEAN, SD), max_nodes=max_nodes)
-        {"cumulated": cumulated, "correlated": correlated}[likelihood](mu, y)
+        LIKELIHOODS[likelihood](mu, y)
     target = read_target(model, model["mu_forest"])
     assert target.kind == "joint"
     setup = make_setup(problem, "normal", m=m)

@@ -13,7 +13,13 @@ from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.moves import accepted_shares, read_weights
+from pymc_trees.step_methods.parts.moves import (
+    CHANGES,
+    VISITS,
+    accepted_shares,
+    n_changes,
+    read_weights,
+)
 from pymc_trees.step_methods.parts.screening import Screened, is_screened
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
@@ -82,13 +88,13 @@ class LocalMoves(Screened, Part):
         if tuning or not screening.fails:
             moves = self.moves_of(forest)
             run = screening.sweeps(rng, forest, problem, moves, forest.work)
-            shares = self._run(run, forest, forest.work, 1 if found else n_sweeps, 1)
-            if shares is None:
+            screened = self._run(run, forest, forest.work, 1 if found else n_sweeps, 1)
+            if screened is None:
                 return None
             if tuning:
-                screening.learn(shares[-1])
-            found = found or dict(zip(self.counted, shares, strict=False))
-            found["accept_screened"] = shares[-1]
+                screening.learn(screened["accept_screened"])
+            found = found or screened
+            found["accept_screened"] = screened["accept_screened"]
         self.screenings[forest.name] = screening
         return found
 
@@ -111,18 +117,22 @@ class LocalMoves(Screened, Part):
             run = partial(forest.call, joint_sweeps, rng, problem, flat, moves, work, kept)
         else:
             run = partial(forest.call, sweeps, rng, problem, moves, work)
-        shares = self._run(run, forest, work, n_sweeps, 0)
-        if shares is None:
-            return None
-        unscreened = np.full(len(self.counted) - len(shares), np.nan)
-        return dict(zip(self.counted, [*shares, *unscreened], strict=True))
+        return self._run(run, forest, work, n_sweeps, 0)
 
     def _run(self, run, forest, work, n_sweeps, n_further):
-        """Accepted shares of moves and other counts, or None: full pool."""
+        """Accepted shares of moves and other counts, visits and changes, or None: full pool."""
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         long = _size(forest) * n_sweeps * self.moves.per_visit > most
-        n_counted = len(self.moves.moves) + n_further
-        return accepted_shares(partial(run, n_sweeps), work.cease, long, n_counted)
+        names = [name_of(move) for move in self.moves.moves]
+        n_moves = len(names)
+        accepted = accepted_shares(partial(run, n_sweeps), work.cease, long, n_moves + n_further)
+        if accepted is None:
+            return None
+        shares = [*accepted.shares, *[np.nan] * (len(self.counted) - n_moves - n_further)]
+        return dict(zip(self.counted, shares, strict=True)) | {
+            VISITS: forest.layout.m * n_sweeps,
+            CHANGES: n_changes(names, accepted.numbers[:n_moves]),
+        }
 
 
 def enough_sweeps(forest, places: int) -> int:

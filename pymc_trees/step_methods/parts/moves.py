@@ -1,6 +1,7 @@
-"""Common code of sweeps of moves: weights by name, and accepted shares."""
+"""Common code of sweeps of moves: weights by name, accepted shares, and how often trees change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +24,43 @@ def read_weights(given, known: list[str]) -> np.ndarray:
     return weights
 
 
+VISITS, CHANGES = "visits", "changes"
+"""What parts report besides their statistics: visits of a tree, and accepted changes of it.
+
+New leaf values are none, nor small steps of a cut or bandwidth (`SMALL`): both go on where a chain
+never comes to another tree.
+"""
+SMALL = "perturb", "bandwidth"
+"""Moves that keep a tree's shape and columns."""
+CHANGES_PER_VISIT = "changes_per_visit"
+"""Name of the statistic of a step: the ratio of the two."""
+
+
+def changes_per_visit(found: list[dict]) -> float:
+    """Of the reports of parts, from which visits and changes are removed; NaN without visits."""
+    visits = sum(one.pop(VISITS, 0) for one in found)
+    changes = sum(one.pop(CHANGES, 0) for one in found)
+    return changes / visits if visits else np.nan
+
+
+def n_changes(names: Sequence[str], accepted: np.ndarray) -> int:
+    """Accepted moves, by name, that are no small steps."""
+    return sum(int(a) for name, a in zip(names, accepted, strict=True) if name not in SMALL)
+
+
+class Accepted(NamedTuple):
+    """What a run accepted."""
+
+    shares: np.ndarray
+    """Accepted shares, NaN without proposals."""
+    numbers: np.ndarray
+    """Accepted numbers."""
+
+
 def accepted_shares(
     run: Callable[[np.ndarray], bool], cease: np.ndarray, long: bool, n_counted: int
-) -> np.ndarray | None:
-    """Accepted shares of a run, NaN without proposals; None if it ran out of room.
+) -> Accepted | None:
+    """What a run accepted; None if it ran out of room.
 
     Parameters
     ----------
@@ -47,4 +81,4 @@ def accepted_shares(
     proposed, accepted = counts
     share = np.full(n_counted, np.nan)
     np.divide(accepted, proposed, out=share, where=proposed > 0)
-    return share
+    return Accepted(share, accepted)

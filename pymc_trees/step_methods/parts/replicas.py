@@ -32,6 +32,7 @@ from pymc_trees.step_methods.parts.ladder import (
     change_places,
     exchange,
 )
+from pymc_trees.step_methods.parts.moves import CHANGES
 from pymc_trees.targets.conjugate.target import ConjugateTarget
 from pymc_trees.targets.errors import UnsupportedModelError
 from pymc_trees.targets.latent.target import LatentTarget
@@ -155,15 +156,17 @@ class Replicas(LadderPart):
                 ladder.restart(problem.trees, f, k)
             problems.append(found)
         change = self._exchange_trees if _is_single(forest) else self._exchange_outputs
+        n_changed = 0
         for k in ladder.pairs():
             each[k], accepted = change(rng, k, problems, [forest, *others], ladder)
             if accepted:
+                n_changed += forest.layout.m if k == 0 else 0
                 ladder.replica[[k, k + 1]] = ladder.replica[[k + 1, k]]
         if tuning:
             ladder.adapt(each)
         self.ladders[forest.name] = ladder
         numbers = float(np.nanmean(each)), each, ladder.powers[-1], float(ladder.replica[0])
-        return dict(zip(self.statistics, numbers, strict=True))
+        return dict(zip(self.statistics, numbers, strict=True)) | {CHANGES: n_changed}
 
     @staticmethod
     def _fits(part, rng, forest, problem, tuning):

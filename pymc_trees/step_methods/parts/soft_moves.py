@@ -9,7 +9,13 @@ from pymc_trees.core.soft_forest.proposals import GROW, MOVES, PRUNE
 from pymc_trees.core.soft_forest.screened import screened_soft_sweeps
 from pymc_trees.core.soft_forest.sweep import soft_sweeps
 from pymc_trees.core.soft_forest.trees import make_soft_trees
-from pymc_trees.step_methods.parts.moves import accepted_shares, read_weights
+from pymc_trees.step_methods.parts.moves import (
+    CHANGES,
+    VISITS,
+    accepted_shares,
+    n_changes,
+    read_weights,
+)
 from pymc_trees.step_methods.parts.screening import Screened, is_screened
 
 DEFAULT_MOVES = dict.fromkeys(MOVES, 0.2)
@@ -47,7 +53,10 @@ class SoftMoves(Screened):
         return [*(f"accept_{name}" for name in MOVES), *more]
 
     def update(self, rng, forest, problem, leaf, tuning) -> dict | None:
-        """Sweep; accepted share of each move, or None if the forest outgrew its room."""
+        """Sweep; accepted share of each move, visits and changes.
+
+        None if the forest outgrew its room.
+        """
         n, m = forest.layout.n_rows, forest.layout.m
         n_sweeps = self.n_sweeps or int(np.clip(ROWS // (n * m), 1, MOST))
         cease = np.zeros(1, dtype=np.bool_)
@@ -63,14 +72,15 @@ class SoftMoves(Screened):
         sweeps = screened_soft_sweeps if screening else soft_sweeps
         run = partial(forest.call, sweeps, rng, problem, leaf, *given)
         long = n * m * n_sweeps * self.per_visit > LONG
-        shares = accepted_shares(run, cease, long, len(names))
-        if shares is None:
+        accepted = accepted_shares(run, cease, long, len(names))
+        if accepted is None:
             return None
         if screening:
             if tuning:
-                screening.learn(shares[-1])
+                screening.learn(accepted.shares[-1])
             self.screenings[forest.name] = screening
-        return dict(zip(names, shares, strict=True))
+        counts = {VISITS: m * n_sweeps, CHANGES: n_changes(MOVES, accepted.numbers[: len(MOVES)])}
+        return dict(zip(names, accepted.shares, strict=True)) | counts
 
 
 def check_weights(given) -> np.ndarray:

@@ -17,6 +17,7 @@ from pymc_trees.core.samplers.particles.particles import make_particles
 from pymc_trees.core.samplers.particles.proposals import PROPOSALS
 from pymc_trees.core.samplers.particles.resampling import SCHEMES
 from pymc_trees.step_methods.parts.contract import Part
+from pymc_trees.step_methods.parts.moves import CHANGES, VISITS
 
 BINS = 50
 """Intervals per column among which the optimal proposal chooses before refining one."""
@@ -85,7 +86,8 @@ class TreeRedraw(Part):
         if not fits:
             return None
         changed, ess = outcome / n_updated
-        return {"trees_changed": changed, "particle_ess": ess}
+        counts = {VISITS: n_updated, CHANGES: int(outcome[0])}
+        return {"trees_changed": changed, "particle_ess": ess} | counts
 
 
 class RedrawArrays:

@@ -129,10 +129,10 @@ def _at_least_1d(free):
 
 
 def _slopes(unit: UnitTerm, k: int) -> list[Variable]:
-    """(u, K + K^2) gradient and second derivatives; then without these; then zeros."""
+    """(u, K + K^2) gradient and second derivatives; then NaN for these; then for both."""
     gradient = slope(unit.value.sum(), unit.outputs)
     second = [slope(gradient[:, j].sum(), unit.outputs) for j in range(k)]
-    none = pt.zeros_like(unit.outputs)
+    none = pt.full_like(unit.outputs, np.nan)
     return [
         pt.concatenate([gradient, *second], axis=1),
         pt.concatenate([gradient, *[none] * k], axis=1),

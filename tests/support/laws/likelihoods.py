@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from scipy import special, stats
 
 import pymc_trees as pmt
@@ -226,7 +227,45 @@ def log_truncated(i, f):
     return law.logpdf(SPANS[i])
 
 
+IS_INTERVAL = np.array([1, 0, 1, 1, 0, 1, 1, 0], dtype=bool)
+ENDS = np.where(IS_INTERVAL, SPANS + 0.6, SPANS)
+
+
+def switched(mu, n):
+    """Times known exactly or to an interval, by a switch: no curvature where they are exact."""
+    scale, begin, end = pm.math.exp(mu), SPANS[:n], ENDS[:n]
+    inside = pt.log(pt.exp(-((begin / scale) ** 1.4)) - pt.exp(-((end / scale) ** 1.4)))
+    exact = pm.logp(pm.Weibull.dist(1.4, scale), begin)
+    pm.Potential("y", pt.switch(IS_INTERVAL[:n], inside, exact))
+
+
+def log_switched(i, f):
+    law = stats.weibull_min(1.4, scale=np.exp(f))
+    if not IS_INTERVAL[i]:
+        return law.logpdf(SPANS[i])
+    with np.errstate(divide="ignore"):
+        return np.log(law.sf(SPANS[i]) - law.sf(ENDS[i]))
+
+
+def spoilt(f, n, power):
+    """0, of which autodiff takes the derivatives to be NaN: both, or with power 1.5 the second."""
+    return pt.maximum(pm.Data("nothing", np.zeros(n)) * f, 0.0) ** power
+
+
+def no_curvature(mu, n):
+    poisson(mu, n)
+    pm.Potential("none", spoilt(mu, n, 1.5))
+
+
+def no_slope(mu, n):
+    poisson(mu, n)
+    pm.Potential("none", spoilt(mu, n, 0.5))
+
+
 LIKELIHOODS = {
+    "switched": (switched, log_switched),
+    "no_curvature": (no_curvature, log_poisson),
+    "no_slope": (no_slope, log_poisson),
     "truncated": (truncated, log_truncated),
     "exposed": (exposed, log_exposed),
     "times": (times, log_times),

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.nonconjugate.native import call_native
+from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes, is_finite_sum
 
 FREEDOM = 8.0
 """Degrees of freedom; for a Gaussian conditional nearly all such proposals are accepted."""
@@ -93,7 +93,7 @@ def fit_groups(leaf, n, n_groups):
         n_open = _open_rows(leaf, n, done)
         if n_open == 0:
             break
-        call_native(leaf.slopes_at, n_open, open_rows, outputs, leaf.table, leaf.data, slopes)
+        call_slopes(leaf, n_open, open_rows, outputs, slopes)
         gradient[:] = 0.0
         curvature[:] = 0.0
         squares[:] = 0.0
@@ -153,10 +153,7 @@ def _open_rows(leaf, n, done):
 def _add_slopes(slopes, g, gradient, curvature, squares):
     """Add gradient, minus second derivative and squared gradient of a row, if they are finite."""
     n_values = gradient.shape[1]
-    total = 0.0
-    for k in range(slopes.size):
-        total += slopes[k]
-    if not np.isfinite(total):
+    if not is_finite_sum(slopes):
         return
     for a in range(n_values):
         gradient[g, a] += slopes[a]

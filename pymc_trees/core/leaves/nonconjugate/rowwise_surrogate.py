@@ -5,9 +5,9 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import see_rows
 from pymc_trees.core.leaves.nonconjugate.gaussian.rows import expand_rows
-from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import fit_groups
 from pymc_trees.core.leaves.nonconjugate.rowwise import RowwiseData, draw_and_weigh, weigh
+from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes
 from pymc_trees.core.leaves.nonconjugate.surrogate import register_surrogate
 
 
@@ -24,7 +24,7 @@ def _fill_surrogate(leaf, near):
     for i in range(n):
         for k in range(n_values):
             outputs[i, k] = offset[i, k] + work.mode[0, k]
-    call_native(leaf.slopes_at, n, work.rows, outputs, leaf.table, leaf.data, work.slopes)
+    call_slopes(leaf, n, work.rows, outputs, work.slopes)
     linear, precision = np.empty((n, n_values)), np.empty((n, n_values, n_values))
     expand_rows(outputs, work.slopes, linear, precision)
     see_rows(near, linear, precision, offset, 1.0)

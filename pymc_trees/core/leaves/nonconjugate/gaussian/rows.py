@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.nonconjugate.proposal import cholesky
+from pymc_trees.core.leaves.nonconjugate.slopes import is_finite_sum
 
 LEAST_BEND = 1e-3
 """Smallest curvature, relative to the squared gradient, that is used as such."""
@@ -22,12 +23,9 @@ def expand_row(at, slopes, linear, precision):
     `proposal`; a row without information, or with NaN, has precision 0.
     """
     size = at.size
-    total = 0.0
-    for d in range(slopes.size):
-        total += slopes[d]
     linear[:] = 0.0
     precision[:] = 0.0
-    if not np.isfinite(total):
+    if not is_finite_sum(slopes):
         return
     bends = True
     for a in range(size):

@@ -27,13 +27,13 @@ from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import fit_values, make_near, see_rows
 from pymc_trees.core.leaves.nonconjugate.gaussian.rows import expand_rows
 from pymc_trees.core.leaves.nonconjugate.gaussian.vector import GaussianVector
-from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import (
     draw_proposal,
     log_prior,
     log_proposal,
     solve_upper,
 )
+from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes, is_finite_sum
 from pymc_trees.core.leaves.normal import NormalData
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -80,7 +80,7 @@ def slopes_of_rows(leaf):
     n = work.rows.size
     for i in range(n):
         work.rows[i] = i
-    call_native(leaf.slopes_at, n, work.rows, work.outputs, leaf.table, leaf.data, work.slopes)
+    call_slopes(leaf, n, work.rows, work.outputs, work.slopes)
     return work.slopes
 
 
@@ -102,10 +102,7 @@ def fit_screen(leaf, screen):
                     mean[i, d] += slopes[i, d] / 6.0
         outputs[:, a] = anchor[:, a]
     for i in range(n):
-        total = 0.0
-        for d in range(mean.shape[1]):
-            total += mean[i, d]
-        if not np.isfinite(total):  # a boundary of the likelihood's domain
+        if not is_finite_sum(mean[i]):  # a boundary of the likelihood's domain
             mean[i] = middle[i]
     expand_rows(anchor, mean, screen.linear, screen.precision)
 

@@ -1,0 +1,185 @@
+"""Derivatives by differences, where PyTensor has none or has NaN: of slopes, else of values."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from numpy.testing import assert_allclose
+from pytensor.scalar.basic import UnaryScalarOp, upgrade_to_float
+from pytensor.tensor.elemwise import Elemwise
+from support.laws.likelihoods import spoilt, switched
+
+import pymc_trees as pmt
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
+from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
+from pymc_trees.core.leaves.nonconjugate.native import call_native
+from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes
+from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate
+from pymc_trees.targets.choose import read_target
+
+pytestmark = pytest.mark.filterwarnings("ignore:The likelihood of a forest uses")
+N = 6
+X = np.arange(float(N))[:, None]
+Y = np.array([0.0, 1.0, 2.0, 3.0, 1.0, 5.0])
+F = np.array([-0.5, 0.0, 0.3, 0.8, 1.5, -1.2])
+
+
+class BlackBox(UnaryScalarOp):
+    """exp, as a function of a number that nothing is known of."""
+
+    nfunc_spec = ("numpy.exp", 1, 1)
+
+    def impl(self, x):
+        return np.exp(x)
+
+
+black_box = Elemwise(BlackBox(upgrade_to_float, name="black_box"))
+
+
+def leaf_of(likelihood, fit, k=1, sd=0.7):
+    """Leaf model of a likelihood at outputs (n, K), and its kind of target."""
+    with pm.Model() as model:
+        shape = None if k == 1 else (k, N)
+        leaf = pmt.NormalLeaf(0.1, sd)
+        likelihood(pmt.BART("f", X, m=1, leaf=leaf, shape=shape, separate_trees=False))
+    target = read_target(model, model["f_forest"])
+    given = target.at(model.initial_point())
+    leaf, _ = target.leaf_data(*given, np.array(fit, dtype=float), np.random.default_rng(1))
+    return leaf, target.kind
+
+
+def derivatives(leaf, fit):
+    """PyTensor's derivatives, and those that proposals use."""
+    n, k = fit.shape
+    own, used = np.empty((n, k + k * k)), np.empty((n, k + k * k))
+    rows = np.arange(n)
+    call_native(leaf.slopes_at, n, rows, fit, leaf.table, leaf.data, own)
+    call_slopes(leaf, n, rows, fit, used)
+    return own, used
+
+
+def poisson(f):
+    pm.Potential("y", Y * f - pm.math.exp(f))
+
+
+def no_curvature(f):
+    poisson(f)
+    pm.Potential("none", spoilt(f, N, 1.5))
+
+
+def no_slope(f):
+    poisson(f)
+    pm.Potential("none", spoilt(f, N, 0.5))
+
+
+def no_derivative(f):
+    pm.Potential("y", Y * f - black_box(f))
+
+
+# Error of a difference: h^2 / 6 of a third derivative, and rounding of values over h^2.
+@pytest.mark.parametrize(
+    ("likelihood", "has_slope", "has_curvature"),
+    [
+        (poisson, True, True),
+        (no_curvature, True, False),
+        (no_slope, False, False),
+        (no_derivative, False, False),
+    ],
+)
+def test_they_are_the_derivatives(likelihood, has_slope, has_curvature):
+    fit = F[:, None]
+    leaf, kind = leaf_of(likelihood, fit)
+    own, used = derivatives(leaf, fit)
+    assert kind == "rowwise"
+    assert (np.isfinite(own) == [has_slope, has_curvature]).all()
+    expected = np.column_stack([Y - np.exp(F), -np.exp(F)])
+    assert_allclose(used, expected, rtol=1e-12 if has_curvature else 1e-6, atol=1e-6)
+
+
+def test_times_known_exactly_or_to_an_interval():
+    fit = F[:, None]
+    leaf, _ = leaf_of(lambda f: switched(f, N), fit)
+    own, used = derivatives(leaf, fit)
+    has_none = np.isnan(own[:, 1])
+    assert 0 < has_none.sum() < N and np.isfinite(own[:, 0]).all()
+    assert_allclose(used[~has_none], own[~has_none])
+    assert_allclose(used[:, 0], own[:, 0])
+    # of an exact time log p = 1.4 (log z - mu) - z + .., z = (y / exp(mu))^1.4
+    z = own[has_none, 0] / 1.4 + 1.0
+    assert_allclose(used[has_none, 1], -(1.4**2) * z, rtol=1e-5)
+
+
+def test_numbers_that_overflow():
+    """exp(f)^2 is infinite before exp(f) is, where the log-likelihood is all but linear."""
+
+    def odds(f):
+        p = 1.0 / (1.0 + pt.exp(-f))
+        pm.Potential("y", pt.log(p))
+
+    fit = np.array([-600.0, -400.0, -1.0, 0.0, 1.0, 30.0])[:, None]
+    leaf, _ = leaf_of(odds, fit)
+    own, used = derivatives(leaf, fit)
+    assert not np.isfinite(own[0]).all()
+    p = 1.0 / (1.0 + np.exp(-fit[:, 0]))
+    assert_allclose(used, np.column_stack([1.0 - p, -p * (1.0 - p)]), atol=1e-6)
+
+
+def test_a_row_outside_the_support_is_left_out():
+    def bounded(f):
+        pm.Potential("y", pt.switch(f < 1.0, -(f**2), -np.inf))
+        pm.Potential("none", spoilt(f, N, 0.5))
+
+    leaf, _ = leaf_of(bounded, F[:, None])
+    _, used = derivatives(leaf, F[:, None])
+    inside = F < 1.0
+    assert not np.isfinite(used[~inside]).all(axis=1).any()
+    assert_allclose(used[inside], np.column_stack([-2 * F, np.full(N, -2.0)])[inside], atol=1e-6)
+
+
+@pytest.mark.parametrize("power", [1.5, 0.5])
+def test_two_outputs(power):
+    """Mixed derivatives too."""
+
+    def likelihood(f):
+        pm.Potential("y", Y * f[0] - pm.math.exp(f[0] + 0.5 * f[1]))
+        pm.Potential("none", spoilt(f[0], N, power))
+
+    fit = np.column_stack([F, F[::-1]])
+    leaf, kind = leaf_of(likelihood, fit, k=2)
+    assert kind == "rowwise"
+    own, used = derivatives(leaf, fit)
+    assert np.isnan(own).any(axis=1).all()
+    e = np.exp(fit[:, 0] + 0.5 * fit[:, 1])
+    expected = np.column_stack([Y - e, -0.5 * e, -e, -0.5 * e, -0.5 * e, -0.25 * e])
+    assert_allclose(used, expected, rtol=1e-5, atol=1e-6)
+
+
+def fitted(power, labels):
+    """Mode and factor of a tree's values under a likelihood of all rows together, and its rows."""
+
+    def likelihood(f):
+        pm.Normal("y", pt.cumsum(f), 0.8, observed=Y)
+        if power is not None:
+            pm.Potential("none", spoilt(pt.cumsum(f), N, power))
+
+    leaf, kind = leaf_of(likelihood, F[:, None])
+    assert kind == "joint"
+    leaf.labels[:] = labels
+    fit = fit_tree(leaf, 1 + max(labels))
+    near = make_near(leaf.mean, leaf.sd, N, 1)
+    fill_surrogate(leaf, near)
+    return fit, near
+
+
+def test_all_rows_together():
+    """A tree of three leaves, and the rows under which whole trees grow."""
+    labels = [0, 1, 1, 2, 0, 2]
+    wanted, rows = fitted(None, labels)
+    for power in (1.5, 0.5):
+        found, some = fitted(power, labels)
+        assert_allclose(found.mode, wanted.mode, rtol=1e-4, atol=1e-4)
+        assert_allclose(found.factor, wanted.factor, rtol=1e-4, atol=1e-4)
+        assert (some.w > 0).all()
+        if power == 1.5:
+            assert_allclose(some.w, rows.w, rtol=1e-4)
+            assert_allclose(some.r, rows.r, rtol=1e-3, atol=1e-4)
