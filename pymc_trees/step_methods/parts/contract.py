@@ -22,7 +22,8 @@ class Part:
     def update(self, rng, forest: WorkingForest, problem: Problem, tuning: bool) -> dict | None:
         """Change the trees and the residual of the leaf; the statistics.
 
-        None if the forest outgrew its pool.
+        With them, under the keys ``parts.moves.VISITS`` and ``CHANGES``, how many visits of a tree
+        it made and how many changed one, if it counts them. None if the forest outgrew its pool.
         """
         raise NotImplementedError
 
