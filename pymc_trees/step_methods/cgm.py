@@ -54,12 +54,13 @@ class CGM(SweepStep):
     ``accept_prune``, ``accept_change``, ``accept_swap`` and the same for any other move with a
     positive weight (accepted share of the sweep's proposals, NaN without proposals),
     ``changes_per_visit`` (accepted moves but ``"perturb"`` for each visit of a tree; PyMC logs a
-    message where they are fewer than 0.05), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf), ``variable_inclusion`` (p split counts),
-    ``log_likelihood`` (of the rows given the forest). Where leaf values do not integrate out of a
-    likelihood that is a product over rows, forests of one output are moved under a Gaussian
-    approximation of the rows, and the exact likelihood is evaluated once per visit of a tree:
-    ``accept_screened`` is the share of accepted visits. Where rows are Gaussian given latent
-    variables, ``latent_precision`` is their mean precision.
+    message where they are fewer than 0.05), ``n_leaves`` (over all trees), ``max_depth`` (of the
+    deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given
+    the forest). Where leaf values do not integrate out of a likelihood that is a product over rows,
+    forests of one output are moved under a Gaussian approximation of the rows, and the exact
+    likelihood is evaluated once per visit of a tree: ``accept_screened`` is the share of accepted
+    visits. Where rows are Gaussian given latent variables, ``latent_precision`` is their mean
+    precision.
 
     References
     ----------

@@ -57,11 +57,11 @@ class SoftCGM(ForestStep):
     Statistics per draw (with several forests, ``_{name}_forest`` is appended): ``accept_grow`` and
     so on for each move (accepted share of the step's proposals, NaN without any),
     ``changes_per_visit`` (accepted moves but ``"perturb"`` and ``"bandwidth"`` for each visit of a
-    tree), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth`` (of the trees that are
-    split, in units of columns mapped to [0, 1]; NaN without any), ``variable_inclusion`` (p split
-    counts), ``log_likelihood`` (of the rows given the forest); ``accept_screened``, the share of
-    accepted visits where leaf values do not integrate out, and ``latent_precision``, the mean
-    precision of rows that are Gaussian given latent variables.
+    tree), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth``
+    (of the trees that are split, in units of columns mapped to [0, 1]; NaN without any),
+    ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given the forest);
+    ``accept_screened``, the share of accepted visits where leaf values do not integrate out, and
+    ``latent_precision``, the mean precision of rows that are Gaussian given latent variables.
 
     A sweep takes 9 to 12 times as long as one of `CGM` with as many moves per visit (n = 1,000, p =
     10, m = 50, 2.3 ms by default on one core): every row is in every leaf of a tree, and a proposal

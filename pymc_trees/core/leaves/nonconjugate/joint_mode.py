@@ -189,8 +189,7 @@ def _take_differences_of_values(leaf, values, gradient, precision):
 @njit(cache=True)
 def _value_at(leaf, values):
     """Log-likelihood at the values of the open tree."""
+    n, labels = leaf.labels.size, leaf.labels
     _write_outputs(leaf, values)
-    call_native(
-        leaf.value_at, values.size, leaf.labels, leaf.outputs, leaf.table, leaf.data, leaf.result
-    )
+    call_native(leaf.value_at, n, labels, leaf.outputs, leaf.table, leaf.data, leaf.result)
     return leaf.result[0, 0]
