@@ -14,17 +14,18 @@ WHOLE = {ROOT / "pymc_trees", ROOT / "tests"}
 """Folders of all tests: `testpaths` in pyproject.toml."""
 FILES = {
     "core": "core_encode core_fields core_leaves row_sets",
-    "distributions": "data_frames encoded_value levels_and_missing log_probability prediction",
+    "distributions": "data_frames dims encoded_value levels_and_missing log_probability prediction",
     "estimators": "bart_estimators",
     "house": "house share_of_tests structure",
     "inference": "exact_evidence pooling resume",
     "laws": "any_likelihood detailed_balance exact_posterior geweke latent mixed_columns prior "
     "reversal soft_forest",
     "mondrian": "mondrian_gaussian mondrian_laws",
-    "posterior": "check_draws dependence shapley trees",
-    "step_methods": "assignment hybrid noise_scale sampling_state",
+    "posterior": "check_draws dependence named_columns shapley trees",
+    "reliability": "missing_draws",
+    "step_methods": "assignment hybrid noise_scale recorded_function sampling_state",
     "survival": "survival_function",
-    "targets": "laws recognised refused row_reading",
+    "targets": "laws likelihood_table recognised refused row_reading",
 }
 QUICK_FILES = {
     ROOT / f"tests/{folder}/test_{name}.py"
