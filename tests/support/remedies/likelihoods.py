@@ -65,6 +65,26 @@ def _masked(mu):
         return pm.Normal("y", mu, 0.5, observed=np.ma.masked_array(Y, Y > 2))
 
 
+def _walk(mu):
+    first = pm.Normal.dist(0, 1)
+    return pm.GaussianRandomWalk.dist(mu=mu[0], sigma=1.0, init_dist=first, steps=19)
+
+
+def _copied(mu):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # PyMC's, of the copy
+        return pm.Potential("walk", pm.logp(_walk(mu), Y).sum())
+
+
+def _observed_walk(mu):
+    first = pm.Normal.dist(0, 1)
+    pm.GaussianRandomWalk("y", mu=mu[0], sigma=1.0, init_dist=first, observed=Y)
+
+
+def _written_walk(mu):
+    pm.Potential("walk", pm.logp(pm.Normal.dist(mu[0], 1.0), np.diff(Y)).sum())
+
+
 def _linear(likelihood, **given):
     return stepped(observed(likelihood, leaf=pmt.LinearLeaf(0.0, 1.0), **given))
 
@@ -92,6 +112,12 @@ def _student(prior, **given):
 
 
 LIKELIHOODS = [
+    remedy(
+        "which is no variable of the model and never moves",
+        stepped(observed(_copied)),
+        stepped(observed(_observed_walk)),
+        stepped(observed(_written_walk)),
+    ),
     remedy(
         "rows: give it shape (…,)",
         _started(lambda mu: pm.Normal("y", mu, 0.5, observed=Y), X=X[:1]),
