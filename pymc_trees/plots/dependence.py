@@ -104,7 +104,10 @@ def plot_pdp(
     """
     idata, pair, columns, rows = asked(idata, model, features, X, var_name, draws, group)
     if pair and centred:
-        raise ValueError("centred=True: the picture of a pair of columns cannot be centred.")
+        raise ValueError(
+            "centred=True: the picture of a pair of columns cannot be centred: leave it out, or "
+            "give a list for one panel per column."
+        )
     given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
     given |= {"random_state": random_state, "progressbar": progressbar}
     if pair:

@@ -135,6 +135,73 @@ UNTRIED = {
     "No particle has a positive weight. Use more particles, or another proposal.": "of numbers "
     "that underflow",
     "declare returned a …: it must return a pymc.Model.": "begins with the name of an argument",
+    **dict.fromkeys(
+        [
+            'z holds …, which may be doses or numbers of arms. Say treatment="dose" for doses. '
+            "Compare arms two by two: of the rows in which z is … or …, give z == ….",
+            "z has … columns: give one vector of 0 and 1. Where they are arms, compare these two "
+            "by two: of the rows that are in column 0 or 1, give column 1.",
+        ],
+        "causal/test_treatments_and_outcomes.py::test_what_the_errors_say_works",
+    ),
+    'y holds … only, and the noise of these models is normal. Say outcome="normal" if '
+    "differences of means by a normal model are meant; otherwise give z to a BART as a column of "
+    "X, observe y by pm.…, and ask comparisons() for the effect of that column.": "causal/"
+    "test_treatments_and_outcomes.py::test_another_law_is_a_model_of_pymc, and "
+    "causal/test_treatments_and_outcomes.py::test_what_the_errors_say_works for the first",
+    **dict.fromkeys(
+        [
+            "X has the dimensions …: give two, the rows and the columns.",
+            "X has the rows …, but dims=…: name them alike, with … among dims.",
+            "X has the dimensions …, of which the first is that of the rows, and dims=…: give "
+            "X.transpose(…, …).",
+            "X has named dimensions, but the function has others than the rows: evaluate it at "
+            "X.values, and name them all by pymc.dims.as_xtensor(..., dims=...).",
+        ],
+        "distributions/test_dims.py::test_other_names_are_refused_with_what_works",
+    ),
+    "X has named dimensions, and … has …: name them by dims=, with … for the rows.": "distributions"
+    "/test_dims.py::test_names_in_names_out",
+    "The backend … cannot compile what sees trees, here …, since their code is compiled by numba: "
+    "leave backend= (or mode=) out, or give backend='numba'.": "distributions/"
+    "test_batches_backends_starts.py::test_backends_that_compile_trees",
+    "initvals: … follows from the trees of …, and cannot be set: leave it out, or give … a draw of "
+    "a fit of this model.": "distributions/test_batches_backends_starts.py"
+    "::test_values_of_other_fits",
+    "… is a pm.Simulator, whose likelihood of … is simulated anew at each evaluation: trees need "
+    "one that can be computed. Declare it as a distribution that has a density, for example "
+    "pm.Normal of what it is compared with, or pm.CustomDist(..., logp=...).": "distributions/"
+    "test_batches_backends_starts.py::test_what_a_simulator_can_be_replaced_by",
+    **dict.fromkeys(
+        [
+            "features=…: a tuple is a pair of columns, which only plot_pdp supports; give a list "
+            "for one panel per column.",
+        ],
+        "posterior/test_named_columns.py::test_several_columns_in_every_way",
+    ),
+    **dict.fromkeys(
+        [
+            "…=…: give one column at a time, or a pair as a tuple, such as ….",
+            "…=…: give a pair of columns alone.",
+        ],
+        "posterior/test_named_columns.py::test_a_tuple_of_two_is_a_pair_as_in_scikit_learn",
+    ),
+    **dict.fromkeys(
+        ["… are several columns: give one here."],
+        "posterior/test_named_columns.py::test_one_column_in_every_way",
+    ),
+    "… evaluates its trees at rows made of those of X, with a column held: there is no closed "
+    "form. Use partial_dependence, comparisons or permutation_importance.": "posterior/"
+    "test_effects_by_name.py::test_of_the_effect_of_a_causal_forest",
+    **dict.fromkeys(
+        [
+            "… depends on the observed …, which are unknown at other rows: use the function of "
+            "trees inside it.",
+            "… takes an entry of … for each row of the model, and which one is unknown at other "
+            "rows: use the function of trees inside it.",
+        ],
+        "posterior/test_effects_by_name.py::test_what_cannot_be_known_at_other_rows_is_refused",
+    ),
 }
 
 
@@ -261,6 +328,12 @@ def test_what_every_message_proposes_is_tried():
     assert not untried, f"tests/support/remedies has no row that does what is proposed by\n{lines}"
     assert [text for text in UNTRIED if text not in MESSAGES or not proposes(text)] == []
     assert [piece for piece in tried if not any(explains(piece, m) for m in MESSAGES)] == []
+
+
+def test_tests_named_as_reasons_exist():
+    for reason in UNTRIED.values():
+        for file, test in re.findall(r"(\w+/test_\w+\.py)(?:::(\w+))?", reason):
+            assert f"def {test or 'test_'}" in (ROOT / "tests" / file).read_text(), reason
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A product of a forest and drawn numbers, by name, in every function that takes ``var_name``."""
 
 import inspect
+import re
 from functools import cache
 
 import numpy as np
@@ -247,6 +248,10 @@ def made():
         return model, draws_of()
 
 
+KNOWN = {"f", "g", "one held", "held and f", "by a draw", "swapped", "of whole", "curved"}
+"""Those of them that are known at other rows."""
+
+
 def at(name, rows):
     model, idata = made()
     return pmt.predictions(idata, model, rows, var_name=name, **QUIET)["prediction"]
@@ -286,6 +291,18 @@ def test_what_cannot_be_known_at_other_rows_is_refused(name, said):
     with pytest.raises(ValueError, match=said):
         at(name, NEW)
     assert at("f", NEW).sizes["row"] == 5  # as it says
+
+
+@pytest.mark.parametrize("name", [None, "y"])
+def test_each_function_that_an_error_proposes_can_be_asked(name):
+    """And none is proposed that would only end in the next refusal."""
+    model, idata = made()
+    with pytest.raises(ValueError, match="choose") as said:
+        pmt.predictions(idata, model, var_name=name, **QUIET)
+    proposed = re.findall(r"'([^']+)'", str(said.value).split("[")[1])
+    assert set(proposed) == KNOWN
+    for one in proposed:
+        assert pmt.predictions(idata, model, var_name=one, **QUIET)["prediction"].sizes["row"] == N
 
 
 def test_curved_functions_have_no_closed_form():

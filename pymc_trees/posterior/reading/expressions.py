@@ -69,7 +69,7 @@ class Expression:
         self.bases = bases_of(self.found, model)
         """For each of these the variable that holds the rows of X, from which its own are made."""
         self.trees = list(dict.fromkeys(one.tree for one in self.found))
-        self.X, self.schema = _inputs_of(self.found, self.bases, self.name)
+        self.X, self.schema = inputs_of(self.found, self.bases, self.name)
         """(n, p) rows that the model has now, levels as codes."""
         posterior = idata["posterior"]
         self.others = [rv for rv in random_below(model, variable) if rv not in self.trees]
@@ -217,7 +217,7 @@ def _check_recorded(name: str, others: list[Variable], model: pm.Model, posterio
         )
 
 
-def _inputs_of(
+def inputs_of(
     found: list[Evaluation], bases: list[Variable], name: str
 ) -> tuple[np.ndarray, Schema | None]:
     """The present X of all evaluations, and what is known of its columns.

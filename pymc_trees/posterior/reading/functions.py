@@ -1,6 +1,7 @@
 """The functions of a model, by name: expressions of trees, and of other variables of the draws."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pymc as pm
@@ -13,10 +14,12 @@ from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.posterior.check.check_model import model_of
-from pymc_trees.posterior.reading.expressions import Expression, bases_of, random_below
+from pymc_trees.posterior.reading.expressions import Expression, bases_of, inputs_of, random_below
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
+
+NOTHING: Mapping[Variable, np.ndarray] = MappingProxyType({})
 
 
 class Function(Expression):
@@ -101,15 +104,12 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
         return known[var_name], var_name
     # with other variables beside the trees, such as a scale
     mixed = [name for name, one in evaluated.items() if one not in of_trees]
+    choices = _that_can_be_asked(model, [*(declared if var_name is None else known), *mixed])
     if var_name is None:
         if not declared:
             raise ValueError("The model has no function of trees: declare one by BART.")
-        raise ValueError(
-            f"The model has the functions {[*declared, *mixed]}: choose one by var_name."
-        )
-    raise ValueError(
-        f"var_name={var_name!r} is not a function of trees: choose from {[*known, *mixed]}."
-    )
+        raise ValueError(f"The model has the functions {choices}: choose one by var_name.")
+    raise ValueError(f"var_name={var_name!r} is not a function of trees: choose from {choices}.")
 
 
 def _first_parameters(known: dict[str, Variable], declared: list[str]) -> list[str]:
@@ -139,14 +139,38 @@ def _is_of_trees(model: pm.Model, variable: Variable) -> bool:
     return bool(random) and all(is_tree_variable(v) for v in random)
 
 
-def _is_of_single_rows(model: pm.Model, variable: Variable) -> bool:
+def _is_of_single_rows(
+    model: pm.Model, variable: Variable, others: Mapping[Variable, np.ndarray] = NOTHING
+) -> bool:
     """Whether entry i of a function of trees depends on row i of X alone."""
     found = evaluations([variable], blockers=model.basic_RVs)
     try:
-        check_rows_apart(variable, found, bases_of(found, model), variable.name)
+        check_rows_apart(variable, found, bases_of(found, model), variable.name, others)
     except OtherRowsError:
         return False
     return True
+
+
+def _that_can_be_asked(model: pm.Model, names: list[str]) -> list[str]:
+    """Those of the functions that an error may propose: known at other rows, of one X."""
+    rng = np.random.default_rng(0)
+
+    def can_be(variable):
+        others = [rv for rv in random_below(model, variable) if not is_tree_variable(rv)]
+        if any(rv in model.observed_RVs for rv in others):
+            return False
+        found = evaluations([variable], blockers=model.basic_RVs)
+        try:
+            inputs_of(found, bases_of(found, model), variable.name)
+        except ValueError:
+            return False
+        # any values will do; different ones, where an entry of them is taken
+        shapes = model.eval_rv_shapes() if others else {}
+        drawn = {rv: rng.random(shapes[rv.name]).astype(rv.dtype) for rv in others}
+        return _is_of_single_rows(model, variable, drawn)
+
+    registered = {one.name: one for one in model.deterministics}
+    return [name for name in names if name not in registered or can_be(registered[name])]
 
 
 def _without_name(model: pm.Model, named: list[Variable]) -> dict[str, Variable]:

@@ -131,13 +131,13 @@ QUESTIONS = [
         asked(pmt.comparisons, variables={"age": [1, 2]}),
     ),
     remedy(
-        "give one column, or a tuple of two",
+        "a tuple is a pair of columns: give a tuple of two",
         odd.PARTIAL_DEPENDENCE["three columns"],
         asked(pmt.partial_dependence, "age"),
         asked(pmt.partial_dependence, ("age", "dose"), grid=[1.0]),
     ),
     remedy(
-        "give two different columns",
+        "give different columns, each once",
         odd.PARTIAL_DEPENDENCE["one column twice"],
         asked(pmt.partial_dependence, ("age", "dose"), grid=[1.0]),
     ),
@@ -176,7 +176,7 @@ QUESTIONS = [
         lambda: pmt.to_shap(odd_explain._of_two_outputs().isel(kind=0)),
     ),
     remedy(
-        "features=…: give a list of different columns",
+        "give different columns, each once",
         odd_explain.INTERACTION_STRENGTH["features twice"],
         asked(pmt.interaction_strength, features=["age", "dose"], **QUIET),
     ),
@@ -304,7 +304,7 @@ QUESTIONS = [
         asked(pmt.predictions, of=cached_two, var_name="g"),
     ),
     remedy(
-        "is not a function of trees alone: choose from",
+        "is not a function of trees: choose from",
         odd.PREDICTIONS["var_name unknown"],
         asked(pmt.predictions, var_name="mu"),
     ),

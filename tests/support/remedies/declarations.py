@@ -199,7 +199,7 @@ DECLARATIONS = [
         soft_tree(h=(0.1, 0.1)),
     ),
     remedy(
-        "give whole numbers from 0 to …, or names of columns",
+        "hard holds …, which is not a column of X: choose from",
         odd_sums.SOFT_BART["hard fraction"],
         soft_bart(hard=[0]),
         soft_bart(X=odd_sums.NUMBERS, hard=["b"]),
@@ -241,8 +241,9 @@ DECLARATIONS = [
         lambda: _random_weights(2),
     ),
     remedy(
-        "give an array with one weight for each column",
+        "names the columns …, which X does not have: they are",
         bart(split_prior={"a": 2.0}),
+        bart(split_prior={0: 2.0}),
         bart(split_prior=[2.0, 1.0]),
     ),
     remedy("split_prior has shape", odd.BART["split_prior short"], bart(split_prior=[1.0, 2.0])),

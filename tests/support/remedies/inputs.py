@@ -208,9 +208,17 @@ INPUTS = [
         bart(X=FRAME, split_rules={"b": "onehot"}),
     ),
     remedy(
-        "split_rules names the columns",
+        "names the columns …, which X does not have: they are",
         odd.BART["split_rules of no frame"],
         bart(split_rules=["subset", "continuous"]),
+    ),
+    remedy(
+        "names a column twice: give each once",
+        bart(X=FRAME, split_rules={"b": "onehot", 1: "onehot"}),
+        bart(X=FRAME, split_rules={"b": "onehot"}),
+        bart(X=FRAME, split_rules={1: "onehot"}),
+        bart(X=FRAME, split_prior={"a": 2.0, 1: 1.0}),
+        bart(X=FRAME, monotone={0: 1}),
     ),
     remedy(
         "is not a rule; choose from",

@@ -188,10 +188,10 @@ ESTIMATORS = [
 ]
 
 
-def fitted(z=Z, X=X, y=Y, propensity=P, group=None, **given):
+def fitted(z=Z, X=X, y=Y, propensity=P, group=None, sample_weight=None, **given):
     """A causal forest, fitted."""
     return lambda: causal.BayesianCausalForest(**OF_FOREST | given).fit(
-        X, y, z, propensity=propensity, group=group
+        X, y, z, propensity=propensity, group=group, sample_weight=sample_weight
     )
 
 
@@ -209,7 +209,67 @@ def _declared(z=Z, propensity=P, **rows):
     return call
 
 
+WEIGHTS = np.linspace(1.0, 2.0, 20)
+TURNED = pd.DataFrame(X, columns=["age", "score"], index=np.arange(20)[::-1])
+"""Rows whose labels are those of a series, in another order."""
+
+
+def _with_weights_of_a_population(forest):
+    effects = forest.unit_effects()
+    average = (effects * WEIGHTS).sum("row") / WEIGHTS.sum()
+    return average.dims == ("chain", "draw") and np.isfinite(average).all().item()
+
+
+def _with_noise_of_each_row():
+    """The causal forest written out, with noise of unequal sd, sampled by the usual steps."""
+    with pm.Model():
+        mu = pmt.BART("mu", np.column_stack([X, P]), Y, m=2)
+        tau = pmt.BART("tau", X, m=2, alpha=0.25, beta=3.0, leaf=pmt.NormalLeaf(0.0, 1.0))
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", mu + tau * Z, sigma / np.sqrt(WEIGHTS), observed=Y)
+        idata = pm.sample(
+            draws=2,
+            tune=2,
+            chains=1,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    return {"mu", "tau", "sigma"} <= set(idata.posterior)
+
+
 CAUSAL = [
+    remedy(
+        "sample_weight is not taken by causal forests: leave it out",
+        fitted(sample_weight=WEIGHTS),
+        fitted(),
+        _asked(_with_weights_of_a_population),
+        _with_noise_of_each_row,
+        full=True,
+    ),
+    remedy(
+        "names that the model gives to columns of its own: rename them, and leave the treatment",
+        fitted(X=TURNED.rename(columns={"score": "propensity"})),
+        fitted(X=TURNED.rename(columns={"score": "score_"})),
+        full=True,
+    ),
+    remedy(
+        "names that the model gives to columns of its own: rename them, and leave the treatment",
+        fitted(X=TURNED.assign(treatment=Z), forests="one"),
+        fitted(X=TURNED, forests="one"),
+        fitted(X=TURNED.assign(earlier_treatment=1 - Z), forests="one"),
+        full=True,
+    ),
+    remedy(
+        "has the rows of X in another order, by its index: give",
+        fitted(X=TURNED, y=pd.Series(Y)),
+        fitted(X=TURNED, y=pd.Series(Y).loc[TURNED.index]),
+        fitted(X=TURNED, y=pd.Series(Y).to_numpy()),
+        fitted(X=TURNED, propensity=pd.Series(P).loc[TURNED.index]),
+        fitted(X=TURNED, group=pd.Series(np.resize(["a", "a", "b", "b"], 20)).loc[TURNED.index]),
+        full=True,
+    ),
     remedy(
         "… has shape …: give ….",
         _declared(Z, propensity=P[:5]),

@@ -152,8 +152,9 @@ PICTURES = [
         asked(pmt.plot_convergence, backend="none"),
     ),
     remedy(
-        "which cannot be centred; give a list for one panel per column",
+        "cannot be centred: leave it out, or give a list for one panel per column",
         odd_pictures.PLOT_PDP["a pair, centred"],
+        _pair((0, 2)),
         _pair([0, 2], centred=True),
     ),
     remedy(
@@ -163,10 +164,9 @@ PICTURES = [
         asked(pmt.accumulated_effects, (0, 2)),
     ),
     remedy(
-        "features is empty: give at least one column, or None for all",
+        "is empty: give at least one column",
         odd_pictures.PLOT_PDP["no features"],
         _pair(["age"]),
-        _pair(None),
     ),
     remedy(
         "submodels=…: choose from",

@@ -11,7 +11,7 @@ import pymc_trees as pmt
 from support.odd import runs as odd
 from support.odd import sharded as odd_sharded
 from support.odd.table import FRAME, X, Y
-from support.remedies.table import remedy
+from support.remedies.table import bart, remedy
 
 FEW = {"draws": 2, "tune": 2, "chains": 1, "progressbar": False, "random_seed": 1}
 FAST = {"compute_convergence_checks": False}
@@ -109,6 +109,13 @@ SHARDS = [
                 "y", mu, pm.Uniform("s", 0.1, 1.0, initval=0.5, default_transform=None), observed=Y
             )
         ),
+    ),
+    remedy(
+        "depends on a pm.Minibatch, which takes other rows at each evaluation",
+        lambda: bart(X=pm.Minibatch(X, batch_size=5))(),
+        bart(),
+        by_sample(),
+        sharded(),
     ),
     remedy(
         "or a number of shards in this process, from 1 to the",
