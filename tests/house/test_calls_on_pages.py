@@ -66,7 +66,7 @@ ASKED = {
     'az.summary(idata, var_names=["~_forest"], filter_vars="like")',
     *["idata.isel(chain=[0])", "idata.sel(chain=[1])", "idata.isel(draw=slice(None, None, 5))"],
     "new_frame.to_numpy()",
-    *['pmt.set_data({"mu_X": new_frame})', "pmt.check_draws(idata, model)"],
+    *['pmt.set_data({"mu_X": new_frame})', "idata.load()"],
     *["model.debug()", "model.point_logps()"],
     "model.compile_logp()(model.initial_point())",
     "pmt.get_variable_inclusion(idata, model)",
@@ -193,6 +193,41 @@ DECLARED |= {
     "survival_function(idata, model, X)": CURVES,
     'survival_function(by="arm")': CURVES + "given = (idata, model, X)",
 }
+NAMED = "import pymc, pymc.dims as pmd; X = pmd.as_xtensor(X, dims=('row', 'column'))"
+OF_DOSES = (
+    "forest = causal.BayesianCausalForest(m=2, m_effect=2, draws=2, tune=2, chains=1, cores=1,"
+    "random_state=1).fit(X, X[:, 0], X[:, 0] + X[:, 1], propensity=X[:, 0]); model = forest.model_"
+)
+TWO_ARMS = (
+    "z, y, model = np.arange(n) % 3, X[:, 0], pm.Model(); two = np.isin(z, [0, 2]);"
+    "fit = lambda *rows: causal.BayesianCausalForest(m=2, m_effect=2, draws=2, tune=2, chains=1,"
+    "cores=1, random_state=1).fit(*rows, propensity=np.full(8, 0.5))"
+)
+DECLARED |= {
+    'pmd.as_xtensor(mu, dims=("row",))': f"import pymc.dims as pmd; {NORMAL}",
+    'X = pmt.Data("X", frame, dims=("row", "column"))': "",
+    'pmd.as_xtensor(X, dims=("row", "column"))': "import pymc.dims as pmd;X = pmt.Data('X', frame)",
+    'X.transpose("row", "column")': f"{NAMED}; X = X.transpose('column', 'row')",
+    'X.rename({"row": "unit"})': NAMED,
+    'BART(dims=("species", "row"))': f"{NAMED};"
+    "model.add_coord('species', ['oak', 'ash']); model.add_coord('row', list(range(n)));"
+    "BART = lambda **given: pmt.BART('f', X, m=2, leaf=pmt.NormalLeaf(0, 1), **given)",
+    'pymc.dims.as_xtensor(f, dims=("row", "label"))': "import pymc, pymc.dims;"
+    "f = pmt.DecisionTree('f', X, leaf=pmt.DirichletLeaf(1.0, 3))",
+    'pm.set_data({"contrast": [2, 5]}, model=forest.model_)': OF_DOSES,
+    '(forest.unit_effects() * w).sum("row") / w.sum()': f"{OF_DOSES}; w = Y + 1",
+    'pm.Deterministic("effect", (b[1] - b[0]) * tau)': "tau = pmt.BART('tau', X, Y, m=2);"
+    "b = pm.Normal('b', shape=2)",
+    "two = np.isin(z, [0, 2])": "z = np.arange(n) % 3",
+    "fit(X[two], y[two], z[two] == 2)": TWO_ARMS,
+    "y.to_numpy()": "y = frame['dose']",
+    'pm.sample_posterior_predictive(idata, freeze_vars=["mu"])': f"{STEPPED}{PRIOR};"
+    "kept = idata['posterior'].to_dataset().drop_vars('mu_forest');"
+    "idata['posterior'] = xr.DataTree(kept)",
+    'pm.CustomDist("y", mu, logp=..., observed=y)': f"{NORMAL}; y = Y",
+    'frame.assign(size=frame["size"].cat.codes)': "frame['size'] = "
+    "frame['site'].astype('category')",
+}
 SELECTED = "n_permutations=2, n_replicates=1, cores=1, progressbar=False"
 # Call -> why it is not run.
 NOT_RUN = {
@@ -263,7 +298,7 @@ def names() -> dict:
     """What pages take for granted."""
     public = {name: getattr(pmt, name) for name in pmt.__all__}
     return public | {
-        **{"pmt": pmt, "pm": pm, "az": az, "np": np, "pt": pt, "scipy": scipy},
+        **{"pmt": pmt, "pm": pm, "az": az, "np": np, "pt": pt, "scipy": scipy, "xr": xr},
         **{"causal": causal, "survival": survival, "prior_as_posterior": prior_as_posterior},
         **{"X": X, "Y": Y, "y_train": Y, "n": N, "X_new": X[:3], "frame": frame()},
     }
@@ -305,7 +340,7 @@ def test_calls_on_draws(span, monkeypatch):
 def test_calls_in_a_model(span):
     plt.switch_backend("Agg")
     known = names() | {"model": pm.Model()}
-    own = "model = survival" in DECLARED[span]
+    own = "model = " in DECLARED[span]
     with nullcontext() if own else known["model"]:
         exec(DECLARED[span], known)
     with known["model"]:
@@ -314,6 +349,7 @@ def test_calls_in_a_model(span):
         if span == 'BART("mu", ...)':
             span = span.replace("...", "X, Y")
         span = span.replace("NormalLeaf(...)", "NormalLeaf(0, 1)").replace("jobs=...", "jobs=1")
+        span = span.replace("logp=...", "logp=lambda value, mu: -((value - mu) ** 2)")
         if span == 'survival_function(by="arm")':
             span = span.replace("(by", "(*given, by")
         run(span, known)
