@@ -305,6 +305,25 @@ def test_each_function_that_an_error_proposes_can_be_asked(name):
         assert pmt.predictions(idata, model, var_name=one, **QUIET)["prediction"].sizes["row"] == N
 
 
+def test_what_is_proposed_where_a_forest_has_no_function_of_its_own():
+    def of(declare):
+        with pm.Model() as model:
+            f = pmt.evaluate(pmt.Forest("trees", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0)), X)
+            pm.Deterministic("effect", declare(f))
+            prior = pm.sample_prior_predictive(2, random_seed=1)
+        prior["posterior"] = prior["prior"]
+        return prior, model
+
+    scaled = of(lambda f: pm.HalfNormal("s") * f)
+    centred = of(lambda f: f - f.mean())
+    for name in (None, "trees"):
+        with pytest.raises(ValueError, match=r"\['effect'\]"):
+            pmt.predictions(*scaled, var_name=name, **QUIET)
+        with pytest.raises(ValueError, match="no function of trees: declare one by BART"):
+            pmt.predictions(*centred, var_name=name, **QUIET)
+    assert pmt.predictions(*scaled, var_name="effect", **QUIET)["prediction"].sizes["row"] == N
+
+
 def test_curved_functions_have_no_closed_form():
     model, idata = made()
     with pytest.raises(ValueError, match="curved is not a sum of trees"):

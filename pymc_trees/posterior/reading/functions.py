@@ -105,9 +105,9 @@ def _function_of(model: pm.Model, var_name: str | None) -> tuple[Variable, str]:
     # with other variables beside the trees, such as a scale
     mixed = [name for name, one in evaluated.items() if one not in of_trees]
     choices = _that_can_be_asked(model, [*(declared if var_name is None else known), *mixed])
+    if not choices:
+        raise ValueError("The model has no function of trees: declare one by BART.")
     if var_name is None:
-        if not declared:
-            raise ValueError("The model has no function of trees: declare one by BART.")
         raise ValueError(f"The model has the functions {choices}: choose one by var_name.")
     raise ValueError(f"var_name={var_name!r} is not a function of trees: choose from {choices}.")
 
