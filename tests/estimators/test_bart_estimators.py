@@ -29,6 +29,9 @@ pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
+# Softmax compiles kernels of its own.
+THREE_CLASSES = pytest.param("probit", 3, marks=pytest.mark.full)
+
 SMALL = {"m": 6, "draws": 8, "tune": 10, "chains": 2, "cores": 1, "random_state": 3}
 N = 40
 RNG = np.random.default_rng(2)
@@ -93,7 +96,7 @@ def test_draws_are_those_of_the_model_written_by_hand(noise):
         np.testing.assert_allclose(ours[name], wanted[name], rtol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize(("link", "classes"), [("probit", 2), ("logit", 2), ("probit", 3)])
+@pytest.mark.parametrize(("link", "classes"), [("probit", 2), ("logit", 2), THREE_CLASSES])
 def test_classes_have_the_model_written_by_hand(link, classes):
     found = classifier(link, classes)
     codes = np.searchsorted(found.classes_, KINDS if classes == 3 else KINDS == "low")
@@ -216,7 +219,7 @@ def test_weights_enter_the_likelihood(noise):
     np.testing.assert_allclose(ours, law.logpdf(Y), rtol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize("link", ["probit", "logit"])
 def test_weights_multiply_log_probabilities(link, classes):
     labels = KINDS if classes == 3 else KINDS == "low"
@@ -237,6 +240,7 @@ def test_weights_multiply_log_probabilities(link, classes):
     np.testing.assert_allclose(ours, weights * np.log(own), rtol=1e-8)
 
 
+@pytest.mark.full
 def test_rows_of_weight_0_are_left_out():
     kept = np.arange(N) % 4 > 0
     one = pmt.BARTRegressor(**SMALL).fit(FRAME, Y, kept.astype(float))
@@ -266,6 +270,7 @@ def test_polars_frames():
     np.testing.assert_array_equal(found.predict(frame), same.predict(pandas))
 
 
+@pytest.mark.full
 def test_what_scikit_learn_does_with_them():
     model = make_pipeline(StandardScaler(), pmt.BARTRegressor(**SMALL, scale_trees=3))
     search = GridSearchCV(model, {"bartregressor__m": [2, 4]}, cv=2).fit(X, Y)
@@ -279,6 +284,7 @@ def test_what_scikit_learn_does_with_them():
     np.testing.assert_array_equal(twin.fit(X, Y).predict(X), regressor().predict(X))
 
 
+@pytest.mark.full
 def test_pickled_and_written_estimators_predict_alike(tmp_path):
     fitted = {
         "frame": (

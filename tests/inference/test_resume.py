@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from support.chains.jumps import weak_model, weak_step
 from support.small_models import FAST, assert_same_draws, bart_model, counts_model, soft_model
+from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import states
@@ -37,7 +38,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", tiers(CASES, quick=set(CASES) - {"soft"}))
 def test_it_is_the_longer_run(case, tmp_path):
     build, options = CASES[case]
     with build() as model:
@@ -112,6 +113,7 @@ def test_other_data_are_refused():
         pmt.resume(idata, model, draws=2, cores=1, **FAST)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("other", [{"h": (0.3, 0.05)}, {"max_nodes": 127}])
 def test_other_trees_are_refused(other):
     with weak_model(*weak_step(), direction="index"):
