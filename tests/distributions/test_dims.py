@@ -146,6 +146,14 @@ def outputs(w):
         pm.Normal("y", both, sigma[:, None], observed=np.stack([Y, Y + 1]))
 
 
+def softmax(w):
+    f = w.function("mu", dims=("label", "row"))
+    if isinstance(w, Named):
+        pmd.Categorical("y", logit_p=f, core_dims="label", observed=w.observed(GROUP))
+    else:
+        pm.Categorical("y", logit_p=f.T, observed=GROUP)
+
+
 def classes(w):
     settings = {"leaf": pmt.DirichletLeaf(3.0, 3), "dims": ("row", "label")}
     X = w.data("X", globals()["X"], "row", "column")
@@ -177,6 +185,7 @@ KINDS = {
     weibull: "WeibullLaw",
     potential: "RowwiseTarget",
     outputs: "NormalLikelihood NormalLikelihood",
+    softmax: "SoftmaxLikelihood SoftmaxLikelihood SoftmaxLikelihood",
     classes: "DirichletLikelihood",
     priors: "NormalLikelihood",
 }

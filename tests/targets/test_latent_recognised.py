@@ -93,9 +93,18 @@ KNOWN = {
         [0.2, 0.3, 0.5], *(pm.Normal.dist(f + d, 2.0) for d in (0.0, -3.0, 1.0))
     ),
 }
+
+
+def shares(eta, axis):
+    weights = pm.math.exp(eta)
+    return weights / weights.sum(axis=axis, keepdims=True)
+
+
 OF_SEVERAL = {
     "softmax": (3, lambda f: pm.Categorical("y", p=pm.math.softmax(f, axis=0).T, observed=CLASSES)),
     "logit_p": (3, lambda f: pm.Categorical("y", logit_p=2 * f.T + 1, observed=CLASSES)),
+    "softmax in words": (3, lambda f: pm.Categorical("y", p=shares(f, 0).T, observed=CLASSES)),
+    "the same by row": (3, lambda f: pm.Categorical("y", p=shares(f.T, 1), observed=CLASSES)),
     "reference class": (
         2,
         lambda f: pm.Categorical(

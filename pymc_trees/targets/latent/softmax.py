@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import equal_computations
 from pytensor.graph.replace import clone_replace
-from pytensor.tensor.elemwise import DimShuffle
+from pytensor.scalar.basic import Exp, TrueDiv
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
 from pytensor.tensor.random.basic import CategoricalRV
 from pytensor.tensor.special import Softmax
 
@@ -38,13 +41,10 @@ class SoftmaxLikelihood(LatentLikelihood):
         p, transposed = stripped(p), False
         if p.owner and isinstance(p.owner.op, DimShuffle) and p.owner.op.new_order == (1, 0):
             p, transposed = stripped(p.owner.inputs[0]), True
-        op = p.owner.op if p.owner else None
-        if not isinstance(op, Softmax) or p.ndim != 2:
-            raise NotLatentError("a Categorical whose p is no softmax")
+        eta, along = _softmax_of(p)
         classes = 0 if transposed else 1
-        if tuple(np.atleast_1d(op.axis) % 2) != (classes,):
+        if along != classes:
             raise NotLatentError("a softmax along another axis")
-        eta = stripped(p.owner.inputs[0])
         seeing = dependent_on([eta], outputs)
         try:
             axis, self.k = place_of(eta, seeing)
@@ -61,6 +61,31 @@ class SoftmaxLikelihood(LatentLikelihood):
     def numbers(self, y, parameters):
         """One trial a row: whether it is of the class."""
         return [(y == self.k).astype(np.float64), np.ones(1), np.zeros(1)]
+
+
+def _softmax_of(p):
+    """Matrix eta and axis of ``p = softmax(eta)``, or of ``exp(eta) / exp(eta).sum(axis)``."""
+    op = p.owner.op if p.owner and p.ndim == 2 else None
+    if isinstance(op, Softmax):
+        axes, eta = op.axis, p.owner.inputs[0]
+    elif isinstance(op, Elemwise) and isinstance(op.scalar_op, TrueDiv):
+        weights, total = map(stripped, p.owner.inputs)
+        spread = total.owner and isinstance(total.owner.op, DimShuffle)
+        summed = stripped(total.owner.inputs[0]) if spread else total
+        is_sum = summed.owner and isinstance(summed.owner.op, Sum)
+        is_exp = weights.owner and isinstance(weights.owner.op, Elemwise)
+        if not (is_sum and is_exp and isinstance(weights.owner.op.scalar_op, Exp)):
+            raise NotLatentError("a Categorical whose p is no softmax")
+        axes, [eta] = summed.owner.op.axis, weights.owner.inputs
+        other = weights.sum(axis=axes, keepdims=True)
+        if axes is None or not equal_computations([total], [stripped(other)]):
+            raise NotLatentError("a Categorical whose p is no softmax")
+    else:
+        raise NotLatentError("a Categorical whose p is no softmax")
+    axes = tuple(int(a) % 2 for a in np.atleast_1d(axes)) if axes is not None else (0, 1)
+    if len(axes) != 1:
+        raise NotLatentError("a softmax over all entries")
+    return stripped(eta), axes[0]
 
 
 def _fixed(var, outputs):
