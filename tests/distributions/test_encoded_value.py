@@ -132,7 +132,7 @@ def test_an_altered_value_is_nan_and_impossible(rng):
         assert logp({"mu_forest": altered}) == -np.inf, name
         assert not np.isfinite(whole({"mu_forest": altered})), name
         count += 1
-    assert count == 12 * 6 + 3
+    assert count == 11 * 6 + 3
 
 
 def test_a_forest_of_other_data_is_not_a_forest_of_this_model():

@@ -20,10 +20,7 @@ from pymc_trees.targets.errors import NotConjugateError
 
 # PyMC's own, of a MatrixNormal
 pytestmark = pytest.mark.filterwarnings("ignore:pytensor.tensor.linalg.trace:FutureWarning")
-PYMC_DIMS = False
-"""Whether `pymc.dims` is among the forms."""
-if PYMC_DIMS:
-    FORMS = {**FORMS, "pymc_dims": pymc_dims}
+FORMS = {**FORMS, "pymc_dims": pymc_dims}
 LACKING = {"censored", "censored_above", "truncated", "hurdle", "mixture", "shares_of_a_mixture"}
 LACKING |= {"missing", "nan"}
 """Forms that PyMC does not have of every distribution: it may have no logcdf, say."""
@@ -41,10 +38,13 @@ def _light(quick_compile):
 
 @pytest.fixture(scope="module")
 def forests():
-    """Five values of a forest, and five of another: those of any model here."""
+    """Five values of a forest, each with its function, and five of another: of any model here."""
     with pm.Model() as model:
-        bart("f"), bart("g")
-    return {rv.name: pm.draw(rv, 5, random_seed=k) for k, rv in enumerate(model.free_RVs)}
+        functions = [bart("f"), bart("g")]
+    found = {}
+    for k, (rv, function) in enumerate(zip(model.free_RVs, functions, strict=True)):
+        found[rv.name] = list(zip(*pm.draw([rv, function], 5, random_seed=k), strict=True))
+    return found
 
 
 def bart(name):
@@ -87,16 +87,15 @@ def check(model, forests, tolerance):
     """The targets of a step against the model."""
     with model:
         step = pmt.Hybrid()
-    point = {**model.initial_point(), **{one.name: forests[one.name][0] for one in step.forests}}
+    point = {**model.initial_point(), **{one.name: forests[one.name][0][0] for one in step.forests}}
     for forest in step.forests:
-        rv, layout = model[forest.name], forest.layout
+        rv = model[forest.name]
         ours = log_density(forest.target, point)
         terms = [v for v in model.basic_RVs if v is not rv] + list(model.potentials)
         theirs = model.compile_logp(vars=terms)
         found = []
-        for value in forests[rv.name]:
-            fit = value[layout.max_nodes :].reshape(-1)[layout.fit_start :][:N, None].copy()
-            found.append([ours(fit), float(theirs({**point, rv.name: value}))])
+        for value, function in forests[rv.name]:
+            found.append([ours(function[:, None].copy()), float(theirs({**point, rv.name: value}))])
         ours, theirs = np.transpose(found)
         seen = np.isfinite(theirs)  # a distribution function may be 0 far out
         np.testing.assert_array_equal(ours[~seen], theirs[~seen])
