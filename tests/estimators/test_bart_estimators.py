@@ -248,6 +248,7 @@ def test_rows_of_weight_0_are_left_out():
     np.testing.assert_array_equal(one.predict(FRAME), other.predict(FRAME))
 
 
+@pytest.mark.full
 def test_frames_with_levels_and_missing_cells():
     found = pmt.BARTRegressor(**SMALL).fit(FRAME, Y)
     assert list(found.feature_names_in_) == list(FRAME)

@@ -170,7 +170,9 @@ def single_joint(rng, trees, design, prior, leaf, work, moves, is_classes, centr
         values[s] = trees.values[trees.leaf_of[0, 0]]
 
 
-@pytest.mark.parametrize("leaf_name", ["normal_gamma", "dirichlet"])
+@pytest.mark.parametrize(
+    "leaf_name", tiers(["normal_gamma", "dirichlet"], quick=["dirichlet"], single=True)
+)
 def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
     name, draws = "gaps", 300_000
     problem, flat = PROBLEMS[name], law(name, "flat")

@@ -174,6 +174,7 @@ def test_a_curved_function_of_one_tree():
     xr.testing.assert_identical(threads, found)
 
 
+@pytest.mark.full
 def test_probabilities_of_classes():
     X = np.random.default_rng(1).random((12, 2))
     with pm.Model() as model:

@@ -131,7 +131,7 @@ def walks(monkeypatch):
 
 @pytest.mark.parametrize(
     ("case", "kind"),
-    tiers(CASES, [(c, None) for c in ("numbers", "two outputs", "soft")]),
+    tiers(CASES, [(c, None) for c in ("numbers", "soft")]),
 )
 def test_a_step_has_what_a_walk_gives(case, kind, walks):
     model = MODELS[case]()
@@ -212,6 +212,7 @@ def test_a_walk_in_threads_is_the_walk(make, monkeypatch):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.full
 def test_a_sum_in_threads_is_the_sum(monkeypatch):
     for model in (bart_model(m=13), MODELS["lines"](), MODELS["two outputs"]()):
         step = pmt.CGM(model=model)

@@ -146,7 +146,14 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law, censored", [("gamma", True), ("two forests", False), ("wald", True)])
+@pytest.mark.parametrize(
+    "law, censored",
+    [
+        ("gamma", True),
+        ("two forests", False),
+        pytest.param("wald", True, marks=pytest.mark.full),
+    ],
+)
 def test_other_laws_are_read_from_the_model(law, censored):
     kind, parameters, exact = LAWS[law]
     with pm.Model() as model:
