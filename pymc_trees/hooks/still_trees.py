@@ -133,13 +133,16 @@ def _warning(model: pm.Model, rv: Variable, share: float, when: str) -> SamplerW
 
 SHARP = (
     "The likelihood tells neighbouring trees apart so sharply that hardly any change is accepted. "
-    "Spread f over more trees (m=), and compare chains with more tune= by "
-    "pymc_trees.plot_convergence."
+    "If rows vary more than it allows, as large counts mostly do, give it a scale of its own: "
+    "pm.BetaBinomial in place of pm.Binomial, pm.NegativeBinomial of pm.Poisson, a free sigma. If "
+    "it is right, more trees and a longer run help little: "
+    "pymc_trees.plot_convergence shows at which rows the chains agree."
 )
 TOGETHER = (
     "The values of a leaf do not integrate out of this likelihood, and all of them are proposed "
     "together. Declare a BART with a NormalLeaf for each column of the basis, or for each output, "
-    "and add up their products."
+    "and add up their products; if rows vary more than the likelihood allows, as large counts "
+    "mostly do, give it a scale of its own, such as pm.BetaBinomial in place of pm.Binomial."
 )
 
 

@@ -125,7 +125,7 @@ BAD = {
     "split_prior NaN": ({"split_prior": [np.nan, 1]}, r"split_prior.*finite"),
     "split_prior text": ({"split_prior": ["a", "b"]}, r"split_prior"),
     "split_prior text of numbers": ({"split_prior": ["1", "2"]}, r"split_prior .*numbers only"),
-    "split_prior of no frame": ({"split_prior": {}}, r"split_prior=\{\}.*one weight for each"),
+    "split_prior of no frame": ({"split_prior": {"a": 1.0}}, r"split_prior .*'a'.*does not have"),
     "max_nodes small": ({"max_nodes": 49}, r"max_nodes=49.*at least 50, one node a tree"),
     "max_nodes fraction": ({"max_nodes": 100.5}, r"max_nodes=100.5.*whole number"),
     "response": ({"response": "cubic"}, r"response='cubic'.*'constant'"),
@@ -145,7 +145,10 @@ BAD = {
     ),
     "split_rules": ({"split_rules": ["continuous", "set"]}, r"split_rules.*'set'.*'subset'"),
     "split_rules number": ({"split_rules": 5}, r"split_rules=5.*'subset'.*dict"),
-    "split_rules of no frame": ({"split_rules": {"a": "subset"}}, r"split_rules .*'a'.*per column"),
+    "split_rules of no frame": (
+        {"split_rules": {"a": "subset"}},
+        r"split_rules .*'a'.*does not have",
+    ),
     "split_rules unknown": (
         {"X": TEXT, "split_rules": {"c": "subset"}},
         r"split_rules .*'c'.*'a', 'b'",

@@ -150,6 +150,7 @@ def test_frames_and_questions(names):
 def test_mondrian_forests(names):
     names |= {"y_new": names["y"][:7], "X_test": names["X"], "y_test": names["y"]}
     names["stream"] = Classes([(names["X"], names["labels"])] * 2, [(names["X"], names["y"])] * 2)
+    run_page("mondrian_classes", names)
     run_page("mondrian", names)
     assert names["mean"].shape == (7,)
     run_page("mondrian_streams", names)

@@ -219,3 +219,62 @@ def test_several_values_in_a_leaf():
         pm.Binomial("y", 5000, logit_p=mu, observed=k)
     text = likely_reason(model, model["mu_forest"])
     assert "proposed together" in text and "for each column of the basis" in text
+
+
+def with_proposed_leaf(likelihood):
+    """What the message about the leaf prior says."""
+    with pm.Model(model=None) as model:
+        likelihood()
+    mean, sd = proposed(likely_reason(model, model["mu_forest"]))
+    return lambda: likelihood(pmt.NormalLeaf(mean, sd))
+
+
+def smooth():
+    X, f, rng = data()
+    mu = pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(-0.5, 0.7))
+    above_f_smoothly(mu, f + rng.exponential(size=N))
+
+
+def varied_counts(basis, scaled):
+    """Rows that vary more than a Binomial allows, with a scale of its own or without."""
+    X, f, rng = data()
+    k = rng.binomial(5000, 1 / (1 + np.exp(-f - 0.5 * rng.standard_normal(N))))
+    sd, columns = 1.5 / np.sqrt(20), np.column_stack([np.ones(N), rng.uniform(size=N)])
+    leaf = pmt.BasisLeaf(columns, 0, sd) if basis else pmt.NormalLeaf(0, sd)
+    mu = pmt.BART("mu", X, m=20, leaf=leaf)
+    if not scaled:
+        pm.Binomial("y", 5000, logit_p=mu, observed=k)
+        return
+    p, size = pm.math.invlogit(mu), pm.HalfNormal("size", 50)
+    pm.BetaBinomial("y", n=5000, alpha=size * p, beta=size * (1 - p), observed=k)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("basis", [False, True])
+def test_large_counts_without_a_scale_of_their_own_are_reported(basis, caplog):
+    with pm.Model():
+        varied_counts(basis, scaled=False)
+        found = sample(60, 100, compute_convergence_checks=True)
+    assert "pm.BetaBinomial" in words(caplog)[0]
+    assert (found.sample_stats["changes_per_visit"].mean("draw") < LEAST).all()
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # PyMC's NUTS, early in tuning
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: with_proposed_leaf(rates)(),
+        lambda: with_proposed_leaf(far_away)(),
+        smooth,
+        lambda: varied_counts(False, scaled=True),
+        lambda: varied_counts(True, scaled=True),
+    ],
+    ids=["leaf of rates", "leaf of times", "support", "scale", "scale and basis"],
+)
+def test_trees_move_once_a_message_was_heeded(declare, caplog):
+    with pm.Model():
+        declare()
+        found = sample(60, 100, compute_convergence_checks=True)
+    assert not words(caplog)
+    assert (found.sample_stats["changes_per_visit"].mean("draw") > LEAST).all()
