@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_trees.causal.treatment import Treatment, check_group, check_propensity, check_treatment
+from pymc_trees.causal.treatment import (
+    Treatment,
+    check_group,
+    check_propensity,
+    check_treatment,
+    is_binary,
+)
 
 
 def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
@@ -50,7 +56,7 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     [True, True, False, False, True]
     """
     treatment = check_treatment(z, kind="dose")
-    treatment = treatment._replace(binary=bool(np.isin(treatment.z, (0.0, 1.0)).all()))
+    treatment = treatment._replace(binary=is_binary(treatment.z))
     if not treatment.binary:
         raise ValueError(
             "z is not binary: overlap compares the arms of a binary treatment. Give z as 0 and 1."

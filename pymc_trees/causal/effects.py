@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_trees.causal.models import ARMS, EFFECT, Rows
-from pymc_trees.causal.treatment import Treatment, check_propensity
+from pymc_trees.causal.treatment import Treatment, check_propensity, is_binary
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.estimators.bart.base import BARTEstimator
 from pymc_trees.estimators.bart.inputs import checked_X
@@ -148,7 +148,7 @@ class Effects(BARTEstimator):
     def _rows(self) -> Rows:
         """What was fitted, as the models take it."""
         known = self._training[1]
-        binary = self.treatment != "dose" and bool(np.isin(known["z"], (0.0, 1.0)).all())
+        binary = self.treatment != "dose" and is_binary(known["z"])
         treatment = Treatment(known["z"], binary)
         groups = getattr(self, "groups_", None)
         return Rows(known["y"], treatment, known["propensity"], known.get("group"), groups)

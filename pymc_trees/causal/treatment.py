@@ -43,7 +43,7 @@ def check_treatment(z: Any, n: int | None = None, kind: str | None = None) -> Tr
             if values.size
             else "z is empty: give the treatment of each row."
         )
-    binary = bool(np.isin(values, (0.0, 1.0)).all())
+    binary = is_binary(values)
     if kind == "dose":
         return Treatment(found, False)
     if not binary and (kind == "binary" or values.size == 2):
@@ -60,14 +60,25 @@ def check_treatment(z: Any, n: int | None = None, kind: str | None = None) -> Tr
     return Treatment(found, binary)
 
 
+def is_binary(values: np.ndarray) -> bool:
+    """Whether there are no numbers but 0 and 1."""
+    return bool(np.isin(values, (0.0, 1.0)).all())
+
+
+def _flat(values: Any) -> Any:
+    """A vector where there is a single column; anything else as it is."""
+    if np.ndim(values) == 2 and np.shape(values)[1] == 1:
+        return values.iloc[:, 0] if hasattr(values, "iloc") else np.reshape(values, -1)
+    return values
+
+
 def _one_column(z: Any) -> Any:
     """What may be a treatment, or an error for arms by name or by column."""
-    shape = np.shape(z)
-    if len(shape) == 2 and shape[1] == 1:
-        z = z.iloc[:, 0] if hasattr(z, "iloc") else np.reshape(z, -1)
-    elif len(shape) == 2:
+    z = _flat(z)
+    if np.ndim(z) == 2:
+        n_columns = np.shape(z)[1]
         raise ValueError(
-            f"z has {shape[1]} columns: give one vector of 0 and 1. Where they are arms, compare "
+            f"z has {n_columns} columns: give one vector of 0 and 1. Where they are arms, compare "
             "these two by two: of the rows that are in column 0 or 1, give column 1."
         )
     entries = np.asarray(z).tolist() if np.ndim(z) == 1 else []
@@ -84,14 +95,12 @@ def check_outcome(y: Any, n: int, kind: str | None) -> np.ndarray:
     """(n,) numbers for which normal noise is meant."""
     if kind is not None:
         check_choice("outcome", kind, OUTCOMES)
-    if np.ndim(y) == 2 and np.shape(y)[1] == 1:
-        y = y.iloc[:, 0] if hasattr(y, "iloc") else np.reshape(y, -1)
-    found = row_numbers("y", y)
+    found = row_numbers("y", _flat(y))
     if found.size != n:
         raise ValueError(f"y has {found.size} numbers, but X has {n} rows: give one for each.")
     values = np.unique(found)
     if kind is None and values.size > 1 and are_few(values):
-        law = "Bernoulli" if np.isin(values, (0.0, 1.0)).all() else "Poisson"
+        law = "Bernoulli" if is_binary(values) else "Poisson"
         raise ValueError(
             f"y holds {_listed(values)} only, and the noise of these models is normal. Say "
             'outcome="normal" if differences of means by a normal model are meant; otherwise give '

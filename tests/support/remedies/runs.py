@@ -11,7 +11,7 @@ import pymc_trees as pmt
 from support.odd import runs as odd
 from support.odd import sharded as odd_sharded
 from support.odd.table import FRAME, X, Y
-from support.remedies.table import bart, remedy
+from support.remedies.table import bart, remedy, short_dcc
 
 FEW = {"draws": 2, "tune": 2, "chains": 1, "progressbar": False, "random_seed": 1}
 FAST = {"compute_convergence_checks": False}
@@ -172,17 +172,7 @@ def _narrow(max_nodes, alpha=0.99, beta=0.0):
 def _soft_dcc():
     with odd._soft_model() as model:
         pm.Normal("y", model["mu"], 0.5, observed=Y)
-        return pmt.sample_dcc(
-            2,
-            5,
-            chains=2,
-            tune=20,
-            initial_trees=2,
-            local_draws=5,
-            cores=1,
-            progressbar=False,
-            random_seed=1,
-        )
+        return short_dcc()
 
 
 SMC = [

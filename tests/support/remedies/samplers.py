@@ -10,7 +10,7 @@ from support.odd import soft_sums as odd_sums
 from support.odd import steps as odd
 from support.odd.table import LEAF, X, Y
 from support.remedies.likelihoods import counted, normal, observed, stepped
-from support.remedies.table import remedy
+from support.remedies.table import remedy, short_dcc
 
 QUICK = {"draws": 2, "tune": 2, "chains": 1, "cores": 1, "random_seed": 1}
 FAST = {"progressbar": False, "compute_convergence_checks": False}
@@ -400,15 +400,5 @@ def _dcc(prior):
     with pm.Model():
         mu = _soft()
         pm.Normal("y", mu, prior("sigma"), observed=Y, shape=mu.shape)
-        found = pmt.sample_dcc(
-            2,
-            5,
-            chains=2,
-            tune=20,
-            initial_trees=2,
-            local_draws=5,
-            cores=1,
-            progressbar=False,
-            random_seed=1,
-        )
+        found = short_dcc()
         return len(found["posterior"]["mu_forest"]) > 0

@@ -66,3 +66,9 @@ def forest(**given):
             return pmt.Forest("trees", **{"X": X, "leaf": LEAF, "m": 3, **given})
 
     return call
+
+
+def short_dcc():
+    """A run of DCC-Tree on the model at hand, as short as can be."""
+    few = {"chains": 2, "tune": 20, "initial_trees": 2, "local_draws": 5}
+    return pmt.sample_dcc(2, 5, **few, cores=1, progressbar=False, random_seed=1)
