@@ -28,13 +28,13 @@ class Recut(NamedTuple):
     """A split node gets another cut."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_recut(move, census):
     """Whether there is a split."""
     return census.splits > 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def recut(move, rng, problem, tree, moves, census, work):
     """Propose another cut at a random split node; 1 when accepted, else 0."""
     trees, design = problem.trees, problem.design

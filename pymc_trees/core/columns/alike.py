@@ -22,14 +22,14 @@ def alike_cuts(design, code, cut, left, right):
     """
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def is_alike(cut, interval):
     """Whether a cut is one of `alike_cuts`."""
     low, high = interval
     return (low <= cut and cut < high) or (low == high and cut == low)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_alike(interval):
     """Log density of a draw among `alike_cuts`, whole numbers or real ones."""
     low, high = interval

@@ -28,8 +28,10 @@ from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.columns.set_range import any_missing, set_levels, set_numbers, set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class Blocks(NamedTuple):
     """Extents and levels of b blocks of rows in p columns, and the blocks in each node."""
 

@@ -15,8 +15,10 @@ from pymc_trees.core.columns.mixed import MISSING, MixedDesign, fill_mixed, make
 from pymc_trees.core.columns.table_file import let_go, row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class Design(NamedTuple):
     """Training columns; ``columns[j, i]`` is column j of row i."""
 

@@ -26,6 +26,7 @@ import numpy as np
 from pymc_trees.core.columns.table_file import let_go
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
 
 MISSING = -(2.0**900)
 """Code of a missing cell in X; finite, so columns can be summed."""
@@ -36,6 +37,7 @@ LEFT, SET = 1, 2
 """Parts of ``way``: missing rows go left; the cut is a set of levels."""
 
 
+@by_pointer
 class MixedDesign(NamedTuple):
     """As `Design`, where a column may have levels or missing cells."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.compile.pointer import by_pointer
 
 STEP = 32
 """Ranks between two sets of a column, if memory allows."""
@@ -19,6 +20,7 @@ ROOM = 2**25
 """Memory limit, in bytes, for the sets of all columns; beyond it they are spaced further apart."""
 
 
+@by_pointer
 class RowIndex(NamedTuple):
     """Sets of training rows by column."""
 

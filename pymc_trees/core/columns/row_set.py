@@ -31,7 +31,7 @@ class RowSet(NamedTuple):
     """(n,) uint32, overwritten by `list_rows`."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def has_row(words, i):
     """Whether row i is in a set."""
     return (words[i >> 6] >> np.uint64(i & 63)) & _ONE != np.uint64(0)
@@ -107,7 +107,7 @@ def _search_two(cells, words):
     return False
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def set_varies(design, column, rows):
     """Whether a column varies among the rows; mostly decided by their number alone."""
     return design.varies[column] and (
@@ -115,7 +115,7 @@ def set_varies(design, column, rows):
     )
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def any_set_varies(design, rows):
     """Whether the rows can be split at all."""
     return rows.n > rows.index.least_alike or _search_any(design, rows.words)

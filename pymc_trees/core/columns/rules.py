@@ -121,7 +121,7 @@ def _log_side(design):
     return -LOG_2
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def numbers_present(design, column, rows, start, stop):
     """`present_range`, of any column of numbers."""
     if design.gaps[column]:

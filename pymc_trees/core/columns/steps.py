@@ -32,12 +32,12 @@ from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.random import pick
 
 
-@generic("design", inlined=True)
+@generic("design")
 def step_rule(rng, design, code, cut, largest, rows):
     """Rule of a node with the rows of a `RowSet` after one step; ``largest`` is at most 1."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def draw_step(rng, design, column, largest):
     """Displacement of a cut: symmetric, with the same distribution at every cut."""
     least = min(3.0 / design.columns.shape[1], largest)

@@ -19,6 +19,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.announce import announce_compilation
 from pymc_trees.core.compile.linked import LINKED, LinkedCache
+from pymc_trees.core.compile.pointer import Pointer
 from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
@@ -30,11 +31,7 @@ def njit(*, cache, **options):
     """`numba.njit` with a cache that never fails.
 
     Versions for calls from other kernels and from Python are compiled separately (`linked`).
-    Kernels with ``inline="always"`` are inlined by LLVM: numba's own inliner copies every variable
-    of a function for each of its blocks, and made a sweep compile twice as long.
     """
-    if options.pop("inline", None) == "always":
-        options["forceinline"] = True
 
     def decorate(function):
         kernel = numba.njit(pipeline_class=KernelCompiler, **options)(function)
@@ -50,11 +47,22 @@ def njit(*, cache, **options):
                 called._cache = cache_of(function, ".linked", LinkedKernelCache)
             return called
 
-        kernel.get_call_template = lambda args, kws: inner().get_call_template(args, kws)
+        kernel.get_call_template = lambda args, kws: inner().get_call_template(plain(args), kws)
         kernel.get_overload = lambda signature: inner().get_overload(signature)
         return kernel
 
     return decorate
+
+
+def plain(args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+    """Argument types of a call: integers as int64, and no literal values.
+
+    A kernel is so compiled once for indices that come from arrays of int32, from loops and from
+    constants.
+    """
+    found = [types.unliteral(kind) for kind in args]
+    small = [isinstance(kind, types.Integer) and kind.bitwidth < 64 for kind in found]
+    return tuple(types.int64 if is_small else kind for kind, is_small in zip(found, small))
 
 
 def cache_of(function, ending, kind=None):
@@ -122,9 +130,9 @@ def describe(sig):
     words = []
     for one in sig:
         words.append(str(one))
-        if isinstance(one, types.BaseNamedTuple):
+        if isinstance(one, types.BaseNamedTuple | Pointer):
             words.append(described(one.instance_class))
-        if isinstance(one, types.BaseTuple):
+        if isinstance(one, types.BaseTuple | Pointer):
             words.append(f"[{describe(one.types)}]")
     return ", ".join(words)
 

@@ -21,6 +21,7 @@ from numba import types
 from numba.extending import overload
 
 from pymc_trees.core.compile.linked import LINKED
+from pymc_trees.core.compile.pointer import Pointer, by_pointer
 
 _KERNELS: dict[type, dict[str, Callable]] = {}
 
@@ -30,7 +31,7 @@ def register(kind: type, **kernels: Callable) -> None:
     _KERNELS.setdefault(kind, {}).update(kernels)
 
 
-def registrar(contract: type) -> Callable[..., None]:
+def registrar(contract: type, *, by_value: bool = False) -> Callable[..., None]:
     """`register` for types that implement a contract.
 
     Parameters
@@ -38,9 +39,13 @@ def registrar(contract: type) -> Callable[..., None]:
     contract : NamedTuple type
         A field for each kernel. One without a default must be given; None marks a kernel that is
         never called for the type.
+    by_value : bool
+        Whether kernels make new tuples of the type and take its values as they are, not by pointer.
     """
 
     def register_all(kind: type, **kernels: Callable) -> None:
+        if not by_value and kind not in _KERNELS and getattr(kind, "_fields", ()):
+            by_pointer(kind)
         given = contract(**kernels)._asdict()
         register(kind, **{name: kernel for name, kernel in given.items() if kernel is not None})
 
@@ -55,9 +60,7 @@ def kernel_of(kind: type, name: str) -> Callable:
         raise TypeError(f"{kind.__name__} does not answer {name}.") from None
 
 
-def generic(
-    argument: str, *, default: Callable | None = None, inlined: bool = False
-) -> Callable[[Callable], Callable]:
+def generic(argument: str, *, default: Callable | None = None) -> Callable[[Callable], Callable]:
     """Make a function, whose body is its docstring, generic in the type of an argument.
 
     The arguments of a call are given by position.
@@ -68,8 +71,6 @@ def generic(
         Its name.
     default : kernel, optional
         Implementation for types without one of their own.
-    inlined : bool
-        Whether LLVM inlines it at every call: a call passes every array of a forest.
     """
 
     def decorate(described):
@@ -85,7 +86,7 @@ def generic(
         # The Python function, since calling the compiled one would count references to every array
         # of its arguments once more. numba itself never inlines it: numba 0.68 loses assignments
         # around an inlined overload (tests/laws/test_detailed_balance.py).
-        @overload(call, strict=False, jit_options=LINKED | {"forceinline": inlined})
+        @overload(call, strict=False, jit_options=LINKED)
         def _implementation(*arguments):
             kernel = _KERNELS.get(_class_of(arguments[place]), {}).get(name) or default
             return getattr(kernel, "py_func", kernel)
@@ -97,7 +98,7 @@ def generic(
 
 def _class_of(kind):
     """Python class of the values of a numba type."""
-    if isinstance(kind, types.BaseNamedTuple):
+    if isinstance(kind, types.BaseNamedTuple | Pointer):
         return kind.instance_class
     if isinstance(kind, types.Array):
         return np.ndarray

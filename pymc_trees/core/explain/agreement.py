@@ -49,7 +49,7 @@ def distinct(sets, n_columns):
     return known, kind, counts
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def size_of(bits):
     """Number of columns in a set."""
     n = 0
@@ -59,7 +59,7 @@ def size_of(bits):
     return n
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def holds(bits, slot):
     """Whether a column is in a set."""
     return (bits >> np.uint64(slot)) & np.uint64(1) == np.uint64(1)

@@ -21,10 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.explain.agreement import holds
 from pymc_trees.core.explain.paths import MOST_COLUMNS
 
 
+@by_pointer
 class Weights(NamedTuple):
     """Tables by the numbers of columns u and v."""
 

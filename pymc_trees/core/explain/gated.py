@@ -39,11 +39,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.explain.agreement import TABLE, size_of
 from pymc_trees.core.explain.games import add_pairs, add_single
 from pymc_trees.core.explain.paths import MOST_COLUMNS
 
 
+@by_pointer
 class Quadrature(NamedTuple):
     """Gauss-Legendre rules on [0, 1], by the number of columns D."""
 

@@ -5,12 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
 
 MOST_COLUMNS = 63
 """Columns on the path of a leaf: one bit each."""
 
 
+@by_pointer
 class Paths(NamedTuple):
     """Leaves and paths of one tree, in preorder."""
 

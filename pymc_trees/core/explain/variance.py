@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.explain.agreement import size_of
 from pymc_trees.core.explain.paths import centred, paths_of, sides_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
@@ -24,6 +25,7 @@ from pymc_trees.core.value.evaluate import links_of, rules_of
 WORD = 64
 
 
+@by_pointer
 class Leaves(NamedTuple):
     """All leaves of one or more forests, with the rows that each column leads there."""
 

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class Outline(NamedTuple):
     """Fields of `Trees` for some nodes, by index."""
 

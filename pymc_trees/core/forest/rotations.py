@@ -7,13 +7,13 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def child_on(trees, node, side):
     """Child on the left, 0, or on the right, 1."""
     return trees.right[node] if side == 1 else trees.left[node]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def hang(trees, node, side, child):
     """Make a node the child of another on a side."""
     if side == 1:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 NONE = -1
 MOST_SHORT = 65_536
 """Number of nodes that 16 bits can index."""
 
 
+@by_pointer
 class Trees(NamedTuple):
     """Forest that can be edited; N = ``max_nodes`` nodes, K leaf values, n training rows."""
 

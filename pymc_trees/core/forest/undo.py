@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class KeptTree(NamedTuple):
     """Arrays for one tree; N nodes, W words, n rows, K values, and the end of the free list."""
 

@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.compile.pointer import by_pointer
 
+
+@by_pointer
 class Bins(NamedTuple):
     """Codes and edges of all columns, in the units of the design's cells."""
 

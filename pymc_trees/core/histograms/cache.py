@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.histograms import normal  # noqa: F401 (registers its kernels)
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.contract import add_to_histogram, make_sums, pack_rows
@@ -19,6 +20,7 @@ _MOST_BYTES = 64e6
 _EACH = 4
 
 
+@by_pointer
 class Histograms(NamedTuple):
     """Histograms of nodes, and the contributions of rows."""
 
@@ -34,6 +36,7 @@ class Histograms(NamedTuple):
     """(C, S) bool: histograms in use of those that belong to a particle."""
 
 
+@by_pointer
 class NodeRows(NamedTuple):
     """A node of a particle, and its rows."""
 

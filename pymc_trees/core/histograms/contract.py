@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.dispatch import generic
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.histograms import additive
 
 PROPOSES = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
@@ -32,6 +33,7 @@ PROPOSES = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
 a loop computes would depend on the processor, and on the order in which kernels were compiled."""
 
 
+@by_pointer
 class ColumnSubset(NamedTuple):
     """Candidate columns."""
 
@@ -41,6 +43,7 @@ class ColumnSubset(NamedTuple):
     """Number of candidates."""
 
 
+@by_pointer
 class CutScores(NamedTuple):
     """Gains of cuts between codes, by index of a candidate column."""
 

@@ -34,7 +34,7 @@ def _no_path(leaf):
     return False
 
 
-@generic("leaf", default=_no_path, inlined=True)
+@generic("leaf", default=_no_path)
 def reads_path(leaf):
     """Whether a leaf depends on the columns of the splits above it."""
 
@@ -44,7 +44,7 @@ def _same_path(leaf, path, column):
     return path
 
 
-@generic("leaf", default=_same_path, inlined=True)
+@generic("leaf", default=_same_path)
 def path_below(leaf, path, column):
     """Path of the children of a split."""
 
@@ -84,7 +84,7 @@ def _add_list(leaf, rows, out):
     add_rows(leaf, rows.listed, 0, list_rows(rows), out)
 
 
-@generic("leaf", default=_add_list, inlined=True)
+@generic("leaf", default=_add_list)
 def add_set(leaf, rows, out):
     """Statistics of a set of rows."""
 
@@ -95,7 +95,7 @@ def _add_each(leaf, left, right, stats, out_left, out_right):
     add_set(leaf, right, out_right)
 
 
-@generic("leaf", default=_add_each, inlined=True)
+@generic("leaf", default=_add_each)
 def add_sets(leaf, left, right, stats, out_left, out_right):
     """Statistics of the two parts of a set of rows."""
 
@@ -105,7 +105,7 @@ def _add_anew(leaf, rows, old, old_stats, out):
     add_set(leaf, rows, out)
 
 
-@generic("leaf", default=_add_anew, inlined=True)
+@generic("leaf", default=_add_anew)
 def renew_set(leaf, rows, old, old_stats, out):
     """Statistics of a leaf whose rows have changed."""
 
@@ -116,7 +116,7 @@ def _renew_each(leaf, left, right, old, old_stats, out_left, out_right):
     renew_set(leaf, right, old[1], old_stats[1], out_right)
 
 
-@generic("leaf", default=_renew_each, inlined=True)
+@generic("leaf", default=_renew_each)
 def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
     """Statistics of two leaves after an exchange of rows."""
 

@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.contract import register
 
 
+@by_pointer
 class NormalVectorPrior(NamedTuple):
     """Prior of K leaf values."""
 

@@ -9,14 +9,14 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import path_below, reads_path
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def write_path(leaf, design, trees, node, stats):
     """Write the path of a node of a tree into the statistics of its rows."""
     if reads_path(leaf):
         stats[stats.size - 1] = path_of(leaf, design, trees, node)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def write_path_below(leaf, design, trees, node, code, left, right):
     """Write the path of the two children that a node would have after a split by a rule."""
     if reads_path(leaf):
@@ -25,7 +25,7 @@ def write_path_below(leaf, design, trees, node, code, left, right):
         left[left.size - 1], right[right.size - 1] = below, below
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def extend_path(leaf, design, above, code, stats):
     """Write the path of a child, from the statistics of its parent and the parent's rule."""
     if reads_path(leaf):
@@ -33,7 +33,7 @@ def extend_path(leaf, design, above, code, stats):
         stats[stats.size - 1] = path_below(leaf, above[above.size - 1], column)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def write_paths(leaf, design, trees, nodes, n_nodes, stats):
     """Write the path of each leaf among the first nodes of a list."""
     if reads_path(leaf):

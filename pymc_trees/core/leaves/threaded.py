@@ -56,7 +56,7 @@ def in_threads(leaf, n_threads: int):
     return ThreadedNormal(*leaf._replace(lanes=lanes), np.zeros((BLOCKS, 2)), n_threads)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _bounds(n, block):
     size = -(-n // (64 * BLOCKS)) * 64
     return min(block * size, n), min((block + 1) * size, n)

@@ -57,5 +57,5 @@ class LabelKernels(NamedTuple):
     """``(labels, node, y)``: a row with label y falls into a leaf."""
 
 
-register = registrar(LabelKernels)
+register = registrar(LabelKernels, by_value=True)
 """Register the kernels of a label model."""

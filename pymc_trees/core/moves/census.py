@@ -22,7 +22,7 @@ class Census(NamedTuple):
     """Split nodes with two leaves as children: where prune can act."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def take_census(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
     column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
@@ -38,7 +38,7 @@ def take_census(trees, tree, nodes):
     return Census(n_nodes, open_leaves, splits, nogs)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def draw_node(rng, trees, nodes, first, n_nodes, role, count):
     """Uniform draw among the ``count`` nodes of a role in ``nodes[first:n_nodes]``."""
     column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable

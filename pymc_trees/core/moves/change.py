@@ -11,6 +11,8 @@ choosing this kind of move.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
@@ -53,13 +55,13 @@ class Rule(NamedTuple):
     from the prior, which cancels both."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_change(move, census):
     """Whether there is a split."""
     return census.splits > 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def change(move, rng, problem, tree, moves, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
@@ -77,7 +79,7 @@ def change(move, rng, problem, tree, moves, census, work):
     return changed
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
     """Accept or refuse a rule for the top of a subtree; the caller saves its prior terms.
 
@@ -91,10 +93,10 @@ def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
     return changed
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     """`replace_rule` of a node with two leaves: no row needs to move before acceptance."""
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     top, code, cut = work.below[0], rule.code, rule.cut
     stats, new_stats, unsplittable = work.stats, work.new_stats, trees.unsplittable
     left, right = trees.left[top], trees.right[top]
@@ -112,7 +114,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
     open_after += int(unsplittable[left]) + int(unsplittable[right])
-    depth, time = trees.depth[left], trees.time[top]
+    depth, time = np.int64(trees.depth[left]), trees.time[top]
     log_ratio = (
         log_marginal(leaf, new_stats[left])
         + log_marginal(leaf, new_stats[right])
@@ -137,7 +139,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     return 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
     """`replace_rule` of a node with splits below: the rows pass down its subtree again."""
     trees, top = problem.trees, work.below[0]

@@ -11,8 +11,6 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.linked import LINKED
 from pymc_trees.core.moves.contract import is_available, propose
 
-INLINED = LINKED | {"forceinline": True}
-
 
 def available_bits(moves, census):
     """Integer whose bit k is set if a tree allows move k."""
@@ -31,7 +29,7 @@ def propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
     return propose(moves[kind], rng, problem, tree, weighted, census, work)
 
 
-@overload(available_bits, jit_options=INLINED)
+@overload(available_bits, jit_options=LINKED)
 def _available_bits(moves, census):
     if len(moves) == 0:
         return lambda moves, census: 0
@@ -42,7 +40,7 @@ def _available_bits(moves, census):
     return head_and_tail
 
 
-@overload(index_of, jit_options=INLINED)
+@overload(index_of, jit_options=LINKED)
 def _index_of(moves, kind):
     found = [k for k, move in enumerate(moves.types) if move == kind]
     if not found:
@@ -51,7 +49,7 @@ def _index_of(moves, kind):
     return lambda moves, kind: index
 
 
-@overload(propose_chosen, jit_options=INLINED)
+@overload(propose_chosen, jit_options=LINKED)
 def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
     if len(moves) == 0:
         return lambda moves, kind, rng, problem, tree, weighted, census, work: 0
@@ -64,13 +62,13 @@ def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
     return head_and_tail
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def available_weight(moves, census):
     """Sum of the weights of the moves that a tree with these counts allows."""
     return _sum_of(moves.weights, available_bits(moves.moves, census))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _sum_of(weights, bits):
     """Sum of the weights whose bit is set."""
     total = 0.0
@@ -80,7 +78,7 @@ def _sum_of(weights, bits):
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def choose_move(rng, moves, census):
     """Index of a move drawn by weight among those available; -1 if there is none."""
     weights = moves.weights
@@ -98,7 +96,7 @@ def choose_move(rng, moves, census):
     return last
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_choice_ratio(moves, before, after):
     """Log ratio of P(this move is tried) after and before a move that reverses itself."""
     return np.log(available_weight(moves, before) / available_weight(moves, after))

@@ -27,6 +27,7 @@ import numpy as np
 
 from pymc_trees.core.compile import dispatch
 from pymc_trees.core.compile.dispatch import generic
+from pymc_trees.core.compile.pointer import by_pointer
 
 FULL = -1
 """Outcome of a move that was accepted, but for which the pool is full."""
@@ -41,6 +42,7 @@ class MoveKernels(NamedTuple):
     """Kernel, see the module."""
 
 
+@by_pointer
 class WeightedMoves(NamedTuple):
     """The moves of a sweep."""
 
@@ -89,11 +91,11 @@ def name_of(move) -> str:
     return _NAMES[type(move)]
 
 
-@generic("move", inlined=True)
+@generic("move")
 def is_available(move, census):
     """Whether a tree allows a move."""
 
 
-@generic("move", inlined=True)
+@generic("move")
 def propose(move, rng, problem, tree, moves, census, work):
     """Propose a move, accept it or not."""

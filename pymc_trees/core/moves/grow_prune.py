@@ -48,19 +48,19 @@ class Prune(NamedTuple):
     """A split with two leaves becomes a leaf."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_grow(move, census):
     """Whether a leaf has a valid split."""
     return census.open_leaves > 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_prune(move, census):
     """Whether there is a split, and so one with two leaves."""
     return census.splits > 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
     """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
 
@@ -84,10 +84,10 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
     return log_prior + np.log(back / there)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def grow(move, rng, problem, tree, moves, census, work):
     """Propose to split a leaf; 1 if accepted, 0 if not, `FULL` if the pool is full."""
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     columns, unsplittable = trees.column, trees.unsplittable
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
     stats, new_stats = work.stats, work.new_stats
@@ -139,10 +139,10 @@ def grow(move, rng, problem, tree, moves, census, work):
     return 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def prune(move, rng, problem, tree, moves, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     columns, lefts, rights = trees.column, trees.left, trees.right
     stats, new_stats = work.stats, work.new_stats
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, NOG, census.nogs)

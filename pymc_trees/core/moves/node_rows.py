@@ -11,7 +11,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def rows_of(trees, node, work):
     """`RowSet` of a node.
 

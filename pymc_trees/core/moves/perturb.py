@@ -44,7 +44,7 @@ class Perturb(NamedTuple):
     """Largest step of a cut, as a share of its column's range."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def perturb(move, rng, problem, tree, moves, census, work):
     """Propose a rule near that of a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
@@ -65,7 +65,7 @@ def perturb(move, rng, problem, tree, moves, census, work):
         rate = trees.rate[top]
         log_share = log_set_column(prior, design, column, log_cut, rate, rows)
         gain = log_cut + log_share - trees.log_cut[top] - trees.log_column[top]
-    rule = Rule(code, cut, gain)
+    rule = Rule(np.int64(code), cut, gain)
     changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
     if changed == 1:
         trees.log_cut[top], trees.log_column[top] = log_cut, log_share

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import Trees
 
 
+@by_pointer
 class Problem(NamedTuple):
     """A forest and its posterior; kernels dispatch on the types of design, prior and leaf."""
 

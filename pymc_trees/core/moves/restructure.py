@@ -31,7 +31,7 @@ class Restructure(NamedTuple):
     """Another tree with the same leaves."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_restructure(move, census):
     """Whether there is a split."""
     return census.splits > 0

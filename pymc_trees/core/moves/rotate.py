@@ -89,25 +89,25 @@ class Rotation(NamedTuple):
     """Cut, time, and prior terms of the rule, of the child and of its sibling."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_rotate(move, census):
     """Whether a split node lies below the root."""
     return census.splits > 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def keep(trees, node):
     """Fields of a node that a rotation overwrites."""
     return trees.cut[node], trees.time[node], trees.log_cut[node], trees.log_column[node]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def restore(trees, node, kept):
     """Restore them."""
     trees.cut[node], trees.time[node], trees.log_cut[node], trees.log_column[node] = kept
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def rotation_of(trees, design, child, work):
     """The `Rotation` that moves a child up."""
     top, column, cut = trees.parent[child], trees.column, trees.cut
@@ -132,7 +132,7 @@ def rotation_of(trees, design, child, work):
     return Rotation(kind, top, child, other, side, way, column[top], cut[top], alike, kept)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def forget_rows(leaf, work):
     """Mark a node as a leaf without rows until its rows are set."""
     work.sets[leaf] = np.uint64(0)
@@ -187,7 +187,7 @@ def join(rng, problem, rotation, work):
     return log_q + np.log((int(on_left) + int(on_right)) / 2.0)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def do(rng, problem, rotation, work):
     """Rotate; log ratio of the probabilities of the reverse and of this move, without N."""
     trees = problem.trees
@@ -234,7 +234,7 @@ def offered(trees, unsplittable, subtree, work):
     return open_leaves, nogs
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def rotate(move, rng, problem, tree, moves, census, work):
     """Propose to rotate a random split node up; 1 when accepted, else 0.
 

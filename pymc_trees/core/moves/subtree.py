@@ -40,7 +40,7 @@ class Subtree(NamedTuple):
     n_nodes: int
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def gather(trees, top, work):
     """The `Subtree` below a node, with its nodes written to ``work``."""
     below, place = work.below, work.place
@@ -50,7 +50,7 @@ def gather(trees, top, work):
     return Subtree(n_nodes)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def send_down(design, code, cut, rows, left, right, work):
     """Write the rows that a rule sends to two children, and their numbers, to ``work``."""
     work.counts[left] = left_rows(design, code, cut, rows, work.proposed[left])
@@ -58,7 +58,7 @@ def send_down(design, code, cut, rows, left, right, work):
     remove_rows(rows.words, work.proposed[left], work.proposed[right])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_current(problem, subtree, work):
     """Log prior and likelihood of the current subtree, from stored terms."""
     trees, prior, leaf = problem.trees, problem.prior, problem.leaf
@@ -74,7 +74,7 @@ def log_current(problem, subtree, work):
     for k in range(subtree.n_nodes):
         node = below[k]
         start = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(depth[node], start, rate[node], unsplittable[node])
+        place = Place(np.int64(depth[node]), start, rate[node], unsplittable[node])
         if column[node] >= 0:
             total += log_cut[node] + log_share[node] + log_split_at(prior, place, times[node])
         else:
@@ -83,7 +83,7 @@ def log_current(problem, subtree, work):
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_replaced(problem, subtree, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
@@ -91,7 +91,7 @@ def log_replaced(problem, subtree, work, with_top):
     that may have been replaced. Data for `commit` are left in ``work``, those of the top only with
     ``with_top``. A leaf whose rows have not changed keeps its statistics.
     """
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     below = work.below
     columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
     log_cut, log_share, unsplittable, depth = (
@@ -115,7 +115,7 @@ def log_replaced(problem, subtree, work, with_top):
         else:
             unsplittable[node], rate[node] = survey_set(prior, design, rows)
         begin = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(depth[node], begin, rate[node], unsplittable[node])
+        place = Place(np.int64(depth[node]), begin, rate[node], unsplittable[node])
         if column >= 0:
             cut = cuts[node]
             total += log_split_at(prior, place, times[node])
@@ -146,7 +146,7 @@ def log_replaced(problem, subtree, work, with_top):
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def log_replaced_choice(trees, moves, census, subtree, work):
     """`log_choice_ratio` after rules of the subtree change: other leaves may be able to split."""
     below, column, unsplittable, new_unsplittable = (
@@ -164,7 +164,7 @@ def log_replaced_choice(trees, moves, census, subtree, work):
     return log_choice_ratio(moves, census, after)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def take_proposed(trees, tree, leaf, work):
     """Give a leaf its proposed rows and statistics."""
     place = work.place[leaf]
@@ -174,7 +174,7 @@ def take_proposed(trees, tree, leaf, work):
     copy_numbers(work.new_stats[leaf], work.stats[leaf])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def commit(trees, tree, subtree, work):
     """Make the proposed subtree the current one."""
     below, column, unsplittable = work.below, trees.column, trees.unsplittable

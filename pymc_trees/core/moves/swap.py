@@ -29,7 +29,7 @@ class Swap(NamedTuple):
     """A split node and its split parent exchange rules."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_swap(move, census):
     """Whether a split node lies below the root."""
     return census.splits > 1
@@ -47,7 +47,7 @@ def exchange(trees, child):
         trees.column[sibling], trees.cut[sibling] = trees.column[child], trees.cut[child]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def swap(move, rng, problem, tree, moves, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
     trees = problem.trees

@@ -7,9 +7,11 @@ import numpy as np
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
 from pymc_trees.core.columns.row_index import RowIndex, make_row_index
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.room import make_room
 
 
+@by_pointer
 class Workspace(NamedTuple):
     """Buffers for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
 

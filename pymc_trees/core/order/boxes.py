@@ -24,8 +24,10 @@ import numpy as np
 
 from pymc_trees.core.columns.mixed import EVERY, LEFT, SET
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class Branches(NamedTuple):
     """Rules and links of trees, by node."""
 

@@ -16,12 +16,12 @@ from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.leaves.contract import draw_leaves
 
 
-@generic("order", inlined=True)
+@generic("order")
 def note_tree(order, problem, tree, n_nodes, work):
     """Record a tree before it changes; its ``n_nodes`` nodes are in ``work.nodes``."""
 
 
-@generic("order", inlined=True)
+@generic("order")
 def settle(order, rng, problem, tree, work, by_rows):
     """Accept a changed tree, or restore the recorded one with its statistics; whether accepted.
 
@@ -31,12 +31,12 @@ def settle(order, rng, problem, tree, work, by_rows):
     """
 
 
-@generic("order", inlined=True)
+@generic("order")
 def draw_ordered(order, rng, problem, tree, n_nodes, work):
     """Draw values of all leaves of the recorded tree, by a step that keeps them in order."""
 
 
-@generic("order", inlined=True)
+@generic("order")
 def is_ordered(order, trees, tree):
     """Whether the values of a tree are in order."""
 

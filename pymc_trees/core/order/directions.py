@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.room import make_room
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
@@ -13,6 +14,7 @@ from pymc_trees.core.order.boxes import Branches
 from pymc_trees.core.order.leaves import OrderedLeaves, arrange, in_order, make_ordered_leaves
 
 
+@by_pointer
 class Monotone(NamedTuple):
     """Directions, and arrays for one tree; N nodes of the pool."""
 

@@ -6,11 +6,13 @@ import numpy as np
 
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.order.boxes import is_below, lower_first
 
 _ONE = np.uint64(1)
 
 
+@by_pointer
 class OrderedLeaves(NamedTuple):
     """Leaves of a tree in the order of `boxes.lower_first`; at most L, with D statistics."""
 
@@ -59,7 +61,7 @@ def take_statistics(leaves, stats):
         copy_numbers(stats[leaves.node[k]], leaves.stats[k])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def is_above(leaves, b, a):
     """Whether leaf b may not be below leaf a, which precedes it."""
     return (leaves.above[a, b >> 6] >> np.uint64(b & 63)) & _ONE != np.uint64(0)

@@ -7,6 +7,8 @@ rules of levels and of missing cells (`core.columns.mixed`).
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from pymc_trees.core.columns.row_set import list_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
@@ -24,12 +26,12 @@ class Place(NamedTuple):
     """Whether its rows are all alike."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def place_of(trees, node):
     """Position of a node in a tree."""
     parent = trees.parent[node]
     time = trees.time[parent] if parent >= 0 else 0.0
-    return Place(trees.depth[node], time, trees.rate[node], trees.unsplittable[node])
+    return Place(np.int64(trees.depth[node]), time, trees.rate[node], trees.unsplittable[node])
 
 
 @generic("prior")

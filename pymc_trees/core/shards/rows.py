@@ -11,11 +11,13 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import label_type
 from pymc_trees.core.shards.fixed_point import square_sum
 from pymc_trees.core.shards.messages import Answer, Counted, Message
 
 
+@by_pointer
 class Part(NamedTuple):
     """Data that a shard receives at the start."""
 
@@ -29,6 +31,7 @@ class Part(NamedTuple):
     max_nodes: int
 
 
+@by_pointer
 class Rows(NamedTuple):
     """State of a shard's rows in one chain."""
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.random import accepts
 from pymc_trees.core.soft_forest.gates import leaf_weights
 from pymc_trees.core.soft_forest.prior import SoftPrior
@@ -27,6 +28,7 @@ FULL = -1
 """Outcome of a move that exceeds the capacity of the forest."""
 
 
+@by_pointer
 class SoftProblem(NamedTuple):
     """A forest, and the model under which its trees are drawn."""
 

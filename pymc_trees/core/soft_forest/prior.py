@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.random import draw_by_weight
 
 
+@by_pointer
 class SoftPrior(NamedTuple):
     """Settings of the prior of the trees."""
 

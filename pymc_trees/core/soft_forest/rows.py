@@ -19,9 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.nonconjugate.proposal import solve_lower, solve_upper
 
 
+@by_pointer
 class SoftRows(NamedTuple):
     """Data of one tree, and the prior of its leaf values."""
 
@@ -33,6 +35,7 @@ class SoftRows(NamedTuple):
     """(n,) precision of each row, or (1,) of all."""
 
 
+@by_pointer
 class Squares(NamedTuple):
     """Likelihood of the leaf values of a tree, with capacity for L leaves."""
 

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class SoftTrees(NamedTuple):
     """m trees, with capacity for R nodes each."""
 
@@ -36,6 +38,7 @@ def make_soft_trees(m, max_nodes):
     )
 
 
+@by_pointer
 class Links(NamedTuple):
     """Links of the nodes of one tree, with capacity for R."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 BAND = 1.36
 """Times ``n**-0.5``: how far the map may be from the empirical distribution function of n rows.
@@ -20,6 +21,7 @@ Were it their true one, they would be farther apart with probability 0.05 (Kolmo
 """
 
 
+@by_pointer
 class UnitMap(NamedTuple):
     """The map of p columns."""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.contract import n_outputs
 from pymc_trees.core.leaves.outputs import add_outputs
 from pymc_trees.core.value.checksum import is_intact
@@ -112,6 +113,7 @@ def _coin(value, sizes, row):
     return (state >> np.uint64(63)) == np.uint64(1)
 
 
+@by_pointer
 class Links(NamedTuple):
     """Links between the preorder rows of a value."""
 
@@ -134,6 +136,7 @@ def _walk(value, X, links, tree, leaf_of):
         leaf_of[i] = k
 
 
+@by_pointer
 class MixedRules(NamedTuple):
     """Rules of nodes if cells may be levels or missing."""
 
@@ -190,7 +193,7 @@ def _walk_mixed(value, X, links, rules, tree, leaf_of):
         leaf_of[i] = k
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def goes_left(x, cut, rules, k, column):
     """Whether a cell of the column of split node k goes left there."""
     levels = rules.levels[k]

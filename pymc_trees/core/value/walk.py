@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import EVERY, MISSING
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.core.value.text import tree_starts
 
 
+@by_pointer
 class Encoded(NamedTuple):
     """An encoded value and the data it refers to."""
 
@@ -51,6 +53,7 @@ class Node(NamedTuple):
     """Time of its split, where splits have times; infinite otherwise."""
 
 
+@by_pointer
 class Expected(NamedTuple):
     """Properties of a node derived from its training rows."""
 

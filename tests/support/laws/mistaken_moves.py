@@ -36,7 +36,7 @@ class Mistaken(NamedTuple):
     mistake: int = 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     """`perturb` by the parts of `subtree`, right or wrong."""
     trees, design, leaf, mistake = problem.trees, problem.design, problem.leaf, move.mistake
@@ -77,12 +77,12 @@ class Rest(NamedTuple):
     """Nothing, often, where a single leaf can split."""
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def can_rest(move, census):
     return census.open_leaves == 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def rest(move, rng, problem, tree, moves, census, work):
     return 0
 

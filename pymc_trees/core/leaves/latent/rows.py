@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.latent.catalogue import NONE, PATHS, draw_numbered, log_numbered
 
 
+@by_pointer
 class LatentRows(NamedTuple):
     """Parameters of each row's likelihood other than f: eta = slope f + offset, and its numbers."""
 

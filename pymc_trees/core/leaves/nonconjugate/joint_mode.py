@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import (
     LONGEST,
@@ -28,6 +29,7 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
 from pymc_trees.core.leaves.nonconjugate.slopes import STEP, is_finite_sum
 
 
+@by_pointer
 class TreeFit(NamedTuple):
     """Approximate conditional of the D = L K values of a tree."""
 

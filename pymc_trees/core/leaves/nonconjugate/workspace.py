@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.compile.pointer import by_pointer
 
+
+@by_pointer
 class RowWorkspace(NamedTuple):
     """Arrays that kernels write to; n rows, at most G groups (leaves), K values."""
 

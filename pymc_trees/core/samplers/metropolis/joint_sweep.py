@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.nonconjugate.joint import (
@@ -41,6 +42,7 @@ def add_tree(outputs, trees, tree, times):
             outputs[i, k] += times * values[leaf_of[i], k]
 
 
+@by_pointer
 class WeighedValues(NamedTuple):
     """Values of all leaves of a tree, and their weight."""
 

@@ -4,7 +4,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.choice import choose_move, propose_chosen
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def metropolis_move(rng, problem, tree, moves, census, work):
     """Choose a move by weight among those the tree allows, propose it, accept or refuse.
 

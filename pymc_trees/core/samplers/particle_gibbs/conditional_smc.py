@@ -24,7 +24,7 @@ from pymc_trees.core.samplers.particles.resampling import resample_given_first
 from pymc_trees.core.samplers.particles.weights import effective_size, forced_move, normalise
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     """Grow the particles to the end; 0, `FULL` or `CEASED`. Their weights are left in ``log_w``.
 

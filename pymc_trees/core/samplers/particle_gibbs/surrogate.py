@@ -33,12 +33,12 @@ from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish
 from pymc_trees.core.leaves.normal import NormalData
 
 
-@generic("surrogate", inlined=True)
+@generic("surrogate")
 def growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
     """Leaf model under which particles grow; ``root_stats`` receives the statistics of all rows."""
 
 
-@generic("surrogate", inlined=True)
+@generic("surrogate")
 def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
     """Multiply the weights of complete particles by the factors missing from the surrogate."""
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.path import write_paths
@@ -18,6 +19,7 @@ from pymc_trees.core.samplers.particles.growth import CEASED
 from pymc_trees.core.samplers.particles.planting import plant
 
 
+@by_pointer
 class Batch(NamedTuple):
     """Which trees a sweep visits."""
 
@@ -46,7 +48,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
     outcome : (2,) float64
         Number of trees replaced, and sum of the effective numbers of particles; incremented.
     """
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     particles, nodes, stats = growth.particles, work.nodes, work.stats
     roots = trees.roots
     root_stats = np.zeros(particles.stats.shape[2])

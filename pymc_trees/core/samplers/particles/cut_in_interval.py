@@ -47,7 +47,7 @@ class Interval(NamedTuple):
     """The interval is ``[e_k, e_{k+1})``."""
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known):
     """Draw a cut in an interval, or evaluate the density of a given one.
 
@@ -105,7 +105,7 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     return cut, log_w[chosen] - largest - np.log(total) - np.log(end - begin)
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _weigh_parts(problem, growth, histogram, interval, stats, order, edges):
     """Log weights of the parts of an interval between ``edges``, whose rows are in the buffer."""
     leaf, design = problem.leaf, problem.design

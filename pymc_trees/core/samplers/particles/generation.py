@@ -10,7 +10,7 @@ from pymc_trees.core.samplers.particles.particles import rearrange, start_partic
 from pymc_trees.core.samplers.particles.proposals import OPTIMAL
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def start_particles(problem, growth, root_stats, unsplittable, rate):
     """Make every particle a root with all rows, of known statistics and prior terms.
 
@@ -28,7 +28,7 @@ def start_particles(problem, growth, root_stats, unsplittable, rate):
     return log_m
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def is_waiting(particles, c):
     """Whether a particle has a node to expand; nodes whose rows are all alike are skipped."""
     place, unsplittable, queue = particles.waiting[c], particles.unsplittable, particles.queue
@@ -39,7 +39,7 @@ def is_waiting(particles, c):
     return place < n_nodes
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def count_waiting(particles):
     """Number of particles that are not complete."""
     n = 0
@@ -48,7 +48,7 @@ def count_waiting(particles):
     return n
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def next_generation(growth, ancestors, log_sum):
     """Replace the particles by children of their ancestors, each of the mean weight W / C."""
     particles = growth.particles

@@ -12,6 +12,7 @@ from pymc_trees.core.columns.design import partition_rows
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import NodeRows, divide
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
@@ -39,6 +40,7 @@ CEASED = -2
 """Growth was interrupted before the trees were complete."""
 
 
+@by_pointer
 class Growth(NamedTuple):
     """Particles, and settings of their growth."""
 
@@ -52,7 +54,7 @@ class Growth(NamedTuple):
     """(n,) uint32: rows."""
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def grow_particle(rng, problem, growth, c, replay):
     """Expand the next node of a particle and multiply its weight.
 
@@ -126,7 +128,7 @@ def grow_particle(rng, problem, growth, c, replay):
     return 0
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def split_node(problem, growth, at, time):
     """Give a node, whose rule is written, two children with its rows."""
     design, leaf, particles, c = problem.design, problem.leaf, growth.particles, at.particle

@@ -28,6 +28,7 @@ from pymc_trees.core.columns.design import Design, column_varies
 from pymc_trees.core.columns.mixed import MixedDesign, column_of, rule_from_prior
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import Histograms, make_histograms
@@ -38,6 +39,7 @@ from pymc_trees.core.random import draw_by_weight
 STOP = -1
 
 
+@by_pointer
 class LookAhead(NamedTuple):
     """Workspace of the proposal."""
 
@@ -87,7 +89,7 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
     )
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def columns_of(look):
     """The candidate columns."""
     return ColumnSubset(look.columns, look.n_columns[0])

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 
 
+@by_pointer
 class Particles(NamedTuple):
     """C partial trees of up to M nodes over n rows, with D statistics per node."""
 

@@ -21,7 +21,7 @@ from pymc_trees.core.samplers.particles.optimal import (
 )
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     """Draw stop or a split, or evaluate the outcome ``code``, ``cut`` of a reference.
 

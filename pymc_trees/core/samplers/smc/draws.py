@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
@@ -12,6 +13,7 @@ from pymc_trees.core.samplers.particles.planting import plant
 from pymc_trees.core.value.encode import encode
 
 
+@by_pointer
 class Draws(NamedTuple):
     """N encoded draws of forests of p columns."""
 

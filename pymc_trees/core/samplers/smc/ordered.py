@@ -56,7 +56,7 @@ def encode_in_order(rng, problem, particles, order, sizes, fingerprint, draws, l
 @njit(cache=True)
 def share_in_order(rng, problem, order, weights):
     """Draw trees from p0 and write their weights; False if one does not fit."""
-    trees, design, prior, leaf = problem
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     n, max_nodes = trees.leaf_of.shape[1], trees.column.size
     nodes, nothing = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     rows, spare = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.priors.contract import survey
@@ -29,6 +30,7 @@ DONE, UNFINISHED, LOST = 1, 2, 3
 """Outcome of a run: trees complete, out of stages, or all weights 0; or `FULL`, or `CEASED`."""
 
 
+@by_pointer
 class Stages(NamedTuple):
     """Records of each stage; S = ``max_stages``."""
 
@@ -43,6 +45,7 @@ def make_stages(max_stages: int) -> Stages:
     return Stages(np.full(max_stages, np.nan), np.zeros(max_stages, dtype=np.bool_))
 
 
+@by_pointer
 class Schedule(NamedTuple):
     """When nodes are expanded and particles resampled."""
 

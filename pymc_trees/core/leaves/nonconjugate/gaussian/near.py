@@ -25,7 +25,7 @@ def make_near(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
     return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)
 
 
-@generic("near", inlined=True)
+@generic("near")
 def with_prior(near, mean, sd):
     """The same rows under the prior of a leaf, (K,) each."""
 

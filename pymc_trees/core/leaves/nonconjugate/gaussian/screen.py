@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import fit_values, make_near, see_rows
 from pymc_trees.core.leaves.nonconjugate.gaussian.rows import expand_rows
@@ -40,6 +41,7 @@ LOG_2_PI = math.log(2.0 * math.pi)
 ROOT_3 = math.sqrt(3.0)
 
 
+@by_pointer
 class Screen(NamedTuple):
     """Arrays for the Gaussian rows of a leaf with K values, and their inputs."""
 

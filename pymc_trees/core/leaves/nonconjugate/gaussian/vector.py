@@ -15,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.nonconjugate.proposal import cholesky, solve_lower, solve_upper
 
 
+@by_pointer
 class GaussianVector(NamedTuple):
     """K normal leaf values and their data."""
 

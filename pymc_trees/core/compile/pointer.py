@@ -1,0 +1,154 @@
+"""Named tuples that kernels take by pointer.
+
+A forest is a few hundred machine words of arrays, and a call from kernel to kernel passes all of
+them if they are in tuples. A type decorated with `by_pointer` is passed as one word instead:
+
+    @by_pointer
+    class Trees(NamedTuple):
+        column: np.ndarray
+        ...
+
+Call from Python as before, with the tuple itself. The code that numba writes around a kernel copies
+the fields to a block on its stack, and hands over the block's address; a field that is such a tuple
+too is the address of a block of its own. In kernels a pointer has the attributes of the tuple, and
+`dispatch` picks by its type; it has no length, items, or methods. A tuple that a kernel makes is
+passed by value as usual, so a kernel may be compiled for both.
+
+A pointer is valid for as long as the call from Python lasts, since the caller holds the arrays and
+tuples are never changed. Arrays are therefore not counted when they are read, and may be read once
+for several uses. Without compilation (NUMBA_DISABLE_JIT) the tuple is passed.
+"""
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.datamodel import PrimitiveModel, register_default
+from numba.core.extending import NativeValue, box, infer_getattr, typeof_impl, unbox
+from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate
+
+_BYTES = ir.IntType(8).as_pointer()
+
+
+def by_pointer[T: type](kind: T) -> T:
+    """Decorate a NamedTuple type: kernels take its values by pointer."""
+
+    @typeof_impl.register(kind)
+    def _typeof(value, context):
+        fields = [typeof_impl(field, context) for field in value]
+        return None if None in fields else Pointer(kind, fields)
+
+    return kind
+
+
+class Pointer(types.Type):
+    """Address of a block with the fields of a NamedTuple."""
+
+    def __init__(self, instance_class: type, fields: list[types.Type]) -> None:
+        self.instance_class, self.types = instance_class, tuple(fields)
+        self.fields = instance_class._fields
+        super().__init__(f"*{instance_class.__name__}({', '.join(map(str, fields))})")
+
+    @property
+    def key(self):
+        """What makes two types one."""
+        return self.instance_class, self.types
+
+    def kind_of(self, name: str) -> types.Type | None:
+        """Type of an attribute, if there is one of that name."""
+        return self.types[self.fields.index(name)] if name in self.fields else None
+
+
+@register_default(Pointer)
+class _Model(PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, _BYTES)
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = Pointer
+
+    def generic_resolve(self, kind, name):
+        return kind.kind_of(name)
+
+
+@lower_getattr_generic(Pointer)
+def _read(context, builder, kind, block, name):
+    found = kind.kind_of(name)
+    value = builder.load(_place(context, builder, kind, block, name))
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    if isinstance(found, types.Array):  # of Python's, see `_copy`: there is nothing to count
+        return value
+    return impl_ret_borrowed(context, builder, found, value)
+
+
+def _place(context, builder, kind, block, name):
+    """Address of a field in a block."""
+    offset = ir.Constant(ir.IntType(64), _offsets(context, kind)[name])
+    found = context.get_value_type(kind.kind_of(name))
+    return builder.bitcast(builder.gep(block, [offset]), found.as_pointer())
+
+
+def _offsets(context, kind):
+    """Offset of each field in bytes, and the size of the block under the name ''."""
+    if kind not in _OFFSETS:
+        offsets, end = {}, 8  # after the Python object itself
+        for name, found in zip(kind.fields, kind.types, strict=True):
+            offsets[name] = end
+            size = context.get_value_type(found).get_abi_size(context.target_data)
+            end += -(-size // 8) * 8
+        _OFFSETS[kind] = offsets | {"": end}
+    return _OFFSETS[kind]
+
+
+_OFFSETS: dict[Pointer, dict[str, int]] = {}
+
+
+@unbox(Pointer)
+def _unbox(kind, value, c):
+    words = ir.ArrayType(ir.IntType(64), _offsets(c.context, kind)[""] // 8)
+    block = c.builder.bitcast(cgutils.alloca_once(c.builder, words), _BYTES)
+    c.builder.store(value, c.builder.bitcast(block, value.type.as_pointer()))
+    failed = cgutils.alloca_once_value(c.builder, cgutils.false_bit)
+    cleanups = []
+    for k, (name, found) in enumerate(zip(kind.fields, kind.types, strict=True)):
+        place = _place(c.context, c.builder, kind, block, name)
+        error = _copy(found, c.pyapi.tuple_getitem(value, k), place, cleanups, c)
+        with c.builder.if_then(error, likely=False):
+            c.builder.store(cgutils.true_bit, failed)
+
+    def cleanup():
+        for one in reversed(cleanups):
+            one()
+
+    return NativeValue(block, c.builder.load(failed), cleanup if cleanups else None)
+
+
+@box(Pointer)
+def _box(kind, block, c):
+    value = c.builder.load(c.builder.bitcast(block, c.pyapi.pyobj.as_pointer()))
+    c.pyapi.incref(value)
+    return value
+
+
+def _copy(kind, value, place, cleanups, c):
+    """Copy a field to its place; whether that failed.
+
+    Of an array all but the object that counts references to it.
+    """
+    if isinstance(kind, types.Array):
+        kind = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, _BYTES])
+        adapt = cgutils.get_or_insert_function(c.builder.module, kind, "numba_adapt_ndarray")
+        c.builder.store(ir.Constant(place.type.pointee, None), place)
+        error = c.builder.call(adapt, [value, c.builder.bitcast(place, _BYTES)])
+        failed = cgutils.is_not_null(c.builder, error)
+        with c.builder.if_then(failed, likely=False):
+            c.pyapi.err_set_string("PyExc_TypeError", "a field of a named tuple is no array")
+        return failed
+    native = c.unbox(kind, value)
+    c.builder.store(native.value, place)
+    if native.cleanup is not None:
+        cleanups.append(native.cleanup)
+    if c.context.data_model_manager[kind].contains_nrt_meminfo():
+        cleanups.append(lambda: c.context.nrt.decref(c.builder, kind, native.value))
+    return native.is_error
