@@ -10,7 +10,6 @@ from functools import singledispatch
 import numpy as np
 import pytensor
 
-from pymc_trees.core.leaves.latent.catalogue import PATHS, number_of
 from pymc_trees.core.leaves.latent.contract import log_row
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.targets.conjugate.target import ConjugateTarget
@@ -41,7 +40,7 @@ def _conjugate(target: ConjugateTarget, point):
 @log_density.register
 def _latent(target: LatentTarget, point):
     numbers, slope, offset = target.at(point)[1]
-    path = PATHS[number_of(target.likelihood.path)]
+    path = target.likelihood.path()
 
     def at(fit):
         eta = slope * fit[:, 0] + offset

@@ -54,6 +54,15 @@ def njit(*, cache, **options):
     return decorate
 
 
+def without_wrappers(function):
+    """Kernel that is called by the address of its machine code, not from Python."""
+    kernel = numba.njit(
+        pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    kernel._cache = cache_of(function, ".called")
+    return kernel
+
+
 def plain(args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
     """Argument types of a call: integers as int64, and no literal values.
 

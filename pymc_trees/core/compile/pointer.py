@@ -10,7 +10,7 @@ them if they are in tuples. A type decorated with `by_pointer` is passed as one 
 
 Call from Python as before, with the tuple itself. The code that numba writes around a kernel copies
 the fields to a block on its stack, and hands over the block's address; a field that is such a tuple
-too is the address of a block of its own. In kernels a pointer has the attributes of the tuple, and
+too is a block within the block. In kernels a pointer has the attributes of the tuple, and
 `dispatch` picks by its type; it has no length, items, or methods. A tuple that a kernel makes is
 passed by value as usual, so a kernel may be compiled for both.
 
@@ -74,19 +74,19 @@ class _Attributes(AttributeTemplate):
 
 @lower_getattr_generic(Pointer)
 def _read(context, builder, kind, block, name):
-    found = kind.kind_of(name)
-    value = builder.load(_place(context, builder, kind, block, name))
+    found, place = kind.kind_of(name), _place(context, builder, kind, block, name)
+    if isinstance(found, Pointer):
+        return place
+    value = builder.load(builder.bitcast(place, context.get_value_type(found).as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    if isinstance(found, types.Array):  # of Python's, see `_copy`: there is nothing to count
+    if isinstance(found, types.Array):  # of Python's, see `_fill`: there is nothing to count
         return value
     return impl_ret_borrowed(context, builder, found, value)
 
 
 def _place(context, builder, kind, block, name):
     """Address of a field in a block."""
-    offset = ir.Constant(ir.IntType(64), _offsets(context, kind)[name])
-    found = context.get_value_type(kind.kind_of(name))
-    return builder.bitcast(builder.gep(block, [offset]), found.as_pointer())
+    return builder.gep(block, [ir.Constant(ir.IntType(64), _offsets(context, kind)[name])])
 
 
 def _offsets(context, kind):
@@ -95,33 +95,18 @@ def _offsets(context, kind):
         offsets, end = {}, 8  # after the Python object itself
         for name, found in zip(kind.fields, kind.types, strict=True):
             offsets[name] = end
-            size = context.get_value_type(found).get_abi_size(context.target_data)
-            end += -(-size // 8) * 8
+            end += -(-_size(context, found) // 8) * 8
         _OFFSETS[kind] = offsets | {"": end}
     return _OFFSETS[kind]
 
 
+def _size(context, kind):
+    if isinstance(kind, Pointer):
+        return _offsets(context, kind)[""]
+    return context.get_value_type(kind).get_abi_size(context.target_data)
+
+
 _OFFSETS: dict[Pointer, dict[str, int]] = {}
-
-
-@unbox(Pointer)
-def _unbox(kind, value, c):
-    words = ir.ArrayType(ir.IntType(64), _offsets(c.context, kind)[""] // 8)
-    block = c.builder.bitcast(cgutils.alloca_once(c.builder, words), _BYTES)
-    c.builder.store(value, c.builder.bitcast(block, value.type.as_pointer()))
-    failed = cgutils.alloca_once_value(c.builder, cgutils.false_bit)
-    cleanups = []
-    for k, (name, found) in enumerate(zip(kind.fields, kind.types, strict=True)):
-        place = _place(c.context, c.builder, kind, block, name)
-        error = _copy(found, c.pyapi.tuple_getitem(value, k), place, cleanups, c)
-        with c.builder.if_then(error, likely=False):
-            c.builder.store(cgutils.true_bit, failed)
-
-    def cleanup():
-        for one in reversed(cleanups):
-            one()
-
-    return NativeValue(block, c.builder.load(failed), cleanup if cleanups else None)
 
 
 @box(Pointer)
@@ -131,14 +116,41 @@ def _box(kind, block, c):
     return value
 
 
-def _copy(kind, value, place, cleanups, c):
-    """Copy a field to its place; whether that failed.
+@unbox(Pointer)
+def _unbox(kind, value, c):
+    words = ir.ArrayType(ir.IntType(64), _size(c.context, kind) // 8)
+    block = c.builder.bitcast(cgutils.alloca_once(c.builder, words), _BYTES)
+    failed = cgutils.alloca_once_value(c.builder, cgutils.false_bit)
+    cleanups: list = []
+    _fill(kind, value, block, failed, cleanups, c)
 
-    Of an array all but the object that counts references to it.
-    """
+    def cleanup():
+        for one in reversed(cleanups):
+            one()
+
+    return NativeValue(block, c.builder.load(failed), cleanup if cleanups else None)
+
+
+def _fill(kind, value, block, failed, cleanups, c):
+    """Write a named tuple to a block; of an array all but the object that counts references."""
+    c.builder.store(value, c.builder.bitcast(block, value.type.as_pointer()))
+    for k, (name, found) in enumerate(zip(kind.fields, kind.types, strict=True)):
+        field = c.pyapi.tuple_getitem(value, k)
+        place = _place(c.context, c.builder, kind, block, name)
+        if isinstance(found, Pointer):
+            _fill(found, field, place, failed, cleanups, c)
+            continue
+        place = c.builder.bitcast(place, c.context.get_value_type(found).as_pointer())
+        error = _copy(found, field, place, cleanups, c)
+        with c.builder.if_then(error, likely=False):
+            c.builder.store(cgutils.true_bit, failed)
+
+
+def _copy(kind, value, place, cleanups, c):
+    """Copy a field to its place; whether that failed."""
     if isinstance(kind, types.Array):
-        kind = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, _BYTES])
-        adapt = cgutils.get_or_insert_function(c.builder.module, kind, "numba_adapt_ndarray")
+        adapt_type = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, _BYTES])
+        adapt = cgutils.get_or_insert_function(c.builder.module, adapt_type, "numba_adapt_ndarray")
         c.builder.store(ir.Constant(place.type.pointee, None), place)
         error = c.builder.call(adapt, [value, c.builder.bitcast(place, _BYTES)])
         failed = cgutils.is_not_null(c.builder, error)

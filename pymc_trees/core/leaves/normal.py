@@ -192,7 +192,7 @@ def _draw_values(leaf, rng, stats, out):
 @njit(cache=True)
 def _log_likelihood(leaf, trees):
     r, w = leaf.r, leaf.w
-    if leaf.latent.number >= 0:
+    if leaf.latent.log_rows != 0:
         return log_rows(leaf)
     total = 0.0
     for i in range(r.size):

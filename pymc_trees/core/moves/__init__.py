@@ -7,8 +7,5 @@ were replaced), `change`, `perturb`, `swap`, `rotate`, `same_leaves` (a new tree
 leaves), `restructure`, `catalogue` (all moves). A move draws a proposal, adds up the log of its
 Metropolis-Hastings ratio, and accepts.
 
-The moves are inlined into the sweep: a call passes every array of the forest, which on small data
-costs as much as the work itself.
-
 May import: `core.forest`, `core.priors`, and the contract of `core.leaves`.
 """

@@ -6,8 +6,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.leaves.latent.catalogue import PATHS, number_of
-from pymc_trees.core.leaves.latent.rows import LatentRows, renew
+from pymc_trees.core.leaves.latent.rows import latent_rows, renew
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.targets.affine import NotAffineError
 from pymc_trees.targets.conjugate.contract import ObservedTerm, rows_of
@@ -95,8 +94,7 @@ class LatentTarget:
         """Leaf model given latent variables, which are drawn, and the target of f given them."""
         numbers, slope, offset = seen
         f = np.ascontiguousarray(fit[:, 0])
-        path = number_of(self.likelihood.path)
-        latent = LatentRows(PATHS, path, numbers, slope, offset, f.copy())
+        latent = latent_rows(self.likelihood.path, numbers, slope, offset, f.copy())
         mean, sd = settings.leaf
         w = self._precisions(numbers, slope)
         leaf = make_normal(mean, sd, np.zeros(f.size), w, self.layout.max_nodes, latent)

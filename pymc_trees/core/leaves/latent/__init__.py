@@ -11,8 +11,8 @@ file             path            p(y | eta)                                     
 `normal_mixture` `NormalMixture` a mixture of Normals about shifted means          the component
 ================ =============== ================================================= =============
 
-Reading order: `contract` (the interface of a path), one path per file, `catalogue` (all of them),
-`rows` (the rows of a forest, whose latent variables are redrawn between two sweeps).
+Reading order: `contract` (the interface of a path), one path per file, `rows` (the rows of a
+forest, whose latent variables are redrawn between two sweeps).
 
 With the latent variables drawn, row i is a Gaussian observation of f, and leaf values integrate
 out. They are drawn given the forest and y, the forest is updated given them, and they are

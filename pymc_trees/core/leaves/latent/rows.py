@@ -1,22 +1,28 @@
-"""Rows of a forest with latent variables, which are redrawn between two sweeps."""
+"""Rows of a forest with latent variables, which are redrawn between two sweeps.
 
+A sweep is compiled without them: it calls the kernels of a path by their addresses.
+"""
+
+import functools
 from typing import NamedTuple
 
 import numpy as np
+from numba import typeof
 
+from pymc_trees.core.compile.address import address_of, call_at
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.leaves.latent.catalogue import NONE, PATHS, draw_numbered, log_numbered
+from pymc_trees.core.leaves.latent.contract import draw_row, log_row
 
 
 @by_pointer
 class LatentRows(NamedTuple):
     """Parameters of each row's likelihood other than f: eta = slope f + offset, and its numbers."""
 
-    paths: tuple
-    """`catalogue.PATHS`."""
-    number: int
-    """That of the path; `catalogue.NONE` for none."""
+    renew: int
+    """Address of `_renew` for the path; 0 where there are no latent variables."""
+    log_rows: int
+    """Address of `_log_rows`."""
     numbers: np.ndarray
     """(n, q) for q of the path."""
     slope: np.ndarray
@@ -27,11 +33,52 @@ class LatentRows(NamedTuple):
     """(n,) target of f given the latent variables; overwritten."""
 
 
-@njit(cache=True)
-def no_latents():
+def no_latents() -> LatentRows:
     """For rows without latent variables."""
     none = np.empty(0)
-    return LatentRows(PATHS, NONE, np.empty((0, 0)), none, none, none)
+    return LatentRows(0, 0, np.empty((0, 0)), none, none, none)
+
+
+def latent_rows(path: type, numbers, slope, offset, target) -> LatentRows:
+    """Rows with the latent variables of a path (`contract`); C-contiguous float64 arrays."""
+    renew, log_rows = _kernels_of(path)
+    generator, rows, each = typeof(np.random.default_rng(0)), typeof(no_latents()), typeof(slope)
+    return LatentRows(
+        address_of(renew, (generator, rows, each, each)),
+        address_of(log_rows, (rows, each)),
+        numbers,
+        slope,
+        offset,
+        target,
+    )
+
+
+@functools.cache
+def _kernels_of(kind):
+    """`_renew` and `_log_rows` of a path; by its type, since empty tuples are all equal."""
+    path = kind()
+
+    @njit(cache=True)
+    def _renew(rng, rows, r, w):
+        slope, offset, target = rows.slope, rows.offset, rows.target
+        for i in range(r.size):
+            f, a = target[i] - r[i], slope[i]
+            at, precision = draw_row(path, rng, rows.numbers[i], a * f + offset[i])
+            # a f + b is observed as `at`, so f as (at - b) / a; where a = 0 it says nothing
+            target[i] = (at - offset[i]) / a if a != 0.0 else 0.0
+            r[i] = target[i] - f
+            if w.size > 1:
+                w[i] = precision * a * a
+
+    @njit(cache=True)
+    def _log_rows(rows, r):
+        total = 0.0
+        for i in range(r.size):
+            eta = rows.slope[i] * (rows.target[i] - r[i]) + rows.offset[i]
+            total += log_row(path, rows.numbers[i], eta)
+        return total
+
+    return _renew, _log_rows
 
 
 @njit(cache=True)
@@ -44,28 +91,11 @@ def renew(leaf, rng):
         Its residual ``r`` is that of all trees. Precisions are written if ``w`` has one for each
         row.
     """
-    latent, r, w = leaf.latent, leaf.r, leaf.w
-    if latent.number < 0:
-        return
-    slope, offset, target = latent.slope, latent.offset, latent.target
-    for i in range(r.size):
-        f, a = target[i] - r[i], slope[i]
-        at, precision = draw_numbered(
-            latent.paths, latent.number, rng, latent.numbers[i], a * f + offset[i]
-        )
-        # a f + b is observed as `at`, so f as (at - b) / a; a row with a = 0 carries no information
-        target[i] = (at - offset[i]) / a if a != 0.0 else 0.0
-        r[i] = target[i] - f
-        if w.size > 1:
-            w[i] = precision * a * a
+    if leaf.latent.renew != 0:
+        call_at(leaf.latent.renew, (rng, leaf.latent, leaf.r, leaf.w), None)
 
 
 @njit(cache=True)
 def log_rows(leaf):
     """Log-likelihood of all rows given f, the latent variables integrated out."""
-    latent, r = leaf.latent, leaf.r
-    total = 0.0
-    for i in range(r.size):
-        eta = latent.slope[i] * (latent.target[i] - r[i]) + latent.offset[i]
-        total += log_numbered(latent.paths, latent.number, latent.numbers[i], eta)
-    return total
+    return call_at(leaf.latent.log_rows, (leaf.latent, leaf.r), 0.0)
