@@ -17,10 +17,10 @@ import inspect
 from collections.abc import Callable
 
 import numpy as np
-from numba import types
-from numba.extending import overload
+from numba import typeof, types
+from numba.core.errors import TypingError
+from numba.extending import models, register_model
 
-from pymc_trees.core.compile.linked import LINKED
 from pymc_trees.core.compile.pointer import Pointer, by_pointer
 
 _KERNELS: dict[type, dict[str, Callable]] = {}
@@ -60,7 +60,7 @@ def kernel_of(kind: type, name: str) -> Callable:
         raise TypeError(f"{kind.__name__} does not answer {name}.") from None
 
 
-def generic(argument: str, *, default: Callable | None = None) -> Callable[[Callable], Callable]:
+def generic(argument: str, *, default: Callable | None = None) -> Callable[[Callable], "Generic"]:
     """Make a function, whose body is its docstring, generic in the type of an argument.
 
     The arguments of a call are given by position.
@@ -72,34 +72,63 @@ def generic(argument: str, *, default: Callable | None = None) -> Callable[[Call
     default : kernel, optional
         Implementation for types without one of their own.
     """
-
-    def decorate(described):
-        name = described.__name__
-        place = list(inspect.signature(described).parameters).index(argument)
-
-        @functools.wraps(described)
-        def call(*arguments):
-            kind = type(arguments[place])
-            kernel = _KERNELS.get(kind, {}).get(name) or default or kernel_of(kind, name)
-            return kernel(*arguments)
-
-        # The Python function, since calling the compiled one would count references to every array
-        # of its arguments once more. numba itself never inlines it: numba 0.68 loses assignments
-        # around an inlined overload (tests/laws/test_detailed_balance.py).
-        @overload(call, strict=False, jit_options=LINKED)
-        def _implementation(*arguments):
-            kernel = _KERNELS.get(_class_of(arguments[place]), {}).get(name) or default
-            return getattr(kernel, "py_func", kernel)
-
-        return call
-
-    return decorate
+    return lambda described: Generic(described, argument, default)
 
 
-def _class_of(kind):
-    """Python class of the values of a numba type."""
+class Generic:
+    """A generic kernel, called like a function from Python and from compiled code."""
+
+    def __init__(self, described: Callable, argument: str, default: Callable | None) -> None:
+        functools.update_wrapper(self, described)
+        self._place = list(inspect.signature(described).parameters).index(argument)
+        self._default = default
+        self._numba_type_ = GenericType(self)
+
+    def __call__(self, *arguments):
+        """Result of the implementation."""
+        return self.kernel(type(arguments[self._place]))(*arguments)
+
+    def kernel(self, kind: type) -> Callable:
+        """Implementation for a type."""
+        name = self.__name__
+        return _KERNELS.get(kind, {}).get(name) or self._default or kernel_of(kind, name)
+
+    def compiled(self, arguments: tuple[types.Type, ...]) -> types.Dispatcher:
+        """Implementation, as numba has it, for arguments of these numba types."""
+        given = arguments[self._place]
+        try:
+            return typeof(self.kernel(_class_of(given)))
+        except TypeError:
+            raise TypingError(f"{given} does not answer {self.__name__}.") from None
+
+
+class GenericType(types.Callable, types.Dummy):
+    """numba's type of a generic kernel: a call is one of the implementation."""
+
+    def __init__(self, generic: Generic) -> None:
+        self._generic = generic
+        super().__init__(f"generic {generic.__module__}.{generic.__qualname__}")
+
+    def get_call_type(self, context, args, kws):
+        """Signature of the implementation."""
+        return self._generic.compiled(args).get_call_type(context, args, kws)
+
+    def get_call_signatures(self):
+        """None is listed."""
+        return (), True
+
+    def get_impl_key(self, sig):
+        """That of the implementation."""
+        return self._generic.compiled(sig.args).get_impl_key(sig)
+
+
+register_model(GenericType)(models.OpaqueModel)
+
+
+def _class_of(kind: types.Type) -> type:
+    """Python class of the values of a numba type; `object` of types without kernels."""
     if isinstance(kind, types.BaseNamedTuple | Pointer):
         return kind.instance_class
     if isinstance(kind, types.Array):
         return np.ndarray
-    return type(None) if isinstance(kind, types.NoneType | types.Omitted) else None
+    return type(None) if isinstance(kind, types.NoneType | types.Omitted) else object

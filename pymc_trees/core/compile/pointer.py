@@ -19,6 +19,8 @@ tuples are never changed. Arrays are therefore not counted when they are read, a
 for several uses. Without compilation (NUMBA_DISABLE_JIT) the tuple is passed.
 """
 
+import hashlib
+
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import PrimitiveModel, register_default
@@ -46,7 +48,10 @@ class Pointer(types.Type):
     def __init__(self, instance_class: type, fields: list[types.Type]) -> None:
         self.instance_class, self.types = instance_class, tuple(fields)
         self.fields = instance_class._fields
-        super().__init__(f"*{instance_class.__name__}({', '.join(map(str, fields))})")
+        # A short name, since it is part of that of each compiled function.
+        text = f"{instance_class.__module__}.{instance_class.__qualname__} {fields}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        super().__init__(f"*{instance_class.__name__}.{digest[:12]}")
 
     @property
     def key(self):

@@ -33,7 +33,8 @@ class LatentRows(NamedTuple):
     """(n,) target of f given the latent variables; overwritten."""
 
 
-def no_latents() -> LatentRows:
+@njit(cache=True)
+def no_latents():
     """For rows without latent variables."""
     none = np.empty(0)
     return LatentRows(0, 0, np.empty((0, 0)), none, none, none)
