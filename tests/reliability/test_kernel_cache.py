@@ -13,7 +13,6 @@ from numba import typeof
 from numba.core.registry import cpu_target
 from support.scale import scaled
 
-from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.compile.cache import KernelFile
 from pymc_trees.core.value.checksum import compute_checksum
 
@@ -203,7 +202,3 @@ def test_types_of_one_name_are_told_apart_and_need_not_be_there_to_read_the_inde
         assert isinstance(key[0], str) and f"{module}.Leaf" in key[0]
         words.append(key[0])
     assert words[0] != words[1]
-
-
-def test_the_version_of_the_kernels_is_part_of_their_stamp():
-    assert compute_checksum._cache._cache_file._source_stamp[-1] == KERNELS_VERSION

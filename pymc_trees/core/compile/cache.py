@@ -16,7 +16,7 @@ import numba
 from numba.core import types, typing
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
-from pymc_trees._version import KERNELS_VERSION
+from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.announce import announce_compilation
 from pymc_trees.core.compile.linked import LINKED, LinkedCache
 from pymc_trees.core.compile.pointer import Pointer
@@ -39,15 +39,23 @@ def njit(*, cache, **options):
             return kernel
         if cache:
             kernel._cache = cache_of(function, "")
+            kernel._cache.kernel = kernel
 
         @functools.cache
         def inner():
             called = numba.njit(**LINKED | options)(function)
             if cache:
                 called._cache = cache_of(function, ".linked", LinkedKernelCache)
+                called._cache.kernel = called
             return called
 
-        kernel.get_call_template = lambda args, kws: inner().get_call_template(plain(args), kws)
+        def get_call_template(args, kws):
+            args = plain(args)
+            template = inner().get_call_template(args, kws)
+            depends.note(depends.kept(inner(), args) | {function.__module__})
+            return template
+
+        kernel.get_call_template = get_call_template
         kernel.get_overload = lambda signature: inner().get_overload(signature)
         return kernel
 
@@ -60,6 +68,7 @@ def without_wrappers(function):
         pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True
     )(function)
     kernel._cache = cache_of(function, ".called")
+    kernel._cache.kernel = kernel
     return kernel
 
 
@@ -86,11 +95,15 @@ def cache_of(function, ending, kind=None):
 class KernelCache(FunctionCache):
     """Cache of one kernel; the run continues if it cannot be saved."""
 
+    kernel = None
+    """Its dispatcher."""
+
     def __init__(self, function, ending):
         super().__init__(function)
-        locator = self._impl.locator
-        # Code of a kernel holds that of the kernels it calls: any edit in core makes it stale.
-        stamp, name = (locator.get_source_stamp(), KERNELS_VERSION), self._impl.filename_base
+        locator, name = self._impl.locator, self._impl.filename_base
+        stamp = depends.digest_of(frozenset({function.__module__}))
+        if not function.__module__.startswith("pymc_trees."):  # perhaps a cell of a notebook
+            stamp = (locator.get_source_stamp(), stamp)
         self._cache_file = KernelFile(locator.get_cache_path(), name + ending, stamp)
 
     def _index_key(self, sig, codegen):
@@ -102,17 +115,27 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         """Cached code, or None."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except OSError as error:
             _tell(error)
             return None
+        if found is not None:
+            modules = self._cache_file.modules
+            depends.keep(self.kernel, found.signature.args, modules)
+            depends.note(modules)
+        return found
 
     def save_overload(self, sig, data):
         """Cache compiled code if possible."""
+        self._cache_file.modules = self._modules(data.signature.args)
         try:
             super().save_overload(sig, data)
         except OSError as error:
             _tell(error)
+
+    def _modules(self, args):
+        """Modules of what was picked by type while the kernel compiled."""
+        return depends.kept(self.kernel, args)
 
 
 @functools.cache
@@ -120,11 +143,13 @@ def described(kind):
     """Text that identifies a class or function and, outside this package, the state of its file.
 
     The state is that of the first request, since the loaded object corresponds to the file as it
-    was then.
+    was then. Of a named tuple it has the fields, which kernels find by their place.
     """
     name, module = f"{kind.__module__}.{kind.__qualname__}", sys.modules.get(kind.__module__)
+    if hasattr(kind, "_fields"):
+        name += f"({' '.join(kind._fields)})"
     file = getattr(module, "__file__", None)
-    if file is None or name.split(".")[0] == "pymc_trees":  # which has `KERNELS_VERSION`
+    if file is None or name.split(".")[0] == "pymc_trees":  # of which `depends` knows more
         return name
     try:
         return f"{name}.{hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]}"
@@ -156,17 +181,28 @@ class KernelFile(IndexDataCacheFile):
     """Files of a kernel's cache, which end in a digest; a file that does not match is ignored.
 
     Data files contain their stamp and key too: two processes that start with an empty folder may
-    use one name for two versions of a kernel.
+    use one name for two versions of a kernel. And they contain the modules on which the code
+    depends beside its own (`depends`), with a digest of these.
     """
+
+    modules: frozenset[str] = frozenset()
+    """Those modules, of the data to save and of the data loaded last."""
 
     def save(self, key, data):
         """Save under a key."""
-        super().save(key, (self._source_stamp, key, data))
+        digest = depends.digest_of(self.modules)
+        super().save(key, (self._source_stamp, key, data, self.modules, digest))
 
     def load(self, key):
         """Data saved under a key, or None."""
         found = super().load(key)
-        return found[2] if found is not None and found[:2] == (self._source_stamp, key) else None
+        if found is None or found[:2] != (self._source_stamp, key):
+            return None
+        _, _, data, modules, digest = found
+        if depends.digest_of(modules) != digest:
+            return None
+        self.modules = modules
+        return data
 
     def _load_index(self):
         return super()._load_index() if _is_whole(self._index_path) else {}

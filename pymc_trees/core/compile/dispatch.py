@@ -21,6 +21,7 @@ from numba import typeof, types
 from numba.core.errors import TypingError
 from numba.extending import models, register_model
 
+from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.pointer import Pointer, by_pointer
 
 _KERNELS: dict[type, dict[str, Callable]] = {}
@@ -97,9 +98,11 @@ class Generic:
         """Implementation, as numba has it, for arguments of these numba types."""
         given = arguments[self._place]
         try:
-            return typeof(self.kernel(_class_of(given)))
+            kernel = self.kernel(_class_of(given))
         except TypeError:
             raise TypingError(f"{given} does not answer {self.__name__}.") from None
+        depends.note({kernel.__module__})
+        return typeof(kernel)
 
 
 class GenericType(types.Callable, types.Dummy):

@@ -11,10 +11,18 @@ import llvmlite.binding as llvm
 from numba import types
 from numba.core.ccallback import CFunc
 
+from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.cache import KernelCache, cache_of, describe
 
 
-class NamedCache(KernelCache):
+class ExternalCache(KernelCache):
+    """Cache of such a kernel."""
+
+    def _modules(self, args):
+        return depends.noted_now()
+
+
+class NamedCache(ExternalCache):
     """Cache of a function whose name identifies its closure."""
 
     def _index_key(self, sig, codegen):
@@ -38,7 +46,9 @@ class External:
     def __init__(self, function: Callable, signature, of: str = "") -> None:
         self.name = ".".join([function.__module__, function.__name__, *([of] if of else [])])
         self._kernel = CFunc(function, (signature.args, signature.return_type), {}, {})
-        self._kernel._cache = cache_of(function, of and f".{of}", NamedCache if of else None)
+        self._kernel._cache = cache_of(
+            function, of and f".{of}", NamedCache if of else ExternalCache
+        )
         self._symbol = types.ExternalFunction(self.name, signature)
         self._address = 0
 
@@ -50,7 +60,8 @@ class External:
     def link(self) -> types.ExternalFunction:
         """Function to call in compiled code; each process must link it before running such code."""
         if not self._address:
-            self._kernel.compile()
+            with depends.noted():
+                self._kernel.compile()
             self._address = self._kernel.address
             llvm.add_symbol(self._symbol.symbol, self._address)
         return self._symbol
