@@ -152,12 +152,14 @@ def run(n, draws, tune, step_name, chains, storage, sigma, mu_is):
 
 def report(results):
     """Print the stored results as a table of the docs."""
-    results = results.fillna({"storage": "array", "sigma": "fixed", "mu": "left-out"})
+    early = {"storage": "array", "sigma": "fixed", "mu": "left-out"}
+    results = results.assign(**{name: None for name in early if name not in results})
+    results = results.fillna(early)
     key = ["n", "step", "storage", "sigma", "mu"]
     latest = results.drop_duplicates(key, keep="last").sort_values(key)
     print(
-        "| rows | table | step | chains | draws | s a step, median | mean | with sigma and records "
-        "| R-hat | leaves | peak GB | of its own |"
+        "| rows | table | step | chains | draws | s a step, median | mean | sigma too | R-hat | "
+        "leaves | peak GB | of its own |"
     )
     print("|---" * 12 + "|")
     for one in latest.itertuples():

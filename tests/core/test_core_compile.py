@@ -1,5 +1,6 @@
 """A line while kernels compile, and kernels that compiled code calls by name."""
 
+import gc
 import importlib
 import logging
 import subprocess
@@ -8,18 +9,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import carray, njit, types
+from numba import carray, njit, typeof, types
+from support.chains.setups import make_setup
+from support.naive.laws import PROBLEMS
 
 import pymc_trees.core.compile.announce as announce
+from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.cache import described
 from pymc_trees.core.compile.cache import njit as kernel
 from pymc_trees.core.compile.external import external
 
 
-def compilation(module):
+def compilation(module, name="kernel", *args):
     """Event of a function's compilation."""
-    function = SimpleNamespace(__module__=module)
-    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+    function = SimpleNamespace(__module__=module, __name__=name)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function), "args": args})
 
 
 @pytest.fixture
@@ -30,27 +34,55 @@ def clock(monkeypatch):
     return time
 
 
-def test_a_long_compilation_is_announced_once(clock, caplog):
-    ours, other = compilation("pymc_trees.core.x"), compilation("numba.y")
+def test_a_long_compilation_is_announced_with_its_kind(clock, caplog):
+    setup = make_setup(PROBLEMS["deep"], "normal_gamma")
+    ours = compilation("pymc_trees.core.x", "sweeps", typeof(setup.problem), types.int64)
+    other = compilation("numba.y")
     announcer = announce.Announcer()
     with caplog.at_level(logging.INFO, logger="pymc.trees"):
-        for _ in range(5):  # short ones add up, one within another counts once
+        for _ in range(5):  # short ones are not worth a line
             announcer.on_start(ours)
-            clock.now += 0.1
+            assert not gc.isenabled()
+            clock.now += 0.9
             announcer.on_start(other)
-            clock.now += 0.08
             announcer.on_end(other)
             announcer.on_end(ours)
+            assert gc.isenabled()
         assert not caplog.messages
         announcer.on_start(ours)
-        clock.now += 0.2
-        announcer.on_start(other)
-        assert caplog.messages == [announce.LINE]
-        clock.now += 100.0
-        announcer.on_end(other)
+        for seconds in (1.1, 5.0, 5.1, 9.0):
+            clock.now += seconds
+            announcer.on_start(other)
+            announcer.on_end(other)
         announcer.on_end(ours)
-        announcer.on_start(ours)
-    assert caplog.messages == [announce.LINE]
+    what = "local moves of trees (normal gamma leaf, numbers)"
+    assert caplog.messages == [
+        f"Compiling {what}: up to half a minute, once. The code is kept for later runs.",
+        f"... {what}: 11 s, 4 kernels so far.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("uint8", "columns on a grid"), ("levels", "levels or missing cells")]
+)
+def test_columns_in_words(name, words):
+    X, kinds, grid = np.arange(8.0).reshape(4, 2), None, [np.array([0.5]), np.array([1.5])]
+    if name == "levels":
+        kinds, grid = np.array([3, 0]), None
+    given = SimpleNamespace(fields=("design",), types=(typeof(make_design(X % 3, grid, kinds)),))
+    text = announce.purpose(SimpleNamespace(__name__="_any_kernel"), (types.int64, given))
+    assert text == f"any kernel ({words})"
+
+
+def test_the_collector_stays_off_where_it_was(clock):
+    gc.disable()
+    try:
+        announcer = announce.Announcer()
+        announcer.on_start(compilation("pymc_trees.core.x"))
+        announcer.on_end(compilation("pymc_trees.core.x"))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_compilations_of_other_packages_do_not_count(clock, caplog):

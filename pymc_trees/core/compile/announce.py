@@ -1,43 +1,114 @@
-"""A message when kernels are compiled for the first time, which takes a while."""
+"""A line while kernels are compiled for the first time, which takes a while.
 
+The kernel that Python calls, with the types of its arguments, tells what it is for. A second line
+follows after `PATIENCE`, and so on. Python's garbage collector pauses meanwhile: a compiler makes
+hundreds of thousands of objects that live on, and each of its searches goes through all of them.
+"""
+
+import gc
 import logging
+import re
+from collections.abc import Iterator
 from multiprocessing import parent_process
 from time import perf_counter
 
-from numba.core import event
+from numba.core import event, types
 
 SECONDS = 1.0
-"""Seconds of compilation after which the message is logged."""
-LINE = "Compiling pymc_trees for the first time: up to a minute. The code is kept for later runs."
+"""Seconds that a kernel compiles before it is announced."""
+PATIENCE = 10.0
+"""Seconds until the next line."""
+
+NAMES = {
+    "sweeps": "local moves of trees",
+    "joint_sweeps": "local moves of trees with weighed leaf values",
+    "screened_sweeps": "screened moves of trees",
+    "particle_sweep": "particle Gibbs",
+    "top_down_smc": "sequential Monte Carlo",
+    "soft_sweeps": "moves of soft trees",
+    "screened_soft_sweeps": "screened moves of soft trees",
+    "shapley": "Shapley values",
+    "soft_shapley": "Shapley values of soft trees",
+    "grow_tree": "a Mondrian tree",
+    "extend_tree": "the extension of a Mondrian tree",
+    "extend_forest": "the extension of Mondrian trees",
+}
+"""What kernels are for; another one goes by its name."""
+PARTS = ("leaf", "design")
+"""Fields of a problem whose types make a kind of model."""
 
 # A child of PyMC's logger: shown, and silenced, with PyMC's own lines.
 _log = logging.getLogger("pymc.trees")
 
 
 class Announcer(event.Listener):
-    """Total compilation time of this package's kernels; logs the message once."""
+    """Lines on the compilation of this package's kernels."""
 
     def __init__(self) -> None:
-        self._depth, self._begun, self._spent = 0, 0.0, 0.0
-        self._told = parent_process() is not None  # the parent process has logged it already
+        self._depth, self._kernels = 0, 0
+        self._begun = self._next = 0.0
+        self._what = ""
+        self._collects = False
+        self._is_silent = parent_process() is not None  # the parent process has told it already
 
     def on_start(self, event):
         """Start the clock at the outermost compilation; nested ones occur within it."""
         if self._depth == 0:
             if not _is_kernel(event):
                 return
-            self._begun = perf_counter()
+            self._begun, self._kernels = perf_counter(), 0
+            self._next = self._begun + SECONDS
+            self._what = purpose(event.data["dispatcher"].py_func, event.data["args"])
+            self._collects = gc.isenabled()
+            gc.disable()
         self._depth += 1
-        if not self._told and self._spent + perf_counter() - self._begun > SECONDS:
-            self._told = True
-            _log.info(LINE)
+        self._kernels += 1
+        now = perf_counter()
+        if not self._is_silent and now > self._next:
+            if self._next == self._begun + SECONDS:
+                _log.info(
+                    f"Compiling {self._what}: up to half a minute, once. The code is kept for "
+                    "later runs."
+                )
+            else:
+                _log.info(
+                    f"... {self._what}: {now - self._begun:.0f} s, {self._kernels} kernels so far."
+                )
+            self._next = now + PATIENCE
 
     def on_end(self, event):
         """Stop the clock when the outermost compilation ends."""
         if self._depth > 0:
             self._depth -= 1
-            if self._depth == 0:
-                self._spent += perf_counter() - self._begun
+            if self._depth == 0 and self._collects:
+                gc.enable()
+
+
+def purpose(function, args) -> str:
+    """What a kernel is for: its name in words, and the kind of model from its types."""
+    name = function.__name__.strip("_")
+    words = NAMES.get(name, name.replace("_", " "))
+    kinds = [_in_words(kind) for kind in _parts(args)]
+    return f"{words} ({', '.join(kinds)})" if kinds else words
+
+
+def _parts(args: tuple) -> Iterator[types.Type]:
+    """Types of the leaf and of the columns, in an argument or in a field of one."""
+    for kind in args:
+        fields = dict(zip(getattr(kind, "fields", ()), getattr(kind, "types", ())))
+        yield from (fields[name] for name in PARTS if hasattr(fields.get(name), "instance_class"))
+
+
+def _in_words(kind) -> str:
+    """``NormalGammaData`` as "normal gamma leaf", a design by its columns."""
+    name = kind.instance_class.__name__
+    if name == "MixedDesign":
+        return "levels or missing cells"
+    if name == "Design":
+        [columns] = [one for one, field in zip(kind.types, kind.fields) if field == "columns"]
+        return "columns on a grid" if isinstance(columns.dtype, types.Integer) else "numbers"
+    words = re.findall(r"[A-Z][a-z]*", name.removesuffix("Data"))
+    return f"{' '.join(words).lower()} leaf"
 
 
 def _is_kernel(event):
