@@ -50,11 +50,10 @@ def join_leaves(trees, node):
 def fell_tree(trees, tree, nodes):
     """Reduce a tree to its root, a leaf; ``nodes`` is overwritten."""
     root = trees.roots[tree]
-    free, n_free = trees.free, trees.n_free
     for k in range(preorder(trees, root, nodes)):
         if nodes[k] != root:
-            free[n_free[0]] = nodes[k]
-            n_free[0] += 1
+            trees.free[trees.n_free[0]] = nodes[k]
+            trees.n_free[0] += 1
     trees.column[root] = NONE
     trees.left[root] = NONE
     trees.right[root] = NONE

@@ -68,6 +68,5 @@ def transpose(trees, top, side):
 @njit(cache=True)
 def leaves_on(trees, top, side):
     """Whether both children of a node have a leaf on one side; `transpose` then joins these."""
-    column = trees.column
     left, right = child_on(trees, trees.left[top], side), child_on(trees, trees.right[top], side)
-    return column[left] < 0 and column[right] < 0
+    return trees.column[left] < 0 and trees.column[right] < 0

@@ -103,25 +103,23 @@ def plant_stumps(max_nodes, n_values, leaf_of):
 @njit(cache=True)
 def preorder(trees, top, out):
     """Write the nodes of the subtree at ``top`` in preorder to ``out``; return their number."""
-    # Fields are read once, outside of loops: each read updates a reference count.
-    column, left, right, parent = trees.column, trees.left, trees.right, trees.parent
     out[0] = top
     n = 1
     node = top
     while True:
-        if column[node] >= 0:
-            node = left[node]
+        if trees.column[node] >= 0:
+            node = trees.left[node]
         else:
-            while node != top and right[parent[node]] == node:
-                node = parent[node]
+            while node != top and trees.right[trees.parent[node]] == node:
+                node = trees.parent[node]
             if node == top:
                 return n
-            node = right[parent[node]]
+            node = trees.right[trees.parent[node]]
         out[n] = node
         n += 1
 
 
 @njit(cache=True)
-def is_nog(column, left, right, node):
+def is_nog(trees, node):
     """Whether both children of a split node are leaves; it can then be pruned."""
-    return column[left[node]] < 0 and column[right[node]] < 0
+    return trees.column[trees.left[node]] < 0 and trees.column[trees.right[node]] < 0

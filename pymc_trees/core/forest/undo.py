@@ -53,15 +53,13 @@ def make_kept_tree(trees, sets) -> KeptTree:
 @njit(cache=True)
 def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
     """Copy a tree, whose nodes are in ``nodes[:n_nodes]``, before a number of moves."""
-    column, cut, left, right, parent = kept.column, kept.cut, kept.left, kept.right, kept.parent
-    depth, count, unsplittable = kept.depth, kept.count, kept.unsplittable
     for k in range(n_nodes):
         node = nodes[k]
         kept.nodes[k] = node
-        column[k], cut[k] = trees.column[node], trees.cut[node]
-        left[k], right[k], parent[k] = trees.left[node], trees.right[node], trees.parent[node]
-        depth[k], count[k] = trees.depth[node], trees.count[node]
-        unsplittable[k] = trees.unsplittable[node]
+        kept.column[k], kept.cut[k] = trees.column[node], trees.cut[node]
+        kept.left[k], kept.right[k] = trees.left[node], trees.right[node]
+        kept.parent[k], kept.depth[k] = trees.parent[node], trees.depth[node]
+        kept.count[k], kept.unsplittable[k] = trees.count[node], trees.unsplittable[node]
         kept.log_cut[k], kept.log_column[k] = trees.log_cut[node], trees.log_column[node]
         kept.time[k], kept.rate[k] = trees.time[node], trees.rate[node]
         for v in range(kept.values.shape[1]):

@@ -25,33 +25,31 @@ class Census(NamedTuple):
 @njit(cache=True)
 def take_census(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
-    column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
     n_nodes = preorder(trees, trees.roots[tree], nodes)
     open_leaves, splits, nogs = 0, 0, 0
     for k in range(n_nodes):
         node = nodes[k]
-        if column[node] >= 0:
+        if trees.column[node] >= 0:
             splits += 1
-            nogs += is_nog(column, left, right, node)
+            nogs += is_nog(trees, node)
         else:
-            open_leaves += not unsplittable[node]
+            open_leaves += not trees.unsplittable[node]
     return Census(n_nodes, open_leaves, splits, nogs)
 
 
 @njit(cache=True)
 def draw_node(rng, trees, nodes, first, n_nodes, role, count):
     """Uniform draw among the ``count`` nodes of a role in ``nodes[first:n_nodes]``."""
-    column, left, right, unsplittable = trees.column, trees.left, trees.right, trees.unsplittable
     target = pick(rng, count)
     drawn = -1
     for k in range(first, n_nodes):
         node = nodes[k]
         if role == OPEN_LEAF:
-            able = column[node] < 0 and not unsplittable[node]
+            able = trees.column[node] < 0 and not trees.unsplittable[node]
         elif role == SPLIT:
-            able = column[node] >= 0
+            able = trees.column[node] >= 0
         else:
-            able = column[node] >= 0 and is_nog(column, left, right, node)
+            able = trees.column[node] >= 0 and is_nog(trees, node)
         if able:
             if target == 0:
                 drawn = node

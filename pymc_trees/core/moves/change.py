@@ -98,7 +98,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     """`replace_rule` of a node with two leaves: no row needs to move before acceptance."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     top, code, cut = work.below[0], rule.code, rule.cut
-    stats, new_stats, unsplittable = work.stats, work.new_stats, trees.unsplittable
+    stats, new_stats = work.stats, work.new_stats
     left, right = trees.left[top], trees.right[top]
     rows = RowSet(work.sets[top], trees.count[top], work.index, work.rows)
     send_down(design, code, cut, rows, 1, 2, work)
@@ -113,7 +113,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     left_unsplittable, left_rate = survey_set(prior, design, left_half)
     right_unsplittable, right_rate = survey_set(prior, design, right_half)
     open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
-    open_after += int(unsplittable[left]) + int(unsplittable[right])
+    open_after += int(trees.unsplittable[left]) + int(trees.unsplittable[right])
     depth, time = np.int64(trees.depth[left]), trees.time[top]
     log_ratio = (
         log_marginal(leaf, new_stats[left])
@@ -132,7 +132,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     if not accepts(rng, log_ratio):
         return 0
     trees.column[top], trees.cut[top] = code, cut
-    unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
+    trees.unsplittable[left], trees.unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
     take_proposed(trees, tree, left, work)
     take_proposed(trees, tree, right, work)

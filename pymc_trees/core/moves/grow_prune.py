@@ -20,6 +20,7 @@ from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
+from pymc_trees.core.forest.rotations import child_on
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal
 from pymc_trees.core.leaves.path import write_path, write_path_below
@@ -88,7 +89,6 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
 def grow(move, rng, problem, tree, moves, census, work):
     """Propose to split a leaf; 1 if accepted, 0 if not, `FULL` if the pool is full."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    columns, unsplittable = trees.column, trees.unsplittable
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
     stats, new_stats = work.stats, work.new_stats
     rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
@@ -116,7 +116,7 @@ def grow(move, rng, problem, tree, moves, census, work):
             Place(place.depth + 1, time, right_rate, right_unsplittable),
             moves,
             census,
-            parent >= 0 and is_nog(columns, trees.left, trees.right, parent),
+            parent >= 0 and is_nog(trees, parent),
         )
     )
     if not accepts(rng, log_ratio):
@@ -128,7 +128,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     trees.log_column[node] = log_share
     trees.time[node] = time
     left, right = trees.left[node], trees.right[node]
-    unsplittable[left], unsplittable[right] = left_unsplittable, right_unsplittable
+    trees.unsplittable[left], trees.unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
     for side in range(2):
         child = right if side == 1 else left
@@ -143,17 +143,16 @@ def grow(move, rng, problem, tree, moves, census, work):
 def prune(move, rng, problem, tree, moves, census, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    columns, lefts, rights = trees.column, trees.left, trees.right
     stats, new_stats = work.stats, work.new_stats
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, NOG, census.nogs)
-    left, right = lefts[node], rights[node]
+    left, right = trees.left[node], trees.right[node]
     left_unsplittable, right_unsplittable = trees.unsplittable[left], trees.unsplittable[right]
     place = place_of(trees, node)
     parent = trees.parent[node]
     sibling_is_leaf = False
     if parent >= 0:
-        sibling = rights[parent] if lefts[parent] == node else lefts[parent]
-        sibling_is_leaf = columns[sibling] < 0
+        sibling = child_on(trees, parent, int(trees.left[parent] == node))
+        sibling_is_leaf = trees.column[sibling] < 0
     open_before = census.open_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
     smaller = Census(
         census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + int(sibling_is_leaf)

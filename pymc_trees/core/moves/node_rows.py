@@ -34,14 +34,13 @@ def know_rows(trees, tree, n_nodes, work):
     if work.is_known[trees.roots[tree]]:
         return
     sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]
-    column, left, right = trees.column, trees.left, trees.right
     for k in range(n_nodes):
-        if column[nodes[k]] < 0:
+        if trees.column[nodes[k]] < 0:
             sets[nodes[k]] = np.uint64(0)
     for i in range(leaf_of.size):
         sets[leaf_of[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
     for k in range(n_nodes - 1, -1, -1):  # children before their parents
         node = nodes[k]
-        if column[node] >= 0:
-            unite_rows(sets, left[node], right[node], node)
+        if trees.column[node] >= 0:
+            unite_rows(sets, trees.left[node], trees.right[node], node)
     work.is_known[trees.roots[tree]] = True

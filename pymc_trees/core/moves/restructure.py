@@ -50,10 +50,9 @@ def log_rules(column, log_cut, below, n_nodes):
 @njit(cache=True)
 def count_nogs(trees, below, n_nodes):
     """Splits of a subtree that can be pruned."""
-    column, left, right = trees.column, trees.left, trees.right
     nogs = 0
     for k in range(n_nodes):
-        nogs += column[below[k]] >= 0 and is_nog(column, left, right, below[k])
+        nogs += trees.column[below[k]] >= 0 and is_nog(trees, below[k])
     return nogs
 
 

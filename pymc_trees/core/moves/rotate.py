@@ -223,12 +223,11 @@ def undo(trees, rotation, work):
 @njit(cache=True)
 def offered(trees, unsplittable, subtree, work):
     """Leaves of a subtree that can grow, and its splits that can be pruned."""
-    column, left, right = trees.column, trees.left, trees.right
     open_leaves, nogs = 0, 0
     for k in range(subtree.n_nodes):
         node = work.below[k]
-        if column[node] >= 0:
-            nogs += is_nog(column, left, right, node)
+        if trees.column[node] >= 0:
+            nogs += is_nog(trees, node)
         else:
             open_leaves += not unsplittable[node]
     return open_leaves, nogs

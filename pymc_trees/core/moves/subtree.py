@@ -27,9 +27,11 @@ from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.priors.contract import (
     Place,
+    begin_of,
     log_set_column,
     log_split_at,
     log_stop,
+    place_of,
     survey_set,
 )
 
@@ -43,10 +45,9 @@ class Subtree(NamedTuple):
 @njit(cache=True)
 def gather(trees, top, work):
     """The `Subtree` below a node, with its nodes written to ``work``."""
-    below, place = work.below, work.place
-    n_nodes = preorder(trees, top, below)
+    n_nodes = preorder(trees, top, work.below)
     for k in range(n_nodes):
-        place[below[k]] = k
+        work.place[work.below[k]] = k
     return Subtree(n_nodes)
 
 
@@ -62,24 +63,19 @@ def send_down(design, code, cut, rows, left, right, work):
 def log_current(problem, subtree, work):
     """Log prior and likelihood of the current subtree, from stored terms."""
     trees, prior, leaf = problem.trees, problem.prior, problem.leaf
-    below, stats, column = work.below, work.stats, trees.column
-    log_cut, log_share, depth, unsplittable = (
-        trees.log_cut,
-        trees.log_column,
-        trees.depth,
-        trees.unsplittable,
-    )
-    times, rate, parent = trees.time, trees.rate, trees.parent
     total = 0.0
     for k in range(subtree.n_nodes):
-        node = below[k]
-        start = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(np.int64(depth[node]), start, rate[node], unsplittable[node])
-        if column[node] >= 0:
-            total += log_cut[node] + log_share[node] + log_split_at(prior, place, times[node])
+        node = work.below[k]
+        place = place_of(trees, node)
+        if trees.column[node] >= 0:
+            total += (
+                trees.log_cut[node]
+                + trees.log_column[node]
+                + log_split_at(prior, place, trees.time[node])
+            )
         else:
             total += log_stop(prior, place)
-            total += log_marginal(leaf, stats[node])
+            total += log_marginal(leaf, work.stats[node])
     return total
 
 
@@ -92,74 +88,56 @@ def log_replaced(problem, subtree, work, with_top):
     ``with_top``. A leaf whose rows have not changed keeps its statistics.
     """
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    below = work.below
-    columns, cuts, lefts, rights = trees.column, trees.cut, trees.left, trees.right
-    log_cut, log_share, unsplittable, depth = (
-        work.log_cut,
-        work.log_column,
-        work.unsplittable,
-        trees.depth,
-    )
-    new_stats = work.new_stats
-    times, rate, parent = trees.time, work.rate, trees.parent
-    copy_numbers(work.sets[below[0]], work.proposed[0])
-    work.counts[0] = trees.count[below[0]]
+    copy_numbers(work.sets[work.below[0]], work.proposed[0])
+    work.counts[0] = trees.count[work.below[0]]
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
-        node = below[k]
+        node = work.below[k]
         rows = RowSet(work.proposed[k], work.counts[k], work.index, work.rows)
-        column = columns[node]
         is_same = same_rows(rows.words, work.sets[node])
         if is_same:
-            unsplittable[node], rate[node] = trees.unsplittable[node], trees.rate[node]
+            unsplittable, rate = trees.unsplittable[node], trees.rate[node]
         else:
-            unsplittable[node], rate[node] = survey_set(prior, design, rows)
-        begin = times[parent[node]] if parent[node] >= 0 else 0.0
-        place = Place(np.int64(depth[node]), begin, rate[node], unsplittable[node])
-        if column >= 0:
-            cut = cuts[node]
-            total += log_split_at(prior, place, times[node])
-            if is_same and k > 0 and not with_top:
-                log_cut[node], log_share[node] = trees.log_cut[node], trees.log_column[node]
-                total += log_cut[node] + log_share[node]
-            elif k > 0 or with_top:
-                log_cut[node] = log_set_rule(design, column, cut, rows)
-                if log_cut[node] == -np.inf:
-                    return -np.inf
-                share_of = column_of(design, column)
-                log_share[node] = log_set_column(
-                    prior, design, share_of, log_cut[node], rate[node], rows
-                )
-                total += log_cut[node] + log_share[node]
-            left, right = work.place[lefts[node]], work.place[rights[node]]
-            send_down(design, column, cut, rows, left, right, work)
+            unsplittable, rate = survey_set(prior, design, rows)
+        work.unsplittable[node], work.rate[node] = unsplittable, rate
+        place = Place(np.int64(trees.depth[node]), begin_of(trees, node), rate, unsplittable)
+        if trees.column[node] >= 0:
+            code, cut = trees.column[node], trees.cut[node]
+            total += log_split_at(prior, place, trees.time[node])
+            if k > 0 or with_top:
+                if is_same and not with_top:
+                    log_cut, log_share = trees.log_cut[node], trees.log_column[node]
+                else:
+                    log_cut = log_set_rule(design, code, cut, rows)
+                    if log_cut == -np.inf:
+                        return -np.inf
+                    column = column_of(design, code)
+                    log_share = log_set_column(prior, design, column, log_cut, rate, rows)
+                work.log_cut[node], work.log_column[node] = log_cut, log_share
+                total += log_cut + log_share
+            left, right = work.place[trees.left[node]], work.place[trees.right[node]]
+            send_down(design, code, cut, rows, left, right, work)
             if work.counts[left] == 0 or work.counts[right] == 0:
                 return -np.inf
         else:
             if is_same:
-                copy_numbers(work.stats[node], new_stats[node])
+                copy_numbers(work.stats[node], work.new_stats[node])
             else:
-                renew_set(leaf, rows, work.sets[node], work.stats[node], new_stats[node])
-            write_path(leaf, design, trees, node, new_stats[node])
+                renew_set(leaf, rows, work.sets[node], work.stats[node], work.new_stats[node])
+            write_path(leaf, design, trees, node, work.new_stats[node])
             total += log_stop(prior, place)
-            total += log_marginal(leaf, new_stats[node])
+            total += log_marginal(leaf, work.new_stats[node])
     return total
 
 
 @njit(cache=True)
 def log_replaced_choice(trees, moves, census, subtree, work):
     """`log_choice_ratio` after rules of the subtree change: other leaves may be able to split."""
-    below, column, unsplittable, new_unsplittable = (
-        work.below,
-        trees.column,
-        trees.unsplittable,
-        work.unsplittable,
-    )
     open_after = census.open_leaves
     for k in range(subtree.n_nodes):
-        node = below[k]
-        if column[node] < 0:
-            open_after += int(unsplittable[node]) - int(new_unsplittable[node])
+        node = work.below[k]
+        if trees.column[node] < 0:
+            open_after += int(trees.unsplittable[node]) - int(work.unsplittable[node])
     after = Census(census.n_nodes, open_after, census.splits, census.nogs)
     return log_choice_ratio(moves, census, after)
 
@@ -177,16 +155,15 @@ def take_proposed(trees, tree, leaf, work):
 @njit(cache=True)
 def commit(trees, tree, subtree, work):
     """Make the proposed subtree the current one."""
-    below, column, unsplittable = work.below, trees.column, trees.unsplittable
     for k in range(subtree.n_nodes):
-        node = below[k]
+        node = work.below[k]
         trees.rate[node] = work.rate[node]
-        if column[node] >= 0:
+        if trees.column[node] >= 0:
             trees.log_cut[node] = work.log_cut[node]
             trees.log_column[node] = work.log_column[node]
             trees.count[node] = work.counts[k]
             copy_numbers(work.proposed[k], work.sets[node])
-            unsplittable[node] = False
+            trees.unsplittable[node] = False
         else:
-            unsplittable[node] = work.unsplittable[node]
+            trees.unsplittable[node] = work.unsplittable[node]
             take_proposed(trees, tree, node, work)

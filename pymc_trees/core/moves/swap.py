@@ -13,6 +13,7 @@ never have its parent's rule: one side would be empty.)
 from typing import NamedTuple
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.forest.rotations import child_on
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import register
 from pymc_trees.core.moves.subtree import (
@@ -39,7 +40,7 @@ def can_swap(move, census):
 def exchange(trees, child):
     """Exchange the rules of a split node and its parent; applying it twice restores them."""
     top = trees.parent[child]
-    sibling = trees.right[top] if trees.left[top] == child else trees.left[top]
+    sibling = child_on(trees, top, int(trees.left[top] == child))
     both = trees.column[sibling] == trees.column[child] and trees.cut[sibling] == trees.cut[child]
     trees.column[top], trees.column[child] = trees.column[child], trees.column[top]
     trees.cut[top], trees.cut[child] = trees.cut[child], trees.cut[top]

@@ -27,11 +27,17 @@ class Place(NamedTuple):
 
 
 @njit(cache=True)
+def begin_of(trees, node):
+    """Time of the parent's split; 0 for a root."""
+    parent = trees.parent[node]
+    return trees.time[parent] if parent >= 0 else 0.0
+
+
+@njit(cache=True)
 def place_of(trees, node):
     """Position of a node in a tree."""
-    parent = trees.parent[node]
-    time = trees.time[parent] if parent >= 0 else 0.0
-    return Place(np.int64(trees.depth[node]), time, trees.rate[node], trees.unsplittable[node])
+    depth, time = np.int64(trees.depth[node]), begin_of(trees, node)
+    return Place(depth, time, trees.rate[node], trees.unsplittable[node])
 
 
 @generic("prior")

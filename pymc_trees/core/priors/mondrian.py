@@ -21,7 +21,7 @@ from pymc_trees.core.columns.design import column_range, linear_dimension
 from pymc_trees.core.columns.set_range import set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.priors.contract import register
+from pymc_trees.core.priors.contract import begin_of, register
 from pymc_trees.core.random import draw_by_weight
 
 
@@ -159,8 +159,7 @@ def add_time_terms(prior, trees, nodes, terms):
     for t in range(trees.roots.size):
         for k in range(preorder(trees, trees.roots[t], nodes)):
             node = nodes[k]
-            parent, rate = trees.parent[node], trees.rate[node]
-            start = trees.time[parent] if parent >= 0 else 0.0
+            start, rate = begin_of(trees, node), trees.rate[node]
             if trees.column[node] >= 0:
                 terms[0] += np.log(rate) - rate * (trees.time[node] - start)
                 terms[2] = max(terms[2], trees.time[node])
@@ -178,21 +177,18 @@ def renew_times(rng, prior, trees, nodes):
 
 @njit(cache=True)
 def _renew_tree(rng, prior, trees, nodes, n_nodes):
-    column, time, rate, parent = trees.column, trees.time, trees.rate, trees.parent
-    left, right = trees.left, trees.right
     for k in range(n_nodes):
         node = nodes[k]
-        if column[node] < 0:
+        if trees.column[node] < 0:
             continue
-        low = time[parent[node]] if parent[node] >= 0 else 0.0
-        high = prior.lifetime
-        a, b = left[node], right[node]
-        if column[a] >= 0:
-            high = min(high, time[a])
-        if column[b] >= 0:
-            high = min(high, time[b])
-        slope = rate[a] + rate[b] - rate[node]
-        time[node] = low + truncated_exponential(rng, -slope, high - low)
+        low, high = begin_of(trees, node), prior.lifetime
+        left, right = trees.left[node], trees.right[node]
+        if trees.column[left] >= 0:
+            high = min(high, trees.time[left])
+        if trees.column[right] >= 0:
+            high = min(high, trees.time[right])
+        slope = trees.rate[left] + trees.rate[right] - trees.rate[node]
+        trees.time[node] = low + truncated_exponential(rng, -slope, high - low)
 
 
 register(

@@ -72,7 +72,7 @@ def decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work):
             Place(place.depth + 1, 0.0, 0.0, is_alike(counted.varies[2])),
             moves,
             census,
-            parent >= 0 and is_nog(trees.column, trees.left, trees.right, parent),
+            parent >= 0 and is_nog(trees, parent),
         )
     )
     if not accepts(rng, log_ratio):
