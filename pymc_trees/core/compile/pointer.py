@@ -84,8 +84,11 @@ def _read(context, builder, kind, block, name):
         return place
     value = builder.load(builder.bitcast(place, context.get_value_type(found).as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    if isinstance(found, types.Array):  # of Python's, see `_fill`: there is nothing to count
-        return value
+    if isinstance(found, types.Array):
+        # There is nothing to count (`_fill`). LLVM, too, is told so: numba drops counts of nothing,
+        # also in kernels that are passed the array by others.
+        nothing = ir.Constant(value.type.elements[0], None)
+        return builder.insert_value(value, nothing, 0)
     return impl_ret_borrowed(context, builder, found, value)
 
 

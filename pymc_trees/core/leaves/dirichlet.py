@@ -62,12 +62,11 @@ def _add_row(leaf, i, stats):
 
 @njit(cache=True)
 def _log_marginal(leaf, stats):
-    lgamma_class = leaf.lgamma_class
     n = 0
     total = 0.0
     for k in range(leaf.n_classes):
         count = int(stats[k])
-        total += lgamma_class[count]
+        total += leaf.lgamma_class[count]
         n += count
     return total - leaf.lgamma_all[n]
 

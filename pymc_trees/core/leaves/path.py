@@ -45,15 +45,14 @@ def write_paths(leaf, design, trees, nodes, n_nodes, stats):
 @njit(cache=True)
 def path_of(leaf, design, trees, node):
     """Path of a node, from the root down."""
-    parent, column = trees.parent, trees.column
-    steps, at = 0, parent[node]
+    steps, at = 0, trees.parent[node]
     while at >= 0:
         steps += 1
-        at = parent[at]
+        at = trees.parent[at]
     path = 0.0
     for k in range(steps - 1, -1, -1):
-        at = parent[node]
+        at = trees.parent[node]
         for _ in range(k):
-            at = parent[at]
-        path = path_below(leaf, path, column_of(design, column[at]))
+            at = trees.parent[at]
+        path = path_below(leaf, path, column_of(design, trees.column[at]))
     return path

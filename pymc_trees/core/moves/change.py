@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginal, renew_sets
@@ -21,6 +20,7 @@ from pymc_trees.core.leaves.path import write_path_below
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -67,7 +67,7 @@ def change(move, rng, problem, tree, moves, census, work):
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
     subtree = gather(trees, top, work)
-    rows = RowSet(work.sets[top], trees.count[top], work.index, work.rows)
+    rows = rows_of(trees, top, work)
     column = draw_set_column(rng, prior, design, rows)
     code, cut, log_cut = draw_set_rule(rng, design, column, rows)
     rule = Rule(code, cut, 0.0)
@@ -100,13 +100,10 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     top, code, cut = work.below[0], rule.code, rule.cut
     stats, new_stats = work.stats, work.new_stats
     left, right = trees.left[top], trees.right[top]
-    rows = RowSet(work.sets[top], trees.count[top], work.index, work.rows)
-    send_down(design, code, cut, rows, 1, 2, work)
+    send_down(design, code, cut, rows_of(trees, top, work), 1, 2, work)
     if work.counts[1] == 0 or work.counts[2] == 0:
         return 0
-    proposed, counts, index, listed = work.proposed, work.counts, work.index, work.rows
-    left_half = RowSet(proposed[1], counts[1], index, listed)
-    right_half = RowSet(proposed[2], counts[2], index, listed)
+    left_half, right_half = proposed_rows(work, 1), proposed_rows(work, 2)
     old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
     renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
     write_path_below(leaf, design, trees, top, code, new_stats[left], new_stats[right])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import RowSet, label_rows
+from pymc_trees.core.columns.row_set import label_rows
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
@@ -27,6 +27,7 @@ from pymc_trees.core.leaves.path import write_path, write_path_below
 from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, register
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import send_down
 from pymc_trees.core.priors.contract import (
     Place,
@@ -91,13 +92,11 @@ def grow(move, rng, problem, tree, moves, census, work):
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
     stats, new_stats = work.stats, work.new_stats
-    rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+    rows = rows_of(trees, node, work)
     column = draw_set_column(rng, prior, design, rows)
     code, cut, log_cut = draw_set_rule(rng, design, column, rows)
     send_down(design, code, cut, rows, 0, 1, work)
-    proposed, counts, index, listed = work.proposed, work.counts, work.index, work.rows
-    left_half = RowSet(proposed[0], counts[0], index, listed)
-    right_half = RowSet(proposed[1], counts[1], index, listed)
+    left_half, right_half = proposed_rows(work, 0), proposed_rows(work, 1)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
     write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
     left_unsplittable, left_rate = survey_set(prior, design, left_half)

@@ -13,12 +13,14 @@ from pymc_trees.core.compile.cache import njit
 
 @njit(cache=True)
 def rows_of(trees, node, work):
-    """`RowSet` of a node.
-
-    It returns arrays, so its callers count references (`core.compile.uncounted`): where that
-    matters, build the set in place.
-    """
+    """`RowSet` of a node."""
     return RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+
+
+@njit(cache=True)
+def proposed_rows(work, place):
+    """`RowSet` of the rows proposed for a node, by its place."""
+    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows)
 
 
 @njit(cache=True)

@@ -26,13 +26,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
-from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.set_rules import log_set_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import Rule, can_change, replace_rule
 from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import gather
 from pymc_trees.core.priors.contract import log_set_column
 
@@ -50,7 +50,7 @@ def perturb(move, rng, problem, tree, moves, census, work):
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
     subtree = gather(trees, top, work)
-    rows = RowSet(work.sets[top], trees.count[top], work.index, work.rows)
+    rows = rows_of(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     code, cut = step_rule(rng, design, old_code, old_cut, move.largest, rows)
     log_cut, log_share, gain = trees.log_cut[top], trees.log_column[top], 0.0

@@ -37,7 +37,7 @@ import numpy as np
 
 from pymc_trees.core.columns.alike import alike_cuts, is_alike, log_alike
 from pymc_trees.core.columns.design import draw_cut
-from pymc_trees.core.columns.row_set import RowSet, left_rows
+from pymc_trees.core.columns.row_set import left_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.rotations import child_on, leaves_on, transpose, turn
@@ -45,7 +45,7 @@ from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import FULL, register
-from pymc_trees.core.moves.node_rows import unite_rows
+from pymc_trees.core.moves.node_rows import proposed_rows, rows_of, unite_rows
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced, send_down
 from pymc_trees.core.priors.contract import (
     Place,
@@ -113,8 +113,7 @@ def rotation_of(trees, design, child, work):
     top, column, cut = trees.parent[child], trees.column, trees.cut
     side = int(trees.right[top] == child)
     other = child_on(trees, top, 1 - side)
-    sets, index, listed = work.sets, work.index, work.rows
-    rows = RowSet(sets[other], trees.count[other], index, listed)
+    rows = rows_of(trees, other, work)
     n_left = left_rows(design, column[child], cut[child], rows, work.proposed[0])
     kind, alike = NOTHING, (0.0, 0.0)
     if n_left == 0 or n_left == rows.n:
@@ -122,9 +121,8 @@ def rotation_of(trees, design, child, work):
     elif column[other] < 0:
         kind = PART
     elif column[other] == column[child]:
-        a, b = trees.left[other], trees.right[other]
-        left = RowSet(sets[a], trees.count[a], index, listed)
-        right = RowSet(sets[b], trees.count[b], index, listed)
+        left = rows_of(trees, trees.left[other], work)
+        right = rows_of(trees, trees.right[other], work)
         alike = alike_cuts(design, column[other], cut[other], left, right)
         if is_alike(cut[child], alike) and (leaves_on(trees, top, 0) or leaves_on(trees, top, 1)):
             kind = JOIN
@@ -146,13 +144,10 @@ def part(rng, problem, rotation, work):
     top, child, other = rotation.top, rotation.child, rotation.other
     code, cut = trees.column[child], trees.cut[child]
     new = pick(rng, 2)
-    proposed, counts, index, listed = work.proposed, work.counts, work.index, work.rows
-    rows = RowSet(work.sets[top], trees.count[top], index, listed)
-    send_down(design, code, cut, rows, 0, 1, work)
-    rows = RowSet(proposed[new], counts[new], index, listed)
+    send_down(design, code, cut, rows_of(trees, top, work), 0, 1, work)
+    rows = proposed_rows(work, new)
     send_down(design, rotation.code, rotation.cut, rows, 2, 3, work)
-    left = RowSet(proposed[2], counts[2], index, listed)
-    right = RowSet(proposed[3], counts[3], index, listed)
+    left, right = proposed_rows(work, 2), proposed_rows(work, 3)
     alike = alike_cuts(design, rotation.code, rotation.cut, left, right)
     unsplittable, rate = survey_set(prior, design, rows)
     place = Place(trees.depth[child], trees.time[top], rate, unsplittable)

@@ -30,6 +30,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.rotations import hang
 from pymc_trees.core.forest.trees import NONE
+from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.priors.contract import (
     Place,
     column_weight,
@@ -51,8 +52,7 @@ def blocks_of(problem, subtree, work):
     for k in range(subtree.n_nodes):
         node = work.below[k]
         if trees.column[node] < 0:
-            rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
-            note_block(design, rows, blocks, block)
+            note_block(design, rows_of(trees, node, work), blocks, block)
             block += 1
     return blocks
 
@@ -95,7 +95,7 @@ def log_same_leaves(problem, subtree, blocks, work):
         if trees.column[node] < 0:
             start += 1
             continue
-        rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+        rows = rows_of(trees, node, work)
         z = weigh_columns(problem, blocks, start, start + n_leaves[k], rows, weights)
         total += np.log(weights[0, column_of(design, trees.column[node])] / z)
         total += log_time(problem.prior, place_of(trees, node), trees.time[node])

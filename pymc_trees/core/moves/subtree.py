@@ -11,7 +11,6 @@ import numpy as np
 
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import (
-    RowSet,
     label_new_rows,
     left_rows,
     remove_rows,
@@ -25,6 +24,7 @@ from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
+from pymc_trees.core.moves.node_rows import proposed_rows
 from pymc_trees.core.priors.contract import (
     Place,
     begin_of,
@@ -93,7 +93,7 @@ def log_replaced(problem, subtree, work, with_top):
     total = 0.0
     for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
         node = work.below[k]
-        rows = RowSet(work.proposed[k], work.counts[k], work.index, work.rows)
+        rows = proposed_rows(work, k)
         is_same = same_rows(rows.words, work.sets[node])
         if is_same:
             unsplittable, rate = trees.unsplittable[node], trees.rate[node]

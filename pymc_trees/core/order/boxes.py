@@ -60,16 +60,14 @@ class Extent(NamedTuple):
 @njit(cache=True)
 def extent_of(branches, p, node, column):
     """`Extent` of the box of a node along a column."""
-    codes, cuts, lefts = branches.column, branches.cut, branches.left
-    parents, kinds = branches.parent, branches.kinds
-    low, high, levels, missing = -EVERY, EVERY, np.int64(1), kinds.size > 0
-    if missing and kinds[column] != 0:
-        levels = (np.int64(1) << abs(kinds[column])) - 1
-    parent = parents[node]
+    low, high, levels, missing = -EVERY, EVERY, np.int64(1), branches.kinds.size > 0
+    if missing and branches.kinds[column] != 0:
+        levels = (np.int64(1) << abs(branches.kinds[column])) - 1
+    parent = branches.parent[node]
     while parent >= 0:
-        code = codes[parent]
+        code = branches.column[parent]
         if code % p == column:
-            way, cut, is_left = code // p, cuts[parent], lefts[parent] == node
+            way, cut, is_left = code // p, branches.cut[parent], branches.left[parent] == node
             if way >= SET:
                 chosen = np.int64(cut)
                 levels &= chosen if is_left else ~chosen
@@ -78,7 +76,7 @@ def extent_of(branches, p, node, column):
             else:
                 low = max(low, cut)
             missing = missing and (way & LEFT != 0) == is_left
-        node, parent = parent, parents[parent]
+        node, parent = parent, branches.parent[parent]
     return Extent(low, high, levels, missing)
 
 
@@ -100,33 +98,30 @@ def is_below(branches, directions, a, b):
 
     Columns on which the path of a does not split are unbounded in its box and do not matter.
     """
-    p, codes, parents = directions.size, branches.column, branches.parent
-    node = parents[a]
+    p, node = directions.size, branches.parent[a]
     while node >= 0:
-        column = codes[node] % p
+        column = branches.column[node] % p
         one, other = extent_of(branches, p, a, column), extent_of(branches, p, b, column)
         if not meet(one, other, directions[column]):
             return False
-        node = parents[node]
+        node = branches.parent[node]
     return True
 
 
 @njit(cache=True)
 def lower_first(branches, directions, root, stack, out):
     """Write the leaves of a tree to ``out``, the lower side of every split first; their number."""
-    codes, lefts, rights = branches.column, branches.left, branches.right
-    p = directions.size
     height, n = 1, 0
     stack[0] = root
     while height > 0:
         height -= 1
         node = stack[height]
-        if codes[node] < 0:
+        if branches.column[node] < 0:
             out[n] = node
             n += 1
             continue
-        falls = directions[codes[node] % p] < 0
-        stack[height] = lefts[node] if falls else rights[node]
-        stack[height + 1] = rights[node] if falls else lefts[node]
+        left, right = branches.left[node], branches.right[node]
+        falls = directions[branches.column[node] % directions.size] < 0
+        stack[height], stack[height + 1] = (left, right) if falls else (right, left)
         height += 2
     return n

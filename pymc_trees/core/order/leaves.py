@@ -43,15 +43,14 @@ def make_ordered_leaves(n_leaves, n_stats):
 @njit(cache=True)
 def arrange(leaves, branches, directions, root, stack):
     """Write the leaves of a tree, and which pairs are ordered."""
-    node, above = leaves.node, leaves.above
-    n = lower_first(branches, directions, root, stack, node)
+    n = lower_first(branches, directions, root, stack, leaves.node)
     leaves.n[0] = n
     for a in range(n):
         for w in range((n + 63) // 64):
-            above[a, w] = np.uint64(0)
+            leaves.above[a, w] = np.uint64(0)
         for b in range(a + 1, n):
-            if is_below(branches, directions, node[a], node[b]):
-                above[a, b >> 6] |= _ONE << np.uint64(b & 63)
+            if is_below(branches, directions, leaves.node[a], leaves.node[b]):
+                leaves.above[a, b >> 6] |= _ONE << np.uint64(b & 63)
 
 
 @njit(cache=True)
@@ -70,25 +69,24 @@ def is_above(leaves, b, a):
 @njit(cache=True)
 def bounds_of(leaves, known, k):
     """Bounds of the value of leaf k, given the known values of other leaves."""
-    value, low, high = leaves.value, -np.inf, np.inf
+    low, high = -np.inf, np.inf
     for a in range(k):
         if known[a] and is_above(leaves, k, a):
-            low = max(low, value[a])
+            low = max(low, leaves.value[a])
     for b in range(k + 1, leaves.n[0]):
         if known[b] and is_above(leaves, b, k):
-            high = min(high, value[b])
+            high = min(high, leaves.value[b])
     return low, high
 
 
 @njit(cache=True)
 def known_in_order(leaves, known):
     """Whether the known values are in order."""
-    value = leaves.value
     for a in range(leaves.n[0]):
         if not known[a]:
             continue
         for b in range(a + 1, leaves.n[0]):
-            if known[b] and is_above(leaves, b, a) and not value[a] <= value[b]:
+            if known[b] and is_above(leaves, b, a) and not leaves.value[a] <= leaves.value[b]:
                 return False
     return True
 

@@ -68,18 +68,12 @@ def match_rows(order, leaf_of, sets, nodes_then, sets_then):
 
     ``sets`` has the rows of each node now, ``sets_then`` those of ``nodes_then``, in preorder.
     """
-    was, now, known, kept_value, place = (
-        order.was,
-        order.now,
-        order.known,
-        order.kept_value,
-        order.place,
-    )
+    was, now = order.was, order.now
     for k in range(nodes_then.size):
         order.stack[nodes_then[k]] = k
     for a in range(was.n[0]):
-        place[was.node[a]] = a
-        kept_value[a] = False
+        order.place[was.node[a]] = a
+        order.kept_value[a] = False
     for k in range(now.n[0]):
         rows = sets[now.node[k]]
         w = 0
@@ -87,14 +81,15 @@ def match_rows(order, leaf_of, sets, nodes_then, sets_then):
             w += 1
         then = leaf_of[(w << 6) + lowest_bit(rows[w])]
         rows_then = sets_then[order.stack[then]]
-        known[k] = True
+        order.known[k] = True
         for v in range(rows.size):
             if rows[v] != rows_then[v]:
-                known[k] = False
+                order.known[k] = False
                 break
-        if known[k]:
-            kept_value[place[then]] = True
-            now.value[k] = was.value[place[then]]
+        if order.known[k]:
+            place = order.place[then]
+            order.kept_value[place] = True
+            now.value[k] = was.value[place]
 
 
 @njit(cache=True)

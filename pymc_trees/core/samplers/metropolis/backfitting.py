@@ -62,7 +62,7 @@ def sweep(rng, problem, moves, work, counts):
 
 @njit(cache=True, nogil=True)
 def sweeps(rng, problem, moves, work, n_sweeps, counts):
-    """Several calls of `sweep` in one: passing the arrays of a forest takes some time."""
+    """Several sweeps; False as soon as one of them is."""
     for _ in range(n_sweeps):
         if not sweep(rng, problem, moves, work, counts):
             return False

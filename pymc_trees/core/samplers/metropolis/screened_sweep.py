@@ -23,7 +23,6 @@ power uniform in (0, 1). The choice is random and independent of the state.
 
 import numpy as np
 
-from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.contract import add_set
@@ -38,7 +37,7 @@ from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.node_rows import know_rows
+from pymc_trees.core.moves.node_rows import know_rows, rows_of
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
@@ -47,23 +46,23 @@ from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
 
 
 @njit(cache=True)
-def add_leaves(near, trees, nodes, n_nodes, work):
-    """Write the statistics of the leaves of a tree."""
+def add_leaves(near, trees, n_nodes, work):
+    """Write the statistics of the leaves of the open tree."""
     for k in range(n_nodes):
-        node = nodes[k]
+        node = work.nodes[k]
         if trees.column[node] < 0:
-            rows = RowSet(work.sets[node], trees.count[node], work.index, work.rows)
-            add_set(near, rows, work.stats[node])
+            add_set(near, rows_of(trees, node, work), work.stats[node])
 
 
 @njit(cache=True)
-def weigh_leaves(leaf, screen, column, values, nodes, n_nodes, stats, is_wide):
+def weigh_leaves(leaf, screen, trees, n_nodes, work, is_wide):
     """Log of v(T, mu) without the likelihood."""
     total = 0.0
     for k in range(n_nodes):
-        if column[nodes[k]] < 0:
-            node = nodes[k]
-            total += log_value_weight(leaf, screen, stats[node], values[node], is_wide)
+        node = work.nodes[k]
+        if trees.column[node] < 0:
+            stats, value = work.stats[node], trees.values[node]
+            total += log_value_weight(leaf, screen, stats, value, is_wide)
     return total
 
 
@@ -87,27 +86,26 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
         Moves of a refused visit count as refused.
     """
     trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
-    roots, column, values, offset = trees.roots, trees.column, trees.values, leaf.offset
-    nodes, stats, sets, log_rows = work.nodes, work.stats, work.sets, leaf.log_rows
+    values, nodes, log_rows = trees.values, work.nodes, leaf.log_rows
     screened = Problem(trees, problem.design, problem.prior, near)
     n_kinds = moves.weights.size
     moved = np.zeros(n_kinds, dtype=np.int64)
-    for t in range(roots.size):
+    for t in range(trees.roots.size):
         if work.cease[0]:
             return False
         leaf_of = trees.leaf_of[t]
-        subtract_outputs(leaf, values, leaf_of, offset)
+        subtract_outputs(leaf, values, leaf_of, leaf.offset)
         is_local = rng.random() < screen.local[0]
         if is_local:
             aim_locally(leaf, screen, min(1.0, 2.0 * rng.random()))
         else:
-            aim_screen(offset, screen)
+            aim_screen(leaf.offset, screen)
         census = take_census(trees, t, nodes)
         n_nodes = census.n_nodes
         know_rows(trees, t, n_nodes, work)
-        keep_tree(trees, t, nodes, n_nodes, sets, n_moves, kept)
-        add_leaves(near, trees, nodes, n_nodes, work)
-        before = weigh_leaves(leaf, screen, column, values, nodes, n_nodes, stats, is_local)
+        keep_tree(trees, t, nodes, n_nodes, work.sets, n_moves, kept)
+        add_leaves(near, trees, n_nodes, work)
+        before = weigh_leaves(leaf, screen, trees, n_nodes, work, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
         moved[:] = 0
@@ -121,12 +119,11 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
             if outcome != 0:
                 census = take_census(trees, t, nodes)
         for k in range(census.n_nodes):
-            if column[nodes[k]] < 0:
-                node = nodes[k]
-                propose_value(rng, leaf, screen, stats[node], is_local, values[node])
-        n_left = census.n_nodes
-        after = weigh_leaves(leaf, screen, column, values, nodes, n_left, stats, is_local)
-        add_outputs(leaf, values, leaf_of, offset)
+            node = nodes[k]
+            if trees.column[node] < 0:
+                propose_value(rng, leaf, screen, work.stats[node], is_local, values[node])
+        after = weigh_leaves(leaf, screen, trees, census.n_nodes, work, is_local)
+        add_outputs(leaf, values, leaf_of, leaf.offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
         if is_ordered(work.order, trees, t) and accepts(rng, after - before):
@@ -135,9 +132,9 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
                 counts[1, k] += moved[k]
             keep_rows(leaf)
         else:
-            subtract_outputs(leaf, values, leaf_of, offset)
-            restore_tree(trees, t, n_nodes, sets, n_moves, kept)
-            add_outputs(leaf, values, leaf_of, offset)
+            subtract_outputs(leaf, values, leaf_of, leaf.offset)
+            restore_tree(trees, t, n_nodes, work.sets, n_moves, kept)
+            add_outputs(leaf, values, leaf_of, leaf.offset)
     renew_times(rng, problem.prior, trees, nodes)
     return True
 

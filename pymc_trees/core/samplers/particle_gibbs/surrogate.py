@@ -45,12 +45,12 @@ def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
 
 @njit(cache=True)
 def _leaf_itself(rng, problem, surrogate, work, n_nodes, root_stats):
-    column, nodes, stats = problem.trees.column, work.nodes, work.stats
     root_stats[:] = 0.0
     for k in range(n_nodes):
-        if column[nodes[k]] < 0:
+        node = work.nodes[k]
+        if problem.trees.column[node] < 0:
             for d in range(root_stats.size):
-                root_stats[d] += stats[nodes[k], d]
+                root_stats[d] += work.stats[node, d]
     if reads_path(problem.leaf):
         root_stats[root_stats.size - 1] = 0.0
     return problem.leaf
@@ -73,20 +73,20 @@ def _near_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
 @njit(cache=True)
 def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
     """Draw leaf values for the particles, and weigh them."""
-    trees, leaf, nodes, stats = problem.trees, problem.leaf, work.nodes, work.stats
-    log_w, column, log_m = particles.log_w, particles.column, particles.log_m
+    log_w = particles.log_w
     for c in range(log_w.size):
         if log_w[c] == -np.inf:
             continue
         if c == 0:
             for k in range(n_nodes):
-                if trees.column[nodes[k]] < 0:
-                    log_w[0] += stats[nodes[k], 0]
+                node = work.nodes[k]
+                if problem.trees.column[node] < 0:
+                    log_w[0] += work.stats[node, 0]
         else:
-            log_w[c] += finish_tree(leaf, rng, particles, c)
+            log_w[c] += finish_tree(problem.leaf, rng, particles, c)
         for k in range(particles.n_nodes[c]):
-            if column[c, k] < 0:
-                log_w[c] -= log_m[c, k]
+            if particles.column[c, k] < 0:
+                log_w[c] -= particles.log_m[c, k]
 
 
 register(type(None), growing_leaf=_leaf_itself, correct_weights=_nothing_to_correct)

@@ -49,8 +49,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         Number of trees replaced, and sum of the effective numbers of particles; incremented.
     """
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    particles, nodes, stats = growth.particles, work.nodes, work.stats
-    roots = trees.roots
+    particles, nodes, stats, roots = growth.particles, work.nodes, work.stats, trees.roots
     root_stats = np.zeros(particles.stats.shape[2])
     old = -1
     for step in range(batch.n_updated):

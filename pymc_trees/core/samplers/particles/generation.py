@@ -31,9 +31,8 @@ def start_particles(problem, growth, root_stats, unsplittable, rate):
 @njit(cache=True)
 def is_waiting(particles, c):
     """Whether a particle has a node to expand; nodes whose rows are all alike are skipped."""
-    place, unsplittable, queue = particles.waiting[c], particles.unsplittable, particles.queue
-    n_nodes = particles.n_nodes[c]
-    while place < n_nodes and unsplittable[c, queue[c, place]]:
+    place, n_nodes = particles.waiting[c], particles.n_nodes[c]
+    while place < n_nodes and particles.unsplittable[c, particles.queue[c, place]]:
         place += 1
     particles.waiting[c] = place
     return place < n_nodes

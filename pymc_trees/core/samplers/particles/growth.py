@@ -1,8 +1,4 @@
-"""Grow one particle by one node.
-
-These kernels are inlined into the sweep: a call passes every array of the forest and of the
-particles, which took much of the time.
-"""
+"""Grow one particle by one node."""
 
 from typing import NamedTuple
 

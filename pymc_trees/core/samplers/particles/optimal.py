@@ -100,16 +100,15 @@ def choose_columns(rng, look, design, trees, tree, nodes):
     """Draw the candidate columns, given the current tree."""
     if look.share >= 1.0:
         return
-    columns, used, share = look.columns, look.used, look.share
-    column = trees.column
-    used[:] = False
+    look.used[:] = False
     for k in range(preorder(trees, trees.roots[tree], nodes)):
-        if column[nodes[k]] >= 0:
-            used[column_of(design, column[nodes[k]])] = True
+        code = trees.column[nodes[k]]
+        if code >= 0:
+            look.used[column_of(design, code)] = True
     n = 0
-    for j in range(used.size):
-        if used[j] or rng.random() < share:
-            columns[n] = j
+    for j in range(look.used.size):
+        if look.used[j] or rng.random() < look.share:
+            look.columns[n] = j
             n += 1
     look.n_columns[0] = n
 
@@ -119,11 +118,11 @@ def mark_used(look, design, particles, c):
     """Mark the columns that a particle splits on."""
     if look.share >= 1.0:
         return
-    used, column = look.used, particles.column
-    used[:] = False
+    look.used[:] = False
     for k in range(particles.n_nodes[c]):
-        if column[c, k] >= 0:
-            used[column_of(design, column[c, k])] = True
+        code = particles.column[c, k]
+        if code >= 0:
+            look.used[column_of(design, code)] = True
 
 
 @njit(cache=True)
@@ -147,10 +146,11 @@ def _find_none(look, design, rows, start, stop):
 @njit(cache=True)
 def _find_by_prior(look, design, rows, start, stop):
     """These have levels or missing cells; their rules are not evaluated one step ahead."""
-    columns, by_prior = look.columns, look.by_prior
     for a in range(look.n_columns[0]):
-        j = columns[a]
-        by_prior[a] = rule_from_prior(design, j) and column_varies(design, j, rows, start, stop)
+        j = look.columns[a]
+        look.by_prior[a] = rule_from_prior(design, j) and column_varies(
+            design, j, rows, start, stop
+        )
 
 
 register(Design, find_by_prior=_find_none)
@@ -158,8 +158,9 @@ register(MixedDesign, find_by_prior=_find_by_prior)
 
 
 @njit(cache=True, **PROPOSES)
-def _blend(a, offset, begin, end, lengths, ahead, gain, weight):
+def _blend(look, bins, a, offset, begin, end):
     """Weights of the intervals of a column, and their sum."""
+    lengths, ahead, gain, weight = bins.lengths, bins.ahead, look.scores.gain, look.weight
     for k in range(begin, end):
         h = ahead[offset + k]
         weight[a, k] = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
@@ -201,41 +202,37 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
     power : float
         Of the likelihood, from `histograms.contract.tempering`.
     """
-    columns, first, last = look.columns, look.first, look.last
-    weight, total, log_mass, gain = look.weight, look.total, look.log_mass, look.scores.gain
-    edges, lengths, single, ahead = bins.edges, bins.lengths, bins.single, bins.ahead
-    offsets, weights, log_factor = bins.offsets, prior.weights, look.scores.log_factor
-    used, share, by_prior = look.used, look.share, look.by_prior
-    n = look.n_columns[0]
-    score_cuts(leaf, histogram, offsets, columns_of(look), power, look.histograms.unit, look.scores)
+    unit, scores, n = look.histograms.unit, look.scores, look.n_columns[0]
+    score_cuts(leaf, histogram, bins.offsets, columns_of(look), power, unit, scores)
     spread = 0.0
     largest = -np.inf
     for a in range(n):
-        j = columns[a]
-        first[a], last[a] = 0, 0
-        rarity = share if share < 1.0 and not used[j] else 1.0
-        if by_prior[a] and weights[j] > 0.0:  # one interval, with the marginal likelihood as it is
-            s_j = weights[j] / rarity
-            last[a] = 1
-            weight[a, 0], total[a], log_mass[a] = 1.0, 1.0, np.log(s_j)
+        j = look.columns[a]
+        s_j = prior.weights[j]
+        look.first[a], look.last[a] = 0, 0
+        rarity = look.share if look.share < 1.0 and not look.used[j] else 1.0
+        if look.by_prior[a] and s_j > 0.0:  # one interval, with the marginal likelihood as it is
+            s_j /= rarity
+            look.last[a] = 1
+            look.weight[a, 0], look.total[a], look.log_mass[a] = 1.0, 1.0, np.log(s_j)
             spread += s_j
-            largest = max(largest, log_mass[a])
+            largest = max(largest, look.log_mass[a])
             continue
-        offset = offsets[j]
-        n_codes = offsets[j + 1] - offset
-        if n_codes < 2 or weights[j] <= 0.0:
+        offset = bins.offsets[j]
+        n_codes = bins.offsets[j + 1] - offset
+        if n_codes < 2 or s_j <= 0.0:
             continue
-        begin, high = _interval_range(histogram, a, single, offset, n_codes)
+        begin, high = _interval_range(histogram, a, bins.single, offset, n_codes)
         if begin >= high:
             continue
-        first[a], last[a] = begin, high
-        sum_a = _blend(a, offset, begin, high, lengths, ahead, gain, weight)
-        total[a] = sum_a
-        span = edges[offset + high] - edges[offset + begin]
+        look.first[a], look.last[a] = begin, high
+        total = _blend(look, bins, a, offset, begin, high)
+        look.total[a] = total
+        span = bins.edges[offset + high] - bins.edges[offset + begin]
         s_j = column_weight(prior, j, span) / rarity
         spread += s_j
-        log_mass[a] = log_factor[a] + np.log(s_j * sum_a / span)
-        largest = max(largest, log_mass[a])
+        look.log_mass[a] = scores.log_factor[a] + np.log(s_j * total / span)
+        largest = max(largest, look.log_mass[a])
     stop = log_stop(prior, place)
     if spread == 0.0:
         return stop
@@ -243,30 +240,29 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
     largest = max(largest + log_p, stop)
     sum_all = np.exp(stop - largest)
     for a in range(n):
-        if last[a] > first[a]:
-            log_mass[a] += log_p
-            sum_all += np.exp(log_mass[a] - largest)
+        if look.last[a] > look.first[a]:
+            look.log_mass[a] += log_p
+            sum_all += np.exp(look.log_mass[a] - largest)
     return largest + np.log(sum_all)
 
 
 @njit(cache=True)
 def draw_interval(rng, look, prior, place, log_total):
     """Draw from the weights just filled: index of the column or `STOP`, interval, log q."""
-    first, last, weight, log_mass = look.first, look.last, look.weight, look.log_mass
     stop = log_stop(prior, place)
     u = rng.random() - np.exp(stop - log_total)
     chosen = STOP
     if u >= 0.0:
         for a in range(look.n_columns[0]):
-            if last[a] > first[a]:
+            if look.last[a] > look.first[a]:
                 chosen = a
-                u -= np.exp(log_mass[a] - log_total)
+                u -= np.exp(look.log_mass[a] - log_total)
                 if u < 0.0:
                     break
     if chosen == STOP:  # or rounding, with nothing to split
         return STOP, 0, stop - log_total
     point = rng.random() * look.total[chosen]
-    k = draw_by_weight(weight[chosen], first[chosen], last[chosen], point)
+    k = draw_by_weight(look.weight[chosen], look.first[chosen], look.last[chosen], point)
     return chosen, k, _log_q(look, chosen, k, log_total)
 
 
@@ -280,12 +276,11 @@ def find_interval(look, bins, prior, place, log_total, column, cut):
     """As `draw_interval`, for a given outcome."""
     if column == STOP:
         return STOP, 0, log_stop(prior, place) - log_total
-    columns, offsets = look.columns, bins.offsets
     for a in range(look.n_columns[0]):
-        if columns[a] == column and look.by_prior[a]:
+        if look.columns[a] == column and look.by_prior[a]:
             return a, 0, _log_q(look, a, 0, log_total)
-        if columns[a] == column:
-            edges = bins.edges[offsets[column] : offsets[column + 1]]
+        if look.columns[a] == column:
+            edges = bins.edges[bins.offsets[column] : bins.offsets[column + 1]]
             k = np.searchsorted(edges, cut, side="right") - 1
             return a, k, _log_q(look, a, k, log_total)
     return STOP, 0, -np.inf

@@ -60,13 +60,12 @@ def _n_stats(leaf):
 
 @njit(cache=True)
 def _add_row(leaf, i, stats):
-    linear, precision = leaf.linear, leaf.precision
     k = leaf.mean.size
     d = k
     for a in range(k):
-        stats[a] += linear[i, a]
+        stats[a] += leaf.linear[i, a]
         for b in range(a + 1):
-            stats[d] += precision[i, a, b]
+            stats[d] += leaf.precision[i, a, b]
             d += 1
 
 
