@@ -12,7 +12,11 @@ from pymc_trees.hooks.wrap import WRAPPED, arguments, wrap
 PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
     "pymc.backends.arviz.find_constants": "model",
     "pymc.backends.ndarray.NDArray.record": "self point sampler_stats in_warmup",
+    "pymc.initial_point.make_initial_point_fn": (
+        "model overrides jitter_rvs default_strategy return_transformed"
+    ),
     "pymc.model.core.BaseModel.set_data": "self name values coords",
+    "pymc.model.core.Model.set_initval": "self rv_var initval",
     "pymc.pytensorf.compile": "inputs outputs random_seed mode return_updates kwargs",
     "pymc.sampling.deterministic.compute_deterministics": (
         "dataset group var_names model sample_dims merge_dataset extend_dataset progressbar "
@@ -50,6 +54,10 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "model backend compile_kwargs kwargs"
     ),
     "pymc.sampling.parallel.ParallelSampler.__exit__": "self args",
+    "pymc.sampling.parallel.ProcessAdapter.__init__": (
+        "self draws tune step_method step_method_pickled chain rng start blas_cores mp_ctx "
+        "zarr_chains zarr_chains_pickled"
+    ),
     "pymc.sampling.parallel.ProcessAdapter._send": "self msg args",
     "pymc.sampling.parallel.ProcessAdapter.recv_draw": "processes timeout",
     "pymc.sampling.parallel._Process._start_loop": "self",
@@ -71,6 +79,14 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
         "method vars use_grad use_hess use_hessp initvals jitter jitter_max_retries "
         "random_seed progressbar compute_hessian return_inferencedata idata_kwargs model "
         "backend compile_kwargs optimizer_kwargs"
+    ),
+    **dict.fromkeys(
+        [
+            "pytensor.link.jax.linker.JAXLinker.fgraph_convert",
+            "pytensor.link.mlx.linker.MLXLinker.fgraph_convert",
+            "pytensor.link.pytorch.linker.PytorchLinker.fgraph_convert",
+        ],
+        "self fgraph input_storage storage_map kwargs",
     ),
 }
 

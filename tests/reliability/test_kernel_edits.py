@@ -129,6 +129,14 @@ def test_modules_of_a_kernel():
     assert found <= set(sys.modules), "every module of the closure exists, and is imported"
 
 
+def test_modules_of_a_call_with_defaults():
+    kernel = object()
+    depends.keep(kernel, ("int64",), {"a"})
+    depends.keep(kernel, ("float64",), {"b"})
+    assert depends.kept(kernel, ("int64",)) == {"a"}
+    assert depends.kept(kernel, ()) == {"a", "b"} and depends.kept(object(), ()) == frozenset()
+
+
 def test_what_is_noted_reaches_every_kernel_around():
     with depends.noted():
         with depends.noted():

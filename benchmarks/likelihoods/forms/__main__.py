@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pymc as pm
 import pytensor
+from pymc.exceptions import ShapeError
 
 import pymc_trees as pmt
 from benchmarks.likelihoods.forms.declare import FORMS, is_form_of
@@ -47,7 +48,7 @@ def read(form: str, name: str, parameter: str) -> str:
             step = pmt.CGM()
         except UnsupportedModelError:
             return "refused"
-        except (NotImplementedError, TypeError, ValueError) as error:
+        except (NotImplementedError, TypeError, ValueError, ShapeError) as error:
             return f"PyMC: {type(error).__name__}"
     return reader_of(step.forests[0].target)
 

@@ -5,10 +5,15 @@
 2. The same of each kernel that is called in it, or in what it calls, also where the kernel was
    picked by the type of an argument (`dispatch`). They are noted while it compiles, and stored with
    the code.
+3. Which implementation a type has of each generic kernel that is called. It may be registered in
+   another module than its own, and by now be another one, or be registered in place of a default.
 
-A digest of these sources is stored too. Code whose digest is another one by now is compiled anew;
-an edit of a file so costs what depends on it. Types of arguments are part of the key of the code,
-with the names of their fields.
+What numba's `overload` makes is typed once in a process, so that only its first caller would note
+what it calls; it calls no kernels here.
+
+A digest of these is stored too. Code whose digest is another one by now is compiled anew; an edit
+of a file so costs what depends on it. Types of arguments are part of the key of the code, with the
+names of their fields.
 """
 
 import functools
@@ -24,8 +29,13 @@ from numba.core import event
 PACKAGE = Path(__file__).parents[2]
 _IMPORT = re.compile(r"^ *from (pymc_trees[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
+CHOICE = "?"
+"""What is noted is a module, or after this sign the choice of an implementation."""
+IMPLEMENTATIONS: dict[str, str] = {}
+"""Implementations registered now, by such choices; the others are left to defaults."""
+
 _stack: list[set[str]] = []
-"""Modules noted for each kernel that is being compiled, the outermost first."""
+"""What is noted for each kernel that is being compiled, the outermost first."""
 _of_kernel: dict[tuple, frozenset[str]] = {}
 """Modules noted for a compiled kernel, by dispatcher and types of arguments."""
 
@@ -69,8 +79,12 @@ def keep(dispatcher, args, modules: Iterable[str]) -> None:
 
 
 def kept(dispatcher, args) -> frozenset[str]:
-    """Modules noted for a kernel."""
-    return _of_kernel.get((dispatcher, args), frozenset())
+    """Modules noted for a kernel; for any types where a call leaves arguments to their defaults."""
+    found = _of_kernel.get((dispatcher, args))
+    if found is None:
+        of_any = [modules for (one, _), modules in _of_kernel.items() if one is dispatcher]
+        found = frozenset().union(*of_any)
+    return found
 
 
 def kept_by_kernel() -> dict[tuple, frozenset[str]]:
@@ -78,13 +92,21 @@ def kept_by_kernel() -> dict[tuple, frozenset[str]]:
     return dict(_of_kernel)
 
 
+def digest_of(noted: frozenset[str]) -> str:
+    """Digest of what is noted: the sources, with those imported, and what is chosen now."""
+    choices = sorted(one for one in noted if one.startswith(CHOICE))
+    chosen = [f"{one} {IMPLEMENTATIONS.get(one, '')}" for one in choices]
+    digest = hashlib.sha256("\n".join(chosen).encode())
+    digest.update(_digest_of_sources(noted.difference(choices)))
+    return digest.hexdigest()
+
+
 @functools.cache
-def digest_of(modules: frozenset[str]) -> str:
-    """Digest of the sources of some modules and of all that they import from this package."""
+def _digest_of_sources(modules):
     digest = hashlib.sha256()
     for module in sorted(closure(modules)):
         digest.update(f"{module} ".encode() + _source(module))
-    return digest.hexdigest()
+    return digest.digest()
 
 
 def closure(modules: Iterable[str]) -> set[str]:

@@ -30,6 +30,13 @@ _KERNELS: dict[type, dict[str, Callable]] = {}
 def register(kind: type, **kernels: Callable) -> None:
     """Register implementations for a type, by the name of the generic kernel."""
     _KERNELS.setdefault(kind, {}).update(kernels)
+    for name, kernel in kernels.items():
+        depends.IMPLEMENTATIONS[_choice(kind, name)] = f"{kernel.__module__}.{kernel.__qualname__}"
+
+
+def _choice(kind, name):
+    """Text for the choice of an implementation."""
+    return depends.CHOICE + f"{name} of {kind.__module__}.{kind.__qualname__}"
 
 
 def registrar(contract: type, *, by_value: bool = False) -> Callable[..., None]:
@@ -97,11 +104,12 @@ class Generic:
     def compiled(self, arguments: tuple[types.Type, ...]) -> types.Dispatcher:
         """Implementation, as numba has it, for arguments of these numba types."""
         given = arguments[self._place]
+        kind = _class_of(given)
         try:
-            kernel = self.kernel(_class_of(given))
+            kernel = self.kernel(kind)
         except TypeError:
             raise TypingError(f"{given} does not answer {self.__name__}.") from None
-        depends.note({kernel.__module__})
+        depends.note({kernel.__module__, _choice(kind, self.__name__)})
         return typeof(kernel)
 
 
@@ -134,4 +142,6 @@ def _class_of(kind: types.Type) -> type:
         return kind.instance_class
     if isinstance(kind, types.Array):
         return np.ndarray
+    if isinstance(kind, types.BaseTuple):
+        return tuple
     return type(None) if isinstance(kind, types.NoneType | types.Omitted) else object

@@ -8,36 +8,43 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.linked import LINKED
 from pymc_trees.core.moves.contract import is_available, propose
 
 
+@generic("moves")
 def available_bits(moves, census):
     """Integer whose bit k is set if a tree allows move k."""
-    return sum(int(is_available(move, census)) << k for k, move in enumerate(moves))
+
+
+@generic("moves")
+def propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
+    """Propose ``moves[kind]``; nothing, and outcome 0, where kind is -1."""
+
+
+@njit(cache=True)
+def _available_bits(moves, census):
+    if len(moves) == 0:
+        return 0
+    return int(is_available(moves[0], census)) + 2 * available_bits(moves[1:], census)
+
+
+@njit(cache=True)
+def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
+    if len(moves) == 0:
+        return 0
+    if kind == 0:
+        return propose(moves[0], rng, problem, tree, weighted, census, work)
+    return propose_chosen(moves[1:], kind - 1, rng, problem, tree, weighted, census, work)
+
+
+register(tuple, available_bits=_available_bits, propose_chosen=_propose_chosen)
 
 
 def index_of(moves, kind):
     """Index of the move of the same type as ``kind``."""
     return [type(move) for move in moves].index(type(kind))
-
-
-def propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
-    """Propose ``moves[kind]``; nothing, and outcome 0, where kind is -1."""
-    if kind < 0:
-        return 0
-    return propose(moves[kind], rng, problem, tree, weighted, census, work)
-
-
-@overload(available_bits, jit_options=LINKED)
-def _available_bits(moves, census):
-    if len(moves) == 0:
-        return lambda moves, census: 0
-
-    def head_and_tail(moves, census):
-        return int(is_available(moves[0], census)) + 2 * available_bits(moves[1:], census)
-
-    return head_and_tail
 
 
 @overload(index_of, jit_options=LINKED)
@@ -47,19 +54,6 @@ def _index_of(moves, kind):
         raise TypingError(f"The moves of the sweep lack {kind}.")
     index = found[0]
     return lambda moves, kind: index
-
-
-@overload(propose_chosen, jit_options=LINKED)
-def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
-    if len(moves) == 0:
-        return lambda moves, kind, rng, problem, tree, weighted, census, work: 0
-
-    def head_and_tail(moves, kind, rng, problem, tree, weighted, census, work):
-        if kind == 0:
-            return propose(moves[0], rng, problem, tree, weighted, census, work)
-        return propose_chosen(moves[1:], kind - 1, rng, problem, tree, weighted, census, work)
-
-    return head_and_tail
 
 
 @njit(cache=True)

@@ -70,7 +70,8 @@ def make_rows(part: Part) -> Rows:
 @njit(cache=True, nogil=True)
 def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
     """Close a tree and open the next; return the largest absolute residual."""
-    columns, _, residual, labels, proposed, value, place, inside = rows
+    columns, residual, labels, proposed = rows.columns, rows.residual, rows.labels, rows.proposed
+    value, place, inside = rows.value, rows.place, rows.inside
     for k in range(closed.nodes.size):
         value[0, closed.nodes[k]] = closed.values[k]
     for k in range(opened.nodes.size):

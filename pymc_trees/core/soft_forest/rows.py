@@ -35,7 +35,6 @@ class SoftRows(NamedTuple):
     """(n,) precision of each row, or (1,) of all."""
 
 
-@by_pointer
 class Squares(NamedTuple):
     """Likelihood of the leaf values of a tree, with capacity for L leaves."""
 

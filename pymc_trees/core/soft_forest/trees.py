@@ -38,7 +38,6 @@ def make_soft_trees(m, max_nodes):
     )
 
 
-@by_pointer
 class Links(NamedTuple):
     """Links of the nodes of one tree, with capacity for R."""
 
@@ -66,7 +65,7 @@ def make_links(room):
 @njit(cache=True)
 def read_links(column, size, links):
     """Write the links of a tree; return its number of leaves."""
-    parent, right, depth, leaf = links
+    parent, right, depth, leaf = links.parent, links.right, links.depth, links.leaf
     n_leaves = 0
     parent[0], depth[0] = -1, 0
     for k in range(size):

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.soft_forest.rows import Squares, make_squares
 from pymc_trees.core.soft_forest.trees import Links, make_links
 
@@ -13,7 +12,6 @@ LEAVES = 8
 """Initial capacity in leaves."""
 
 
-@by_pointer
 class SoftWork(NamedTuple):
     """Arrays for the visited tree and for a draft of its change."""
 

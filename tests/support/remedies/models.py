@@ -9,6 +9,7 @@ import pymc as pm
 
 import pymc_trees as pmt
 from pymc_trees import causal, survival
+from pymc_trees.causal.treatment import check_treatment
 from support.odd import bart_estimators as odd_bart
 from support.odd import estimators as odd
 from support.odd.table import X, Y
@@ -283,7 +284,12 @@ CAUSAL = [
     remedy(
         "z is empty: give the treatment of each row", lambda: causal.overlap([], []), _declared()
     ),
-    remedy("give 0 for untreated and 1 for treated rows", _declared(Z + 1), _declared(Z)),
+    remedy(
+        "give 0 for untreated and 1 for treated rows",
+        lambda: check_treatment(Z + 1),
+        lambda: check_treatment(Z).binary,
+        lambda: not check_treatment(Z + 1, kind="dose").binary,
+    ),
     remedy(
         "group has shape …: give … names, one for each row of X",
         _declared(group=SCHOOL[:5]),

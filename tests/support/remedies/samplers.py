@@ -183,9 +183,10 @@ STEP_METHODS = [
     ),
     remedy(
         "Leave it out of initvals, or give a draw from the same model",
-        lambda: _initial("zeros"),
+        lambda: _from_a_point("zeros"),
         lambda: _initial(None),
         lambda: _initial("drawn"),
+        lambda: _from_a_point("drawn"),
     ),
     remedy(
         "has no gradient with respect to its trees. Sample them with pymc_trees.Hybrid or",
@@ -273,6 +274,19 @@ def _initial(value):
             value = drawn if value == "drawn" else np.zeros_like(drawn)
         given = {} if value is None else {"initvals": {"mu_forest": value}}
         return pm.sample(step=pmt.CGM(), **QUICK, **FAST, **given) is not None
+
+
+def _from_a_point(value):
+    """A step from a point with such trees; PyMC's own way there, initvals, is checked before."""
+    with pm.Model() as model:
+        mu = pmt.BART("mu", X, Y, m=2, max_nodes=80)
+        pm.Normal("y", mu, 1.0, observed=Y)
+        drawn = pm.draw(model["mu_forest"], random_seed=1)
+        step = pmt.CGM()
+    step.setup_chain(np.random.default_rng(1), 2, 2)
+    point = model.initial_point()
+    point["mu_forest"] = drawn if value == "drawn" else np.zeros_like(drawn)
+    return step.step(point) is not None
 
 
 def _soft(**given):
