@@ -9,6 +9,7 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
 from pymc_trees.core.forest.trees import Trees, make_trees
+from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
@@ -65,6 +66,7 @@ class WorkingForest:
         """(n,) in a step: the leaf's residual plus the outputs."""
         self.arrays: Arrays | None = None
         self.call = DirectCalls()
+        self.by_address = ByAddress()
 
     def check_inputs(self) -> None:
         """Raise an error if the model's data were replaced after the step method was created.

@@ -51,7 +51,7 @@ def statistics(precision, n_threads, share):
     chosen = np.random.default_rng(1).random(N) < share
     words = np.packbits(np.pad(chosen, (0, -N % 64)), bitorder="little").view(np.uint64)
     out = np.zeros(2)
-    rows = RowSet(words, count_rows(words), index, np.zeros(N, dtype=np.uint32))
+    rows = RowSet(words, count_rows(words), index)
     add_set(leaf_of(precision, n_threads), rows, out)
     return out
 

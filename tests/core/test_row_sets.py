@@ -53,7 +53,7 @@ def tables(rng):
 def as_set(design, rows, index):
     n = design.columns.shape[1]
     inside = np.isin(np.arange(n), rows)
-    return RowSet(words_of(inside), len(rows), index, np.zeros(n, dtype=np.uint32))
+    return RowSet(words_of(inside), len(rows), index)
 
 
 def subsets(rng, n):
@@ -77,7 +77,7 @@ def test_a_set_answers_as_the_list_of_its_rows(which, rng):
         found, listed = as_set(design, rows, index), rows.astype(np.uint32)
         m = len(rows)
         assert count_rows(found.words) == m == list_rows(found)
-        assert (found.listed[:m] == rows).all()
+        assert (found.index.listed[:m] == rows).all()
         assert any_set_varies(design, found) == any_column_varies(design, listed, 0, m)
         if m == 1:
             continue
@@ -192,7 +192,7 @@ def test_statistics_of_leaves_whose_rows_have_changed(precision, moved, rng):
     stats = [np.zeros(2), np.zeros(2)]
     for rows, out in zip(sets, stats):
         add_set(leaf, rows, out)
-        listed = np.flatnonzero(np.isin(np.arange(n), rows.listed[: list_rows(rows)]))
+        listed = np.flatnonzero(np.isin(np.arange(n), rows.index.listed[: list_rows(rows)]))
         by_list = np.zeros(2)
         add_rows(leaf, listed.astype(np.uint32), 0, len(listed), by_list)
         np.testing.assert_allclose(out, by_list, atol=1e-10)

@@ -12,7 +12,7 @@ from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -26,12 +26,6 @@ from pymc_trees.core.random import accepts
 
 class Recut(NamedTuple):
     """A split node gets another cut."""
-
-
-@njit(cache=True)
-def can_recut(move, census):
-    """Whether there is a split."""
-    return census.splits > 0
 
 
 @njit(cache=True)
@@ -61,4 +55,4 @@ def recut(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("recut", Recut, is_available=can_recut, propose=recut)
+register("recut", Recut, needs=Needs(splits=1), propose=recut)

@@ -27,7 +27,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import WeightedMoves
+from pymc_trees.core.moves.contract import weigh
 from pymc_trees.core.moves.perturb import Perturb
 
 STEPS = 8_000
@@ -51,8 +51,7 @@ def steps(rng, design, code, cut, rows, largest, n):
 
 def set_of(design, rows):
     inside = np.isin(np.arange(design.columns.shape[1]), rows)
-    listed = np.zeros(inside.size, np.uint32)
-    return RowSet(words_of(inside), len(rows), make_row_index(design), listed)
+    return RowSet(words_of(inside), len(rows), make_row_index(design))
 
 
 def every_rule(design, column):
@@ -116,7 +115,7 @@ WITH_REST = np.array([0.1, 0.05, 0.0, 0.0, 0.25, 0.6])
 
 
 def chain_with(move, name, weights):
-    moves = WeightedMoves((*MOVES, move, Rest()), weights)
+    moves = weigh((*MOVES, move, Rest()), weights)
     return run_chain(5, make_setup(EVERY[name], "normal"), moves, 240_000, keep_fits=True)
 
 

@@ -116,7 +116,7 @@ def test_draws_have_the_density_of_the_definition(problem, rng):
         work, design = bench.setup.work, bench.setup.design
         subtree = gather(bench.trees, 0, work)
         blocks = blocks_of(bench.problem, subtree, work)
-        rows = RowSet(work.sets[0], bench.trees.count[0], work.index, work.rows)
+        rows = RowSet(work.sets[0], bench.trees.count[0], work.index)
         weights, n_blocks = np.empty((2, p)), (subtree.n_nodes + 1) // 2
         weigh_columns(bench.problem, blocks, 0, n_blocks, rows, weights)
         leaves, every = slow.leaves_of(bench.root, bench.cells), tuple(range(problem.n))

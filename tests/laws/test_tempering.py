@@ -10,7 +10,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from support.chains import make_setup, partition_of, sweep_on
-from support.chains.local_moves import ALL_MOVES, GROW_PRUNE, run_sweeps
+from support.chains.local_moves import ALL_MOVES, GROW_PRUNE, called, run_sweeps
 from support.chains.record import Chain
 from support.laws.exact import BATCHES, Z, compare
 from support.naive.batches import frequencies, law_gap
@@ -83,7 +83,8 @@ def run(name, draws, weights, m=1, exchange=ladders.exchange, seed=0):
         for k in range(s % 2, len(places) - 1, 2):
             shares.append(exchange(rng, places[k], places[k + 1])[0])
         at = slice(s, s + 1)
-        run_sweeps(rng, *first, weights, 1, codes[at], depths[at], roots[at], fits[at])
+        given = called(first.problem, first.work, weights)
+        run_sweeps(rng, *given, 1, codes[at], depths[at], roots[at], fits[at])
     return Chain(codes, depths, roots, fits, None, None), np.mean(shares)
 
 

@@ -108,8 +108,9 @@ def run_whole(
 ):
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     problem = Problem(trees, design, prior, leaf)
+    without_data = Problem(trees, design, prior, flat)
     for s in range(draws):
-        if not joint_sweep(rng, problem, flat, moves, work, spare, counts):
+        if not joint_sweep(rng, problem, without_data, moves, work, spare, counts):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, fits)
     return counts[1]

@@ -377,4 +377,4 @@ def test_what_overload_of_numba_makes_calls_no_kernel():
     for path in (Path(pymc_trees.__file__).parent / "core").rglob("*.py"):
         for name in re.findall(r"^@overload\((\w+)", path.read_text(), re.MULTILINE):
             found[name] = path.name
-    assert found == {"call_at": "address.py", "index_of": "choice.py"}
+    assert found == {"call_at": "address.py"}

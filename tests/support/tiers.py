@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 WHOLE = {ROOT / "pymc_trees", ROOT / "tests"}
 """Folders of all tests: `testpaths` in pyproject.toml."""
 FILES = {
-    "core": "core_encode core_fields core_leaves row_sets",
+    "core": "by_address core_encode core_fields core_leaves row_sets",
     "distributions": "data_frames dims encoded_value levels_and_missing log_probability prediction",
     "estimators": "bart_estimators",
     "house": "house share_of_tests structure",

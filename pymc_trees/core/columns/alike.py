@@ -5,16 +5,17 @@ a real-valued cut with probability 0; there, a copy of a cut is drawn from such 
 """
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import EVERY, SET, MixedDesign
-from pymc_trees.core.columns.row_set import has_row
+from pymc_trees.core.columns.mixed import DESIGN, EVERY, SET, MixedDesign
+from pymc_trees.core.columns.row_set import RowSet, has_row
 from pymc_trees.core.columns.set_range import set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, float64, RowSet, RowSet), result=(float64, float64))
 def alike_cuts(design, code, cut, left, right):
     """Interval of the cuts that separate two sets of rows as a rule does.
 

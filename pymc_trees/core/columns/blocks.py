@@ -19,15 +19,24 @@ the density of the draw.
 from typing import NamedTuple
 
 import numpy as np
+from numba import boolean, float64, int64
 
 from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.columns.gaps import extent_of, find_gap, line_up
 from pymc_trees.core.columns.joint_levels import chances_of_levels, draw_levels_uncut, join_levels
-from pymc_trees.core.columns.mixed import EVERY, LEFT, SET, MixedDesign, present_range
-from pymc_trees.core.columns.row_set import list_rows
+from pymc_trees.core.columns.mixed import (
+    DESIGN,
+    EVERY,
+    LEFT,
+    SET,
+    MixedDesign,
+    present_range,
+)
+from pymc_trees.core.columns.row_set import RowSet, list_rows
 from pymc_trees.core.columns.set_range import any_missing, set_levels, set_numbers, set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import GENERATOR
 from pymc_trees.core.compile.pointer import by_pointer
 
 
@@ -65,12 +74,12 @@ def make_blocks(n_columns, n_blocks):
     )
 
 
-@generic("design")
+@generic("design", args=(DESIGN, RowSet, Blocks, int64), result=None)
 def note_block(design, rows, blocks, block):
     """Store the extents and levels of a block, given its rows as a `RowSet`."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, Blocks, int64, int64, RowSet), result=(float64, float64))
 def chance_uncut(design, column, blocks, start, stop, rows):
     """Prior probability that a rule of a column cuts no block, and the column's extent.
 
@@ -78,12 +87,14 @@ def chance_uncut(design, column, blocks, start, stop, rows):
     """
 
 
-@generic("design")
+@generic(
+    "design", args=(GENERATOR, DESIGN, int64, Blocks, int64, int64, RowSet), result=(int64, float64)
+)
 def draw_uncut(rng, design, column, blocks, start, stop, rows):
     """Draw a rule of a column from the prior given that it cuts no block; some rule must exist."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, float64, Blocks, int64), result=boolean)
 def goes_left(design, code, cut, blocks, block):
     """Whether a rule that does not cut a block sends it left."""
 
@@ -146,7 +157,7 @@ def _note_mixed(design, rows, blocks, block):
         if design.kinds[j] != 0:
             blocks.levels[j, block] = set_levels(design, j, rows)[0]
         elif blocks.missing[j, block]:
-            _, distinct, low, high = present_range(design, j, rows.listed, 0, list_rows(rows))
+            _, distinct, low, high = present_range(design, j, rows.index.listed, 0, list_rows(rows))
             if distinct > 0:
                 blocks.low[j, block], blocks.high[j, block] = low, high
         else:

@@ -10,11 +10,20 @@ share one rule: a column varies in a node when its extremes differ, and a cut ha
 from typing import NamedTuple
 
 import numpy as np
+from numba import boolean, float64, int64
 
-from pymc_trees.core.columns.mixed import MISSING, MixedDesign, fill_mixed, make_mixed, side_cells
+from pymc_trees.core.columns.mixed import (
+    DESIGN,
+    MISSING,
+    MixedDesign,
+    fill_mixed,
+    make_mixed,
+    side_cells,
+)
 from pymc_trees.core.columns.table_file import let_go, row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import GENERATOR, LIST, ROW
 from pymc_trees.core.compile.pointer import by_pointer
 
 
@@ -160,14 +169,28 @@ def cut_code(design, column, value):
 
 
 @njit(cache=True)
-def draw_cut(rng, design, low, high):
-    """Cut uniform over ``[low, high)``: real numbers, or the whole ones for a grid."""
+def _draw_cut(rng, design, low, high):
     cut = low + rng.random() * (high - low)
     if design.is_grid:
         cut = np.floor(cut)
     if cut >= high:  # rounding of an interval a few ulps wide
         cut = low
     return cut
+
+
+@generic("design", default=_draw_cut, args=(GENERATOR, DESIGN, float64, float64), result=float64)
+def draw_cut(rng, design, low, high):
+    """Cut uniform over ``[low, high)``: real numbers, or the whole ones for a grid."""
+
+
+@njit(cache=True)
+def _varying(design):
+    return design.varies
+
+
+@generic("design", default=_varying, args=(DESIGN,), result=boolean[::1])
+def varying(design):
+    """Which columns vary over all rows, (p,) bool."""
 
 
 @njit(cache=True)
@@ -234,8 +257,7 @@ def linear_dimension(design, rows, start, stop):
 
 
 @njit(cache=True)
-def partition_rows(design, column, cut, rows, start, stop, buffer):
-    """Move the rows that a rule sends left to the front, in order; return their end."""
+def _partition_rows(design, column, cut, rows, start, stop, buffer):
     cells, threshold = side_cells(design, column, cut, rows, start, stop)
     left, right = start, 0
     for k in range(start, stop):
@@ -248,3 +270,25 @@ def partition_rows(design, column, cut, rows, start, stop, buffer):
     for k in range(right):
         rows[left + k] = buffer[k]
     return left
+
+
+@generic(
+    "design",
+    default=_partition_rows,
+    args=(DESIGN, int64, float64, LIST, int64, int64, LIST),
+    result=int64,
+)
+def partition_rows(design, column, cut, rows, start, stop, buffer):
+    """Move the rows that a rule sends left to the front, in order; return their end."""
+
+
+@njit(cache=True)
+def _write_cells(design, column, rows, start, stop, out):
+    cells = design.columns[column]
+    for k in range(start, stop):
+        out[k - start] = cells[rows[k]]
+
+
+@generic("design", default=_write_cells, args=(DESIGN, int64, LIST, int64, int64, ROW), result=None)
+def write_cells(design, column, rows, start, stop, out):
+    """Write the cells of a column in ``rows[start:stop]``, as floats."""

@@ -22,12 +22,15 @@ Functions here and in `rules` take either type of design; numba resolves them at
 from typing import NamedTuple
 
 import numpy as np
+from numba import boolean, int64
 
 from pymc_trees.core.columns.table_file import let_go
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import Role
 from pymc_trees.core.compile.pointer import by_pointer
 
+DESIGN = Role("design")
 MISSING = -(2.0**900)
 """Code of a missing cell in X; finite, so columns can be summed."""
 EVERY = float(np.finfo(np.float64).max)
@@ -203,7 +206,7 @@ def nth_level(levels, k):
         level <<= 1
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64), result=int64)
 def column_of(design, code):
     """Column of the first number of a rule."""
 
@@ -218,7 +221,7 @@ def side_cells(design, code, cut, rows, start, stop):
     """Cells and a threshold: rows with ``cells[i] <= threshold`` go left."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64), result=boolean)
 def rule_from_prior(design, column):
     """Whether a column has levels or missing cells: proposals take its rules from the prior."""
 

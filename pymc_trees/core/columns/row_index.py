@@ -38,6 +38,8 @@ class RowIndex(NamedTuple):
     """(p,) int64: most rows with equal cells; the column varies among any more rows."""
     least_alike: int
     """Minimum over the columns that vary; the number of rows if none does."""
+    listed: np.ndarray
+    """(n,) uint32, overwritten: rows of a set, as a list (`row_set.list_rows`)."""
 
 
 def make_row_index(design) -> RowIndex:
@@ -60,8 +62,9 @@ def make_row_index(design) -> RowIndex:
             special.append(columns[j] == design.missing)
             special += [columns[j] == level for level in range(abs(design.kinds[j]))]
     sets = [words_of(rows) for rows in special]
-    words = np.array(sets).reshape(-1, n_words)
-    return RowIndex(order, before, step, words, special_row, alike, least_alike)
+    words = np.array(sets, dtype=np.uint64).reshape(-1, n_words)
+    listed = np.zeros(n, dtype=np.uint32)
+    return RowIndex(order, before, step, words, special_row, alike, least_alike, listed)
 
 
 def _order(columns, n_words):

@@ -6,14 +6,16 @@ Queries that are slow on bits use a list of the rows (`list_rows`).
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import LEFT, SET, MixedDesign
+from pymc_trees.core.columns.mixed import DESIGN, LEFT, SET, MixedDesign
 from pymc_trees.core.columns.row_index import RowIndex
 from pymc_trees.core.compile.bits import lowest_bit, popcount
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.cell_lanes import write_up_to
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import WORDS
 
 _ONE = np.uint64(1)
 
@@ -26,9 +28,7 @@ class RowSet(NamedTuple):
     n: int
     """Number of rows."""
     index: RowIndex
-    """Of all training rows."""
-    listed: np.ndarray
-    """(n,) uint32, overwritten by `list_rows`."""
+    """Of all training rows; `list_rows` overwrites its list."""
 
 
 @njit(cache=True)
@@ -51,8 +51,8 @@ def write_rows(words, listed, k):
 
 @njit(cache=True)
 def list_rows(rows):
-    """Write the rows to ``rows.listed``, increasing; return their number."""
-    return write_rows(rows.words, rows.listed, 0)
+    """Write the rows to ``rows.index.listed``, increasing; return their number."""
+    return write_rows(rows.words, rows.index.listed, 0)
 
 
 @njit(cache=True)
@@ -166,7 +166,7 @@ def share_rows(a, b):
     return False
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, float64, RowSet, WORDS), result=int64)
 def left_rows(design, code, cut, rows, out):
     """Write the rows that a rule sends left to ``out``, (W,); return their number."""
 

@@ -17,6 +17,7 @@ node account for their new density.
 """
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.columns.design import (
     Design,
@@ -27,6 +28,7 @@ from pymc_trees.core.columns.design import (
     draw_cut,
 )
 from pymc_trees.core.columns.mixed import (
+    DESIGN,
     EVERY,
     SET,
     MixedDesign,
@@ -36,17 +38,20 @@ from pymc_trees.core.columns.mixed import (
 )
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import GENERATOR, LIST
 from pymc_trees.core.random import pick
 
 LOG_2 = np.log(2.0)
 
 
-@generic("design")
+@generic(
+    "design", args=(GENERATOR, DESIGN, int64, LIST, int64, int64), result=(int64, float64, float64)
+)
 def draw_rule(rng, design, column, rows, start, stop):
     """Rule of a column that varies in ``rows[start:stop]``: two numbers, and log density."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, float64, LIST, int64, int64), result=float64)
 def log_rule(design, code, cut, rows, start, stop):
     """Log density of a rule given its column; -inf if it, or any rule, leaves a side empty."""
 
@@ -61,12 +66,12 @@ def rule_code(design, code, value):
     """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
 
 
-@generic("design")
+@generic("design", args=(GENERATOR, DESIGN, int64), result=int64)
 def draw_side(rng, design, column):
     """First number of a rule of a column of numbers: a side for missing rows, by a fair coin."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN,), result=float64, constant=True)
 def log_side(design):
     """Log probability of that side."""
 

@@ -88,7 +88,7 @@ def any_missing(design, column, rows):
 def set_numbers(design, column, rows):
     """`rules.numbers_present`: missing rows, distinct values where there are some, extent."""
     if any_missing(design, column, rows):
-        return present_range(design, column, rows.listed, 0, list_rows(rows))
+        return present_range(design, column, rows.index.listed, 0, list_rows(rows))
     low, high = set_range(design, column, rows)
     return 0, 0, low, high
 

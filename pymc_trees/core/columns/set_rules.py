@@ -1,21 +1,24 @@
 """`rules` for rows stored as bits: the same draws from the same distributions."""
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.columns.design import Design, draw_cut
-from pymc_trees.core.columns.mixed import SET, MixedDesign
+from pymc_trees.core.columns.mixed import DESIGN, SET, MixedDesign
+from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.rules import draw_levels, draw_number, log_levels, log_number
 from pymc_trees.core.columns.set_range import set_levels, set_numbers, set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import GENERATOR
 
 
-@generic("design")
+@generic("design", args=(GENERATOR, DESIGN, int64, RowSet), result=(int64, float64, float64))
 def draw_set_rule(rng, design, column, rows):
     """`rules.draw_rule` for a `RowSet` in which the column varies."""
 
 
-@generic("design")
+@generic("design", args=(DESIGN, int64, float64, RowSet), result=float64)
 def log_set_rule(design, code, cut, rows):
     """`rules.log_rule` for a `RowSet`."""
 

@@ -17,22 +17,28 @@ A step may lead to a rule that leaves one side empty, whose density is 0.
 """
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import (
+    DESIGN,
     EVERY,
     LEFT,
     SET,
     MixedDesign,
     nth_level,
 )
+from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.columns.set_range import any_missing, set_levels
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import GENERATOR
 from pymc_trees.core.random import pick
 
 
-@generic("design")
+@generic(
+    "design", args=(GENERATOR, DESIGN, int64, float64, float64, RowSet), result=(int64, float64)
+)
 def step_rule(rng, design, code, cut, largest, rows):
     """Rule of a node with the rows of a `RowSet` after one step; ``largest`` is at most 1."""
 

@@ -25,16 +25,18 @@ _FUNCTIONS: list[Callable] = []
 
 
 @functools.cache
-def address_of(kernel: Callable, args: tuple[types.Type, ...]) -> int:
-    """Address of the machine code of a kernel for arguments of these types."""
+def address_of(
+    kernel: Callable, args: tuple[types.Type, ...], result: types.Type | None = None
+) -> int:
+    """Address of the machine code of a kernel for arguments, and a result, of these types."""
     if config.DISABLE_JIT:
         _FUNCTIONS.append(kernel)
         return len(_FUNCTIONS)
-    compiled = without_wrappers(kernel.py_func)
-    compiled.compile(args)
+    compiled = without_wrappers(kernel)
+    compiled.compile(args if result is None else result(*args))
     _KEPT.append(compiled)
-    result = compiled.overloads[args]
-    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    found = compiled.overloads[args]
+    return found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
 
 
 _KEPT: list = []

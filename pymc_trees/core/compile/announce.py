@@ -9,6 +9,7 @@ import gc
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import parent_process
 from time import perf_counter
 
@@ -56,11 +57,7 @@ class Announcer(event.Listener):
         if self._depth == 0:
             if not _is_kernel(event):
                 return
-            self._begun, self._kernels = perf_counter(), 0
-            self._next = self._begun + SECONDS
-            self._what = purpose(event.data["dispatcher"].py_func, event.data["args"])
-            self._collects = gc.isenabled()
-            gc.disable()
+            self._begin(purpose(event.data["dispatcher"].py_func, event.data["args"]))
         self._depth += 1
         self._kernels += 1
         now = perf_counter()
@@ -76,6 +73,23 @@ class Announcer(event.Listener):
                 )
             self._next = now + PATIENCE
 
+    @contextmanager
+    def together(self, what: str) -> Iterator[None]:
+        """Context in which what is compiled is one thing, with this name."""
+        if self._depth == 0:
+            self._begin(what)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self.on_end(None)
+
+    def _begin(self, what):
+        self._begun, self._kernels = perf_counter(), 0
+        self._next, self._what = self._begun + SECONDS, what
+        self._collects = gc.isenabled()
+        gc.disable()
+
     def on_end(self, event):
         """Stop the clock when the outermost compilation ends."""
         if self._depth > 0:
@@ -88,7 +102,7 @@ def purpose(function, args) -> str:
     """What a kernel is for: its name in words, and the kind of model from its types."""
     name = function.__name__.strip("_")
     words = NAMES.get(name, name.replace("_", " "))
-    kinds = [_in_words(kind) for kind in _parts(args)]
+    kinds = [in_words(kind) for kind in _parts(args)]
     return f"{words} ({', '.join(kinds)})" if kinds else words
 
 
@@ -99,7 +113,7 @@ def _parts(args: tuple) -> Iterator[types.Type]:
         yield from (fields[name] for name in PARTS if hasattr(fields.get(name), "instance_class"))
 
 
-def _in_words(kind) -> str:
+def in_words(kind) -> str:
     """``NormalGammaData`` as "normal gamma leaf", a design by its columns."""
     name = kind.instance_class.__name__
     if name == "MixedDesign":
@@ -116,6 +130,9 @@ def _is_kernel(event):
     return module is not None and module.startswith("pymc_trees.")
 
 
+ANNOUNCER = Announcer()
+
+
 def announce_compilation() -> None:
     """Subscribe to numba's compilation events."""
-    event.register("numba:compile", Announcer())
+    event.register("numba:compile", ANNOUNCER)

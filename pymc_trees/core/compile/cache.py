@@ -24,6 +24,8 @@ from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
 _DIGEST = hashlib.sha256().digest_size
+_NUMERIC = "fastmath", "error_model"
+"""Options on which the numbers that a kernel computes depend."""
 _told = False
 
 
@@ -62,12 +64,13 @@ def njit(*, cache, **options):
     return decorate
 
 
-def without_wrappers(function):
-    """Kernel that is called by the address of its machine code, not from Python."""
+def without_wrappers(given):
+    """The kernel, to be called by the address of its machine code and not from Python."""
+    kept = {name: given.targetoptions[name] for name in _NUMERIC if name in given.targetoptions}
     kernel = numba.njit(
-        pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )(function)
-    kernel._cache = cache_of(function, ".called")
+        pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **kept
+    )(given.py_func)
+    kernel._cache = cache_of(given.py_func, ".called")
     kernel._cache.kernel = kernel
     return kernel
 

@@ -8,13 +8,14 @@
 
 In compiled code numba picks the implementation by the type of the NamedTuple while it compiles the
 caller, so kernels stay at module level and their code is cached between sessions; Python picks it
-by ``type(x)``. The kernels that implementations of one kind must provide form a NamedTuple, its
-contract (`registrar`).
+by ``type(x)``. Given a handle (`handle`), the caller is compiled once for all types. The kernels
+that implementations of one kind must provide form a NamedTuple, its contract (`registrar`).
 """
 
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import typeof, types
@@ -22,6 +23,7 @@ from numba.core.errors import TypingError
 from numba.extending import models, register_model
 
 from pymc_trees.core.compile import depends
+from pymc_trees.core.compile.handle import HandleType, key_of_call
 from pymc_trees.core.compile.pointer import Pointer, by_pointer
 
 _KERNELS: dict[type, dict[str, Callable]] = {}
@@ -68,7 +70,14 @@ def kernel_of(kind: type, name: str) -> Callable:
         raise TypeError(f"{kind.__name__} does not answer {name}.") from None
 
 
-def generic(argument: str, *, default: Callable | None = None) -> Callable[[Callable], "Generic"]:
+def generic(
+    argument: str,
+    *,
+    default: Callable | None = None,
+    args: tuple | None = None,
+    result: Any = None,
+    constant: bool = False,
+) -> Callable[[Callable], "Generic"]:
     """Make a function, whose body is its docstring, generic in the type of an argument.
 
     The arguments of a call are given by position.
@@ -79,31 +88,47 @@ def generic(argument: str, *, default: Callable | None = None) -> Callable[[Call
         Its name.
     default : kernel, optional
         Implementation for types without one of their own.
+    args : tuple, optional
+        What each argument is, for calls by address (`handle`): a type of numba, a class whose type
+        belongs to the forest, or a `Role`.
+    result : optional
+        What is returned, in the same terms.
+    constant : bool
+        Whether that is one number for a named tuple, so that a handle has it in place of an
+        address. The named tuple must be the only argument.
     """
-    return lambda described: Generic(described, argument, default)
+    return lambda described: Generic(described, argument, default, args, result, constant)
 
 
 class Generic:
     """A generic kernel, called like a function from Python and from compiled code."""
 
-    def __init__(self, described: Callable, argument: str, default: Callable | None) -> None:
+    def __init__(self, described: Callable, argument: str, default, args, result, constant) -> None:
         functools.update_wrapper(self, described)
-        self._place = list(inspect.signature(described).parameters).index(argument)
-        self._default = default
+        parameters = list(inspect.signature(described).parameters)
+        if args is not None and len(args) != len(parameters):
+            raise TypeError(f"{described.__name__}: {len(args)} types for {len(parameters)} names.")
+        self.place = parameters.index(argument)
+        self._default, self.args, self.result, self.constant = default, args, result, constant
         self._numba_type_ = GenericType(self)
 
     def __call__(self, *arguments):
         """Result of the implementation."""
-        return self.kernel(type(arguments[self._place]))(*arguments)
+        return self.kernel(type(arguments[self.place]))(*arguments)
 
     def kernel(self, kind: type) -> Callable:
         """Implementation for a type."""
         name = self.__name__
         return _KERNELS.get(kind, {}).get(name) or self._default or kernel_of(kind, name)
 
+    def handle(self, arguments: tuple[types.Type, ...]) -> HandleType | None:
+        """Type of the main argument, among arguments of these numba types, if it is a handle."""
+        given = arguments[self.place]
+        return given if isinstance(given, HandleType) else None
+
     def compiled(self, arguments: tuple[types.Type, ...]) -> types.Dispatcher:
         """Implementation, as numba has it, for arguments of these numba types."""
-        given = arguments[self._place]
+        given = arguments[self.place]
         kind = _class_of(given)
         try:
             kernel = self.kernel(kind)
@@ -122,6 +147,9 @@ class GenericType(types.Callable, types.Dummy):
 
     def get_call_type(self, context, args, kws):
         """Signature of the implementation."""
+        handle = self._generic.handle(args)
+        if handle is not None:
+            return handle.signature(self._generic, args)
         return self._generic.compiled(args).get_call_type(context, args, kws)
 
     def get_call_signatures(self):
@@ -130,6 +158,8 @@ class GenericType(types.Callable, types.Dummy):
 
     def get_impl_key(self, sig):
         """That of the implementation."""
+        if self._generic.handle(sig.args) is not None:
+            return key_of_call(self._generic, self._generic.place, sig)
         return self._generic.compiled(sig.args).get_impl_key(sig)
 
 

@@ -26,6 +26,7 @@ from numba.core import cgutils, types
 from numba.core.datamodel import PrimitiveModel, register_default
 from numba.core.extending import NativeValue, box, infer_getattr, typeof_impl, unbox
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 
 _BYTES = ir.IntType(8).as_pointer()
@@ -115,6 +116,11 @@ def _size(context, kind):
 
 
 _OFFSETS: dict[Pointer, dict[str, int]] = {}
+
+
+def n_bytes(kind: Pointer) -> int:
+    """Size of a block."""
+    return _offsets(cpu_target.target_context, kind)[""]
 
 
 @box(Pointer)

@@ -23,14 +23,25 @@ A leaf model needs no kernels of its own: `additive` derives them from its stati
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64
 
 from pymc_trees.core.compile.dispatch import generic
+from pymc_trees.core.compile.handle import CODES, COUNTS, LIST, ROW
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.histograms import additive
+from pymc_trees.core.leaves.contract import LEAF
 
 PROPOSES = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
 """Options required to vectorise loops over codes. None lets operations be reordered or fused: what
 a loop computes would depend on the processor, and on the order in which kernels were compiled."""
+
+
+class Packed:
+    """Stands in signatures for what rows add to histograms, (D, n) of the type of the sums."""
+
+
+class Histogram:
+    """Stands in signatures for the histogram of a node, (D, p, B)."""
 
 
 @by_pointer
@@ -63,27 +74,39 @@ def histogram_layout(leaf):
     """Numbers that a histogram sums, and their dtype."""
 
 
-@generic("leaf", default=additive.pack_rows)
+@generic("leaf", default=additive.pack_rows, args=(LEAF, Packed, ROW), result=None)
 def pack_rows(leaf, packed, unit):
     """Contribution of each row to a histogram."""
 
 
-@generic("leaf", default=additive.add_to_histogram)
+@generic(
+    "leaf",
+    default=additive.add_to_histogram,
+    args=(LEAF, Packed, LIST, int64, int64, CODES, ColumnSubset, Histogram),
+    result=None,
+)
 def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
     """Add rows to a histogram."""
 
 
-@generic("leaf", default=additive.tempering)
+@generic("leaf", default=additive.tempering, args=(LEAF, LIST, int64, int64), result=float64)
 def tempering(leaf, rows, start, stop):
     """Power of the likelihood for looking ahead."""
 
 
-@generic("leaf", default=additive.score_cuts)
+@generic(
+    "leaf",
+    default=additive.score_cuts,
+    args=(LEAF, Histogram, COUNTS, ColumnSubset, float64, ROW, CutScores),
+    result=None,
+)
 def score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     """Marginal likelihood of the two sides of each cut between codes."""
 
 
-@generic("leaf", default=additive.left_stats)
+@generic(
+    "leaf", default=additive.left_stats, args=(LEAF, Histogram, int64, int64, ROW, ROW), result=None
+)
 def left_stats(leaf, histogram, place, k, unit, out):
     """Statistics of the rows with codes up to k."""
 

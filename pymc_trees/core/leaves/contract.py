@@ -9,9 +9,15 @@ of the draw.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pymc_trees.core.columns.row_set import list_rows
+from numba import boolean, float64, int64
+
+from pymc_trees.core.columns.row_set import RowSet, list_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
+from pymc_trees.core.compile.handle import GENERATOR, LIST, NODES, ROW, TABLE, WORDS, Role
+from pymc_trees.core.forest.trees import Labels, Trees
+
+LEAF = Role("leaf")
 
 
 @generic("leaf")
@@ -34,7 +40,7 @@ def _no_path(leaf):
     return False
 
 
-@generic("leaf", default=_no_path)
+@generic("leaf", default=_no_path, args=(LEAF,), result=boolean, constant=True)
 def reads_path(leaf):
     """Whether a leaf depends on the columns of the splits above it."""
 
@@ -44,7 +50,7 @@ def _same_path(leaf, path, column):
     return path
 
 
-@generic("leaf", default=_same_path)
+@generic("leaf", default=_same_path, args=(LEAF, float64, int64), result=float64)
 def path_below(leaf, path, column):
     """Path of the children of a split."""
 
@@ -69,22 +75,22 @@ def log_row(leaf, i, output):
     """Log likelihood of a row given the outputs of its leaf."""
 
 
-@generic("leaf")
+@generic("leaf", args=(LEAF, Trees, int64, int64, NODES, int64, TABLE), result=None)
 def next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     """End one tree of a sum and begin another."""
 
 
-@generic("leaf")
+@generic("leaf", args=(LEAF, LIST, int64, int64, ROW), result=None)
 def add_rows(leaf, rows, start, stop, out):
     """Statistics of some rows."""
 
 
 @njit(cache=True)
 def _add_list(leaf, rows, out):
-    add_rows(leaf, rows.listed, 0, list_rows(rows), out)
+    add_rows(leaf, rows.index.listed, 0, list_rows(rows), out)
 
 
-@generic("leaf", default=_add_list)
+@generic("leaf", default=_add_list, args=(LEAF, RowSet, ROW), result=None)
 def add_set(leaf, rows, out):
     """Statistics of a set of rows."""
 
@@ -95,7 +101,7 @@ def _add_each(leaf, left, right, stats, out_left, out_right):
     add_set(leaf, right, out_right)
 
 
-@generic("leaf", default=_add_each)
+@generic("leaf", default=_add_each, args=(LEAF, RowSet, RowSet, ROW, ROW, ROW), result=None)
 def add_sets(leaf, left, right, stats, out_left, out_right):
     """Statistics of the two parts of a set of rows."""
 
@@ -105,7 +111,7 @@ def _add_anew(leaf, rows, old, old_stats, out):
     add_set(leaf, rows, out)
 
 
-@generic("leaf", default=_add_anew)
+@generic("leaf", default=_add_anew, args=(LEAF, RowSet, WORDS, ROW, ROW), result=None)
 def renew_set(leaf, rows, old, old_stats, out):
     """Statistics of a leaf whose rows have changed."""
 
@@ -116,7 +122,12 @@ def _renew_each(leaf, left, right, old, old_stats, out_left, out_right):
     renew_set(leaf, right, old[1], old_stats[1], out_right)
 
 
-@generic("leaf", default=_renew_each)
+@generic(
+    "leaf",
+    default=_renew_each,
+    args=(LEAF, RowSet, RowSet, (WORDS, WORDS), (ROW, ROW), ROW, ROW),
+    result=None,
+)
 def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
     """Statistics of two leaves after an exchange of rows."""
 
@@ -126,19 +137,29 @@ def _leave_rows(leaf, rng):
     pass
 
 
-@generic("leaf", default=_leave_rows)
+@generic("leaf", default=_leave_rows, args=(LEAF, GENERATOR), result=None)
 def renew_rows(leaf, rng):
     """Redraw latent variables of the rows, between two sweeps."""
 
 
-@generic("leaf")
+@generic("leaf", args=(LEAF, Labels, int64, int64, TABLE, ROW), result=None)
 def join_sides(leaf, leaf_of, left, right, stats, out):
     """Statistics of the rows of two leaves."""
 
 
-@generic("leaf")
+@generic("leaf", args=(LEAF, ROW), result=float64)
 def log_marginal(leaf, stats):
     """Log marginal likelihood of a leaf's rows."""
+
+
+@njit(cache=True)
+def _log_marginals(leaf, left, right):
+    return log_marginal(leaf, left), log_marginal(leaf, right)
+
+
+@generic("leaf", default=_log_marginals, args=(LEAF, ROW, ROW), result=(float64, float64))
+def log_marginals(leaf, left, right):
+    """`log_marginal` of two leaves, in one call."""
 
 
 @generic("leaf")
@@ -146,7 +167,7 @@ def draw_values(leaf, rng, stats, out):
     """Leaf value from its conditional."""
 
 
-@generic("leaf")
+@generic("leaf", args=(LEAF, GENERATOR, NODES, TABLE, Labels, NODES, int64, TABLE), result=None)
 def draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
     """Values of all leaves of a tree from their conditional."""
 

@@ -1,7 +1,7 @@
 """The moves of this package, in the order in which their weights are summed and reported."""
 
 from pymc_trees.core.moves.change import Change
-from pymc_trees.core.moves.contract import WeightedMoves
+from pymc_trees.core.moves.contract import WeightedMoves, weigh
 from pymc_trees.core.moves.grow_prune import Grow, Prune
 from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.restructure import Restructure
@@ -17,4 +17,4 @@ FURTHER = (Perturb(), Rotate(), Restructure())
 
 def weighted(weights) -> WeightedMoves:
     """Moves of this package with weights, without those of `FURTHER` whose weight is 0."""
-    return WeightedMoves((*MOVES, *FURTHER)[: len(weights)], weights)
+    return weigh((*MOVES, *FURTHER)[: len(weights)], weights)

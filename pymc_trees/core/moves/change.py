@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import log_marginal, renew_sets
+from pymc_trees.core.leaves.contract import log_marginals, renew_sets
 from pymc_trees.core.leaves.path import write_path_below
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -32,11 +31,11 @@ from pymc_trees.core.moves.subtree import (
 )
 from pymc_trees.core.priors.contract import (
     Place,
-    draw_set_column,
+    draw_set_split,
     log_set_column,
-    log_stop,
+    log_stops,
     place_of,
-    survey_set,
+    survey_both,
 )
 from pymc_trees.core.random import accepts
 
@@ -56,20 +55,13 @@ class Rule(NamedTuple):
 
 
 @njit(cache=True)
-def can_change(move, census):
-    """Whether there is a split."""
-    return census.splits > 0
-
-
-@njit(cache=True)
 def change(move, rng, problem, tree, moves, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
     subtree = gather(trees, top, work)
     rows = rows_of(trees, top, work)
-    column = draw_set_column(rng, prior, design, rows)
-    code, cut, log_cut = draw_set_rule(rng, design, column, rows)
+    column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
     rule = Rule(code, cut, 0.0)
     changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
     if changed == 1:
@@ -107,20 +99,27 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
     renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
     write_path_below(leaf, design, trees, top, code, new_stats[left], new_stats[right])
-    left_unsplittable, left_rate = survey_set(prior, design, left_half)
-    right_unsplittable, right_rate = survey_set(prior, design, right_half)
+    left_unsplittable, left_rate, right_unsplittable, right_rate = survey_both(
+        prior, design, left_half, right_half
+    )
     open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
     open_after += int(trees.unsplittable[left]) + int(trees.unsplittable[right])
     depth, time = np.int64(trees.depth[left]), trees.time[top]
+    left_after = Place(depth, time, left_rate, left_unsplittable)
+    right_after = Place(depth, time, right_rate, right_unsplittable)
+    after = log_stops(prior, left_after, right_after)
+    before = log_stops(prior, place_of(trees, left), place_of(trees, right))
+    log_new = log_marginals(leaf, new_stats[left], new_stats[right])
+    log_old = log_marginals(leaf, stats[left], stats[right])
     log_ratio = (
-        log_marginal(leaf, new_stats[left])
-        + log_marginal(leaf, new_stats[right])
-        - log_marginal(leaf, stats[left])
-        - log_marginal(leaf, stats[right])
-        + log_stop(prior, Place(depth, time, left_rate, left_unsplittable))
-        + log_stop(prior, Place(depth, time, right_rate, right_unsplittable))
-        - log_stop(prior, place_of(trees, left))
-        - log_stop(prior, place_of(trees, right))
+        log_new[0]
+        + log_new[1]
+        - log_old[0]
+        - log_old[1]
+        + after[0]
+        + after[1]
+        - before[0]
+        - before[1]
         + log_choice_ratio(
             moves, census, Census(census.n_nodes, open_after, census.splits, census.nogs)
         )
@@ -158,4 +157,4 @@ def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
     return 0
 
 
-register("change", Change, is_available=can_change, propose=change)
+register("change", Change, needs=Needs(splits=1), asks=(), propose=change)

@@ -1,33 +1,22 @@
 """Which move is tried: by weight among those that a tree allows.
 
-The tuple of moves is traversed at compile time, head and tail, so each type gets its own code.
+Moves are called by their address. A tuple of them is traversed at compile time, head and tail, so
+each set of types gets its own code.
 """
 
 import numpy as np
-from numba.core.errors import TypingError
-from numba.extending import overload
+from numba import types
+from numba.extending import intrinsic
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
-from pymc_trees.core.compile.linked import LINKED
-from pymc_trees.core.moves.contract import is_available, propose
-
-
-@generic("moves")
-def available_bits(moves, census):
-    """Integer whose bit k is set if a tree allows move k."""
+from pymc_trees.core.compile.handle import HandleType
+from pymc_trees.core.moves.contract import propose
 
 
 @generic("moves")
 def propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
     """Propose ``moves[kind]``; nothing, and outcome 0, where kind is -1."""
-
-
-@njit(cache=True)
-def _available_bits(moves, census):
-    if len(moves) == 0:
-        return 0
-    return int(is_available(moves[0], census)) + 2 * available_bits(moves[1:], census)
 
 
 @njit(cache=True)
@@ -39,52 +28,70 @@ def _propose_chosen(moves, kind, rng, problem, tree, weighted, census, work):
     return propose_chosen(moves[1:], kind - 1, rng, problem, tree, weighted, census, work)
 
 
-register(tuple, available_bits=_available_bits, propose_chosen=_propose_chosen)
+@intrinsic
+def _move_at(typing_context, address, examples):
+    """Handle of a move; the types of what it is given are those of the examples."""
+    places = tuple((kind.instance_class, kind) for kind in examples.types)
+    handle = HandleType("move", (propose.__name__,), places)
+
+    def generate(context, builder, signature, values):
+        return builder.inttoptr(values[0], context.get_value_type(handle))
+
+    return handle(types.int64, examples), generate
 
 
-def index_of(moves, kind):
-    """Index of the move of the same type as ``kind``."""
-    return [type(move) for move in moves].index(type(kind))
+@njit(cache=True)
+def _propose_at(moves, kind, rng, problem, tree, weighted, census, work):
+    if kind < 0:
+        return 0
+    move = _move_at(moves[kind], (census, problem, weighted, work))
+    return propose(move, rng, problem, tree, weighted, census, work)
 
 
-@overload(index_of, jit_options=LINKED)
-def _index_of(moves, kind):
-    found = [k for k, move in enumerate(moves.types) if move == kind]
-    if not found:
-        raise TypingError(f"The moves of the sweep lack {kind}.")
-    index = found[0]
-    return lambda moves, kind: index
+register(tuple, propose_chosen=_propose_chosen)
+register(np.ndarray, propose_chosen=_propose_at)
+
+
+@njit(cache=True)
+def index_of(moves, number):
+    """Index of the move whose type has a number."""
+    for k in range(moves.numbers.size):
+        if moves.numbers[k] == number:
+            return k
+    raise ValueError("the moves of the sweep lack one that they rest on")
+
+
+@njit(cache=True)
+def _is_available(moves, k, census):
+    needs = moves.needs[k]
+    return (
+        needs[0] <= census.open_leaves <= needs[2]
+        and needs[1] <= census.splits <= needs[3]
+        and moves.weights[k] > 0.0
+    )
 
 
 @njit(cache=True)
 def available_weight(moves, census):
     """Sum of the weights of the moves that a tree with these counts allows."""
-    return _sum_of(moves.weights, available_bits(moves.moves, census))
-
-
-@njit(cache=True)
-def _sum_of(weights, bits):
-    """Sum of the weights whose bit is set."""
     total = 0.0
-    for k in range(weights.size):
-        if bits >> k & 1:
-            total += weights[k]
+    for k in range(moves.weights.size):
+        if _is_available(moves, k, census):
+            total += moves.weights[k]
     return total
 
 
 @njit(cache=True)
 def choose_move(rng, moves, census):
     """Index of a move drawn by weight among those available; -1 if there is none."""
-    weights = moves.weights
-    bits = available_bits(moves.moves, census)
-    total = _sum_of(weights, bits)
+    total = available_weight(moves, census)
     last = -1
     if total > 0.0:
         u = rng.random() * total
-        for k in range(weights.size):
-            if weights[k] > 0.0 and bits >> k & 1:
+        for k in range(moves.weights.size):
+            if _is_available(moves, k, census):
                 last = k
-                u -= weights[k]
+                u -= moves.weights[k]
                 if u < 0.0:
                     break
     return last

@@ -16,28 +16,26 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.row_set import label_rows
-from pymc_trees.core.columns.set_rules import draw_set_rule
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.rotations import child_on
 from pymc_trees.core.forest.trees import is_nog
-from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal
+from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal, log_marginals
 from pymc_trees.core.leaves.path import write_path, write_path_below
 from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
-from pymc_trees.core.moves.contract import FULL, register
+from pymc_trees.core.moves.contract import FULL, Needs, number_of, register
 from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import send_down
 from pymc_trees.core.priors.contract import (
     Place,
-    draw_set_column,
+    draw_set_split,
     draw_time,
+    log_growth,
     log_set_column,
-    log_split,
-    log_stop,
     place_of,
-    survey_set,
+    survey_both,
 )
 from pymc_trees.core.random import accepts
 
@@ -50,16 +48,7 @@ class Prune(NamedTuple):
     """A split with two leaves becomes a leaf."""
 
 
-@njit(cache=True)
-def can_grow(move, census):
-    """Whether a leaf has a valid split."""
-    return census.open_leaves > 0
-
-
-@njit(cache=True)
-def can_prune(move, census):
-    """Whether there is a split, and so one with two leaves."""
-    return census.splits > 0
+GROW, PRUNE = number_of(Grow), number_of(Prune)
 
 
 @njit(cache=True)
@@ -71,18 +60,12 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
     the move.
     """
     open_after = census.open_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
-    log_prior = (
-        log_split(prior, place)  # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
-        + log_stop(prior, left)
-        + log_stop(prior, right)
-        - log_stop(prior, place)
-    )
+    # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
+    log_prior = log_growth(prior, place, left, right)
     weights, nogs_after = moves.weights, census.nogs + 1 - int(parent_is_nog)
     after = Census(census.n_nodes + 2, open_after, census.splits + 1, nogs_after)
-    back = weights[index_of(moves.moves, Prune())] / (available_weight(moves, after) * nogs_after)
-    there = weights[index_of(moves.moves, Grow())] / (
-        available_weight(moves, census) * census.open_leaves
-    )
+    back = weights[index_of(moves, PRUNE)] / (available_weight(moves, after) * nogs_after)
+    there = weights[index_of(moves, GROW)] / (available_weight(moves, census) * census.open_leaves)
     return log_prior + np.log(back / there)
 
 
@@ -93,20 +76,21 @@ def grow(move, rng, problem, tree, moves, census, work):
     node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
     stats, new_stats = work.stats, work.new_stats
     rows = rows_of(trees, node, work)
-    column = draw_set_column(rng, prior, design, rows)
-    code, cut, log_cut = draw_set_rule(rng, design, column, rows)
+    column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
     send_down(design, code, cut, rows, 0, 1, work)
     left_half, right_half = proposed_rows(work, 0), proposed_rows(work, 1)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
     write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
-    left_unsplittable, left_rate = survey_set(prior, design, left_half)
-    right_unsplittable, right_rate = survey_set(prior, design, right_half)
+    left_unsplittable, left_rate, right_unsplittable, right_rate = survey_both(
+        prior, design, left_half, right_half
+    )
     parent = trees.parent[node]
     place = place_of(trees, node)
     time = draw_time(rng, prior, place)
+    below = log_marginals(leaf, new_stats[0], new_stats[1])
     log_ratio = (
-        log_marginal(leaf, new_stats[0])
-        + log_marginal(leaf, new_stats[1])
+        below[0]
+        + below[1]
         - log_marginal(leaf, stats[node])
         + log_grow_ratio(
             prior,
@@ -158,10 +142,11 @@ def prune(move, rng, problem, tree, moves, census, work):
     )
     join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     write_path(leaf, design, trees, node, new_stats[0])
+    below = log_marginals(leaf, stats[left], stats[right])
     log_ratio = (
         log_marginal(leaf, new_stats[0])
-        - log_marginal(leaf, stats[left])
-        - log_marginal(leaf, stats[right])
+        - below[0]
+        - below[1]
         - log_grow_ratio(
             prior,
             place,
@@ -180,5 +165,5 @@ def prune(move, rng, problem, tree, moves, census, work):
     return 1
 
 
-register("grow", Grow, is_available=can_grow, propose=grow)
-register("prune", Prune, is_available=can_prune, propose=prune)
+register("grow", Grow, needs=Needs(open_leaves=1), asks=(), propose=grow)
+register("prune", Prune, needs=Needs(splits=1), asks=(), propose=prune)

@@ -14,13 +14,13 @@ from pymc_trees.core.compile.cache import njit
 @njit(cache=True)
 def rows_of(trees, node, work):
     """`RowSet` of a node."""
-    return RowSet(work.sets[node], trees.count[node], work.index, work.rows)
+    return RowSet(work.sets[node], trees.count[node], work.index)
 
 
 @njit(cache=True)
 def proposed_rows(work, place):
     """`RowSet` of the rows proposed for a node, by its place."""
-    return RowSet(work.proposed[place], work.counts[place], work.index, work.rows)
+    return RowSet(work.proposed[place], work.counts[place], work.index)
 
 
 @njit(cache=True)

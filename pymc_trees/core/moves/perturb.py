@@ -26,15 +26,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
-from pymc_trees.core.columns.set_rules import log_set_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
-from pymc_trees.core.moves.change import Rule, can_change, replace_rule
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.change import Rule, replace_rule
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import gather
-from pymc_trees.core.priors.contract import log_set_column
+from pymc_trees.core.priors.contract import log_set_split
 
 
 class Perturb(NamedTuple):
@@ -56,14 +55,11 @@ def perturb(move, rng, problem, tree, moves, census, work):
     log_cut, log_share, gain = trees.log_cut[top], trees.log_column[top], 0.0
     if code == old_code and cut == old_cut:
         return 0
-    column = column_of(design, code)
     # A real-valued cut has the same density anywhere between the extremes of the rows.
-    if rule_from_prior(design, column):
-        log_cut = log_set_rule(design, code, cut, rows)
+    if rule_from_prior(design, column_of(design, code)):
+        log_cut, log_share = log_set_split(prior, design, code, cut, trees.rate[top], rows)
         if log_cut == -np.inf:
             return 0
-        rate = trees.rate[top]
-        log_share = log_set_column(prior, design, column, log_cut, rate, rows)
         gain = log_cut + log_share - trees.log_cut[top] - trees.log_column[top]
     rule = Rule(np.int64(code), cut, gain)
     changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
@@ -72,4 +68,4 @@ def perturb(move, rng, problem, tree, moves, census, work):
     return changed
 
 
-register("perturb", Perturb, is_available=can_change, propose=perturb)
+register("perturb", Perturb, needs=Needs(splits=1), asks=(step_rule,), propose=perturb)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.compile.handle import Handle
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import Trees
 
@@ -14,9 +15,9 @@ class Problem(NamedTuple):
 
     trees: Trees
     """Changed in place."""
-    design: Design | MixedDesign
+    design: Design | MixedDesign | Handle
     """The training rows."""
-    prior: tuple
+    prior: tuple | Handle
     """Tree prior, see `priors.contract`."""
-    leaf: tuple
+    leaf: tuple | Handle
     """Leaf model and data, see `leaves.contract`; its working residual is changed in place."""

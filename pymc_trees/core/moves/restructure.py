@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.blocks import chance_uncut, draw_uncut, goes_left, note_block
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.outline import outline_of, put_back
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.same_leaves import blocks_of, draw_same_leaves, log_same_leaves
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced
 from pymc_trees.core.random import accepts
@@ -29,12 +30,6 @@ from pymc_trees.core.random import accepts
 
 class Restructure(NamedTuple):
     """Another tree with the same leaves."""
-
-
-@njit(cache=True)
-def can_restructure(move, census):
-    """Whether there is a split."""
-    return census.splits > 0
 
 
 @njit(cache=True)
@@ -82,4 +77,10 @@ def restructure(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("restructure", Restructure, is_available=can_restructure, propose=restructure)
+register(
+    "restructure",
+    Restructure,
+    needs=Needs(splits=1),
+    asks=(note_block, chance_uncut, draw_uncut, goes_left),
+    propose=restructure,
+)

@@ -44,7 +44,7 @@ from pymc_trees.core.forest.rotations import child_on, leaves_on, transpose, tur
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.contract import FULL, register
+from pymc_trees.core.moves.contract import FULL, Needs, register
 from pymc_trees.core.moves.node_rows import proposed_rows, rows_of, unite_rows
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced, send_down
 from pymc_trees.core.priors.contract import (
@@ -87,12 +87,6 @@ class Rotation(NamedTuple):
     """Interval of cuts that partition the sibling's rows as its own does, in a join."""
     kept: tuple
     """Cut, time, and prior terms of the rule, of the child and of its sibling."""
-
-
-@njit(cache=True)
-def can_rotate(move, census):
-    """Whether a split node lies below the root."""
-    return census.splits > 1
 
 
 @njit(cache=True)
@@ -150,7 +144,7 @@ def part(rng, problem, rotation, work):
     left, right = proposed_rows(work, 2), proposed_rows(work, 3)
     alike = alike_cuts(design, rotation.code, rotation.cut, left, right)
     unsplittable, rate = survey_set(prior, design, rows)
-    place = Place(trees.depth[child], trees.time[top], rate, unsplittable)
+    place = Place(np.int64(trees.depth[child]), trees.time[top], rate, unsplittable)
     time, time_of_child = draw_time(rng, prior, place), trees.time[child]
     split_leaf(trees, other, code, cut)
     forget_rows(trees.left[other], work)
@@ -269,4 +263,4 @@ def rotate(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("rotate", Rotate, is_available=can_rotate, propose=rotate)
+register("rotate", Rotate, needs=Needs(splits=2), asks=(alike_cuts,), propose=rotate)

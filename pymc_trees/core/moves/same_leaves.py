@@ -25,6 +25,7 @@ from pymc_trees.core.columns.blocks import (
     note_block,
     part_blocks,
 )
+from pymc_trees.core.columns.design import varying
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
@@ -47,7 +48,7 @@ from pymc_trees.core.random import draw_by_weight
 def blocks_of(problem, subtree, work):
     """The leaves of a subtree, in preorder, as blocks of rows."""
     trees, design = problem.trees, problem.design
-    blocks = make_blocks(design.columns.shape[0], (subtree.n_nodes + 1) // 2)
+    blocks = make_blocks(varying(design).size, (subtree.n_nodes + 1) // 2)
     block = 0
     for k in range(subtree.n_nodes):
         node = work.below[k]
@@ -61,10 +62,10 @@ def blocks_of(problem, subtree, work):
 def weigh_columns(problem, blocks, start, stop, rows, weights):
     """Write w_j, and w_j c_j, of a node's columns to ``weights``, (2, p); the sum of the second."""
     design, prior = problem.design, problem.prior
-    total = 0.0
+    varies, total = varying(design), 0.0
     weights[:] = 0.0
-    for j in range(design.columns.shape[0]):
-        if design.varies[j]:
+    for j in range(varies.size):
+        if varies[j]:
             chance, extent = chance_uncut(design, j, blocks, start, stop, rows)
             if chance > 0.0:
                 weights[0, j] = column_weight(prior, j, extent)
@@ -83,7 +84,7 @@ def log_time(prior, place, time):
 def log_same_leaves(problem, subtree, blocks, work):
     """Log q of a subtree, whose leaves in preorder are the blocks, but for its p(rule | j)."""
     trees, design, below = problem.trees, problem.design, work.below
-    weights = np.empty((2, design.columns.shape[0]))
+    weights = np.empty((2, varying(design).size))
     n_leaves = np.ones(subtree.n_nodes, dtype=np.int64)
     for k in range(subtree.n_nodes - 1, -1, -1):
         if trees.column[below[k]] >= 0:
@@ -125,7 +126,7 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
     """
     trees, design, prior = problem.trees, problem.design, problem.prior
     splits, leaves = outline.nodes[outline.column >= 0], outline.nodes[outline.column < 0]
-    weights = np.empty((2, design.columns.shape[0]))
+    weights = np.empty((2, varying(design).size))
     # Ranges of blocks still to be linked, and their parents; the last one first.
     starts, stops, tops = np.empty((3, leaves.size), dtype=np.int64)
     starts[0], stops[0], tops[0] = 0, leaves.size, NONE
@@ -142,7 +143,7 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
             continue
         n_splits += 1
         n = unite_blocks(leaves, blocks, start, stop, trees, work)
-        rows = RowSet(work.proposed[0], n, work.index, work.rows)
+        rows = RowSet(work.proposed[0], n, work.index)
         z = weigh_columns(problem, blocks, start, stop, rows, weights)
         if not z > 0.0:  # column weights that underflow
             return -np.inf
@@ -153,7 +154,7 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         trees.left[node], trees.right[node] = NONE, NONE
         unsplittable, rate = survey_set(prior, design, rows)
         begin = trees.time[top] if top != NONE else 0.0
-        place = Place(trees.depth[node], begin, rate, unsplittable)
+        place = Place(np.int64(trees.depth[node]), begin, rate, unsplittable)
         trees.time[node] = draw_time(rng, prior, place)
         total += np.log(weights[0, column] / z) + log_time(prior, place, trees.time[node])
         middle = part_blocks(design, trees.column[node], trees.cut[node], blocks, start, stop)

@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import (
     label_new_rows,
     left_rows,
     remove_rows,
     same_rows,
 )
-from pymc_trees.core.columns.set_rules import log_set_rule
 from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
@@ -28,7 +26,7 @@ from pymc_trees.core.moves.node_rows import proposed_rows
 from pymc_trees.core.priors.contract import (
     Place,
     begin_of,
-    log_set_column,
+    log_set_split,
     log_split_at,
     log_stop,
     place_of,
@@ -108,11 +106,9 @@ def log_replaced(problem, subtree, work, with_top):
                 if is_same and not with_top:
                     log_cut, log_share = trees.log_cut[node], trees.log_column[node]
                 else:
-                    log_cut = log_set_rule(design, code, cut, rows)
+                    log_cut, log_share = log_set_split(prior, design, code, cut, rate, rows)
                     if log_cut == -np.inf:
                         return -np.inf
-                    column = column_of(design, code)
-                    log_share = log_set_column(prior, design, column, log_cut, rate, rows)
                 work.log_cut[node], work.log_column[node] = log_cut, log_share
                 total += log_cut + log_share
             left, right = work.place[trees.left[node]], work.place[trees.right[node]]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.rotations import child_on
 from pymc_trees.core.moves.census import SPLIT, draw_node
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,
@@ -28,12 +28,6 @@ from pymc_trees.core.random import accepts
 
 class Swap(NamedTuple):
     """A split node and its split parent exchange rules."""
-
-
-@njit(cache=True)
-def can_swap(move, census):
-    """Whether a split node lies below the root."""
-    return census.splits > 1
 
 
 @njit(cache=True)
@@ -69,4 +63,4 @@ def swap(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("swap", Swap, is_available=can_swap, propose=swap)
+register("swap", Swap, needs=Needs(splits=2), asks=(), propose=swap)

@@ -65,8 +65,10 @@ def make_workspace(
     n_rows = design.columns.shape[1]
     n_words = -(-n_rows // 64)
     max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
+    rows = np.zeros(n_rows, dtype=np.uint32)
+    index = make_row_index(design) if index is None else index
     return Workspace(
-        rows=np.zeros(n_rows, dtype=np.uint32),
+        rows=rows,
         buffer=np.zeros(n_rows, dtype=np.uint32),
         nodes=np.zeros(max_nodes, dtype=np.int32),
         below=np.zeros(max_nodes, dtype=np.int32),
@@ -77,7 +79,7 @@ def make_workspace(
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
         cease=np.zeros(1, dtype=np.bool_),
-        index=make_row_index(design) if index is None else index,
+        index=index._replace(listed=rows),
         sets=make_room(max_nodes, n_words),
         is_known=np.zeros(max_nodes, dtype=np.bool_),
         proposed=make_room(max_nodes, n_words),

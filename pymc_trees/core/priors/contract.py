@@ -8,10 +8,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numba import boolean, float64, int64
 
-from pymc_trees.core.columns.row_set import list_rows
+from pymc_trees.core.columns.mixed import DESIGN, column_of
+from pymc_trees.core.columns.row_set import RowSet, list_rows
+from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
+from pymc_trees.core.compile.handle import GENERATOR, LIST, NODES, Role
+from pymc_trees.core.forest.trees import Trees
+
+PRIOR = Role("prior")
 
 
 class Place(NamedTuple):
@@ -40,72 +47,87 @@ def place_of(trees, node):
     return Place(depth, time, trees.rate[node], trees.unsplittable[node])
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, DESIGN, LIST, int64, int64), result=(boolean, float64))
 def survey(prior, design, rows, start, stop):
     """Whether a node's rows are all alike, and its rate."""
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, Place), result=float64)
 def log_split(prior, place):
     """Log probability that a node splits."""
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, Place), result=float64)
 def log_stop(prior, place):
     """Log probability that a node is a leaf."""
 
 
-@generic("prior")
+@generic("prior", args=(GENERATOR, PRIOR, Place), result=float64)
 def draw_time(rng, prior, place):
     """Time of a split."""
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, Place, float64), result=float64)
 def log_split_at(prior, place, time):
     """Log density of a split at a time."""
 
 
-@generic("prior")
+@generic("prior", args=(GENERATOR, PRIOR, DESIGN, LIST, int64, int64), result=int64)
 def draw_column(rng, prior, design, rows, start, stop):
     """Split column."""
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, DESIGN, int64, float64, float64, LIST, int64, int64), result=float64)
 def log_column(prior, design, column, log_cut, rate, rows, start, stop):
     """Log probability of a split column."""
 
 
-@generic("prior")
+@generic("prior", args=(PRIOR, int64, float64), result=float64)
 def column_weight(prior, column, extent):
     """Weight of a split column."""
 
 
 @njit(cache=True)
+def _weight(prior, column):
+    return prior.weights[column]
+
+
+@generic("prior", default=_weight, args=(PRIOR, int64), result=float64)
+def split_weight(prior, column):
+    """Split weight of a column."""
+
+
+@njit(cache=True)
 def _survey_list(prior, design, rows):
-    return survey(prior, design, rows.listed, 0, list_rows(rows))
+    return survey(prior, design, rows.index.listed, 0, list_rows(rows))
 
 
 @njit(cache=True)
 def _draw_of_list(rng, prior, design, rows):
-    return draw_column(rng, prior, design, rows.listed, 0, list_rows(rows))
+    return draw_column(rng, prior, design, rows.index.listed, 0, list_rows(rows))
 
 
 @njit(cache=True)
 def _log_of_list(prior, design, column, log_cut, rate, rows):
-    return log_column(prior, design, column, log_cut, rate, rows.listed, 0, list_rows(rows))
+    return log_column(prior, design, column, log_cut, rate, rows.index.listed, 0, list_rows(rows))
 
 
-@generic("prior", default=_survey_list)
+@generic("prior", default=_survey_list, args=(PRIOR, DESIGN, RowSet), result=(boolean, float64))
 def survey_set(prior, design, rows):
     """`survey` of a `RowSet`."""
 
 
-@generic("prior", default=_draw_of_list)
+@generic("prior", default=_draw_of_list, args=(GENERATOR, PRIOR, DESIGN, RowSet), result=int64)
 def draw_set_column(rng, prior, design, rows):
     """`draw_column` in a `RowSet`."""
 
 
-@generic("prior", default=_log_of_list)
+@generic(
+    "prior",
+    default=_log_of_list,
+    args=(PRIOR, DESIGN, int64, float64, float64, RowSet),
+    result=float64,
+)
 def log_set_column(prior, design, column, log_cut, rate, rows):
     """`log_column` in a `RowSet`."""
 
@@ -120,9 +142,90 @@ def add_time_terms(prior, trees, nodes, terms):
     """Add the terms of the times of all trees, for any settings."""
 
 
-@generic("prior")
+@generic("prior", args=(GENERATOR, PRIOR, Trees, NODES), result=None)
 def renew_times(rng, prior, trees, nodes):
     """New times of all trees."""
+
+
+# Several of the above in one call, which by address are dearer than what most of them do.
+
+
+@njit(cache=True)
+def _draw_set_split(rng, prior, design, rows):
+    column = draw_set_column(rng, prior, design, rows)
+    code, cut, log_cut = draw_set_rule(rng, design, column, rows)
+    return column, code, cut, log_cut
+
+
+@njit(cache=True)
+def _log_set_split(prior, design, code, cut, rate, rows):
+    log_cut = log_set_rule(design, code, cut, rows)
+    if log_cut == -np.inf:
+        return log_cut, 0.0
+    column = column_of(design, code)
+    return log_cut, log_set_column(prior, design, column, log_cut, rate, rows)
+
+
+@njit(cache=True)
+def _survey_both(prior, design, left, right):
+    left_unsplittable, left_rate = survey_set(prior, design, left)
+    right_unsplittable, right_rate = survey_set(prior, design, right)
+    return left_unsplittable, left_rate, right_unsplittable, right_rate
+
+
+@njit(cache=True)
+def _log_stops(prior, left, right):
+    return log_stop(prior, left), log_stop(prior, right)
+
+
+@njit(cache=True)
+def _log_growth(prior, place, left, right):
+    return (
+        log_split(prior, place)
+        + log_stop(prior, left)
+        + log_stop(prior, right)
+        - log_stop(prior, place)
+    )
+
+
+@generic(
+    "prior",
+    default=_draw_set_split,
+    args=(GENERATOR, PRIOR, DESIGN, RowSet),
+    result=(int64, int64, float64, float64),
+)
+def draw_set_split(rng, prior, design, rows):
+    """Split of a node: column, the two numbers of its rule, and the log density of the rule."""
+
+
+@generic(
+    "prior",
+    default=_log_set_split,
+    args=(PRIOR, DESIGN, int64, float64, float64, RowSet),
+    result=(float64, float64),
+)
+def log_set_split(prior, design, code, cut, rate, rows):
+    """Log density of a rule given its column, -inf if a side is empty, and of the column."""
+
+
+@generic(
+    "prior",
+    default=_survey_both,
+    args=(PRIOR, DESIGN, RowSet, RowSet),
+    result=(boolean, float64, boolean, float64),
+)
+def survey_both(prior, design, left, right):
+    """`survey_set` of two sets."""
+
+
+@generic("prior", default=_log_stops, args=(PRIOR, Place, Place), result=(float64, float64))
+def log_stops(prior, left, right):
+    """`log_stop` of two nodes."""
+
+
+@generic("prior", default=_log_growth, args=(PRIOR, Place, Place, Place), result=float64)
+def log_growth(prior, place, left, right):
+    """Log of p(split, and two leaves below) over p(leaf)."""
 
 
 class PriorKernels(NamedTuple):

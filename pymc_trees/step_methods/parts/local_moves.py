@@ -9,7 +9,7 @@ from pymc_trees.core.forest.room import make_room
 from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered
+from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered, weigh
 from pymc_trees.core.samplers.metropolis.backfitting import sweeps
 from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
@@ -113,9 +113,13 @@ class LocalMoves(Screened, Part):
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
             flat = make_normal(0.0, 1.0, np.zeros(n), 0.0, max_nodes)
+            free = problem._replace(leaf=flat)
+            without_data, moves = forest.by_address(free, work, moves)
+            problem = without_data._replace(leaf=problem.leaf)
             kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-            run = partial(forest.call, joint_sweeps, rng, problem, flat, moves, work, kept)
+            run = partial(forest.call, joint_sweeps, rng, problem, without_data, moves, work, kept)
         else:
+            problem, moves = forest.by_address(problem, work, moves)
             run = partial(forest.call, sweeps, rng, problem, moves, work)
         return self._run(run, forest, work, n_sweeps, 0)
 
@@ -173,4 +177,4 @@ def check_moves(given) -> WeightedMoves:
             f"moves={dict(given)}: grow and prune need positive weights, or the sampler could not "
             "reach every tree."
         )
-    return WeightedMoves(tuple(moves), weights)
+    return weigh(tuple(moves), weights)

@@ -22,6 +22,7 @@ import numpy as np
 
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.leaves.contract import flatter
+from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
 from pymc_trees.step_methods.parts.ladder import (
@@ -123,6 +124,7 @@ class Replicas(LadderPart):
         for k in range(1, self.n_places):
             one = copy(forest)
             one.name, one.call = f"{forest.name} {k}", DirectCalls()
+            one.by_address = ByAddress()
             one.work = forest.make_work(forest.work.index)
             for part in self.parts:
                 part.prepare(one)

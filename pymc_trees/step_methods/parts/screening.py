@@ -63,8 +63,12 @@ class Screening:
     def sweeps(self, rng, forest, problem, moves, work):
         """`screened_sweeps`, without their number and counts."""
         screen = self.screen(problem.leaf, forest.layout.max_nodes)
+        near = problem._replace(leaf=screen.near)
+        screened, moves = forest.by_address(near, work, moves)
+        problem = screened._replace(leaf=problem.leaf)
         kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-        return partial(forest.call, screened_sweeps, rng, problem, screen, moves, work, kept)
+        given = problem, screened, screen, moves, work, kept
+        return partial(forest.call, screened_sweeps, rng, *given)
 
 
 class Screened:

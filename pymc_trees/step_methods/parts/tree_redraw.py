@@ -10,6 +10,10 @@ from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_apart
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
+from pymc_trees.core.samplers.particle_gibbs.by_address import (
+    grown_by_address,
+    handles_of_particles,
+)
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
@@ -80,6 +84,8 @@ class TreeRedraw(Part):
         batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
         given = (growth, self.scheme, forest.work, batch, outcome)
+        if forest.work.order is None:
+            problem = grown_by_address(arrays.handles, problem, growth, arrays.surrogate)
         redraw = partial(forest.call, particle_sweep, rng, problem, arrays.surrogate, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, particles.cease) if long else redraw()
@@ -103,7 +109,7 @@ class RedrawArrays:
         if forest.target.needs_surrogate:
             k = forest.layout.n_values
             self.surrogate = make_near(np.zeros(k), np.ones(k), n, 1)
-        self._look = None
+        self.handles, self._look = handles_of_particles(), None
 
     def look_ahead(self, leaf):
         """Workspace of the optimal proposal under a leaf model."""

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
+from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.catalogue import FURTHER, MOVES, weighted
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 from .record import Chain, record
@@ -40,7 +40,7 @@ MOVE_SETS = {
 
 
 @njit(cache=True)
-def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depths, roots, fits):
+def run_sweeps(rng, problem, work, moves, draws, codes, depths, roots, fits):
     """Run sweeps; record partition codes, depths and root columns of all trees, and the outputs.
 
     ``codes``, ``depths``, ``roots`` are (draws, m); ``fits`` (draws, n, K) or (0, ..) to record
@@ -48,10 +48,20 @@ def run_sweeps(rng, trees, design, prior, leaf, work, moves, draws, codes, depth
     """
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(draws):
-        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
+        if not sweep(rng, problem, moves, work, counts):
             raise ValueError("full")
-        record(trees, work.nodes, s, codes, depths, roots, fits)
+        record(problem.trees, work.nodes, s, codes, depths, roots, fits)
     return counts
+
+
+_MAKERS: dict = {}
+
+
+def called(problem, work, moves):
+    """Problem, workspace and moves as steps pass them to sweeps: model and moves by address."""
+    _, maker = _MAKERS.setdefault(id(work), (work, ByAddress()))
+    problem, moves = maker(problem, work, moves)
+    return problem, work, moves
 
 
 def sweep_on(rng, problem, moves, work, draws=1):
@@ -60,7 +70,7 @@ def sweep_on(rng, problem, moves, work, draws=1):
     By the kernel of the chains: `backfitting.sweep` on its own would be one more to compile.
     """
     codes = np.empty((3, draws, problem.trees.roots.size), dtype=np.int64)
-    return run_sweeps(rng, *problem, work, moves, draws, *codes, np.empty((0, 1, 1)))
+    return run_sweeps(rng, *called(problem, work, moves), draws, *codes, np.empty((0, 1, 1)))
 
 
 def run_chain(seed, setup, moves, draws, keep_fits=False):
@@ -71,5 +81,6 @@ def run_chain(seed, setup, moves, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, k))
     rng = np.random.default_rng(seed)
     record = (codes, depths, roots, fits)
-    proposed, accepted = run_sweeps(rng, *setup, moves, draws, *record)
+    given = called(setup.problem, setup.work, moves)
+    proposed, accepted = run_sweeps(rng, *given, draws, *record)
     return Chain(codes, depths, roots, fits, proposed, accepted)

@@ -9,7 +9,10 @@ from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.contract import renew_rows
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
-from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.samplers.particle_gibbs.by_address import (
+    grown_by_address,
+    handles_of_particles,
+)
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
 from pymc_trees.core.samplers.particles.growth import Growth
 from pymc_trees.core.samplers.particles.optimal import make_look_ahead
@@ -49,10 +52,9 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
 
 
 @njit(cache=True)
-def run_particle_sweeps(rng, setup, growth, scheme, surrogate, draws, records, outcome):
+def run_particle_sweeps(rng, problem, work, growth, scheme, surrogate, draws, records, outcome):
     """As `run_sweeps`, by particle Gibbs."""
-    trees, design, prior, leaf, work = setup
-    problem = Problem(trees, design, prior, leaf)
+    trees, leaf = problem.trees, problem.leaf
     codes, depths, roots, fits = records
     batch = Batch(0, trees.roots.size, False)
     for s in range(draws):
@@ -69,7 +71,12 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
-    run_particle_sweeps(rng, setup, *tools, draws, (codes, depths, roots, fits), outcome)
+    problem = setup.problem
+    if setup.work.order is None:
+        problem = grown_by_address(handles_of_particles(), problem, tools.growth, tools.surrogate)
+    run_particle_sweeps(
+        rng, problem, setup.work, *tools, draws, (codes, depths, roots, fits), outcome
+    )
     return Chain(codes, depths, roots, fits, draws * m, outcome)
 
 

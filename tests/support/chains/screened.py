@@ -6,26 +6,26 @@ from numba import njit
 from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian.screen import fit_screen, make_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweep
 
+from .local_moves import called
 from .record import Chain, record
 
 
 @njit(cache=True)
 def run_screened_sweeps(
-    rng, trees, design, prior, leaf, work, screen, kept, moves, draws, codes, depths, roots, fits
+    rng, problem, screened, work, screen, kept, moves, draws, codes, depths, roots, fits
 ):
     """As `run_sweeps`, the Gaussian rows being found once."""
     counts = np.zeros((2, moves.weights.size + 1), dtype=np.int64)
-    problem = Problem(trees, design, prior, leaf)
+    leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
     keep_rows(leaf)
     for s in range(draws):
-        if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
+        if not screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
             raise ValueError("full")
-        record(trees, work.nodes, s, codes, depths, roots, fits)
+        record(problem.trees, work.nodes, s, codes, depths, roots, fits)
     return counts
 
 
@@ -43,6 +43,9 @@ def run_screened(seed, setup, screen, moves, draws):
     fits = np.empty((draws, n, setup.trees.values.shape[1]))
     kept = make_kept_tree(setup.trees, np.empty_like(setup.work.sets))
     rng = np.random.default_rng(seed)
-    given = (screen, kept, moves, draws, codes, depths, roots, fits)
-    proposed, accepted = run_screened_sweeps(rng, *setup, *given)
+    near = setup.problem._replace(leaf=screen.near)
+    screened, work, moves = called(near, setup.work, moves)
+    problem = screened._replace(leaf=setup.leaf)
+    given = (work, screen, kept, moves, draws, codes, depths, roots, fits)
+    proposed, accepted = run_screened_sweeps(rng, problem, screened, *given)
     return Chain(codes, depths, roots, fits, proposed, accepted)

@@ -10,8 +10,7 @@ from numba import njit
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.moves.census import SPLIT, draw_node
-from pymc_trees.core.moves.change import can_change
-from pymc_trees.core.moves.contract import register
+from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.node_rows import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
@@ -70,7 +69,7 @@ def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("perturb_wrongly", Mistaken, is_available=can_change, propose=perturb_wrongly)
+register("perturb_wrongly", Mistaken, needs=Needs(splits=1), propose=perturb_wrongly)
 
 
 class Rest(NamedTuple):
@@ -78,13 +77,8 @@ class Rest(NamedTuple):
 
 
 @njit(cache=True)
-def can_rest(move, census):
-    return census.open_leaves == 1
-
-
-@njit(cache=True)
 def rest(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("rest", Rest, is_available=can_rest, propose=rest)
+register("rest", Rest, needs=Needs(open_leaves=1, most_open_leaves=1), propose=rest)

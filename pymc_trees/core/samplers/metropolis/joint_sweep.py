@@ -26,7 +26,6 @@ from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
@@ -76,7 +75,7 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
     Parameters
     ----------
     without_data : Problem
-        The same trees under a leaf model that has no rows.
+        See `joint_sweep`.
     kept : KeptTree
         Overwritten.
     present : WeighedValues
@@ -108,31 +107,30 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
 
 
 @njit(cache=True, nogil=True)
-def joint_sweeps(rng, problem, flat, moves, work, kept, n_sweeps, counts):
+def joint_sweeps(rng, problem, without_data, moves, work, kept, n_sweeps, counts):
     """Several calls of `joint_sweep` in one."""
     for _ in range(n_sweeps):
-        if not joint_sweep(rng, problem, flat, moves, work, kept, counts):
+        if not joint_sweep(rng, problem, without_data, moves, work, kept, counts):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def joint_sweep(rng, problem, flat, moves, work, kept, counts):
+def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
     ----------
     problem : Problem
         Its leaf, a `JointData`, is the likelihood.
-    flat : NormalData
-        A leaf model without data, under which moves are proposed.
+    without_data : Problem
+        The same forest under a leaf model without data, under which moves are proposed.
     moves, work, counts
         As for `sweep`.
     kept : KeptTree
         Overwritten.
     """
     trees, leaf = problem.trees, problem.leaf
-    without_data = Problem(trees, problem.design, problem.prior, flat)
     nodes, n_values = work.nodes, leaf.offset.shape[1]
     work.stats[:] = 0.0
     for t in range(trees.roots.size):

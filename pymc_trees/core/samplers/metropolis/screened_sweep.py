@@ -38,7 +38,6 @@ from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 from pymc_trees.core.moves.census import take_census
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.node_rows import know_rows, rows_of
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
@@ -67,7 +66,7 @@ def weigh_leaves(leaf, screen, trees, n_nodes, work, is_wide):
 
 
 @njit(cache=True, nogil=True)
-def screened_sweep(rng, problem, screen, moves, work, kept, counts):
+def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
 
     Parameters
@@ -75,6 +74,8 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
     problem : Problem
         Its leaf, a `RowwiseData` whose ``log_rows`` are those of the current trees, is the
         likelihood.
+    screened : Problem
+        The same forest, under ``screen.near``.
     screen : Screen
         With its Gaussian rows.
     moves, work
@@ -87,7 +88,6 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
     """
     trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
     values, nodes, log_rows = trees.values, work.nodes, leaf.log_rows
-    screened = Problem(trees, problem.design, problem.prior, near)
     n_kinds = moves.weights.size
     moved = np.zeros(n_kinds, dtype=np.int64)
     for t in range(trees.roots.size):
@@ -140,13 +140,13 @@ def screened_sweep(rng, problem, screen, moves, work, kept, counts):
 
 
 @njit(cache=True, nogil=True)
-def screened_sweeps(rng, problem, screen, moves, work, kept, n_sweeps, counts):
+def screened_sweeps(rng, problem, screened, screen, moves, work, kept, n_sweeps, counts):
     """Several calls of `screened_sweep` in one; evaluates the current rows first."""
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
     keep_rows(leaf)
     for _ in range(n_sweeps):
-        if not screened_sweep(rng, problem, screen, moves, work, kept, counts):
+        if not screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
             return False
     return True

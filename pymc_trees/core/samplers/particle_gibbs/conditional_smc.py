@@ -9,6 +9,7 @@ before.
 
 import numpy as np
 
+from pymc_trees.core.columns.design import varying
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.samplers.particles.generation import (
@@ -48,7 +49,7 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     root = trees.roots[tree]
     if growth.proposal == OPTIMAL:
         choose_columns(rng, growth.look, design, trees, tree, nodes)
-    start_particles(problem, growth, root_stats, not design.varies.any(), trees.rate[root])
+    start_particles(problem, growth, root_stats, not varying(design).any(), trees.rate[root])
     particles.reference[0] = root
     while True:
         for c in range(n_particles):

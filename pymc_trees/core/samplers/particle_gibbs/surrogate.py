@@ -31,11 +31,15 @@ from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
 from pymc_trees.core.leaves.nonconjugate.gaussian.vector import GaussianVector
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.moves.problem import Problem
 
 
 @generic("surrogate")
-def growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
-    """Leaf model under which particles grow; ``root_stats`` receives the statistics of all rows."""
+def growing_problem(rng, problem, surrogate, work, n_nodes, root_stats):
+    """The problem with the leaf model under which particles grow.
+
+    ``root_stats`` receives the statistics of all rows.
+    """
 
 
 @generic("surrogate")
@@ -44,7 +48,7 @@ def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
 
 
 @njit(cache=True)
-def _leaf_itself(rng, problem, surrogate, work, n_nodes, root_stats):
+def _problem_itself(rng, problem, surrogate, work, n_nodes, root_stats):
     root_stats[:] = 0.0
     for k in range(n_nodes):
         node = work.nodes[k]
@@ -53,7 +57,7 @@ def _leaf_itself(rng, problem, surrogate, work, n_nodes, root_stats):
                 root_stats[d] += work.stats[node, d]
     if reads_path(problem.leaf):
         root_stats[root_stats.size - 1] = 0.0
-    return problem.leaf
+    return problem
 
 
 @njit(cache=True)
@@ -62,12 +66,12 @@ def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
 
 
 @njit(cache=True)
-def _near_leaf(rng, problem, surrogate, work, n_nodes, root_stats):
+def _near_problem(rng, problem, surrogate, work, n_nodes, root_stats):
     near = with_prior(surrogate, problem.leaf.mean, problem.leaf.sd)
     fill_surrogate(problem.leaf, near)
     n = problem.trees.leaf_of.shape[1]
     add_rows(near, work.rows, 0, all_rows(n, work.rows), root_stats)
-    return near
+    return Problem(problem.trees, problem.design, problem.prior, near)
 
 
 @njit(cache=True)
@@ -89,6 +93,6 @@ def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
                 log_w[c] -= particles.log_m[c, k]
 
 
-register(type(None), growing_leaf=_leaf_itself, correct_weights=_nothing_to_correct)
+register(type(None), growing_problem=_problem_itself, correct_weights=_nothing_to_correct)
 for kind in (NormalData, GaussianVector):
-    register(kind, growing_leaf=_near_leaf, correct_weights=_correct_for_both)
+    register(kind, growing_problem=_near_problem, correct_weights=_correct_for_both)

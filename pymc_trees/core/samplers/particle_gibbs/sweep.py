@@ -10,11 +10,10 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.particle_gibbs.conditional_smc import choose, grow_particles
-from pymc_trees.core.samplers.particle_gibbs.surrogate import correct_weights, growing_leaf
+from pymc_trees.core.samplers.particle_gibbs.surrogate import correct_weights, growing_problem
 from pymc_trees.core.samplers.particles.growth import CEASED
 from pymc_trees.core.samplers.particles.planting import plant
 
@@ -58,8 +57,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
         write_paths(leaf, design, trees, nodes, n_nodes, stats)
         note_tree(work.order, problem, t, n_nodes, work)
-        near = growing_leaf(rng, problem, surrogate, work, n_nodes, root_stats)
-        grown = Problem(trees, design, prior, near)
+        grown = growing_problem(rng, problem, surrogate, work, n_nodes, root_stats)
         status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
         if status == CEASED:
             return False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.design import draw_cut
+from pymc_trees.core.columns.design import draw_cut, write_cells
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.histograms.contract import left_stats
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
@@ -20,11 +20,10 @@ from pymc_trees.core.random import draw_by_weight
 
 
 @njit(cache=True)
-def _sorted(cells, rows, q):
+def _sorted(design, column, rows, q):
     """Cells of ``rows[:q]``, and the order that sorts them."""
     values = np.empty(q)
-    for r in range(q):
-        values[r] = cells[rows[r]]
+    write_cells(design, column, rows, 0, q, values)
     if q > 64:
         return values, np.argsort(values)
     order = np.arange(q)
@@ -75,13 +74,13 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     draws = np.isnan(known)
     if bins.single[offset + code]:
         return draw_cut(rng, design, low, high) if draws else known, -np.log(high - low)
-    codes, columns, rows, inside = bins.codes, design.columns, at.rows, growth.buffer
+    codes, rows, inside = bins.codes, at.rows, growth.buffer
     q = 0
     for r in range(at.start, at.stop):
         i = rows[r]
         inside[q] = i
         q += codes[i, column] == code
-    values, order = _sorted(columns[column], inside, q)
+    values, order = _sorted(design, column, inside, q)
     edges = np.empty(q + 2)
     edges[0], edges[q + 1] = low, high
     for s in range(q):

@@ -76,9 +76,8 @@ def grow_particle(rng, problem, growth, c, replay):
     particles.waiting[c] += 1
     rows, start, stop = particles.rows[c], particles.start[c, node], particles.stop[c, node]
     at = NodeRows(c, node, rows, start, stop)
-    place = Place(
-        particles.depth[c, node], particles.begin[c, node], particles.rate[c, node], False
-    )
+    depth, begin = np.int64(particles.depth[c, node]), particles.begin[c, node]
+    place = Place(depth, begin, particles.rate[c, node], False)
     code, cut, time, log_new = STOP, 0.0, 0.0, 0.0
     source = particles.reference[node] if replay else STOP
     if replay and trees.column[source] >= 0:

@@ -23,17 +23,19 @@ the weight.
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64
 
 from pymc_trees.core.columns.design import Design, column_varies
-from pymc_trees.core.columns.mixed import MixedDesign, column_of, rule_from_prior
+from pymc_trees.core.columns.mixed import DESIGN, MixedDesign, column_of, rule_from_prior
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import LIST
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import Histograms, make_histograms
 from pymc_trees.core.histograms.contract import PROPOSES, ColumnSubset, CutScores, score_cuts
-from pymc_trees.core.priors.contract import column_weight, log_split, log_stop
+from pymc_trees.core.priors.contract import column_weight, log_split, log_stop, split_weight
 from pymc_trees.core.random import draw_by_weight
 
 STOP = -1
@@ -133,7 +135,7 @@ def log_new_column(look, column):
     return -np.log(look.share)
 
 
-@generic("design")
+@generic("design", args=(LookAhead, DESIGN, LIST, int64, int64), result=None)
 def find_by_prior(look, design, rows, start, stop):
     """Mark candidate columns that vary in a node and whose rule is drawn from the prior."""
 
@@ -208,7 +210,7 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
     largest = -np.inf
     for a in range(n):
         j = look.columns[a]
-        s_j = prior.weights[j]
+        s_j = split_weight(prior, j)
         look.first[a], look.last[a] = 0, 0
         rarity = look.share if look.share < 1.0 and not look.used[j] else 1.0
         if look.by_prior[a] and s_j > 0.0:  # one interval, with the marginal likelihood as it is

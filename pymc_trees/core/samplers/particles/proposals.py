@@ -19,7 +19,7 @@ Where a column has levels or missing cells, its rule always comes from the prior
 
 import numpy as np
 
-from pymc_trees.core.columns.design import draw_cut
+from pymc_trees.core.columns.design import draw_cut, write_cells
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.compile.cache import njit
@@ -32,9 +32,17 @@ PROPOSALS = ("prior", "empirical", "optimal")
 
 
 @njit(cache=True)
+def distinct_values(design, column, rows, start, stop):
+    """Increasing distinct cells of a column in ``rows[start:stop]``."""
+    cells = np.empty(stop - start)
+    write_cells(design, column, rows, start, stop, cells)
+    return np.unique(cells)
+
+
+@njit(cache=True)
 def log_gap_probability(design, column, cut, rows, start, stop):
     """Log density of a cut under the empirical proposal, given its column."""
-    values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
+    values = distinct_values(design, column, rows, start, stop)
     at = np.searchsorted(values, cut, side="right")  # values[at - 1] <= cut < values[at]
     return -np.log(values.size - 1.0) - np.log(values[at] - values[at - 1])
 
@@ -63,7 +71,7 @@ def draw_from_prior(rng, design, prior, place, at, empirical):
         return STOP, 0.0, log_stop(prior, place)
     column = draw_column(rng, prior, design, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
-        values = np.unique(design.columns[column][rows[start:stop]].astype(np.float64))
+        values = distinct_values(design, column, rows, start, stop)
         gap = pick(rng, values.size - 1)
         cut = draw_cut(rng, design, values[gap], values[gap + 1])
         code = draw_side(rng, design, column)

@@ -1,0 +1,180 @@
+"""Problems and moves as sweeps take them: design, prior, leaf and each move by address.
+
+The code of a sweep then belongs to no kind of model and to no set of moves. What a move, or a
+sweep, asks of a model must be listed here.
+"""
+
+import weakref
+
+import numpy as np
+from numba import config, typeof
+
+from pymc_trees.core.columns.alike import alike_cuts
+from pymc_trees.core.columns.blocks import (
+    Blocks,
+    chance_uncut,
+    draw_uncut,
+    goes_left,
+    make_blocks,
+    note_block,
+)
+from pymc_trees.core.columns.design import draw_cut, varying
+from pymc_trees.core.columns.mixed import column_of, rule_from_prior
+from pymc_trees.core.columns.row_set import RowSet, left_rows
+from pymc_trees.core.columns.set_rules import draw_set_rule
+from pymc_trees.core.columns.steps import step_rule
+from pymc_trees.core.compile.handle import Handle, Handles, made_in_kernels
+from pymc_trees.core.forest.trees import Labels, Trees
+from pymc_trees.core.leaves.contract import (
+    add_sets,
+    draw_leaves,
+    join_sides,
+    log_marginal,
+    log_marginals,
+    next_tree,
+    path_below,
+    reads_path,
+    renew_rows,
+    renew_set,
+    renew_sets,
+)
+from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.contract import WeightedMoves, asked_by, propose
+from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.core.priors.contract import (
+    Place,
+    column_weight,
+    draw_set_split,
+    draw_time,
+    log_growth,
+    log_set_column,
+    log_set_split,
+    log_split,
+    log_split_at,
+    log_stop,
+    log_stops,
+    renew_times,
+    survey_both,
+    survey_set,
+)
+
+DESIGN = (
+    column_of,
+    varying,
+    draw_cut,
+    rule_from_prior,
+    left_rows,
+    draw_set_rule,
+    step_rule,
+    alike_cuts,
+    note_block,
+    chance_uncut,
+    draw_uncut,
+    goes_left,
+)
+PRIOR = (
+    survey_set,
+    survey_both,
+    log_split,
+    log_stop,
+    log_stops,
+    log_growth,
+    draw_time,
+    log_split_at,
+    draw_set_split,
+    log_set_split,
+    log_set_column,
+    column_weight,
+    renew_times,
+)
+LEAF = (
+    reads_path,
+    path_below,
+    next_tree,
+    add_sets,
+    renew_set,
+    renew_sets,
+    renew_rows,
+    join_sides,
+    log_marginal,
+    log_marginals,
+    draw_leaves,
+)
+
+
+RARE = frozenset(
+    kernel.__name__
+    for kernel in (alike_cuts, step_rule, note_block, chance_uncut, draw_uncut, goes_left)
+)
+"""Compiled for moves that ask for them, where these have a weight."""
+
+
+class ByAddress:
+    """Makes problems and moves by address, of one forest."""
+
+    def __init__(self) -> None:
+        self._handles = Handles({"design": DESIGN, "prior": PRIOR, "leaf": LEAF})
+        self._moves: list[Handle] = []
+        self._given: tuple | None = None
+        self._seen: WeightedMoves | None = None
+        self._called: WeightedMoves | None = None
+        self._left_out: frozenset[str] = frozenset()
+        self._blocks = np.empty(0, dtype=np.int64)
+
+    def __call__(self, problem: Problem, work: Workspace, moves: WeightedMoves):
+        """The problem, and the moves, to call a sweep with.
+
+        An order of the leaf values knows the type of the leaf: then both stay as they are.
+        """
+        if work.order is not None or config.DISABLE_JIT:
+            return problem, moves
+        trees, design, prior, leaf = problem
+
+        def places():
+            rows = RowSet(work.sets[0], 1, work.index)
+            return {
+                Trees: typeof(trees),
+                Labels: typeof(trees.leaf_of[0]),
+                RowSet: typeof(rows),
+                Place: typeof(Place(0, 0.0, 0.0, False)),
+                Blocks: made_in_kernels(make_blocks.py_func(1, 1)),
+            }
+
+        is_new = moves is not self._seen
+        if is_new:
+            asked = [asked_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
+            self._left_out = frozenset() if None in asked else RARE.difference(*asked)
+        given = {"design": design, "prior": prior, "leaf": leaf}
+        found = Problem(trees, *self._handles(places, self._left_out, **given))
+        if is_new:
+            self._seen, self._called = moves, self._of(moves, found, work)
+        return found, self._called
+
+    def _of(self, moves, problem, work):
+        if self._given is not moves.moves:
+            self._given, self._moves = moves.moves, [None] * len(moves.moves)
+            self._blocks = np.zeros(len(moves.moves), dtype=np.int64)
+            # What the array points to lives as long as the array.
+            weakref.finalize(self._blocks, len, self._moves).atexit = False
+        for k in np.flatnonzero(moves.weights > 0):
+            if self._moves[k] is None:
+                self._moves[k] = self._handle(moves.moves[k], moves, problem, work)
+                self._blocks[k] = self._moves[k].address
+        return moves._replace(moves=self._blocks)
+
+    def _handle(self, move, moves, problem, work):
+        def places():
+            return {
+                Census: typeof(Census(1, 1, 1, 1)),
+                Problem: typeof(problem),
+                WeightedMoves: typeof(moves._replace(moves=self._blocks)),
+                Workspace: typeof(work),
+            }
+
+        [handle] = Handles({"move": (propose,)})(places, frozenset(), move=move)
+        return handle
+
+    def __reduce__(self):
+        """State without the parts that belong to a process."""
+        return ByAddress, ()
