@@ -19,6 +19,7 @@ import pytest
 from numba import njit
 from support import oracle as o
 from support.chains import CGM, with_weights
+from support.chains.local_moves import called
 from support.naive import slow
 from support.tiers import tiers
 
@@ -29,8 +30,8 @@ from pymc_trees.core.columns.design import (
     partition_rows,
 )
 from pymc_trees.core.columns.rules import log_column_probability
-from pymc_trees.core.forest.edit import split_leaf
-from pymc_trees.core.forest.trees import plant_stumps, preorder
+from pymc_trees.core.forest.edit import fell_tree, split_leaf
+from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import take_census
@@ -111,18 +112,17 @@ def code_of(trees, nodes):
 
 
 @njit(cache=True)
-def one_move_each(rng, words, lengths, design, prior, leaf, y, moves, work, repeats, codes):
+def one_move_each(rng, words, lengths, problem, work, moves, design, leaf, y, repeats, codes):
     """Code of the tree after one move, ``repeats`` times from every tree."""
+    trees = problem.trees
     for s in range(lengths.size):
         for k in range(repeats):
-            labels = np.empty((1, work.rows.size), np.uint16)
-            trees = plant_stumps(work.nodes.size, 1, labels)
-            set_tree(trees, words[s], lengths[s], design, prior.weights, work)
+            fell_tree(trees, 0, work.nodes)
+            set_tree(trees, words[s], lengths[s], design, WEIGHTS, work)
             leaf.r[:] = y
             census = take_census(trees, 0, work.nodes)
             know_rows(trees, 0, census.n_nodes, work)
             next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
-            problem = Problem(trees, design, prior, leaf)
             metropolis_move(rng, problem, 0, moves, census, work)
             codes[s, k] = code_of(trees, work.nodes)
 
@@ -172,8 +172,9 @@ def transition_matrix(moves, repeats, seed):
     prior = make_prior(ALPHA, BETA, WEIGHTS)
     after = np.empty((len(states.codes), repeats), dtype=np.int64)
     rng = np.random.default_rng(seed)
-    args = (design, prior, leaf, Y, moves, work, repeats, after)
-    one_move_each(rng, states.words, states.lengths, *args)
+    problem = Problem(make_trees(1, 2 * n - 1, 1, n), design, prior, leaf)
+    given = called(problem, work, moves)
+    one_move_each(rng, states.words, states.lengths, *given, design, leaf, Y, repeats, after)
     order = np.argsort(states.codes)
     place = order[np.searchsorted(states.codes[order], after)]
     assert (states.codes[place] == after).all()  # never outside the listed trees

@@ -21,6 +21,7 @@ import pytest
 from numba import njit
 from support import oracle as o
 from support.chains import CGM, MOVE_SETS, make_setup
+from support.chains.local_moves import called
 from support.naive.batches import batch_means, gap
 from support.naive.laws import PROBLEMS, law
 from support.tiers import tiers
@@ -28,7 +29,6 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.metropolis.backfitting import sweep
 
 BATCHES = 100
@@ -46,13 +46,13 @@ def count_leaves(trees, nodes):
 
 
 @njit(cache=True)
-def normal_joint(rng, trees, design, prior, leaf, work, moves, shape, scale, out, fs, ys):
+def normal_joint(rng, problem, work, moves, leaf, shape, scale, out, fs, ys):
     """Joint chain of a sum of trees; ``out`` rows: leaves, stump, sigma^2."""
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
-    n = leaf.r.size
+    trees, n = problem.trees, leaf.r.size
     f, y = np.zeros(n), np.zeros(n)
     for s in range(out.shape[0]):
-        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
+        if not sweep(rng, problem, moves, work, counts):
             raise ValueError("full")
         f[:] = 0.0
         for t in range(trees.roots.size):
@@ -85,8 +85,8 @@ def run_normal(problem, moves, draws, seed, m=M):
     leaf = make_normal(problem.mean, problem.sd, np.zeros(n), 2.0, setup.work.nodes.size)
     out, fs, ys = np.empty((draws, 3)), np.empty((draws, n)), np.empty((draws, n))
     rng = np.random.default_rng(seed)
-    setup = setup._replace(leaf=leaf)
-    normal_joint(rng, *setup, moves, SHAPE, SCALE, out, fs, ys)
+    given = called(setup.problem._replace(leaf=leaf), setup.work, moves)
+    normal_joint(rng, *given, leaf, SHAPE, SCALE, out, fs, ys)
     return Record(*out.T, fs, ys)
 
 
@@ -148,11 +148,12 @@ def test_the_joint_test_rejects_another_tree_prior(wrong):
 
 
 @njit(cache=True)
-def single_joint(rng, trees, design, prior, leaf, work, moves, is_classes, centre, out, values):
+def single_joint(rng, problem, work, moves, leaf, is_classes, centre, out, values):
     """Joint chain of one tree whose leaves hold (mu, tau) or class probabilities."""
+    trees = problem.trees
     counts = np.zeros((2, moves.weights.size), dtype=np.int64)
     for s in range(out.shape[0]):
-        if not sweep(rng, Problem(trees, design, prior, leaf), moves, work, counts):
+        if not sweep(rng, problem, moves, work, counts):
             raise ValueError("full")
         for i in range(leaf.y.size):
             value = trees.values[trees.leaf_of[0, i]]
@@ -181,7 +182,8 @@ def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
     values = np.empty((draws, setup.trees.values.shape[1]))
     is_classes = leaf_name == "dirichlet"
     centre = 0.0 if is_classes else setup.leaf.centre
-    single_joint(np.random.default_rng(22), *setup, CGM, is_classes, centre, out, values)
+    given = (setup.leaf, is_classes, centre, out, values)
+    single_joint(np.random.default_rng(22), *called(setup.problem, setup.work, CGM), *given)
 
     mean_leaves = sum(k * p for k, p in flat.leaf_counts.items())
     wanted = [
