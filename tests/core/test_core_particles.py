@@ -252,7 +252,7 @@ def test_a_full_pool_or_too_few_places_is_reported_and_nothing_is_lost(rng):
             full = False
             for _ in range(300):
                 full = not particle_sweep(
-                    rng, setup.problem, None, growth, tools.scheme, setup.work,
+                    rng, setup.problem, setup.problem, None, growth, tools.scheme, setup.work,
                     Batch(0, 3, False), np.zeros(2),
                 )  # fmt: skip
                 assert_conserved(setup.trees)
@@ -271,7 +271,7 @@ def test_in_tuning_a_tree_without_room_stays(rng):
             growth = tools.growth._replace(particles=narrower(tools.particles, width))
             for _ in range(300):
                 assert particle_sweep(
-                    rng, setup.problem, None, growth, tools.scheme, setup.work,
+                    rng, setup.problem, setup.problem, None, growth, tools.scheme, setup.work,
                     Batch(0, 3, True), np.zeros(2),
                 )  # fmt: skip
                 assert_conserved(setup.trees)

@@ -80,7 +80,7 @@ def run_whole_trees(rng, setup, growth, scheme, draws, records):
     codes, depths, roots, times = records
     batch, outcome = Batch(0, 1, False), np.zeros(2)
     for s in range(draws):
-        if not particle_sweep(rng, problem, None, growth, scheme, work, batch, outcome):
+        if not particle_sweep(rng, problem, problem, None, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
         times[s] = trees.time[trees.roots[0]]

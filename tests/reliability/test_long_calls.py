@@ -79,7 +79,7 @@ def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     tools = make_tools(setup, 4, "prior", "multinomial")
     tools.particles.cease[0] = True
     given = (None, tools.growth, tools.scheme, setup.work, Batch(0, 3, False), np.zeros(2))
-    assert not particle_sweep(rng, setup.problem, *given)
+    assert not particle_sweep(rng, setup.problem, setup.problem, *given)
     assert (setup.trees.column[setup.trees.roots] < 0).all()
 
 

@@ -84,9 +84,8 @@ class TreeRedraw(Part):
         batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
         given = (growth, self.scheme, forest.work, batch, outcome)
-        if forest.work.order is None:
-            problem = grown_by_address(arrays.handles, problem, growth, arrays.surrogate)
-        redraw = partial(forest.call, particle_sweep, rng, problem, arrays.surrogate, *given)
+        start = grown_by_address(arrays.handles, problem, growth, arrays.surrogate, forest.work)
+        redraw = partial(forest.call, particle_sweep, rng, *start, *given)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, particles.cease) if long else redraw()
         if not fits:

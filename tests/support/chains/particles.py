@@ -52,13 +52,15 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
 
 
 @njit(cache=True)
-def run_particle_sweeps(rng, problem, work, growth, scheme, surrogate, draws, records, outcome):
+def run_particle_sweeps(
+    rng, problem, grown, surrogate, work, growth, scheme, draws, records, outcome
+):
     """As `run_sweeps`, by particle Gibbs."""
     trees, leaf = problem.trees, problem.leaf
     codes, depths, roots, fits = records
     batch = Batch(0, trees.roots.size, False)
     for s in range(draws):
-        if not particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
+        if not particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
             raise ValueError("full")
         renew_rows(leaf, rng)
         record(trees, work.nodes, s, codes, depths, roots, fits)
@@ -71,12 +73,12 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
-    problem = setup.problem
-    if setup.work.order is None:
-        problem = grown_by_address(handles_of_particles(), problem, tools.growth, tools.surrogate)
-    run_particle_sweeps(
-        rng, problem, setup.work, *tools, draws, (codes, depths, roots, fits), outcome
+    given = grown_by_address(
+        handles_of_particles(), setup.problem, tools.growth, tools.surrogate, setup.work
     )
+    records = codes, depths, roots, fits
+    given = (*given, setup.work, tools.growth, tools.scheme, draws, records, outcome)
+    run_particle_sweeps(rng, *given)
     return Chain(codes, depths, roots, fits, draws * m, outcome)
 
 

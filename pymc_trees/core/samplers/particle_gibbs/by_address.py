@@ -27,7 +27,9 @@ from pymc_trees.core.leaves.contract import (
     reads_path,
     renew_rows,
 )
+from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
 from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.workspace import Workspace
 from pymc_trees.core.priors.contract import (
     Place,
     column_weight,
@@ -88,10 +90,13 @@ def handles_of_particles() -> Handles:
     return Handles({"design": DESIGN, "prior": PRIOR, "leaf": LEAF})
 
 
-def grown_by_address(handles: Handles, problem: Problem, growth: Growth, surrogate) -> Problem:
-    """The problem with handles, under which no growth of particles is compiled anew.
+def grown_by_address(
+    handles: Handles, problem: Problem, growth: Growth, surrogate, work: Workspace
+) -> tuple:
+    """Arguments of `particle_sweep`: the problem, the one under which particles grow, a surrogate.
 
-    Leaf values that do not integrate out stay as they are: a surrogate is made from them.
+    Handles stand for the model, so that no growth of particles is compiled anew. A leaf with a
+    surrogate stays as it is beside its design and prior.
     """
 
     def places():
@@ -109,6 +114,10 @@ def grown_by_address(handles: Handles, problem: Problem, growth: Growth, surroga
 
     trees, design, prior, leaf = problem
     if surrogate is not None:
-        return Problem(trees, *handles(places, frozenset(), design=design, prior=prior), leaf)
-    given = {"design": design, "prior": prior, "leaf": leaf}
-    return Problem(trees, *handles(places, frozenset(), **given))
+        surrogate = with_prior(surrogate, leaf.mean, leaf.sd)
+    grown = problem if surrogate is None else problem._replace(leaf=surrogate)
+    if work.order is not None:  # it knows the type of the leaf
+        return problem, grown, surrogate
+    given = {"design": design, "prior": prior, "leaf": grown.leaf}
+    grown = Problem(trees, *handles(places, frozenset(), **given))
+    return grown if surrogate is None else grown._replace(leaf=leaf), grown, surrogate

@@ -27,19 +27,14 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.forest.rows import all_rows
 from pymc_trees.core.leaves.contract import add_rows, reads_path
-from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
 from pymc_trees.core.leaves.nonconjugate.gaussian.vector import GaussianVector
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.moves.problem import Problem
 
 
 @generic("surrogate")
-def growing_problem(rng, problem, surrogate, work, n_nodes, root_stats):
-    """The problem with the leaf model under which particles grow.
-
-    ``root_stats`` receives the statistics of all rows.
-    """
+def start_growth(rng, problem, surrogate, work, n_nodes, root_stats):
+    """Prepare the leaf model under which particles grow; write the statistics of all rows."""
 
 
 @generic("surrogate")
@@ -48,7 +43,7 @@ def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
 
 
 @njit(cache=True)
-def _problem_itself(rng, problem, surrogate, work, n_nodes, root_stats):
+def _add_up(rng, problem, surrogate, work, n_nodes, root_stats):
     root_stats[:] = 0.0
     for k in range(n_nodes):
         node = work.nodes[k]
@@ -57,7 +52,6 @@ def _problem_itself(rng, problem, surrogate, work, n_nodes, root_stats):
                 root_stats[d] += work.stats[node, d]
     if reads_path(problem.leaf):
         root_stats[root_stats.size - 1] = 0.0
-    return problem
 
 
 @njit(cache=True)
@@ -66,12 +60,10 @@ def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
 
 
 @njit(cache=True)
-def _near_problem(rng, problem, surrogate, work, n_nodes, root_stats):
-    near = with_prior(surrogate, problem.leaf.mean, problem.leaf.sd)
-    fill_surrogate(problem.leaf, near)
+def _see_rows(rng, problem, surrogate, work, n_nodes, root_stats):
+    fill_surrogate(problem.leaf, surrogate)
     n = problem.trees.leaf_of.shape[1]
-    add_rows(near, work.rows, 0, all_rows(n, work.rows), root_stats)
-    return Problem(problem.trees, problem.design, problem.prior, near)
+    add_rows(surrogate, work.rows, 0, all_rows(n, work.rows), root_stats)
 
 
 @njit(cache=True)
@@ -93,6 +85,6 @@ def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
                 log_w[c] -= particles.log_m[c, k]
 
 
-register(type(None), growing_problem=_problem_itself, correct_weights=_nothing_to_correct)
+register(type(None), start_growth=_add_up, correct_weights=_nothing_to_correct)
 for kind in (NormalData, GaussianVector):
-    register(kind, growing_problem=_near_problem, correct_weights=_correct_for_both)
+    register(kind, start_growth=_see_rows, correct_weights=_correct_for_both)

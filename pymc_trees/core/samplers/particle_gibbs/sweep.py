@@ -13,7 +13,7 @@ from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.particle_gibbs.conditional_smc import choose, grow_particles
-from pymc_trees.core.samplers.particle_gibbs.surrogate import correct_weights, growing_problem
+from pymc_trees.core.samplers.particle_gibbs.surrogate import correct_weights, start_growth
 from pymc_trees.core.samplers.particles.growth import CEASED
 from pymc_trees.core.samplers.particles.planting import plant
 
@@ -31,13 +31,16 @@ class Batch(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome):
+def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
     """Update a batch of trees; False when the forest outgrew its pool, or on ``particles.cease``.
 
     Parameters
     ----------
+    grown : Problem
+        The same forest under the leaf model under which particles grow: the problem itself, or with
+        the surrogate for a leaf.
     surrogate : NormalData, GaussianVector or None
-        Arrays for Gaussian rows if leaf values do not integrate out.
+        Arrays for Gaussian rows, with the prior of a leaf, if leaf values do not integrate out.
     growth : Growth
         Particles; the first replays the current tree.
     scheme : int
@@ -57,7 +60,7 @@ def particle_sweep(rng, problem, surrogate, growth, scheme, work, batch, outcome
         next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
         write_paths(leaf, design, trees, nodes, n_nodes, stats)
         note_tree(work.order, problem, t, n_nodes, work)
-        grown = growing_problem(rng, problem, surrogate, work, n_nodes, root_stats)
+        start_growth(rng, problem, surrogate, work, n_nodes, root_stats)
         status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
         if status == CEASED:
             return False

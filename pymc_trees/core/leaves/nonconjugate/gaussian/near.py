@@ -25,9 +25,11 @@ def make_near(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
     return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)
 
 
-@generic("near")
-def with_prior(near, mean, sd):
+def with_prior(near: NormalData | GaussianVector, mean, sd) -> NormalData | GaussianVector:
     """The same rows under the prior of a leaf, (K,) each."""
+    if isinstance(near, NormalData):
+        mean, sd = float(mean[0]), float(sd[0])
+    return near._replace(mean=mean, sd=sd)
 
 
 @generic("near")
@@ -38,11 +40,6 @@ def see_rows(near, linear, precision, offset, power):
 @generic("near")
 def fit_values(near, stats, mode, factor):
     """Write mean (K,) and lower factor (K, K) of the precision of leaf values given their rows."""
-
-
-@njit(cache=True)
-def _with_prior_of_one(near, mean, sd):
-    return NormalData(mean[0], sd[0], near.r, near.w, near.lanes, near.latent)
 
 
 @njit(cache=True)
@@ -60,15 +57,7 @@ def _fit_value(near, stats, mode, factor):
     factor[0, 0] = math.sqrt(precision)
 
 
-register(
-    NormalData, with_prior=_with_prior_of_one, see_rows=_see_rows_of_one, fit_values=_fit_value
-)
-
-
-@njit(cache=True)
-def _with_prior(near, mean, sd):
-    work = near.pull, near.half, near.total, near.factor
-    return GaussianVector(mean, sd, near.linear, near.precision, *work)
+register(NormalData, see_rows=_see_rows_of_one, fit_values=_fit_value)
 
 
 @njit(cache=True)
@@ -90,4 +79,4 @@ def _fit_values(near, stats, mode, factor):
     factor[:] = near.factor
 
 
-register(GaussianVector, with_prior=_with_prior, see_rows=_see_rows, fit_values=_fit_values)
+register(GaussianVector, see_rows=_see_rows, fit_values=_fit_values)
