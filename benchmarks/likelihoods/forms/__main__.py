@@ -19,6 +19,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 from pymc.exceptions import ShapeError
+from pytensor.graph.utils import MissingInputError
 
 import pymc_trees as pmt
 from benchmarks.likelihoods.forms.declare import FORMS, is_form_of
@@ -48,7 +49,7 @@ def read(form: str, name: str, parameter: str) -> str:
             step = pmt.CGM()
         except UnsupportedModelError:
             return "refused"
-        except (NotImplementedError, TypeError, ValueError, ShapeError) as error:
+        except (NotImplementedError, TypeError, ValueError, ShapeError, MissingInputError) as error:
             return f"PyMC: {type(error).__name__}"
     return reader_of(step.forests[0].target)
 
