@@ -158,17 +158,17 @@ def report(results):
     key = ["n", "step", "storage", "sigma", "mu"]
     latest = results.drop_duplicates(key, keep="last").sort_values(key)
     print(
-        "| rows | table | step | chains | draws | s a step, median | mean | sigma too | R-hat | "
+        "| rows | table | step | chains | draws | mu | s a step, median | mean | all | R-hat | "
         "leaves | peak GB | of its own |"
     )
-    print("|---" * 12 + "|")
+    print("|---" * 13 + "|")
     for one in latest.itertuples():
         rhat = "" if one.chains == 1 else f"{one.rhat:.2f}"
         whole = one.sigma == "drawn" or one.mu == "recorded"
         all_of_it = f"{one.mean_seconds_between:.3f}" if whole else ""
         own = "" if one.gb_own_peak != one.gb_own_peak else f"{one.gb_own_peak:.2f}"
         print(
-            f"| {one.n:,} | {one.storage} | `{one.step}` | {one.chains} | {one.draws} | "
+            f"| {one.n:,} | {one.storage} | `{one.step}` | {one.chains} | {one.draws} | {one.mu} | "
             f"{one.seconds_per_step:.3f} | {one.mean_seconds_per_step:.3f} | {all_of_it} | "
             f"{rhat} | {one.leaves:.0f} | {one.gb_peak:.2f} | {own} |"
         )
