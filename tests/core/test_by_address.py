@@ -81,13 +81,32 @@ def test_draws_are_those_of_code_compiled_for_the_types(case):
     for is_called in (True, False):
         problem, work = problem_of(*case)
         rng, counts = np.random.default_rng(3), np.zeros((2, 7), dtype=np.int64)
-        given, moves = ByAddress()(problem, work, ALL_MOVES) if is_called else (problem, ALL_MOVES)
+        given, moves = (
+            ByAddress(always=True)(problem, work, ALL_MOVES) if is_called else (problem, ALL_MOVES)
+        )
         assert sweeps(rng, given, moves, work, 200, counts)
         trees = problem.trees
         found.append((trees.leaf_of, trees.cut, trees.values, trees.time, counts))
     assert found[0][-1][1].sum() > 30
     for called, compiled in zip(*found):
         np.testing.assert_array_equal(called, compiled)
+
+
+@pytest.mark.full
+def test_the_common_kind_has_sweeps_of_its_own():
+    found = []
+    for always in (True, False):
+        problem, work = problem_of("normal", "numbers", "cgm", 3)
+        given, moves = ByAddress(always=always)(problem, work, ALL_MOVES)
+        assert (given is problem) == (not always) and moves.moves.dtype == np.int64
+        counts = np.zeros((2, 7), dtype=np.int64)
+        assert sweeps(np.random.default_rng(3), given, moves, work, 200, counts)
+        found.append((problem.trees.leaf_of, problem.trees.values, counts))
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
+    for case in (("normal", "grid", "cgm", 3), ("normal gamma", "numbers", "cgm", 1)):
+        problem, work = problem_of(*case)
+        assert ByAddress()(problem, work, CGM)[0] is not problem
 
 
 class Roots(event.Listener):
@@ -109,7 +128,7 @@ def test_another_model_compiles_no_sweep_and_no_move():
     listener = Roots()
     for case in (("normal", "numbers", "cgm", 3), ("normal gamma", "grid", "mondrian", 1)):
         problem, work = problem_of(*case)
-        given, moves = ByAddress()(problem, work, CGM)
+        given, moves = ByAddress(always=True)(problem, work, CGM)
         with event.install_listener("numba:compile", listener):
             sweeps(np.random.default_rng(1), given, moves, work, 1, np.zeros((2, 7), np.int64))
             if case[0] == "normal":
@@ -119,7 +138,7 @@ def test_another_model_compiles_no_sweep_and_no_move():
 
 def test_moves_are_valid_without_their_maker():
     problem, work = problem_of("normal", "numbers", "cgm", 3)
-    given, moves = ByAddress()(problem, work, ALL_MOVES)
+    given, moves = ByAddress(always=True)(problem, work, ALL_MOVES)
     gc.collect()
     spent = [np.full(k, -1) for k in range(1000)]
     counts = np.zeros((2, 7), np.int64)
@@ -129,7 +148,7 @@ def test_moves_are_valid_without_their_maker():
 
 def test_a_move_without_a_weight_has_no_address():
     problem, work = problem_of("normal", "numbers", "cgm", 3)
-    maker = ByAddress()
+    maker = ByAddress(always=True)
     _, moves = maker(problem, work, CGM)
     assert (moves.moves != 0).tolist() == (CGM.weights > 0).tolist()
     _, more = maker(problem, work, ALL_MOVES._replace(moves=CGM.moves))
@@ -209,7 +228,7 @@ def test_an_argument_of_another_type_is_refused():
 
 def test_a_kernel_that_is_not_listed_is_refused():
     problem, work = problem_of("normal", "numbers", "cgm", 1)
-    given, _ = ByAddress()(problem, work, CGM)
+    given, _ = ByAddress(always=True)(problem, work, CGM)
 
     @njit(cache=False)
     def ask(leaf, row):
@@ -223,7 +242,7 @@ def test_a_kernel_that_is_not_listed_is_refused():
 
 def test_makers_travel_between_processes_without_addresses():
     problem, work = problem_of("normal", "numbers", "cgm", 1)
-    maker = ByAddress()
+    maker = ByAddress(always=True)
     maker(problem, work, CGM)
     found, _ = pickle.loads(pickle.dumps(maker))(problem, work, CGM)
     assert typeof(found.leaf) == typeof(maker(problem, work, CGM)[0].leaf)
@@ -232,6 +251,8 @@ def test_makers_travel_between_processes_without_addresses():
 def test_cells_of_a_grid_and_of_floats_make_one_sweep():
     """The types of handles know nothing of the columns."""
     problem, work = problem_of("normal", "grid", "cgm", 1)
-    given, _ = ByAddress()(problem, work, CGM)
-    floats, _ = ByAddress()(problem._replace(design=float_cells(problem.design)), work, CGM)
+    given, _ = ByAddress(always=True)(problem, work, CGM)
+    floats, _ = ByAddress(always=True)(
+        problem._replace(design=float_cells(problem.design)), work, CGM
+    )
     assert typeof(given) == typeof(floats)

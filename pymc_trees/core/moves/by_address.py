@@ -1,7 +1,7 @@
 """Problems and moves as sweeps take them: design, prior, leaf and each move by address.
 
-The code of a sweep then belongs to no kind of model and to no set of moves. What a move, or a
-sweep, asks of a model must be listed here.
+The code of a sweep then belongs to no kind of model and to no set of moves; the most common kind
+has code of its own (`is_common`). What a move, or a sweep, asks of a model must be listed here.
 """
 
 import weakref
@@ -18,14 +18,15 @@ from pymc_trees.core.columns.blocks import (
     make_blocks,
     note_block,
 )
-from pymc_trees.core.columns.design import draw_cut, varying
+from pymc_trees.core.columns.design import Design, draw_cut, varying
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.row_set import RowSet, left_rows
-from pymc_trees.core.columns.set_rules import draw_set_rule
+from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.handle import Handle, Handles, made_in_kernels
 from pymc_trees.core.forest.trees import Labels, Trees
 from pymc_trees.core.leaves.contract import (
+    add_set,
     add_sets,
     draw_leaves,
     join_sides,
@@ -38,13 +39,16 @@ from pymc_trees.core.leaves.contract import (
     renew_set,
     renew_sets,
 )
+from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.contract import WeightedMoves, asked_by, propose
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.contract import (
     Place,
     column_weight,
+    draw_set_column,
     draw_set_split,
     draw_time,
     log_growth,
@@ -66,6 +70,7 @@ DESIGN = (
     rule_from_prior,
     left_rows,
     draw_set_rule,
+    log_set_rule,
     step_rule,
     alike_cuts,
     note_block,
@@ -84,6 +89,7 @@ PRIOR = (
     log_split_at,
     draw_set_split,
     log_set_split,
+    draw_set_column,
     log_set_column,
     column_weight,
     renew_times,
@@ -92,6 +98,7 @@ LEAF = (
     reads_path,
     path_below,
     next_tree,
+    add_set,
     add_sets,
     renew_set,
     renew_sets,
@@ -105,15 +112,41 @@ LEAF = (
 
 RARE = frozenset(
     kernel.__name__
-    for kernel in (alike_cuts, step_rule, note_block, chance_uncut, draw_uncut, goes_left)
+    for kernel in (
+        alike_cuts,
+        step_rule,
+        note_block,
+        chance_uncut,
+        draw_uncut,
+        goes_left,
+        log_set_rule,
+        draw_set_column,
+        add_set,
+    )
 )
 """Compiled for moves that ask for them, where these have a weight."""
 
 
-class ByAddress:
-    """Makes problems and moves by address, of one forest."""
+def is_common(problem: Problem) -> bool:
+    """Whether sweeps are compiled for the types of a model, as calls by address take time.
 
-    def __init__(self) -> None:
+    That is a normal leaf, columns of numbers, and the prior by depth: what most forests have.
+    """
+    kinds = type(problem.leaf), type(problem.prior), type(problem.design)
+    return kinds == (NormalData, CGMPrior, Design) and problem.design.columns.dtype == np.float64
+
+
+class ByAddress:
+    """Makes problems and moves by address, of one forest.
+
+    Parameters
+    ----------
+    always : bool
+        Whether models that are common are called by address too, not only their moves.
+    """
+
+    def __init__(self, always: bool = False) -> None:
+        self.always = always
         self._handles = Handles({"design": DESIGN, "prior": PRIOR, "leaf": LEAF})
         self._moves: list[Handle] = []
         self._given: tuple | None = None
@@ -145,8 +178,10 @@ class ByAddress:
         if is_new:
             asked = [asked_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
             self._left_out = frozenset() if None in asked else RARE.difference(*asked)
-        given = {"design": design, "prior": prior, "leaf": leaf}
-        found = Problem(trees, *self._handles(places, self._left_out, **given))
+        found = problem
+        if self.always or not is_common(problem):
+            given = {"design": design, "prior": prior, "leaf": leaf}
+            found = Problem(trees, *self._handles(places, self._left_out, **given))
         if is_new:
             self._seen, self._called = moves, self._of(moves, found, work)
         return found, self._called
@@ -177,4 +212,4 @@ class ByAddress:
 
     def __reduce__(self):
         """State without the parts that belong to a process."""
-        return ByAddress, ()
+        return ByAddress, (self.always,)

@@ -59,7 +59,7 @@ _MAKERS: dict = {}
 
 def called(problem, work, moves):
     """Problem, workspace and moves as steps pass them to sweeps: model and moves by address."""
-    _, maker = _MAKERS.setdefault(id(work), (work, ByAddress()))
+    _, maker = _MAKERS.setdefault(id(work), (work, ByAddress(always=True)))
     problem, moves = maker(problem, work, moves)
     return problem, work, moves
 

@@ -73,9 +73,8 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     fits = np.empty((draws if keep_fits else 0, n, setup.trees.values.shape[1]))
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
-    given = grown_by_address(
-        handles_of_particles(), setup.problem, tools.growth, tools.surrogate, setup.work
-    )
+    given = setup.problem, tools.growth, tools.surrogate, setup.work
+    given = grown_by_address(handles_of_particles(), *given, always=True)
     records = codes, depths, roots, fits
     given = (*given, setup.work, tools.growth, tools.scheme, draws, records, outcome)
     run_particle_sweeps(rng, *given)

@@ -28,6 +28,7 @@ from pymc_trees.core.leaves.contract import (
     renew_rows,
 )
 from pymc_trees.core.leaves.nonconjugate.gaussian.near import with_prior
+from pymc_trees.core.moves.by_address import is_common
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.moves.workspace import Workspace
 from pymc_trees.core.priors.contract import (
@@ -91,12 +92,12 @@ def handles_of_particles() -> Handles:
 
 
 def grown_by_address(
-    handles: Handles, problem: Problem, growth: Growth, surrogate, work: Workspace
+    handles: Handles, problem: Problem, growth: Growth, surrogate, work: Workspace, *, always=False
 ) -> tuple:
     """Arguments of `particle_sweep`: the problem, the one under which particles grow, a surrogate.
 
-    Handles stand for the model, so that no growth of particles is compiled anew. A leaf with a
-    surrogate stays as it is beside its design and prior.
+    Handles stand for the model, so that no growth of particles is compiled anew, unless it is
+    common. A leaf with a surrogate stays as it is beside its design and prior.
     """
 
     def places():
@@ -116,8 +117,8 @@ def grown_by_address(
     if surrogate is not None:
         surrogate = with_prior(surrogate, leaf.mean, leaf.sd)
     grown = problem if surrogate is None else problem._replace(leaf=surrogate)
-    if work.order is not None:  # it knows the type of the leaf
-        return problem, grown, surrogate
+    if work.order is not None or (is_common(grown) and not always):  # an order knows the leaf
+        return grown._replace(leaf=leaf), grown, surrogate
     given = {"design": design, "prior": prior, "leaf": grown.leaf}
     grown = Problem(trees, *handles(places, frozenset(), **given))
     return grown if surrogate is None else grown._replace(leaf=leaf), grown, surrogate
