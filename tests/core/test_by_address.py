@@ -109,6 +109,23 @@ def test_the_common_kind_has_sweeps_of_its_own():
         assert ByAddress()(problem, work, CGM)[0] is not problem
 
 
+def test_moves_of_one_forest_know_the_type_of_the_problem():
+    """As where a screen fails: the likelihood is called by address, the screen is common."""
+    maker, found = ByAddress(), []
+    for leaf_name in ("normal gamma", "normal", "normal gamma", "normal"):
+        problem, work = problem_of(leaf_name, "numbers", "cgm", 1)
+        given, moves = maker(problem, work, CGM)
+        found.append((type(given.leaf), moves.moves))
+        counts = np.zeros((2, 7), dtype=np.int64)
+        assert sweeps(np.random.default_rng(3), given, moves, work, 50, counts)
+        found[-1] += (problem.trees.leaf_of.copy(), counts)
+    assert found[0][0] is found[2][0] is not found[1][0]
+    assert not np.array_equal(found[0][1], found[1][1])
+    for one, other in ((0, 2), (1, 3)):
+        np.testing.assert_array_equal(found[one][2], found[other][2])
+        np.testing.assert_array_equal(found[one][3], found[other][3])
+
+
 class Roots(event.Listener):
     """Kernels whose compilation was not part of another's."""
 

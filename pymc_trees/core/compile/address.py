@@ -43,19 +43,24 @@ _KEPT: list = []
 """What was compiled, which lasts as long as the process."""
 
 
+def generate_call(context, builder, address, result, kinds, given):
+    """Code that calls the kernel at an address, for arguments and a result of these types."""
+    function = context.call_conv.get_function_type(result, kinds)
+    kernel = builder.inttoptr(address, function.as_pointer())
+    status, found = context.call_conv.call_function(builder, kernel, result, kinds, given)
+    with cgutils.if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
+    return found
+
+
 @intrinsic
 def _call(typing_context, address, arguments, result):
     """Result of the kernel at an address; ``result`` has its type."""
     kinds = arguments.types
 
     def generate(context, builder, signature, values):
-        function = context.call_conv.get_function_type(result, kinds)
-        kernel = builder.inttoptr(values[0], function.as_pointer())
         given = cgutils.unpack_tuple(builder, values[1])
-        status, found = context.call_conv.call_function(builder, kernel, result, kinds, given)
-        with cgutils.if_unlikely(builder, status.is_error):
-            context.call_conv.return_status_propagate(builder, status)
-        return found
+        return generate_call(context, builder, values[0], result, kinds, given)
 
     return result(address, arguments, result), generate
 

@@ -33,7 +33,7 @@ from numba.core.errors import TypingError
 from numba.core.extending import NativeValue, intrinsic, typeof_impl, unbox
 from numba.core.registry import cpu_target
 
-from pymc_trees.core.compile.address import address_of
+from pymc_trees.core.compile.address import address_of, generate_call
 from pymc_trees.core.compile.announce import ANNOUNCER, PARTS, in_words
 from pymc_trees.core.compile.cache import njit, plain
 from pymc_trees.core.compile.pointer import Pointer, n_bytes
@@ -133,12 +133,7 @@ def _call(name, place, context, builder, signature, values):
         else value
         for kind, value in zip(signature.args, values, strict=True)
     ]
-    function = context.call_conv.get_function_type(result, kinds)
-    kernel = builder.inttoptr(address, function.as_pointer())
-    status, found = context.call_conv.call_function(builder, kernel, result, kinds, given)
-    with cgutils.if_unlikely(builder, status.is_error):
-        context.call_conv.return_status_propagate(builder, status)
-    return found
+    return generate_call(context, builder, address, result, kinds, given)
 
 
 def _constant(name, place, context, builder, signature, values):

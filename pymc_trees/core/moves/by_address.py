@@ -136,6 +136,44 @@ def is_common(problem: Problem) -> bool:
     return kinds == (NormalData, CGMPrior, Design) and problem.design.columns.dtype == np.float64
 
 
+class MovesByAddress:
+    """Makes moves by address, for sweeps of problems of one type."""
+
+    def __init__(self) -> None:
+        self._handles = Handles({"move": (propose,)})
+        self._seen: WeightedMoves | None = None
+        self._called: WeightedMoves | None = None
+        self._moves: tuple = ()
+        self._of_moves: list[Handle | None] = []
+        self._blocks = np.empty(0, dtype=np.int64)
+
+    def __call__(self, moves: WeightedMoves, problem: Problem, work: Workspace) -> WeightedMoves:
+        """The moves, to call a sweep with; those without a weight have no address."""
+        if moves is self._seen:
+            return self._called
+        if moves.moves is not self._moves:
+            self._moves, self._of_moves = moves.moves, [None] * len(moves.moves)
+            self._blocks = np.zeros(len(moves.moves), dtype=np.int64)
+            # What the array points to lives as long as the array.
+            weakref.finalize(self._blocks, len, self._of_moves).atexit = False
+        called = moves._replace(moves=self._blocks)
+
+        def places():
+            return {
+                Census: typeof(Census(1, 1, 1, 1)),
+                Problem: typeof(problem),
+                WeightedMoves: typeof(called),
+                Workspace: typeof(work),
+            }
+
+        for k in np.flatnonzero(moves.weights > 0):
+            if self._of_moves[k] is None:
+                [handle] = self._handles(places, frozenset(), move=moves.moves[k])
+                self._of_moves[k], self._blocks[k] = handle, handle.address
+        self._seen, self._called = moves, called
+        return called
+
+
 class ByAddress:
     """Makes problems and moves by address, of one forest.
 
@@ -148,12 +186,8 @@ class ByAddress:
     def __init__(self, always: bool = False) -> None:
         self.always = always
         self._handles = Handles({"design": DESIGN, "prior": PRIOR, "leaf": LEAF})
-        self._moves: list[Handle] = []
-        self._given: tuple | None = None
-        self._seen: WeightedMoves | None = None
-        self._called: WeightedMoves | None = None
-        self._left_out: frozenset[str] = frozenset()
-        self._blocks = np.empty(0, dtype=np.int64)
+        # A forest may be swept under its likelihood and under a common one, which screens it.
+        self._moves = {True: MovesByAddress(), False: MovesByAddress()}
 
     def __call__(self, problem: Problem, work: Workspace, moves: WeightedMoves):
         """The problem, and the moves, to call a sweep with.
@@ -162,6 +196,12 @@ class ByAddress:
         """
         if work.order is not None or config.DISABLE_JIT:
             return problem, moves
+        is_called = self.always or not is_common(problem)
+        if is_called:
+            problem = self._call(problem, work, moves)
+        return problem, self._moves[is_called](moves, problem, work)
+
+    def _call(self, problem, work, moves):
         trees, design, prior, leaf = problem
 
         def places():
@@ -174,41 +214,10 @@ class ByAddress:
                 Blocks: made_in_kernels(make_blocks.py_func(1, 1)),
             }
 
-        is_new = moves is not self._seen
-        if is_new:
-            asked = [asked_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
-            self._left_out = frozenset() if None in asked else RARE.difference(*asked)
-        found = problem
-        if self.always or not is_common(problem):
-            given = {"design": design, "prior": prior, "leaf": leaf}
-            found = Problem(trees, *self._handles(places, self._left_out, **given))
-        if is_new:
-            self._seen, self._called = moves, self._of(moves, found, work)
-        return found, self._called
-
-    def _of(self, moves, problem, work):
-        if self._given is not moves.moves:
-            self._given, self._moves = moves.moves, [None] * len(moves.moves)
-            self._blocks = np.zeros(len(moves.moves), dtype=np.int64)
-            # What the array points to lives as long as the array.
-            weakref.finalize(self._blocks, len, self._moves).atexit = False
-        for k in np.flatnonzero(moves.weights > 0):
-            if self._moves[k] is None:
-                self._moves[k] = self._handle(moves.moves[k], moves, problem, work)
-                self._blocks[k] = self._moves[k].address
-        return moves._replace(moves=self._blocks)
-
-    def _handle(self, move, moves, problem, work):
-        def places():
-            return {
-                Census: typeof(Census(1, 1, 1, 1)),
-                Problem: typeof(problem),
-                WeightedMoves: typeof(moves._replace(moves=self._blocks)),
-                Workspace: typeof(work),
-            }
-
-        [handle] = Handles({"move": (propose,)})(places, frozenset(), move=move)
-        return handle
+        asked = [asked_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
+        left_out = frozenset() if None in asked else RARE.difference(*asked)
+        given = {"design": design, "prior": prior, "leaf": leaf}
+        return Problem(trees, *self._handles(places, left_out, **given))
 
     def __reduce__(self):
         """State without the parts that belong to a process."""

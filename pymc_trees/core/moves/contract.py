@@ -130,7 +130,7 @@ def register(
         raise ValueError(f"{name}: another move has this name.")
     _NAMES[move], _NEEDS[move] = name, needs
     _ASKS[move] = None if asks is None else frozenset(kernel.__name__ for kernel in asks)
-    by_pointer(move)
+    by_pointer(move)  # one without fields too: a handle has a block
     dispatch.registrar(MoveKernels)(move, **kernels)
 
 
