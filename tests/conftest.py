@@ -58,7 +58,10 @@ def _keep_compiled_code() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(here / "numba")
     flags = os.environ.get("PYTENSOR_FLAGS", "")
     if "compiledir" not in flags:
-        os.environ["PYTENSOR_FLAGS"] = f"{flags},base_compiledir={here / 'pytensor'}".lstrip(",")
+        flags += f",base_compiledir={here / 'pytensor'}"
+    if "cxx" not in flags:  # no test needs C, whose compiler takes a second for each graph
+        flags += ",cxx="
+    os.environ["PYTENSOR_FLAGS"] = flags.lstrip(",")
     if sys.dont_write_bytecode:  # then each process would compile PyMC's sources, for ten seconds
         sys.dont_write_bytecode, sys.pycache_prefix = False, str(KEPT / "bytecode")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -2,9 +2,10 @@
 
 Reading order: `leaves` (leaf priors), `data` (frames and arrays in), `capacity` (room for nodes),
 `declaration` (checked settings), `tree_priors`, `forest_inputs` (where the inputs of the Ops
-stand), `ops` (the random variables, their log-probabilities, their functions of X), `evaluations`
-(where a graph evaluates trees), `tree_variable` (what is asked of any variable of trees), `forest`,
-`bart`, `decision_tree`, `soft_decision_tree`, `soft_bart` with its `soft_settings` (front-ends).
+stand), `without_dims` (a model without names of dimensions), `ops` (the random variables, their
+log-probabilities, their functions of X), `evaluations` (where a graph evaluates trees),
+`tree_variable` (what is asked of any variable of trees), `forest`, `bart`, `decision_tree`,
+`soft_decision_tree`, `soft_bart` with its `soft_settings` (front-ends).
 
 May import: `core`; PyMC, PyTensor.
 """

@@ -6,7 +6,9 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.arguments import check_number
+from pymc_trees.core.compile.announce import ANNOUNCER, kinds_of
 from pymc_trees.core.compile.threads import available_threads, give_threads, taken_threads
+from pymc_trees.core.compile.turns import in_turns
 from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.threaded import in_threads
@@ -49,6 +51,7 @@ class SweepStep(ForestStep):
         super().__init__(vars, **options)
         self.threads = None if threads is None else check_number("threads", threads, 1)
         self.parts = parts
+        self._compiled: set[str] = set()
         model = without_dims(pm.modelcontext(options.get("model")))
         self.nuisances = Nuisances(model, self.forests, in_rounds)
         for forest in self.forests:
@@ -118,6 +121,7 @@ class SweepStep(ForestStep):
                 leaf = in_threads(leaf, n_threads)
             forest.aim = target
             problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
+            self._compile(forest, problem)
             found.append(self._run(self.parts[0], forest, problem, *n_sweeps))
             if len(found) < len(rounds):
                 fit = forest.fitted(leaf, arrays.trees)
@@ -143,6 +147,17 @@ class SweepStep(ForestStep):
         if forest.name in self.nuisances.laws:
             stats[Nuisances.statistic] = evaluations
         return point | {forest.value_name: value}, stats
+
+    def _compile(self, forest, problem):
+        """Compile the kernels of a forest before its first update; chains share this.
+
+        The last parts come first, since redraws take longer than moves.
+        """
+        if forest.name not in self._compiled:
+            self._compiled.add(forest.name)
+            with ANNOUNCER.together(f"samplers of trees ({kinds_of(problem)})"):
+                parts = [part.compilation(self.rng, forest, problem) for part in self.parts[::-1]]
+                in_turns([job for jobs in parts for job in jobs])
 
     def _run(self, part, forest, problem, *given):
         """Statistics of a part's update, or an error where the forest outgrew its pool."""

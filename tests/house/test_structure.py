@@ -80,6 +80,7 @@ def inner_imports(tree) -> list[tuple[int, str]]:
 LATE: dict[tuple[str, str], str] = {
     ("__init__.py", "'pymc_trees.hooks'"): "public names are loaded when they are first used",
     ("__init__.py", "f'pymc_trees.{_HOMES[name]}'"): "the same",
+    ("core/compile/turns.py", "'fcntl'"): "Windows does not have it",
     ("distributions/data/named.py", "pymc.dims"): "importing it changes how PyMC reads every model",
     ("distributions/without_dims.py", "pymc.dims.distributions"): "the same",
 }

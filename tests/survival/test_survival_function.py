@@ -159,12 +159,14 @@ def test_other_laws_are_read_from_the_model(law, censored):
     with pm.Model() as model:
         data = pm.Data("data", X)
         f, g = (pmt.BART(name, data, m=4, leaf=LEAF) for name in "fg")
-        given = parameters(f, g, pm.HalfNormal("s", 1.0))
+        s = pm.HalfNormal("s", 1.0)
+        given = parameters(f, g, s)
         if censored:
             pm.Censored("t", kind.dist(**given), lower=None, upper=LIMIT, observed=TIME)
         else:  # of a fixed length
             kind("t", **given, observed=TIME)
-        idata = draws_of(model)
+        # Gradients of a gamma's distribution function take half a minute.
+        idata = draws_of(model, step=[pmt.Hybrid(), pm.Metropolis([s])])
     found = survival.survival_function(idata, model, NEW, TIMES, **QUIET)["survival"]
     f, g = (predicted_of(model, idata, f"{name}_forest", NEW)[..., None] for name in "fg")
     s = idata.posterior["s"].to_numpy()[..., None, None]

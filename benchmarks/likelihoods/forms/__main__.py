@@ -88,8 +88,9 @@ def main(arguments=None):
         for parameter in law.seeing:
             cell = kept.setdefault(f"{name} {parameter}", {})
             for form in options.forms:
-                if form == "plain" or parameter == law.seeing[0]:
-                    cell.setdefault(form, read(form, name, parameter))
+                wanted = form == "plain" or parameter == law.seeing[0]
+                if wanted and form not in cell:
+                    cell[form] = read(form, name, parameter)
         if options.out:
             options.out.write_text(json.dumps(kept, indent=1))
     for name in options.timed:

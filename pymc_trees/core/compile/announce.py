@@ -10,9 +10,10 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import parent_process
+from multiprocessing import current_process, parent_process
 from time import perf_counter
 
+from numba import typeof
 from numba.core import event, types
 
 SECONDS = 1.0
@@ -30,6 +31,9 @@ NAMES = {
     "screened_soft_sweeps": "screened moves of soft trees",
     "shapley": "Shapley values",
     "soft_shapley": "Shapley values of soft trees",
+    "encode": "trees to begin with",
+    "decode": "trees to begin with",
+    "walk_trees": "predictions of trees",
     "grow_tree": "a Mondrian tree",
     "extend_tree": "the extension of a Mondrian tree",
     "extend_forest": "the extension of Mondrian trees",
@@ -50,7 +54,6 @@ class Announcer(event.Listener):
         self._begun = self._next = 0.0
         self._what = ""
         self._collects = False
-        self._is_silent = parent_process() is not None  # the parent process has told it already
 
     def on_start(self, event):
         """Start the clock at the outermost compilation; nested ones occur within it."""
@@ -61,7 +64,7 @@ class Announcer(event.Listener):
         self._depth += 1
         self._kernels += 1
         now = perf_counter()
-        if not self._is_silent and now > self._next:
+        if now > self._next and not is_silent():
             if self._next == self._begun + SECONDS:
                 _log.info(
                     f"Compiling {self._what}: up to half a minute, once. The code is kept for "
@@ -98,6 +101,11 @@ class Announcer(event.Listener):
                 gc.enable()
 
 
+def is_silent() -> bool:
+    """Whether this is a child process; the first of PyMC's chains speaks for the others."""
+    return parent_process() is not None and current_process().name != "worker_chain_0"
+
+
 def purpose(function, args) -> str:
     """What a kernel is for: its name in words, and the kind of model from its types."""
     name = function.__name__.strip("_")
@@ -111,6 +119,11 @@ def _parts(args: tuple) -> Iterator[types.Type]:
     for kind in args:
         fields = dict(zip(getattr(kind, "fields", ()), getattr(kind, "types", ())))
         yield from (fields[name] for name in PARTS if hasattr(fields.get(name), "instance_class"))
+
+
+def kinds_of(problem: tuple) -> str:
+    """The kind of a model in words."""
+    return ", ".join(in_words(typeof(getattr(problem, name))) for name in PARTS)
 
 
 def in_words(kind) -> str:

@@ -20,6 +20,7 @@ from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.announce import announce_compilation
 from pymc_trees.core.compile.linked import LINKED, LinkedCache
 from pymc_trees.core.compile.pointer import Pointer
+from pymc_trees.core.compile.turns import claim, turn
 from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
@@ -40,15 +41,13 @@ def njit(*, cache, **options):
         if numba.config.DISABLE_JIT:
             return kernel
         if cache:
-            kernel._cache = cache_of(function, "")
-            kernel._cache.kernel = kernel
+            keep_code(kernel, function, "")
 
         @functools.cache
         def inner():
             called = numba.njit(**LINKED | options)(function)
             if cache:
-                called._cache = cache_of(function, ".linked", LinkedKernelCache)
-                called._cache.kernel = called
+                keep_code(called, function, ".linked", LinkedKernelCache)
             return called
 
         def get_call_template(args, kws):
@@ -70,8 +69,7 @@ def without_wrappers(given):
     kernel = numba.njit(
         pipeline_class=KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **kept
     )(given.py_func)
-    kernel._cache = cache_of(given.py_func, ".called")
-    kernel._cache.kernel = kernel
+    keep_code(kernel, given.py_func, ".called")
     return kernel
 
 
@@ -86,8 +84,22 @@ def plain(args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
     return tuple(types.int64 if is_small else kind for kind, is_small in zip(found, small))
 
 
+def keep_code(kernel, function, ending, kind=None):
+    """Keep the compiled code of a function's dispatcher, and compile it in turn (`turns`)."""
+    kernel._cache, compile_alone = cache_of(function, ending, kind), kernel.compile
+    if isinstance(kernel._cache, NullCache):
+        return
+    kernel._cache.kernel = kernel
+
+    def compile(signature):
+        with turn():
+            return compile_alone(signature)
+
+    kernel.compile = compile
+
+
 def cache_of(function, ending, kind=None):
-    """Cache of a function's compiled code, in files with a suffix; None without a folder."""
+    """Cache of a function's compiled code, in files with a suffix; empty without a folder."""
     try:
         return (kind or KernelCache)(function, ending)
     except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
@@ -116,9 +128,13 @@ class KernelCache(FunctionCache):
         return (sig if " at 0x" in words else words, *others)  # an address names nothing for long
 
     def load_overload(self, sig, target_context):
-        """Cached code, or None."""
+        """Cached code, perhaps of a process that compiles it now; or None."""
         try:
             found = super().load_overload(sig, target_context)
+            if found is None and claim(
+                self.cache_path, f"{self._cache_file._index_path} {describe(sig)}"
+            ):
+                found = super().load_overload(sig, target_context)
         except OSError as error:
             _tell(error)
             return None

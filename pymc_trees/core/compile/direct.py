@@ -7,6 +7,8 @@ this takes longer than a sweep over a few hundred rows.
 from collections.abc import Callable
 from typing import Any
 
+from numba import config
+
 
 class DirectCalls:
     """Compiled code of each kernel for the types of its first call.
@@ -30,6 +32,11 @@ class DirectCalls:
             if types in compiled:
                 self._entries[kernel] = compiled[types].entry_point
         return result
+
+    def compile(self, kernel, *arguments):
+        """Compile a kernel for the types of some arguments."""
+        if not config.DISABLE_JIT:
+            kernel.compile(tuple(kernel.typeof_pyval(a) for a in arguments))
 
     def __reduce__(self):
         """State without the parts that belong to a process."""

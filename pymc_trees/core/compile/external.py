@@ -14,6 +14,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.cache import KernelCache, cache_of, describe
+from pymc_trees.core.compile.turns import turn
 
 
 class ExternalCache(KernelCache):
@@ -61,7 +62,11 @@ class External:
     def link(self) -> types.ExternalFunction:
         """Function to call in compiled code; each process must link it before running such code."""
         if not self._address:
-            with global_compiler_lock, depends.noted():  # what is noted is that of one thread
+            with (
+                turn(),
+                global_compiler_lock,
+                depends.noted(),
+            ):  # what is noted is that of one thread
                 self._kernel.compile()
             self._address = self._kernel.address
             llvm.add_symbol(self._symbol.symbol, self._address)

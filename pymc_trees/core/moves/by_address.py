@@ -24,6 +24,7 @@ from pymc_trees.core.columns.row_set import RowSet, left_rows
 from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.compile.handle import Handle, Handles, made_in_kernels
+from pymc_trees.core.compile.turns import Busy
 from pymc_trees.core.forest.trees import Labels, Trees
 from pymc_trees.core.leaves.contract import (
     add_set,
@@ -166,10 +167,17 @@ class MovesByAddress:
                 Workspace: typeof(work),
             }
 
+        busy = None
         for k in np.flatnonzero(moves.weights > 0):
             if self._of_moves[k] is None:
-                [handle] = self._handles(places, frozenset(), move=moves.moves[k])
+                try:
+                    [handle] = self._handles(places, frozenset(), move=moves.moves[k])
+                except Busy as error:  # another process is at this move: the next one meanwhile
+                    busy = error
+                    continue
                 self._of_moves[k], self._blocks[k] = handle, handle.address
+        if busy is not None:
+            raise busy
         self._seen, self._called = moves, called
         return called
 

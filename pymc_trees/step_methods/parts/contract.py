@@ -1,6 +1,6 @@
 """Interface of a part of a step."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +26,12 @@ class Part:
         it made and how many changed one, if it counts them. None if the forest outgrew its pool.
         """
         raise NotImplementedError
+
+    def compilation(
+        self, rng, forest: WorkingForest, problem: Problem
+    ) -> list[Callable[[], object]]:
+        """Jobs that compile what `update` calls, which processes share; by default none."""
+        return []
 
     @property
     def kept(self) -> dict[str, Any]:

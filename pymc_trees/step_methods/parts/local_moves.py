@@ -20,7 +20,7 @@ from pymc_trees.step_methods.parts.moves import (
     n_changes,
     read_weights,
 )
-from pymc_trees.step_methods.parts.screening import Screened, is_screened
+from pymc_trees.step_methods.parts.screening import Screened, Screening, is_screened
 
 DEFAULT_MOVES = {"grow": 0.25, "prune": 0.25, "change": 0.4, "swap": 0.1}
 
@@ -72,6 +72,19 @@ class LocalMoves(Screened, Part):
         """Moves of a forest's trees, with their weights."""
         return self.moves
 
+    def compilation(self, rng, forest, problem):
+        """Compile the sweeps that a forest needs first, with their moves."""
+
+        def compile_sweeps():
+            if is_screened(forest):
+                screening, moves = Screening(forest, problem.leaf), self.moves_of(forest)
+                run = screening.sweeps(rng, forest, problem, moves, forest.work)
+            else:
+                run = self._unscreened(rng, forest, problem, forest.work)
+            forest.call.compile(*run.args, 1, np.zeros((2, 1), dtype=np.int64))
+
+        return [compile_sweeps]
+
     def update(self, rng, forest, problem, tuning, n_sweeps=None):
         """Sweep, so often if given; the accepted share of each move, or None: too small a pool."""
         n_sweeps = n_sweeps or self.sweeps_of(forest)
@@ -109,6 +122,11 @@ class LocalMoves(Screened, Part):
 
     def sweep(self, rng, forest, problem, work, n_sweeps):
         """Sweep the trees of a problem that has the layout of a forest, without a screen."""
+        run = self._unscreened(rng, forest, problem, work)
+        return self._run(run, forest, work, n_sweeps, 0)
+
+    def _unscreened(self, rng, forest, problem, work):
+        """Sweeps without a screen, as a function of their number and counts."""
         moves = self.moves_of(forest)
         if forest.target.is_joint:
             n, max_nodes = forest.layout.n_rows, forest.layout.max_nodes
@@ -117,11 +135,10 @@ class LocalMoves(Screened, Part):
             without_data, moves = forest.by_address(free, work, moves)
             problem = without_data._replace(leaf=problem.leaf)
             kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
-            run = partial(forest.call, joint_sweeps, rng, problem, without_data, moves, work, kept)
-        else:
-            problem, moves = forest.by_address(problem, work, moves)
-            run = partial(forest.call, sweeps, rng, problem, moves, work)
-        return self._run(run, forest, work, n_sweeps, 0)
+            given = problem, without_data, moves, work, kept
+            return partial(forest.call, joint_sweeps, rng, *given)
+        problem, moves = forest.by_address(problem, work, moves)
+        return partial(forest.call, sweeps, rng, problem, moves, work)
 
     def _run(self, run, forest, work, n_sweeps, n_further):
         """Accepted shares of moves and other counts, visits and changes, or None: full pool."""

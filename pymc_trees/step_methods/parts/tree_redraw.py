@@ -76,16 +76,11 @@ class TreeRedraw(Part):
         chance = self.chance_of(forest)
         if chance < 1.0 and rng.random() >= chance:
             return {"trees_changed": np.nan, "particle_ess": np.nan}
-        arrays, m = self.arrays[forest.name], forest.layout.m
-        look = arrays.look_ahead(arrays.surrogate or problem.leaf)
-        particles, buffer = arrays.particles, forest.work.buffer
-        growth = Growth(particles, arrays.bins, look, self.proposal, buffer)
+        particles, m = self.arrays[forest.name].particles, forest.layout.m
         n_updated = int(np.ceil(self.batch[0 if tuning else 1] * m))
         batch = Batch(0 if n_updated == m else int(rng.integers(m)), n_updated, tuning)
         outcome = np.zeros(2)
-        given = (growth, self.scheme, forest.work, batch, outcome)
-        start = grown_by_address(arrays.handles, problem, growth, arrays.surrogate, forest.work)
-        redraw = partial(forest.call, particle_sweep, rng, *start, *given)
+        redraw = self._redraw(rng, forest, problem, batch, outcome)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
         fits = run_apart(redraw, particles.cease) if long else redraw()
         if not fits:
@@ -93,6 +88,24 @@ class TreeRedraw(Part):
         changed, ess = outcome / n_updated
         counts = {VISITS: n_updated, CHANGES: int(outcome[0])}
         return {"trees_changed": changed, "particle_ess": ess} | counts
+
+    def compilation(self, rng, forest, problem):
+        """Compile the sweep of redraws."""
+
+        def compile_sweep():
+            run = self._redraw(rng, forest, problem, Batch(0, 0, False), np.zeros(2))
+            forest.call.compile(*run.args)
+
+        return [compile_sweep]
+
+    def _redraw(self, rng, forest, problem, batch, outcome):
+        """Redraws of a batch, as a function without arguments."""
+        arrays = self.arrays[forest.name]
+        look = arrays.look_ahead(arrays.surrogate or problem.leaf)
+        growth = Growth(arrays.particles, arrays.bins, look, self.proposal, forest.work.buffer)
+        start = grown_by_address(arrays.handles, problem, growth, arrays.surrogate, forest.work)
+        given = growth, self.scheme, forest.work, batch, outcome
+        return partial(forest.call, particle_sweep, rng, *start, *given)
 
 
 class RedrawArrays:

@@ -18,22 +18,25 @@ from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.leaves.path import extend_path
 from pymc_trees.core.random import draw_by_weight
 
+FEW = 64
+"""Numbers that are sorted by insertion, which is Shell's sort with one gap."""
+
 
 @njit(cache=True)
-def _sorted(design, column, rows, q):
-    """Cells of ``rows[:q]``, and the order that sorts them."""
-    values = np.empty(q)
-    write_cells(design, column, rows, 0, q, values)
-    if q > 64:
-        return values, np.argsort(values)
-    order = np.arange(q)
-    for r in range(1, q):
-        place = r
-        while place > 0 and values[order[place - 1]] > values[r]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = r
-    return values, order
+def order_of(values):
+    """Order in which numbers increase, by Shell's sort; numba's own takes 3 s to compile."""
+    order, gap = np.arange(values.size), 1
+    while values.size > FEW and 3 * gap < values.size:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for r in range(gap, values.size):
+            one, place = order[r], r
+            while place >= gap and values[order[place - gap]] > values[one]:
+                order[place] = order[place - gap]
+                place -= gap
+            order[place] = one
+        gap //= 3
+    return order
 
 
 class Interval(NamedTuple):
@@ -80,7 +83,9 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
         i = rows[r]
         inside[q] = i
         q += codes[i, column] == code
-    values, order = _sorted(design, column, inside, q)
+    values = np.empty(q)
+    write_cells(design, column, inside, 0, q, values)
+    order = order_of(values)
     edges = np.empty(q + 2)
     edges[0], edges[q + 1] = low, high
     for s in range(q):

@@ -25,6 +25,7 @@ from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_si
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
 from pymc_trees.core.random import pick
+from pymc_trees.core.samplers.particles.cut_in_interval import order_of
 from pymc_trees.core.samplers.particles.optimal import STOP
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
@@ -36,14 +37,22 @@ def distinct_values(design, column, rows, start, stop):
     """Increasing distinct cells of a column in ``rows[start:stop]``."""
     cells = np.empty(stop - start)
     write_cells(design, column, rows, start, stop, cells)
-    return np.unique(cells)
+    order, n = order_of(cells), 0
+    found = np.empty(cells.size)
+    for k in range(order.size):
+        if n == 0 or cells[order[k]] > found[n - 1]:
+            found[n] = cells[order[k]]
+            n += 1
+    return found[:n]
 
 
 @njit(cache=True)
 def log_gap_probability(design, column, cut, rows, start, stop):
     """Log density of a cut under the empirical proposal, given its column."""
     values = distinct_values(design, column, rows, start, stop)
-    at = np.searchsorted(values, cut, side="right")  # values[at - 1] <= cut < values[at]
+    at = 1
+    while values[at] <= cut:  # which is below the largest, as both sides have rows
+        at += 1
     return -np.log(values.size - 1.0) - np.log(values[at] - values[at - 1])
 
 
