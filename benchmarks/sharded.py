@@ -27,7 +27,7 @@ def known_model(n):
     import pymc as pm
 
     import pymc_trees as pmt
-    from pymc_trees.inference.sharded.model import read_model
+    from pymc_trees.sharded.model import read_model
 
     rng = np.random.default_rng(0)
     X = rng.random((n, COLUMNS))
@@ -41,7 +41,7 @@ def known_model(n):
 
 def time_sweeps(known, held, seconds):
     """Seconds of a sweep, and of it those in which shards were asked; after some to warm up."""
-    from pymc_trees.inference.sharded.chain import Chain
+    from pymc_trees.sharded.sample_sharded import Chain
 
     driver = Chain(known, np.random.default_rng(1), None).driver
     asking = 0.0
@@ -73,7 +73,7 @@ def measure(rows, seconds):
     import dask
     from distributed import Client, LocalCluster
 
-    from pymc_trees.inference.sharded.transports import DaskShards, LocalShards
+    from pymc_trees.sharded.transports import DaskShards, LocalShards
 
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
     for n in rows:

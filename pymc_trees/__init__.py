@@ -22,8 +22,8 @@ _HOMES = {
     "Forest": "distributions.forest",
     "GrowPrune": "step_methods.grow_prune",
     "LinearLeaf": "distributions.leaves.linear",
-    "MondrianForestClassifier": "estimators.mondrian.classifier",
-    "MondrianForestRegressor": "estimators.mondrian.regressor",
+    "MondrianForestClassifier": "mondrian.classifier",
+    "MondrianForestRegressor": "mondrian.regressor",
     "MondrianPrior": "distributions.tree_priors.mondrian",
     "NoiseScale": "step_methods.noise_scale",
     "NormalGammaLeaf": "distributions.leaves.normal_gamma",
@@ -65,8 +65,8 @@ _HOMES = {
     "predictions": "posterior.comparisons",
     "resume": "inference.chains.resume",
     "sample_chains": "inference.chains.sample_chains",
-    "sample_sharded": "inference.sharded.sample_sharded",
-    "sample_dcc": "inference.dcc.sample_dcc",
+    "sample_sharded": "sharded.sample_sharded",
+    "sample_dcc": "dcc.sample_dcc",
     "sample_tree_smc": "inference.tree_smc.sample_tree_smc",
     "save": "posterior.saving",
     "select_variables": "posterior.importance.selection",
@@ -92,7 +92,7 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'pymc_trees' has no attribute {name!r}")
-    if not _HOMES[name].startswith("estimators.mondrian."):
+    if not _HOMES[name].startswith("mondrian."):
         import_module("pymc_trees.hooks")  # registers them
     home = import_module(f"pymc_trees.{_HOMES[name]}")
     value = home if name in _PACKAGES else getattr(home, name)

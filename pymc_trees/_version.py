@@ -13,7 +13,8 @@ def _kernels_version() -> int:
     using kernels of an earlier release.
     """
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "core").rglob("*.py")):
+    package = Path(__file__).parent
+    for path in sorted([*package.glob("core/**/*.py"), *package.glob("*/kernels/*.py")]):
         digest.update(path.read_bytes())
     return int.from_bytes(digest.digest()[:6], "little")
 

@@ -29,7 +29,7 @@ def _digest() -> str:
     digest = hashlib.sha256(platform.processor().encode())
     for name in ("numba", "numpy", "pytensor"):
         digest.update(version(name).encode())
-    core = (ROOT / "pymc_trees/core").rglob("*.py")
+    core = [*ROOT.glob("pymc_trees/core/**/*.py"), *ROOT.glob("pymc_trees/*/kernels/*.py")]
     helpers = (path for path in (ROOT / "tests").rglob("*.py") if not path.match("test_*.py"))
     kernels = (path for path in helpers if b"njit" in path.read_bytes())
     for path in [*sorted(core), *sorted(kernels)]:

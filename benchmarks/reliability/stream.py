@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.tree import NONE, USED
+from pymc_trees.mondrian.kernels.tree import NONE, USED
 
 
 def rows(rng, n):

@@ -5,7 +5,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.core.soft.capacity import default_max_nodes
+from pymc_trees.core.soft.topology import default_max_nodes
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.undo import all_or_nothing

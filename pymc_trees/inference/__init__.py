@@ -1,8 +1,7 @@
 """How are whole posteriors inferred outside of `pm.sample`, or of its process?
 
-`chains` (of `pm.sample`, by joblib), `dcc` (DCC-Tree), `rjhmc` (jumps between topologies
-of a soft tree, for a step), `tree_smc` (top-down SMC), `sharded` (rows on several
-machines); `recorded` (variables of a model at points).
+`chains` (of `pm.sample`, by joblib), `tree_smc` (top-down SMC); `recorded` (variables of a model at
+points). DCC-Tree and sharded forests have wings of their own.
 
 May import: `core`, `distributions`, `targets`, `processes`; PyMC, joblib.
 """

@@ -12,13 +12,17 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.arguments import check_number, check_share
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.soft.jumps import GROW, PRUNE
+from pymc_trees.dcc.jump_chain import JumpChain, Kernels, Settings
+from pymc_trees.dcc.jump_posterior import (
+    JumpPosterior,
+    State,
+    check_variant,
+    is_continuous,
+    read_jump_model,
+)
+from pymc_trees.dcc.neighbours import GROW, PRUNE
+from pymc_trees.dcc.soft_graph import check_inputs
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.dcc.soft_model import check_inputs
-from pymc_trees.inference.rjhmc.chain import JumpChain, Settings
-from pymc_trees.inference.rjhmc.jump_model import check_variant, is_continuous, read_jump_model
-from pymc_trees.inference.rjhmc.kernels import Kernels
-from pymc_trees.inference.rjhmc.posterior import JumpPosterior, State
 from pymc_trees.step_methods.parts.joint import joint_competence
 
 LEAST_WARM_UP = 20

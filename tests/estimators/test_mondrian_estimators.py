@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pymc_trees as pmt
-from pymc_trees.estimators.mondrian.hyperparameters import score
+from pymc_trees.mondrian.predictive import score
 
 FORESTS = [pmt.MondrianForestClassifier, pmt.MondrianForestRegressor]
 

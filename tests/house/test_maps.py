@@ -56,7 +56,7 @@ def test_a_folder_lists_its_modules(folder):
 
 def test_every_name_among_the_symbols_exists():
     text = (ROOT / "docs/extending/symbols.md").read_text()
-    names = re.findall(r"`((?:core|inference)\.[\w.]+)`", text)
+    names = re.findall(r"`((?:core|inference|dcc|mondrian|sharded)\.[\w.]+)`", text)
     assert len(names) > 40
     for name in names:
         found = pkgutil.resolve_name(f"pymc_trees.{name.rsplit('.', 1)[0]}")

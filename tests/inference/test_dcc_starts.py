@@ -5,13 +5,12 @@ import pytest
 from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
-from pymc_trees.core.soft.evidence import estimate_evidence
-from pymc_trees.core.soft.neighbours import nogs
-from pymc_trees.inference.dcc import starts
-from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.local import visit, warm_up
-from pymc_trees.inference.dcc.settings import Settings
-from pymc_trees.inference.dcc.starts import Start, neighbour_start, plan_starts
+from pymc_trees.dcc import local as starts
+from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.evidence import estimate_evidence
+from pymc_trees.dcc.local import Start, neighbour_start, plan_starts, visit, warm_up
+from pymc_trees.dcc.neighbours import nogs
+from pymc_trees.dcc.settings import Settings
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.inference.dcc import local
-from pymc_trees.inference.dcc.nuts import NutsChain, Run
-from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc import local
+from pymc_trees.dcc.nuts import NutsChain, Run
+from pymc_trees.dcc.soft_posterior import SoftPosterior
 
 
 class Posterior:

@@ -1,4 +1,4 @@
-"""What `inference.dcc.nuts` uses of private parts, pinned; and that the chains are right."""
+"""What `dcc.nuts` uses of private parts, pinned; and that the chains are right."""
 
 import inspect
 import pickle
@@ -18,7 +18,7 @@ from pymc.step_methods.hmc.quadpotential import (
     QuadPotentialFull,
 )
 
-from pymc_trees.inference.dcc.nuts import Density, run_chain, start_chain, start_with_covariance
+from pymc_trees.dcc.nuts import Density, run_chain, start_chain, start_with_covariance
 
 pytestmark = pytest.mark.versions
 

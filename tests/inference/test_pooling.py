@@ -7,14 +7,12 @@ import pytest
 from support.soft_models import posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
-from pymc_trees.core.soft.covariance import chain_covariance
-from pymc_trees.inference.dcc import local
-from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.local import LocalChain, Refit, refit, warm_up
-from pymc_trees.inference.dcc.nuts import Run
-from pymc_trees.inference.dcc.pooling import pooled_covariances
-from pymc_trees.inference.dcc.settings import Settings
-from pymc_trees.inference.dcc.starts import Start
+from pymc_trees.dcc import local
+from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.evidence import chain_covariance, pooled_covariances
+from pymc_trees.dcc.local import LocalChain, Refit, Start, refit, warm_up
+from pymc_trees.dcc.nuts import Run
+from pymc_trees.dcc.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +130,7 @@ def test_an_interrupt_in_an_estimate_leaves_the_visit_out(posterior, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("pymc_trees.inference.dcc.dcc.estimate_evidence", interrupted)
+        patch.setattr("pymc_trees.dcc.dcc.estimate_evidence", interrupted)
         dcc.visit("SLL")
     after = dcc.topologies["SLL"]
     assert (after.visits, after.estimate, len(after.draws)) == (1, before.estimate, 1)

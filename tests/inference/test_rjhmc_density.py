@@ -7,7 +7,7 @@ from support.chains.jumps import weak_step
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.inference.rjhmc.posterior import JumpPosterior
+from pymc_trees.dcc.jump_posterior import JumpPosterior
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

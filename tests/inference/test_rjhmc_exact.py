@@ -29,7 +29,7 @@ from support.soft_quadrature import (
 )
 
 import pymc_trees as pmt
-from pymc_trees.inference.rjhmc.chain import JumpChain
+from pymc_trees.dcc.jump_chain import JumpChain
 
 SMALL = ["L", *all_topologies(2), *all_topologies(3)]
 Z, TOLERANCE = 4.5, 0.02

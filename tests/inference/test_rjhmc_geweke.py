@@ -14,10 +14,9 @@ from support.naive.batches import batch_means, gap
 from support.soft_models import leaf_shares, scaled
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.capacity import leaf_count_law
 from pymc_trees.core.soft.encode import LEAF, SPLIT
-from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.inference.rjhmc.chain import JumpChain, Settings
+from pymc_trees.core.soft.topology import leaf_count_law, log_prior
+from pymc_trees.dcc.jump_chain import JumpChain, Settings
 
 ROWS, DRAWS, BATCHES, SHAPE = 4, 3000, 40, 6.0
 ALPHA, BETA = 0.5, 2.5

@@ -14,10 +14,9 @@ from support.soft_quadrature import log_evidence
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.local import LocalChain, sharpness, warm_up
-from pymc_trees.inference.dcc.runner import Runner
-from pymc_trees.inference.dcc.settings import RUN, Settings, check_settings
+from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.local import LocalChain, Runner, sharpness, warm_up
+from pymc_trees.dcc.settings import RUN, Settings, check_settings
 
 SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}
 

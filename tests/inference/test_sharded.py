@@ -24,9 +24,9 @@ from support.small_models import assert_same_draws, bart_model, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.capacity import ForestTooLargeError
-from pymc_trees.inference.sharded import model as reading
-from pymc_trees.inference.sharded import sample_sharded as module
-from pymc_trees.inference.sharded.transports import LocalShards, ShardLostError
+from pymc_trees.sharded import model as reading
+from pymc_trees.sharded import sample_sharded as module
+from pymc_trees.sharded.transports import LocalShards, ShardLostError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 TESTS = Path(__file__).parents[1]

@@ -233,7 +233,7 @@ def test_classes_out_of_range_are_refused():
         p = pmt.SoftDecisionTree("p", np.eye(3), leaf=pmt.DirichletLeaf(2, 2))
         pm.Categorical("y", p=p, observed=[0, 1, 2])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1"):
-        from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+        from pymc_trees.dcc.soft_posterior import SoftPosterior
 
         SoftPosterior(wrong)
 

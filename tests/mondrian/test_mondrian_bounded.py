@@ -5,9 +5,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.paused import rows_of, thin
-from pymc_trees.core.mondrian.tree import NONE, USED, make_tree
-from pymc_trees.estimators.mondrian.grown import trees as module
+from pymc_trees.mondrian import trees as module
+from pymc_trees.mondrian.kernels.extend import rows_of, thin
+from pymc_trees.mondrian.kernels.tree import NONE, USED, make_tree
 
 KINDS = ["classes", "numbers"]
 N = 12_000

@@ -8,8 +8,8 @@ from support.mondrian_twin import grow, live, rows_below, rules, stream
 from support.stable_process import count_vectors, posterior_mean, probability, with_row
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.categories import MOST_COUNTED, Smoothing, add_class_probabilities
-from pymc_trees.core.mondrian.extend import extend_tree
+from pymc_trees.mondrian.kernels.categories import MOST_COUNTED, Smoothing, add_class_probabilities
+from pymc_trees.mondrian.kernels.extend import extend_tree
 
 K = 3
 ESTIMATES = [(True, 0.0), (True, 0.4), (False, 0.0), (False, 0.4)]

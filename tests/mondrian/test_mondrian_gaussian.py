@@ -7,16 +7,20 @@ import pytest
 from scipy import integrate, special, stats
 from support.mondrian_twin import grow, live, rows_below, rules, stream
 
-from pymc_trees.core.mondrian.branch import MAX_TIMES, branching_times
-from pymc_trees.core.mondrian.predict.belief import Hierarchy, edge, product, send_messages
-from pymc_trees.core.mondrian.predict.components import add_moments, collect
-from pymc_trees.core.mondrian.predict.leave_one_out import add_left_out
-from pymc_trees.core.mondrian.predict.mixture_distribution import (
+from pymc_trees.mondrian.kernels.predict import (
+    Hierarchy,
+    add_left_out,
+    add_moments,
     by_row,
+    collect,
     draw,
+    edge,
     log_density,
+    product,
     quantiles,
+    send_messages,
 )
+from pymc_trees.mondrian.kernels.tree import MAX_TIMES, branching_times
 
 GRID = np.linspace(-3, 4, 2001)
 PRIOR = Hierarchy(0.7, 2.0, 0.4, 0.1)

@@ -25,9 +25,9 @@ from support.mondrian_twin import (
 )
 from support.tiers import tiers
 
-from pymc_trees.core.mondrian.extend import extend_forest, extend_tree
-from pymc_trees.core.mondrian.grow import grow_tree
-from pymc_trees.core.mondrian.tree import USED
+from pymc_trees.mondrian.kernels.extend import extend_forest, extend_tree
+from pymc_trees.mondrian.kernels.grow import grow_tree
+from pymc_trees.mondrian.kernels.tree import USED
 
 P = 1e-5
 TREES = 8000

@@ -11,15 +11,15 @@ from support.naive.laws import PROBLEMS
 from support.small_models import bart_model
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.extend import extend_tree
-from pymc_trees.core.mondrian.grow import grow_tree
-from pymc_trees.core.mondrian.moments import make_moments
-from pymc_trees.core.mondrian.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
 from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
-from pymc_trees.estimators.mondrian import forest as estimators
-from pymc_trees.estimators.mondrian.grown import threads
-from pymc_trees.estimators.mondrian.grown import trees as grown
+from pymc_trees.mondrian import forest as estimators
+from pymc_trees.mondrian import trees as grown
+from pymc_trees.mondrian import trees as threads
+from pymc_trees.mondrian.kernels.extend import extend_tree
+from pymc_trees.mondrian.kernels.grow import grow_tree
+from pymc_trees.mondrian.kernels.labels import make_moments
+from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
 from pymc_trees.step_methods.parts import local_moves, moves, tree_redraw
 
 

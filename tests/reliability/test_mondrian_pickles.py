@@ -7,7 +7,7 @@ import pytest
 from support.scale import scaled
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.tree import CLOSED, FREE, ROOT, USED
+from pymc_trees.mondrian.kernels.tree import CLOSED, FREE, ROOT, USED
 
 
 def made(kind, **settings):

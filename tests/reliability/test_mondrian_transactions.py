@@ -5,8 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.tree import ROOT, ROWS
-from pymc_trees.estimators.mondrian.grown import trees as module
+from pymc_trees.mondrian import trees as module
+from pymc_trees.mondrian.kernels.tree import ROOT, ROWS
 
 KINDS = ["classes", "numbers"]
 

@@ -11,7 +11,7 @@ import pytest
 from support.small_models import FAST, bart_model
 
 import pymc_trees as pmt
-from pymc_trees.hooks.keep_draws import ChainLostError
+from pymc_trees.hooks.states import ChainLostError
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit, log_expit
 
-from pymc_trees.core.soft.coordinates import gates_at, gates_gradient
+from pymc_trees.core.soft.gates import gates_at, gates_gradient
 from pymc_trees.distributions.ops.soft_coordinates import SoftCoordinates
 
 SIZES = [(0, 3), (1, 1), (1, 2), (2, 3), (3, 7)]

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_trees.core.soft.covariance import chain_covariance
-from pymc_trees.core.soft.evidence import estimate_evidence, log_mean
-from pymc_trees.core.soft.mixture import log_block_densities, make_mixture
+from pymc_trees.dcc.evidence import (
+    chain_covariance,
+    estimate_evidence,
+    log_block_densities,
+    log_mean,
+    make_mixture,
+)
 
 D = 3
 PRIOR = stats.norm(0.0, 10.0)

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from support.soft_models import all_topologies
 
-from pymc_trees.core.soft.jumps import log_proposal_ratio, propose_jump, shared_places
-from pymc_trees.core.soft.neighbours import buds, put_together, take_apart
 from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.dcc.neighbours import (
+    buds,
+    log_proposal_ratio,
+    propose_jump,
+    put_together,
+    shared_places,
+    take_apart,
+)
 
 GROW, PRUNE = 0.35, 0.25
 DRAWS = 4000

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.soft_models import all_topologies, leaf_shares
 
-from pymc_trees.core.soft.neighbours import (
+from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.dcc.neighbours import (
     Parameters,
     buds,
     grow,
@@ -13,7 +14,6 @@ from pymc_trees.core.soft.neighbours import (
     put_together,
     take_apart,
 )
-from pymc_trees.core.soft.topology import n_splits
 
 
 def parameters(rng, label, p=3, has_values=True):

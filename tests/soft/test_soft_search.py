@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_trees.core.soft.search import Search
-from pymc_trees.core.soft.utility import LOOK_AHEAD, exploitation, exploration, utility
+from pymc_trees.dcc.search import LOOK_AHEAD, Search, exploitation, exploration, utility
 
 
 def test_exploitation_is_eq_66_where_that_can_be_computed(rng):

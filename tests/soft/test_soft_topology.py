@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from support.soft_models import TOPOLOGIES, all_topologies, paths
 
-from pymc_trees.core.soft.capacity import default_max_nodes, leaf_count_law
-from pymc_trees.core.soft.neighbours import propose
-from pymc_trees.core.soft.topology import draw_topology, log_prior, node_depths, node_table
+from pymc_trees.core.soft.topology import (
+    default_max_nodes,
+    draw_topology,
+    leaf_count_law,
+    log_prior,
+    node_depths,
+    node_table,
+)
+from pymc_trees.dcc.neighbours import propose
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])

@@ -18,7 +18,7 @@ from pymc_trees.distributions.capacity import (
     mondrian_max_nodes,
     too_small,
 )
-from pymc_trees.hooks.keep_draws import ForestTooLargeError, _draws_so_far
+from pymc_trees.hooks.states import ForestTooLargeError, _draws_so_far
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

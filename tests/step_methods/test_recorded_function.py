@@ -264,7 +264,7 @@ def test_what_other_processes_know_is_recorded(make, context, walks):
 def test_forests_that_are_not_recorded_take_no_room(monkeypatch):
     rooms = []
     monkeypatch.setattr(
-        "pymc_trees.hooks.known_functions._Context", lambda context, room: rooms.append(room)
+        "pymc_trees.hooks.states._Context", lambda context, room: rooms.append(room)
     )
     with bart_model(sigma=None):
         pm.sample(

@@ -9,10 +9,10 @@ from support.chains.jumps import weak_model, weak_step
 
 import pymc_trees as pmt
 from pymc_trees.core.soft.encode import encode, label_of
+from pymc_trees.dcc.jump_posterior import JumpPosterior
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.chains.states import from_dataset, to_dataset
-from pymc_trees.inference.rjhmc.posterior import JumpPosterior
 
 OPTIONS = {"warm_up": 30, "bridge": 2, "grow": 0.4, "prune": 0.4}
 

@@ -13,7 +13,7 @@ from support.small_models import bart_model, sample, step_data
 import pymc_trees as pmt
 from pymc_trees.core.compile import threads
 from pymc_trees.core.leaves import threaded
-from pymc_trees.hooks import threads as hook
+from pymc_trees.hooks import runs as hook
 from pymc_trees.inference.chains.runner import RUNNER, Runner
 
 

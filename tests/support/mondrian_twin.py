@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.mondrian.categories import make_categories
-from pymc_trees.core.mondrian.extend import extend_tree
-from pymc_trees.core.mondrian.grow import grow_tree
-from pymc_trees.core.mondrian.moments import make_moments
-from pymc_trees.core.mondrian.tree import ROOT, USED, Rules, make_tree
+from pymc_trees.mondrian.kernels.categories import make_categories
+from pymc_trees.mondrian.kernels.extend import extend_tree
+from pymc_trees.mondrian.kernels.grow import grow_tree
+from pymc_trees.mondrian.kernels.labels import make_moments
+from pymc_trees.mondrian.kernels.tree import ROOT, USED, Rules, make_tree
 
 NO_LIMIT = 2**62
 NEVER = np.zeros(1, dtype=np.bool_)

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import pymc_trees as pmt
-from pymc_trees.inference.sharded.transports import ShardLostError
+from pymc_trees.sharded.transports import ShardLostError
 from support.small_models import assert_same_draws, bart_model
 
 RUN = {"draws": 10, "tune": 10, "chains": 2, "random_seed": 5, "progressbar": False}
@@ -53,7 +53,7 @@ def draws(cluster):
 
 def lost(cluster):
     """A process that ends is reported, and the draws made before are kept."""
-    from pymc_trees.inference.sharded import sample_sharded as module
+    from pymc_trees.sharded import sample_sharded as module
 
     model = bart_model(sigma=None)
     expected = pmt.sample_sharded(model, 1, **RUN)

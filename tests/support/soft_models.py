@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.soft_posterior import SoftPosterior
 
 TOPOLOGIES = ("L", "SLL", "SSLLL", "SLSLL", "SSLLSLL")
 

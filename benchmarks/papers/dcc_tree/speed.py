@@ -6,11 +6,11 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.soft.topology import n_splits
-from pymc_trees.inference.dcc.dcc import DCC
-from pymc_trees.inference.dcc.local import visit, warm_up
-from pymc_trees.inference.dcc.nuts import run_chain
-from pymc_trees.inference.dcc.settings import Settings
-from pymc_trees.inference.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.local import visit, warm_up
+from pymc_trees.dcc.nuts import run_chain
+from pymc_trees.dcc.settings import Settings
+from pymc_trees.dcc.soft_posterior import SoftPosterior
 
 from . import runs
 

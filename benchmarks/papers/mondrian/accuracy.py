@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 import pymc_trees as pmt
-from pymc_trees.core.mondrian.tree import ROOT, USED, depths
+from pymc_trees.mondrian.kernels.tree import ROOT, USED, depths
 
 from . import reported
 from .data import classes

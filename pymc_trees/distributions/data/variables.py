@@ -20,7 +20,7 @@ from pymc_trees.distributions.data.undo import all_or_nothing
 
 _TAG = "pymc_trees_columns"
 _SET = pm.Model.set_data
-"""As PyMC has it: the one that models come to have encodes too (`hooks.set_data`)."""
+"""As PyMC has it: the one that models come to have encodes too (`hooks.data`)."""
 
 
 def Data(

@@ -8,13 +8,13 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
-from pymc_trees.core.soft.coordinates import gates_at, gates_gradient
+from pymc_trees.core.soft.gates import gates_at, gates_gradient
 
 _vector = pt.TensorType("float64", (None,))
 
 
 class SoftCoordinates(Op):
-    """Thresholds (S,), weights (S, p), and the log Jacobian of both: `core.soft.coordinates`."""
+    """Thresholds (S,), weights (S, p), and the log Jacobian of both: `core.soft.gates`."""
 
     __props__ = ("p",)
 

@@ -19,8 +19,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.soft.encode import encode, n_fields, summarise
-from pymc_trees.core.soft.prior_draw import draw_value
+from pymc_trees.core.soft.encode import draw_value, encode, n_fields, summarise
 from pymc_trees.core.soft.topology import STUMP, split_probability
 from pymc_trees.core.value.checksum import fingerprint as hash_parts
 from pymc_trees.distributions.declaration import as_tensor

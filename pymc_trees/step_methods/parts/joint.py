@@ -3,8 +3,8 @@
 import pymc as pm
 from pymc.step_methods.compound import Competence
 
+from pymc_trees.dcc.jump_posterior import is_continuous
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.inference.rjhmc.jump_model import is_continuous
 
 
 def model_on_stack() -> pm.Model | None:

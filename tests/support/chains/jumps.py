@@ -4,10 +4,8 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.inference.rjhmc.chain import JumpChain, Settings
-from pymc_trees.inference.rjhmc.jump_model import read_jump_model
-from pymc_trees.inference.rjhmc.kernels import Kernels
-from pymc_trees.inference.rjhmc.posterior import JumpPosterior
+from pymc_trees.dcc.jump_chain import JumpChain, Kernels, Settings
+from pymc_trees.dcc.jump_posterior import JumpPosterior, read_jump_model
 
 ALPHA, BETA = 0.7, 2.0
 """Prior of the small models: few trees have more than three leaves."""

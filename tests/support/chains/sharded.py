@@ -1,14 +1,13 @@
-"""Chains of `core.shards`, their rows in shards of this process."""
+"""Chains of `sharded.kernels`, their rows in shards of this process."""
 
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.moves.catalogue import weighted
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.shards.driver import Driver, Scale
-from pymc_trees.core.shards.fixed_point import to_fixed, unit_of
-from pymc_trees.core.shards.messages import total
-from pymc_trees.core.shards.rows import Part, Shard
+from pymc_trees.sharded.kernels.driver import Driver, Scale
+from pymc_trees.sharded.kernels.messages import to_fixed, total, unit_of
+from pymc_trees.sharded.kernels.rows import Part, Shard
 
 from .record import Chain
 from .setups import weights_of

@@ -1,0 +1,242 @@
+"""How runs go: interrupts between steps, threads on idle cores, chains elsewhere."""
+
+import copyreg
+import time
+import traceback
+from contextlib import closing
+from contextvars import ContextVar
+from multiprocessing.connection import wait
+
+import pymc as pm
+import pymc.sampling.forward
+import pymc.sampling.mcmc
+from pymc.sampling.parallel import ProcessAdapter
+from pymc.step_methods.compound import CompoundStep
+from pytensor.graph.traversal import ancestors
+
+from pymc_trees.core.compile.threads import available_threads, give_threads
+from pymc_trees.core.interrupts import PATIENCE, deferred_interrupts, interrupts_wait
+from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
+from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
+from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
+from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
+from pymc_trees.inference.chains.runner import RUNNER
+from pymc_trees.processes import shares_cores
+from pymc_trees.step_methods.base import ForestStep
+from pymc_trees.step_methods.noise_scale import NoiseScale
+from pymc_trees.step_methods.rjhmc import RJHMC
+from pymc_trees.step_methods.split_weights import SplitWeights
+from pymc_trees.step_methods.sweep import SweepStep
+
+
+def defer_around_draws() -> None:
+    """Wrap `pymc.sample` and, within it, the loops that make draws or wait for them."""
+    wrap(SAMPLE, "sample", _prepare_and_finish)
+    wrap([pymc.sampling.mcmc], "_sample_many", _start)
+    wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
+    wrap([ProcessAdapter], "_send", _send)
+    wrap([ProcessAdapter], "recv_draw", _receive)
+    wrap([CompoundStep], "step", _step)
+
+
+def _prepare_and_finish(original, *args, **kwargs):
+    model = pm.modelcontext(arguments(original, args, kwargs).get("model"))
+    if not tree_variables(model):
+        return original(*args, **kwargs)
+    # PyMC calls `competence` without the model, which must therefore be on the context stack.
+    with model, deferred_interrupts():
+        return original(*args, **kwargs)
+
+
+def _answer() -> None:
+    if interrupts_wait():
+        with deferred_interrupts() as held:
+            held.answer()
+
+
+def _start(original, *args, **kwargs):
+    _answer()
+    return original(*args, **kwargs)
+
+
+def _iterate(original, *args, **kwargs):
+    with closing(original(*args, **kwargs)) as iterations:
+        for stats in iterations:
+            _answer()
+            yield stats
+
+
+def _receive(original, processes, timeout=3600):
+    if not interrupts_wait() or not processes:
+        return original(processes, timeout)
+    pipes = [process._msg_pipe for process in processes]
+    until = time.monotonic() + timeout
+    with deferred_interrupts() as held:
+        held.answer()
+        while not wait(pipes, PATIENCE) and time.monotonic() < until:
+            held.answer()
+        try:
+            return original(processes, timeout)
+        except (EOFError, OSError):
+            held.answer()
+            raise
+
+
+def _send(original, self, message, *args):
+    if not interrupts_wait():
+        return original(self, message, *args)
+    with deferred_interrupts() as held:
+        try:
+            return original(self, message, *args)
+        except Exception as error:
+            # Python 3.12.1 crashes if objects of these frames are left to garbage collection
+            # (python/cpython issue 111049).
+            _clear_frames(error)
+            if message != "abort":  # it would leave other processes running
+                held.answer()
+            raise
+
+
+def _clear_frames(error):
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
+
+
+def _step(original, self, point):
+    if not any(
+        isinstance(method, ForestStep | RJHMC | SplitWeights | NoiseScale)
+        for method in self.methods
+    ):
+        return original(self, point)
+    with deferred_interrupts():
+        return original(self, point)
+
+
+# ------------------------------- Prior draws and predictions, during which interrupts are deferred
+#
+# PyMC compiles one function for a draw and calls it repeatedly. If the graph contains a forest or
+# a soft tree, a draw may take long, and an interrupt during it could end the process.
+
+
+COMPILERS = ("compile", "compile_forward_sampling_function")
+"""Functions of `pymc.sampling.forward` that compile the function for a draw."""
+
+
+class DeferredDraw:
+    """A compiled function whose calls are not interrupted."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, *args, **kwargs):
+        """Call the function."""
+        with deferred_interrupts():
+            return self._function(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self._function, name)
+
+
+def defer_in_draws() -> None:
+    """Wrap the compilers of PyMC's forward sampling."""
+    for name in COMPILERS:
+        wrap([pymc.sampling.forward], name, _deferring)
+
+
+def _deferring(compiler, *args, **kwargs):
+    made = compiler(*args, **kwargs)
+    outputs = arguments(compiler, args, kwargs)["outputs"]
+    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+    if not any(is_tree_variable(v) for v in ancestors(outputs)):
+        return made
+    if isinstance(made, tuple):
+        return (DeferredDraw(made[0]), *made[1:])
+    return DeferredDraw(made)
+
+
+# ------------------- Cores not used by the chains of `pymc.sample` run threads of its step methods
+
+
+_cores: ContextVar[int | None] = ContextVar("cores of a run, where they were given", default=None)
+
+
+def share_cores() -> None:
+    """Wrap `pymc.sample`, and the loops in which it runs chains."""
+    wrap(SAMPLE, "sample", _note_cores)
+    wrap([pymc.sampling.mcmc], "_mp_sample", _in_processes)
+    wrap([pymc.sampling.mcmc], "_sample_many", _one_by_one)
+
+
+def _note_cores(original, *args, **kwargs):
+    token = _cores.set(arguments(original, args, kwargs).get("cores"))
+    try:
+        return original(*args, **kwargs)
+    finally:
+        _cores.reset(token)
+
+
+def _in_processes(original, **given):
+    _leave(given["step"], min(given["chains"], given["cores"]))
+    return original(**given)
+
+
+def _one_by_one(original, **given):
+    runner = RUNNER.get()
+    if runner is None:
+        _leave(given["step"], 1)
+    else:
+        _tell(given["step"], None if shares_cores(runner.cores) else 1)
+    try:
+        return original(**given)
+    finally:
+        give_threads(None)
+
+
+def _leave(step, at_once: int) -> None:
+    """Set the number of threads of each step method, given the number of concurrent chains."""
+    cores = _cores.get() or available_threads()
+    _tell(step, max(cores // at_once, 1))
+
+
+def _tell(step, threads_left: int | None) -> None:
+    for one in getattr(step, "methods", [step]):
+        if isinstance(one, SweepStep):
+            one.threads_left = threads_left
+
+
+# ---------- `pymc.sample` passes its chains to a runner, if one is set (`inference.chains.runner`)
+
+
+def give_chains_out() -> None:
+    """Wrap the function that runs chains in sequence."""
+    wrap([pymc.sampling.mcmc], "_sample_many", _elsewhere)
+
+
+def _elsewhere(original, **given):
+    runner = RUNNER.get()
+    return original(**given) if runner is None else runner(**given)
+
+
+# --------------------- A process that unpickles a model gets the steps and the other hooks as well
+#
+# A pickle refers to a function of this module, so loading it imports the package of hooks; the
+# Ops themselves do not depend on it.
+
+
+def pickle_with_hooks() -> None:
+    """Register this with `pickle`, `copy` and cloudpickle."""
+    for op in (ForestRV, SoftForestRV, SoftTreeRV):
+        copyreg.pickle(op, _reduce)
+
+
+def _reduce(op):
+    return restore, (type(op), op.__dict__)
+
+
+def restore(kind, state):
+    """The Op that was pickled."""
+    op = kind.__new__(kind)
+    op.__dict__.update(state)
+    return op

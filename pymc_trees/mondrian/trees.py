@@ -1,0 +1,440 @@
+"""A fitted forest: its trees, the rows they hold, and how they take in more of them.
+
+An estimator refers to one such object, made aside by `fit` and put in place by one assignment: no
+error and no interrupt leaves it between two forests. More rows go into all trees or into none.
+"""
+
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numba.typed import List
+
+from pymc_trees.core.interrupts import deferred_interrupts, run_apart
+from pymc_trees.mondrian.inputs import MOST
+from pymc_trees.mondrian.kernels.extend import extend_forest, extend_tree
+from pymc_trees.mondrian.kernels.grow import grow_tree
+from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROOT, Rules, make_tree
+from pymc_trees.mondrian.kernels.validate import check_tree
+
+_FORMAT = 3
+"""Of what is pickled."""
+_FIRST_BLOCK, _BLOCK_SECONDS = 64, 0.25
+"""Rows of the first block that goes into all trees; how long later ones are to take."""
+
+
+class Design(NamedTuple):
+    """Settings that shape the trees: `partial_fit` cannot change them."""
+
+    n_estimators: int
+    lifetime: float
+    min_samples_split: int
+    max_leaf_nodes: int | None
+    max_memory: float | None
+    scaling: Any
+
+
+def owned(arrays):
+    """Arrays that may be written to, in this process' memory."""
+    return [np.require(a, requirements=["C", "O", "W", "E"]) for a in arrays]
+
+
+class Grown:
+    """Trees grown from a first batch of rows.
+
+    Parameters
+    ----------
+    design : Design
+    pause_pure : bool
+        Whether blocks with one label are paused.
+    columns : Columns
+    X, y : arrays
+    classes : (K,) array or None
+    empty : tuple
+        Statistics of no labels, for one node.
+    seed : sequence of int
+    n_jobs : int or None
+    """
+
+    whole = True
+    """Whether each tree has all rows at its leaves."""
+    _in_python: list[tuple[Any, Any]]
+    _packed: Any
+    _moved: np.ndarray
+
+    def __init__(self, design, pause_pure, columns, X, y, classes, empty, seed, n_jobs):
+        self.format = _FORMAT
+        self.design, self.empty, self.classes, self.names = design, empty, classes, columns.names
+        self.scaling = Scaling(design.scaling, X)
+        self._make_room(pause_pure, X.shape[1], y.dtype)
+        seeds = np.random.SeedSequence(seed).spawn(int(design.n_estimators) + 1)
+        *self.generators, self.common = [np.random.default_rng(s) for s in seeds]
+        self.beliefs: Any = None  # what the first prediction after new rows works out
+        self.trees = []
+        jobs = jobs_for(n_jobs, len(X) * len(self.generators))
+        self._begin(self.scaling.of_new(X), y, jobs)
+
+    def _make_room(self, pause_pure, n_columns, label_type):
+        """Bounds on the trees, and no rows."""
+        most = self.design.max_leaf_nodes
+        most = COUNT_LIMIT if most is None else int(most)
+        mss = int(self.design.min_samples_split)
+        self.rules = Rules(mss, pause_pure, most, COUNT_LIMIT, COUNT_LIMIT, COUNT_LIMIT)
+        self.rows = Rows(n_columns, label_type, COUNT_LIMIT)
+
+    def _begin(self, X, y, jobs):
+        """Trees of some rows."""
+        self.rows.put(X, y)
+        self._grow(len(y), jobs)
+        self.rows.n = len(y)
+
+    def _begin_again(self, jobs):
+        """Trees of the rows that count."""
+        self._grow(self.rows.n, jobs)
+
+    def _grow(self, n, jobs):
+        """Trees of the first n rows."""
+        rows, cease = self.rows, np.zeros(1, dtype=np.bool_)
+        tasks = []
+        for rng in self.generators:
+            tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, len(rows.X))
+            labels = type(self.empty)(*(array.copy() for array in self.empty))
+            tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, cease))
+        self.trees = run(grow_tree, tasks, n * len(tasks), jobs, cease)
+
+    @property
+    def n_seen(self):
+        """Rows in the trees."""
+        return self.rows.n
+
+    def known_rows(self):
+        """Rows and labels of them: all, or a sample."""
+        return self.rows.counted()
+
+    @property
+    def n_columns(self):
+        """Columns of the rows that the trees can be asked about."""
+        return self._in_python[0][0].box.shape[2]
+
+    @property
+    def trees(self) -> list[tuple[Any, Any]]:
+        """(tree, labels) of each tree; their arrays are those of `_packed`, where there is one."""
+        if self._moved.any():
+            with deferred_interrupts():
+                for t in np.flatnonzero(self._moved):
+                    self._in_python[t] = self._packed[t]
+                self._moved[:] = False
+        return self._in_python
+
+    @trees.setter
+    def trees(self, trees):
+        self._in_python, self._packed = trees, None
+        self._moved = np.zeros(len(trees), dtype=np.bool_)
+
+    def extend(self, X, y, n_jobs):
+        """Put some rows into all trees; those of a finished block are counted.
+
+        Interrupts wait for the end of a block. When a block fails, for want of memory, its rows
+        are in some trees and half in others: all trees are then grown anew from the rows that
+        count, which gives them the same law. Without memory for that there are no trees left.
+        """
+        work = len(X) * len(self._in_python)
+        self._take(self.scaling.of_new(X), y, work < WORTH_A_THREAD, jobs_for(n_jobs, work))
+
+    def _take(self, X, y, few, jobs):
+        """Put some rows into all trees, in one block if they are few."""
+        with deferred_interrupts() as held:
+            self.beliefs = None
+            size, start = len(X) if few else _FIRST_BLOCK, 0
+            while start < len(X):
+                begin = perf_counter()
+                stop = min(start + min(size, self._room_for_rows()), len(X))
+                block = X[start:stop], y[start:stop]
+                self.rows.put(*block)
+                end = self.rows.n + stop - start
+                try:
+                    if few:
+                        self._extend_all(end)
+                    else:
+                        self._extend_each(end, jobs)
+                    self._count(*block)
+                except BaseException:
+                    self.trees = []
+                    self.generators = self.common.spawn(len(self.generators))
+                    self._begin_again(jobs)
+                    raise
+                start = stop
+                held.answer()
+                seconds = max(perf_counter() - begin, 1e-6)
+                size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
+
+    def _room_for_rows(self):
+        """How many rows can be put at once."""
+        return COUNT_LIMIT
+
+    def _count(self, X, y):
+        """Count rows that are in all trees now."""
+        self.rows.n += len(y)
+
+    def _extend_all(self, stop):
+        """Extend all trees by few rows: one call, since each costs more than a row does."""
+        if self._packed is None:
+            self._packed = List(self.trees)
+        rows = self.rows
+        extend_forest(
+            self.common, self._packed, self.rules, rows.X, rows.y, rows.n, stop, self._moved
+        )
+
+    def _extend_each(self, stop, jobs):
+        """Extend each tree by a block of rows."""
+        rows, trees = self.rows, self.trees
+
+        def one(t, rng):  # in place: the arrays it had go before those of the next tree are copied
+            trees[t] = extend_tree(rng, *trees[t], self.rules, rows.X, rows.y, rows.n, stop)
+
+        run_all(one, list(enumerate(self.generators)), jobs)
+        self.trees = trees
+
+    def box(self):
+        """(2, features) least and largest values seen, scaled."""
+        tree, _ = self.trees[0]
+        return tree.box[tree.state[ROOT]]
+
+    def linear_dimension(self):
+        """Sum of the sides of the box of all rows; 1 where it has none."""
+        low, high = self.box()
+        return (high - low).sum() or 1.0
+
+    def __getstate__(self):
+        """Without what can be packed again."""
+        state = dict(self.__dict__)
+        state |= {"_in_python": list(self.trees), "_packed": None, "_moved": self._moved.copy()}
+        return state
+
+    def __setstate__(self, state):
+        """Refuse what is not a forest: kernels follow its indices without another look."""
+        try:
+            if state["format"] != _FORMAT:
+                raise ValueError(f"format {state['format']}, not {_FORMAT}")
+            self.__dict__.update(state)
+            self._own()
+            self._check()
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "This pickled Mondrian forest is damaged, or was written by another version of "
+                f"pymc_trees ({error}): fit it again."
+            ) from error
+
+    def _own(self):
+        """Copy arrays that are a file's: kernels are compiled for those one may write to."""
+        rows = self.rows
+        rows.X, rows.y = owned((rows.X, rows.y))
+        self.trees = [
+            (type(tree)(*owned(tree)), type(labels)(*owned(labels)))
+            for tree, labels in self._in_python
+        ]
+
+    def _parts(self):
+        """What the forest is made of, and of which kind each must be."""
+        return [
+            (self.rows, Rows),
+            (self.scaling, Scaling),
+            (self.rules, Rules),
+            (self.design, Design),
+            (self.common, np.random.Generator),
+            *((rng, np.random.Generator) for rng in self.generators),
+        ]
+
+    def _check(self):
+        """Raise where trees, rows and settings do not fit each other."""
+        rows, n_trees = self.rows, len(self._in_python)
+        for part, kind in self._parts():
+            if not isinstance(part, kind):
+                raise TypeError(f"{type(part).__name__} for {kind.__name__}")
+        self._check_rows(rows)
+        if len(self.generators) != n_trees:
+            raise ValueError("another number of trees")
+        known = rows.X.shape[1], self.n_seen, rows.n
+        for tree, labels in self._in_python:
+            check_tree(tree, labels, known, self.empty, self.whole)
+
+    def _check_rows(self, rows):
+        """Raise where some rows are not ones that a forest may have."""
+        if not 0 <= rows.n <= len(rows.X) == len(rows.y):
+            raise ValueError("more rows are counted than there are")
+        kinds = (np.float64, 2), (np.float64 if self.classes is None else np.int64, 1)
+        for array, (dtype, n_dims) in zip((rows.X, rows.y), kinds):
+            if array.dtype != dtype or array.ndim != n_dims:
+                raise ValueError("rows are of another type")
+        X, y = rows.counted()
+        if not (np.isfinite(X).all() and np.isfinite(y).all()):
+            raise ValueError("rows are not finite")
+        if self.classes is not None and rows.n and not 0 <= y.min() <= y.max() < len(self.classes):
+            raise ValueError("labels are not classes")
+
+
+# -------------- The rows a forest has seen, or a sample of them, and the scale they are brought to
+
+
+_PIECE = 4096
+"""Rows that are moved at a time."""
+
+
+class Rows:
+    """Rows and labels, ``n`` of them in the trees, in arrays that double as needed up to a size."""
+
+    def __init__(self, n_columns, label_type, most):
+        self.n, self.most = 0, most
+        self.X = np.empty((0, n_columns))
+        self.y = np.empty(0, dtype=label_type)
+
+    def counted(self):
+        """Those that count."""
+        return self.X[: self.n], self.y[: self.n]
+
+    def __getstate__(self):
+        """Without room for more."""
+        X, y = self.counted()
+        return self.__dict__ | {"X": X, "y": y}
+
+    def put(self, X, y):
+        """Copy some rows behind those that count, without counting them."""
+        n = self.n + len(X)
+        if n > len(self.X):
+            room = max(n, min(2 * len(self.X), self.most))
+            self.X, self.y = self._with_room(self.X, room), self._with_room(self.y, room)
+        self.X[self.n : n] = X
+        self.y[self.n : n] = y
+
+    def keep(self, some):
+        """Let go of all rows but some, whose numbers ascend."""
+        self.n = len(some)
+        for begin in range(0, self.n, _PIECE):  # in pieces: no copy of all of them is made
+            rows = some[begin : begin + _PIECE]
+            self.X[begin : begin + len(rows)] = self.X[rows]
+            self.y[begin : begin + len(rows)] = self.y[rows]
+
+    def _with_room(self, array, room):
+        longer = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+        longer[: self.n] = array[: self.n]
+        return longer
+
+
+class Sample(Rows):
+    """Every row of a stream, and later every second, fourth, ... one, at most an even number."""
+
+    def __init__(self, n_columns, label_type, most):
+        super().__init__(n_columns, label_type, most)
+        self.every, self.seen = 1, 0
+
+    def count(self, X, y):
+        """Go on with some rows of the stream, and keep those whose turn it is."""
+        turn = -self.seen % self.every
+        self.seen += len(y)
+        X, y = X[turn :: self.every], y[turn :: self.every]
+        while len(y):
+            if self.n == self.most:
+                self.keep(np.arange(0, self.n, 2))
+                self.every *= 2
+                X, y = X[::2], y[::2]  # ``most`` is even, so that it is the next row's turn
+            n = min(len(y), self.most - self.n)
+            self.put(X[:n], y[:n])
+            self.n += n
+            X, y = X[n:], y[n:]
+
+
+class Scaling:
+    """``(X - low) / (high - low)``, with fixed ends; None leaves X alone."""
+
+    def __init__(self, scaling, X):
+        if scaling is None:
+            self.low, self.width = None, None
+            return
+        if isinstance(scaling, str):
+            if scaling != "first":
+                raise ValueError(
+                    f"scaling must be None, 'first' or a pair (low, high), got {scaling!r}."
+                )
+            low, high = X.min(axis=0), X.max(axis=0)
+        else:
+            try:
+                low, high = (
+                    np.broadcast_to(np.asarray(end, dtype=np.float64), X.shape[1])
+                    for end in scaling
+                )
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    "scaling must be None, 'first' or a pair (low, high) of numbers or of arrays "
+                    f"with one entry per feature ({X.shape[1]}), got {scaling!r}."
+                ) from error
+            if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+                raise ValueError("scaling=(low, high) needs finite ends with low < high.")
+        with np.errstate(over="ignore"):
+            width = np.where(high > low, high - low, 1.0)  # a constant column stays constant
+        if not np.isfinite(width).all():
+            raise ValueError(f"scaling={scaling!r}: high - low overflows; rescale X.")
+        self.low, self.width = low.copy(), width
+
+    def __call__(self, X):
+        """The scaled rows; what overflows becomes infinite, further than any other point."""
+        if self.low is None:
+            return X
+        with np.errstate(over="ignore"):
+            return (X - self.low) / self.width
+
+    def of_new(self, X):
+        """The scaled rows, refused where sums of their distances would overflow."""
+        X = self(X)
+        if not max(X.max(), -X.min()) <= MOST:
+            scaled = "" if self.low is None else " once it is scaled"
+            raise ValueError(
+                f"X has values beyond {MOST:g}{scaled}: with them every distance and every later "
+                "prediction would be infinite or NaN. Leave these rows out, or rescale X."
+            )
+        return X
+
+
+# ------------------------------ A function on many tuples of arguments, in threads where that pays
+
+
+WORTH_A_THREAD = 2000
+"""Rows times trees below which starting threads takes longer than the work."""
+LONG = 50_000
+"""Rows times trees beyond which an interrupt cannot wait for the work: some tenths of a second."""
+
+
+def jobs_for(n_jobs, work):
+    """How many threads some work is worth; raises ValueError for a number joblib does not take.
+
+    To be asked in the thread of the caller, whose settings of joblib count.
+    """
+    return 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
+
+
+def run_all(function, tasks, jobs):
+    """Results of a function on each tuple of arguments; an interrupt waits for all of them."""
+    with deferred_interrupts():
+        return _results(function, tasks, jobs)
+
+
+def run(function, tasks, work, jobs, cease=None):
+    """Results of a function on each tuple of arguments; an interrupt waits for tasks begun.
+
+    ``cease``, an array of one entry, is set for these tasks to see: they may end sooner. Nothing
+    runs any more when the interrupt comes.
+    """
+    if jobs == 1 and work <= LONG:
+        return run_all(function, tasks, jobs)
+    cease = np.zeros(1, dtype=np.bool_) if cease is None else cease
+
+    def one(*task):
+        return None if cease[0] else function(*task)
+
+    return run_apart(lambda: _results(one, tasks, jobs), cease)
+
+
+def _results(function, tasks, jobs):
+    if jobs == 1:
+        return [function(*task) for task in tasks]
+    return Parallel(n_jobs=jobs, require="sharedmem")(delayed(function)(*task) for task in tasks)

@@ -1,0 +1,215 @@
+"""The work of a shard: one pass over its rows for each visit of a tree.
+
+It subtracts the new values of the previous tree from the residual, adds those of the next tree,
+sums the residuals by leaf, and passes the rows of the leaves that would be replaced down the
+proposed rules.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.direct import DirectCalls
+from pymc_trees.core.compile.pointer import by_pointer
+from pymc_trees.core.forest.trees import label_type
+from pymc_trees.sharded.kernels.messages import Answer, Counted, Message, square_sum
+
+
+@by_pointer
+class Part(NamedTuple):
+    """Data that a shard receives at the start."""
+
+    columns: np.ndarray
+    """(p, n) cells of its rows, as in `core.columns.design`."""
+    varying: np.ndarray
+    """(p,) bool: columns that may be split, of all rows."""
+    target: np.ndarray
+    """(n,) int64: target of the sum of trees, in units of `fixed_point`."""
+    n_trees: int
+    max_nodes: int
+
+
+@by_pointer
+class Rows(NamedTuple):
+    """State of a shard's rows in one chain."""
+
+    columns: np.ndarray
+    varying: np.ndarray
+    residual: np.ndarray
+    """(n,) int64: target less all trees, or all trees but the open one."""
+    labels: np.ndarray
+    """(m, n), as `Trees.leaf_of`."""
+    proposed: np.ndarray
+    """(n,) int32: place of the row in the rules that were proposed last; -1 for none."""
+    value: np.ndarray
+    """(2, N) int64, by node: of the closed and the opened tree."""
+    place: np.ndarray
+    """(N,) int32, by node: place among the opened leaves."""
+    inside: np.ndarray
+    """(N,) bool, by node: whether it is queried; False between two messages."""
+
+
+def make_rows(part: Part) -> Rows:
+    """Rows where every tree is a stump of value 0, its root having the tree's number."""
+    n, m, most = part.target.size, part.n_trees, part.max_nodes
+    labels = np.repeat(np.arange(m, dtype=label_type(most))[:, None], n, axis=1)
+    return Rows(
+        part.columns,
+        part.varying,
+        part.target.copy(),
+        labels,
+        np.full(n, -1, dtype=np.int32),
+        np.zeros((2, most), dtype=np.int64),
+        np.zeros(most, dtype=np.int32),
+        np.zeros(most, dtype=np.bool_),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
+    """Close a tree and open the next; return the largest absolute residual."""
+    columns, residual, labels, proposed = rows.columns, rows.residual, rows.labels, rows.proposed
+    value, place, inside = rows.value, rows.place, rows.inside
+    for k in range(closed.nodes.size):
+        value[0, closed.nodes[k]] = closed.values[k]
+    for k in range(opened.nodes.size):
+        value[1, opened.nodes[k]] = opened.values[k]
+        place[opened.nodes[k]] = k
+    for k in range(rules.replaced.size):
+        inside[rules.replaced[k]] = True
+    largest = 0
+    for i in range(residual.size):
+        r = residual[i]
+        if closed.tree >= 0:
+            if moved.size > 0 and proposed[i] >= 0:
+                labels[closed.tree, i] = moved[proposed[i]]
+            r -= value[0, labels[closed.tree, i]]
+        at = -1
+        if opened.tree >= 0:
+            node = labels[opened.tree, i]
+            r += value[1, node]
+            sums[place[node]] += r
+            if inside[node]:
+                at = 0
+                column = rules.column[0]
+                while column >= 0:
+                    cell = float(columns[column, i])
+                    low[at], high[at] = min(low[at], cell), max(high[at], cell)
+                    at = rules.left[at] if cell <= rules.cut[at] else rules.right[at]
+                    column = rules.column[at]
+                count[at] += 1
+                total[at] += r
+        proposed[i] = at
+        residual[i] = r
+        largest = max(largest, abs(r))
+    for k in range(rules.replaced.size):
+        inside[rules.replaced[k]] = False
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _survey(rows, first, varies):
+    """Cells of the first row of each place of the rules, and which columns differ from them.
+
+    A place is complete when all columns that can vary do, mostly after a few rows.
+    """
+    columns, varying, proposed = rows.columns, rows.varying, rows.proposed
+    n_places, p = first.shape
+    pending = np.empty((n_places, p), dtype=np.int32)
+    left, seen = np.zeros(n_places, dtype=np.int64), np.zeros(n_places, dtype=np.bool_)
+    unsettled = 0
+    for k in range(n_places):
+        for j in range(p):
+            if varying[j]:
+                pending[k, left[k]] = j
+                left[k] += 1
+        unsettled += left[k] > 0
+    for i in range(proposed.size):
+        k = proposed[i]
+        if k < 0 or (seen[k] and left[k] == 0):
+            continue
+        if not seen[k]:
+            seen[k] = True
+            for j in range(p):
+                first[k, j] = columns[j, i]
+            continue
+        at = 0
+        while at < left[k]:
+            j = pending[k, at]
+            if columns[j, i] != first[k, j]:
+                varies[k, j] = True
+                left[k] -= 1
+                pending[k, at] = pending[k, left[k]]
+            else:
+                at += 1
+        if left[k] == 0:
+            unsettled -= 1
+            if unsettled == 0:
+                return
+
+
+@njit(cache=True, nogil=True)
+def _extent(rows, asked, out):
+    """Smallest and largest cell of a column in some leaves."""
+    inside, labels, cells = rows.inside, rows.labels[asked.tree], rows.columns[asked.column]
+    low, high = np.inf, -np.inf
+    for k in range(asked.nodes.size):
+        inside[asked.nodes[k]] = True
+    for i in range(labels.size):
+        if inside[labels[i]]:
+            cell = float(cells[i])
+            low, high = min(low, cell), max(high, cell)
+    for k in range(asked.nodes.size):
+        inside[asked.nodes[k]] = False
+    out[0], out[1] = low, high
+
+
+def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
+    """Process a message and return the answer."""
+    moved, closed, opened, rules, asked, squares, fit = message
+    n_places, p = rules.column.size, rows.columns.shape[0]
+    sums = np.zeros(opened.nodes.size, dtype=np.int64)
+    count, total = np.zeros((2, n_places), dtype=np.int64)
+    low, high = np.full(n_places, np.inf), np.full(n_places, -np.inf)
+    first, varies = np.zeros((n_places, p)), np.zeros((n_places, p), dtype=np.bool_)
+    extent = np.array([np.inf, -np.inf])
+    given = (moved, closed, opened, rules, sums, count, total, low, high)
+    largest = call(_pass, rows, *given)
+    if n_places > 0:
+        call(_survey, rows, first, varies)
+    if asked.tree >= 0:
+        call(_extent, rows, asked, extent)
+    high_half, low_half = call(square_sum, rows.residual) if squares else (0, 0)
+    return Answer(
+        sums,
+        Counted(count, total, low, high, first, varies),
+        extent,
+        int(largest),
+        (int(high_half) << 64) | int(low_half),
+        rows.residual.copy() if fit else np.empty(0, dtype=np.int64),
+    )
+
+
+class Shard:
+    """Rows of one shard in some chains; an actor of a cluster."""
+
+    def __init__(self, part: Part, chains: int):
+        part, self.call = _own(part), DirectCalls()
+        self.rows = [make_rows(part) for _ in range(chains)]
+
+    def visit(self, messages: dict[int, Message]) -> dict[int, Answer]:
+        """Answers to the messages of some chains."""
+        return {
+            chain: visit(self.call, self.rows[chain], _own(message))
+            for chain, message in messages.items()
+        }
+
+
+def _own(numbers):
+    """Copy with writable arrays: transport may have made them read-only."""
+    if isinstance(numbers, tuple):
+        return type(numbers)(*map(_own, numbers))
+    if isinstance(numbers, np.ndarray) and not numbers.flags.carray:
+        return np.require(numbers, None, ["C", "W"])
+    return numbers

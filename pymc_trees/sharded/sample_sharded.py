@@ -1,0 +1,323 @@
+"""`sample_sharded`: a BART whose rows are in shards, on one or several machines."""
+
+import time
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from rich.progress import Progress
+
+from pymc_trees.arguments import check_number, check_seed
+from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.moves.catalogue import MOVES, weighted
+from pymc_trees.core.moves.contract import name_of
+from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
+from pymc_trees.core.value.encode import encode
+from pymc_trees.core.value.fields import sizes
+from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.without_dims import without_dims
+from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
+from pymc_trees.sharded.kernels.driver import Driver, RangeError, RoomError
+from pymc_trees.sharded.kernels.messages import Answer, Message
+from pymc_trees.sharded.model import ShardedModel, read_model
+from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
+from pymc_trees.targets.noise import Noise
+from pymc_trees.targets.noise_density import NoiseDensity, compiled_at, numbers_at
+
+WEIGHTS = (0.25, 0.25, 0.4, 0.1)
+"""Of grow, prune, change and swap (Chipman 2010)."""
+
+
+class Sigma:
+    """The sd of the noise where it is a variable: its draws, and the precision of a row."""
+
+    def __init__(self, model: pm.Model, rv: Variable, noise: Noise):
+        self.name = model.rvs_to_values[rv].name
+        self._density = NoiseDensity(model, rv, noise)
+        [sd] = model.replace_rvs_by_values([noise.scale])
+        self._sd, self._needs = compiled_at(model, [], sd.sum())
+
+    def draw(self, rng, point: dict, root: float, n: int, width: float) -> float:
+        """New value given the root of the residual sum of squares."""
+        density = self._density.at(point, root, float(n))
+        with np.errstate(all="ignore"):
+            new, _ = slice_draw(rng, density, float(point[self.name]), width)
+        if np.isnan(new):
+            raise ValueError(
+                f"At this point the density of {self.name} is 0: give it a prior that covers the "
+                "spread of y, or an initial value (initval=) inside the prior."
+            )
+        return new
+
+    def precision(self, point: dict) -> float:
+        """Precision of a row at a point."""
+        return float(self._sd(*numbers_at(point, self._needs))) ** -2.0
+
+
+class Chain:
+    """A chain that records its draws.
+
+    Parameters
+    ----------
+    known : ShardedModel
+    rng : numpy.random.Generator
+    sigma : Sigma or None
+    """
+
+    def __init__(self, known: ShardedModel, rng: np.random.Generator, sigma: Sigma | None):
+        layout = known.layout
+        size = (layout.m, layout.max_nodes, layout.n_rows)
+        moves = weighted(np.array(WEIGHTS))
+        self.driver = Driver(rng, known.rootless, known.prior, known.scale, size, moves)
+        self.known, self.rng, self.sigma = known, rng, sigma
+        self.point, self.precision, self.width = dict(known.start), known.precision, FIRST_WIDTH
+        self.points: list[dict] = []
+        self.stats: list[dict] = []
+        self.made = 0
+        """Draws, those of tuning among them."""
+
+    def run(self, tune: int, draws: int, sweeps: int) -> Generator[Message, Answer, None]:
+        """Messages to the shards; the answer to each is sent back into the generator."""
+        yield from self.driver.start()
+        for k in range(tune + draws):
+            self.driver.counts[:] = 0
+            for _ in range(sweeps):
+                yield from self.driver.sweep(self.precision)
+                log_likelihood = self._log_likelihood()
+                if self.sigma is not None:
+                    self._draw_sigma(self.sigma, k if k < tune else None)
+            if k >= tune:
+                self._record(log_likelihood)
+            self.made = k + 1
+
+    def _log_likelihood(self) -> float:
+        n, w = self.known.layout.n_rows, self.precision
+        squares = (self._root()) ** 2
+        return 0.5 * (n * np.log(w / (2 * np.pi)) - w * squares) + self.known.log_scale
+
+    def _root(self) -> float:
+        return self.known.scale.unit * float(np.sqrt(float(self.driver.square_sum)))
+
+    def _draw_sigma(self, sigma: Sigma, n_tunes: int | None) -> None:
+        old = float(self.point[sigma.name])
+        root, n = self._root(), self.known.layout.n_rows
+        new = sigma.draw(self.rng, self.point, root, n, self.width)
+        if n_tunes is not None:
+            self.width = adapted_width(self.width, abs(new - old), n_tunes)
+        self.point[sigma.name] = np.array(new)
+        self.precision = sigma.precision(self.point)
+
+    def _record(self, log_likelihood: float) -> None:
+        known, driver = self.known, self.driver
+        trees, nodes = driver.forest.trees, driver.work.nodes
+        given = (sizes(known.layout), known.fingerprint, nodes)
+        value = encode(trees, driver.forest.design, known.prior, *given)
+        self.points.append(self.point | {known.value_name: value})
+        proposed, accepted = driver.counts
+        stats: dict = {
+            f"accept_{name_of(move)}": accepted[k] / proposed[k] if proposed[k] else np.nan
+            for k, move in enumerate(MOVES)
+        }
+        inclusion = np.zeros(known.design.varies.size, dtype=np.int64)
+        stats["n_leaves"], stats["max_depth"] = count_forest(trees, nodes, inclusion)
+        stats |= {"variable_inclusion": inclusion, "log_likelihood": log_likelihood}
+        self.stats.append(stats)
+
+
+# ------------------- `sample_sharded`: a BART whose rows are in shards, on one or several machines
+
+
+def sample_sharded(
+    model=None,
+    shards=1,
+    *,
+    draws=1000,
+    tune=1000,
+    chains=4,
+    sweeps=1,
+    random_seed=None,
+    progressbar=True,
+    var_names=None,
+) -> xr.DataTree:
+    """Sample a model with one `BART` whose rows are distributed over several processes or machines.
+
+    Every shard keeps its rows and their residuals; this process keeps the trees and the random
+    generator, asks the shards for counts and sums, and accepts or rejects (Pratola 2014). Sums are
+    sums of integers and therefore exact: the same seed gives the same draws, bit for bit, for any
+    number and location of shards.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        One `BART` of constant `NormalLeaf` values over numeric columns, in the mean of one
+        `pymc.Normal` (or LogNormal) whose sigma is a number or has a prior of its own. Default: the
+        model on the context stack.
+    shards : int, distributed.Client or the module ray, default 1
+        Where the rows go: to this number of shards in the calling process; to an actor on each
+        worker of a Dask cluster; or, with ``shards=ray`` after ``ray.init()``, to an actor on each
+        processor of a Ray cluster.
+    draws, tune : int, default 1000
+        Draws of each chain that are kept, and draws before them that are discarded.
+    chains : int, default 4
+        Number of chains. Their messages travel together, so the latency is that of one chain.
+    sweeps : int, default 1
+        Sweeps per draw; in each sweep every tree receives one proposal and new leaf values.
+    random_seed : int, sequence of int or numpy.random.Generator, optional
+        Same seed, same draws.
+    progressbar : bool, default True
+        Whether to show the number of draws over all chains.
+    var_names : sequence of str, optional
+        Variables of the posterior. Default: all except functions of the forest, which have an entry
+        for each row; `pm.sample_posterior_predictive` computes them from the trees.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``posterior``, ``observed_data``, ``constant_data``, and ``sample_stats`` (chain, draw) with
+        ``accept_grow``, ``accept_prune``, ``accept_change``, ``accept_swap`` (NaN where none was
+        proposed), ``n_leaves``, ``max_depth``, ``variable_inclusion`` (of each column) and
+        ``log_likelihood``. The attribute ``shards`` is their number.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, UnsupportedModelError
+        For an invalid argument, or a part of the model that is not supported; the message names it.
+    ForestTooLargeError
+        The forest outgrew ``max_nodes`` of its declaration.
+    ShardLostError
+        A shard does not respond. As with the error above, ``error.idata`` holds the draws made so
+        far.
+    FloatingPointError
+        Residuals grew beyond 16 times the range implied by the response and the leaf prior.
+
+    Warns
+    -----
+    UserWarning
+        An interrupted run returns the draws made so far.
+
+    Notes
+    -----
+    A visit of a tree takes one round trip, which carries the new leaf values of the previous tree,
+    the proposal for this tree, and a query about the next one. Visits of different trees of a chain
+    cannot share a round trip, since each needs the residuals left by the previous one.
+
+    The response and the leaf values are rounded to multiples of a power of two, ``2**-44`` of their
+    range and ``2**-38`` with a million rows. The draws come from the exact posterior given the
+    rounded response.
+
+    The model holds X and y in the memory of the calling process; shards divide the time, and the
+    memory of the residuals and leaf labels of the rows.
+
+    References
+    ----------
+    Pratola, Chipman, Gattiker, Higdon, McCulloch and Rust (2014). Parallel Bayesian additive
+    regression trees. Journal of Computational and Graphical Statistics 23(3), 830-852, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model():
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     sigma = pm.HalfNormal("sigma", 1)
+    ...     y = pm.Normal("y", mu, sigma, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pmt.sample_sharded(
+    ...         shards=2, draws=5, tune=10, chains=2, random_seed=1, progressbar=False)
+    >>> sorted(idata.posterior.data_vars), idata.posterior["sigma"].shape
+    (['mu_forest', 'sigma'], (2, 5))
+    """
+    model = pm.modelcontext(model)
+    chains, sweeps = check_number("chains", chains, 1), check_number("sweeps", sweeps, 1)
+    draws, tune = check_number("draws", draws, 1), check_number("tune", tune, 0)
+    rng = check_seed(random_seed)
+    started = time.perf_counter()
+    plain = without_dims(model)
+    known = read_model(plain)
+    names = _without_rows(plain, known) if var_names is None else check_var_names(model, var_names)
+    sigma = None if known.sigma is None else Sigma(plain, *known.sigma)
+    found = [Chain(known, one, sigma) for one in rng.spawn(chains)]
+
+    def result():
+        made = min(len(chain.points) for chain in found)
+        return _result(model, found, made, names, started, held.n_shards) if made else None
+
+    held = make_shards(shards, known, chains)
+    try:
+        with Progress(transient=True, disable=not progressbar) as progress:
+            bar = progress.add_task("Draws", total=chains * (tune + draws))
+            runs = [chain.run(tune, draws, sweeps) for chain in found]
+            _carry(held, runs, lambda k: progress.update(bar, completed=k), found)
+    except KeyboardInterrupt:
+        idata = result()
+        if idata is None:
+            raise
+        warnings.warn(
+            f"Interrupted: the result holds {idata.posterior.sizes['draw']} of {draws} draws.",
+            stacklevel=2,
+        )
+        return idata
+    except (RoomError, RangeError, ShardLostError) as error:
+        raise _with_draws(error, known, result()) from error
+    finally:
+        held.close()
+    return result()
+
+
+def _carry(shards: Shards, runs: list, advance: Callable[[int], None], found: list[Chain]) -> None:
+    """Carry the messages of all chains to the shards, one of each at a time, until they end."""
+    answers: dict[int, Any] = dict.fromkeys(range(len(runs)))
+    while answers:
+        messages = {}
+        with deferred_interrupts():
+            for chain, answer in answers.items():
+                try:
+                    messages[chain] = runs[chain].send(answer)
+                except StopIteration:
+                    continue
+        answers = shards.ask(messages) if messages else {}
+        advance(sum(chain.made for chain in found))
+
+
+def _without_rows(model: pm.Model, known: ShardedModel) -> list[str]:
+    """Names of the free variables, and of Deterministics that do not see the forest."""
+    names = [v.name for v in model.free_RVs]
+    for one in model.deterministics:
+        if not any(v is known.forest for v in ancestors([one])):
+            names.append(one.name)
+    return names
+
+
+def _result(model, found: list[Chain], made: int, names, started: float, n_shards: int):
+    """The first so many draws of every chain."""
+    points = np.empty((len(found), made), dtype=object)
+    for k, chain in enumerate(found):
+        points[k] = chain.points[:made]
+    stats = {
+        name: np.array([[one[name] for one in chain.stats[:made]] for chain in found])
+        for name in found[0].stats[0]
+    }
+    groups = {"posterior": recorded(model, points, names), "sample_stats": stats}
+    return data_tree(model, groups, started, shards=n_shards)
+
+
+def _with_draws(error: Exception, known: ShardedModel, idata) -> Exception:
+    """The error for a user, with the draws made before."""
+    kept = "" if idata is None else " The draws made before are error.idata."
+    name = known.forest.name
+    if isinstance(error, RoomError):
+        raised: Any = ForestTooLargeError(too_small(name, known.layout) + kept)
+    elif isinstance(error, RangeError):
+        raised = FloatingPointError(
+            f"Residuals of {name} outgrew the range that y and the leaf prior give them: give the "
+            f"leaf a mean and an sd for which the sum of trees can reach y.{kept}"
+        )
+    else:
+        raised = ShardLostError(f"{error}{kept}")
+    raised.idata = idata
+    return raised
