@@ -15,7 +15,7 @@ from benchmarks.mixing import turns
 from benchmarks.mixing.directions import along, principal
 from benchmarks.mixing.local_moves import moves_of, start
 from benchmarks.peers.metrics import ess, of_each
-from pymc_trees.core.samplers.metropolis.backfitting import sweeps
+from pymc_trees.core.samplers.backfitting import sweeps
 
 # places, least b, sweeps between exchanges
 LADDERS = {

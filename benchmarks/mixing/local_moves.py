@@ -20,12 +20,11 @@ from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import weigh
 from pymc_trees.core.moves.perturb import Perturb
-from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.moves.restructure import Restructure
 from pymc_trees.core.moves.rotate import Rotate
-from pymc_trees.core.moves.workspace import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.backfitting import sweep
 
 # grow, prune, change, swap, perturb, rotate, restructure; largest step of a cut as a share of its
 # column's range; moves of a tree at each visit

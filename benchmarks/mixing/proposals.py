@@ -16,7 +16,7 @@ from benchmarks.mixing import turns, unbuilt
 from benchmarks.mixing.directions import principal
 from benchmarks.mixing.local_moves import EVERY, moves_of, start
 from benchmarks.peers import data, table
-from pymc_trees.core.samplers.metropolis.backfitting import sweeps
+from pymc_trees.core.samplers.backfitting import sweeps
 
 COMPONENTS = 3
 NAMES = ["grow", "prune", "change", "swap", "perturb"]

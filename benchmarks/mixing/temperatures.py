@@ -16,7 +16,7 @@ from benchmarks.mixing import turns
 from benchmarks.mixing.directions import along, principal
 from benchmarks.mixing.local_moves import EVERY, moves_of, start
 from benchmarks.peers.metrics import ess, of_each, rhat
-from pymc_trees.core.samplers.metropolis.backfitting import sweeps
+from pymc_trees.core.samplers.backfitting import sweeps
 
 POWERS = {"1": 1.0, "0.8": 0.8, "0.5": 0.5, "0.25": 0.25, "0.1": 0.1}
 COMPONENTS = 3

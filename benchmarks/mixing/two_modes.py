@@ -36,11 +36,10 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import weighted
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.step_methods.wtw import MIX
+from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.step_methods.cgm import MIX
 
 STEPS, WARM_UP, MAX_NODES = 10_000, 1_000, 199
 FOUR = np.array([0.25, 0.25, 0.4, 0.1])

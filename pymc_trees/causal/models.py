@@ -12,7 +12,7 @@ from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
 from pymc_trees.distributions.data.variables import TrainingInputs, register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
-from pymc_trees.estimators.bart.models import residual_sd, usual_leaf
+from pymc_trees.estimators.models import residual_sd, usual_leaf
 
 HALF_NORMAL = 0.6745
 """Median of the absolute value of a standard normal variable."""

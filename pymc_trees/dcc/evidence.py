@@ -12,6 +12,9 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 
+# --------------------------------------------- Covariance of the importance proposals of one chain
+
+
 UNMOVED = 1e-8
 """Variance of a coordinate that did not move."""
 ROUNDING = 1e-14

@@ -14,6 +14,14 @@ from pymc_trees.dcc.nuts import NutsChain, advance, revive, scales_of
 from pymc_trees.dcc.soft_posterior import draw_gates
 from pymc_trees.distributions.capacity import ForestTooLargeError
 
+# ---------------------------------------------------------- What NUTS is tuned to in each topology
+#
+# A topology that is met for the first time gets a warm-up of its own, from a draw of its prior.
+# The state of the chain does not enter it, so that topologies may be met after tuning too: given
+# what all topologies are tuned to, each transition of the chain leaves the posterior invariant,
+# and that is drawn without regard to where the chain is. While the chain tunes, its own draws
+# adapt the topology it is in further.
+
 
 class Kernels:
     """NUTS in every topology met so far.

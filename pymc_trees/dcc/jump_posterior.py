@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.step_methods.compound import Competence
 from pytensor.graph.basic import Variable
 from pytensor.tensor.type import discrete_dtypes
 from scipy.special import logit
@@ -16,8 +17,12 @@ from pymc_trees.core.soft.topology import n_splits, node_table
 from pymc_trees.dcc.soft_graph import SoftModel, separate, the_soft_tree
 from pymc_trees.dcc.soft_posterior import SoftPosterior, draw_gates
 from pymc_trees.distributions.forest_inputs import soft_tree_inputs
+from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.distributions.without_dims import counterpart, without_dims
+
+# ----------------------------------------------- What RJHMC reads off a model, and what it refuses
+
 
 VARIANTS = {"DF": "index", "DFI": "dirichlet"}
 """Names of the paper, and the directions that a tree of theirs is declared with."""
@@ -237,3 +242,25 @@ class JumpPosterior(SoftPosterior):
         """(o,) beginning of q: the variables that move with the tree."""
         pieces = [np.ravel(point[v.name]) for v in self.graph.values]
         return np.concatenate([*pieces, np.zeros(0)])
+
+
+# ------ Steps that move a soft tree and what is continuous beside it: which variables they are for
+
+
+def model_on_stack() -> pm.Model | None:
+    """The model that is being sampled, if it is known."""
+    return pm.Model.get_context(error_if_none=False)
+
+
+def joint_competence(var, by_index: bool) -> Competence:
+    """Ideal for a soft tree whose directions are of a kind, and for what moves with it.
+
+    PyMC asks for each variable alone: the others are recognised by the model on the stack.
+    """
+    model = model_on_stack()
+    free = [] if model is None else model.free_RVs
+    trees = [var] if is_soft_tree(var) else [rv for rv in free if is_soft_tree(rv)]
+    beside = any(var is rv for rv in free) and is_continuous(var)
+    if (is_soft_tree(var) or beside) and any(rv.owner.op.by_index == by_index for rv in trees):
+        return Competence.IDEAL
+    return Competence.INCOMPATIBLE

@@ -27,6 +27,13 @@ from pymc_trees.dcc.nuts import Run, run_chain, start_chain, start_with_covarian
 from pymc_trees.dcc.soft_posterior import SoftPosterior
 from pymc_trees.processes import given_out, make_parallel
 
+# ------------ Where the chains of a new topology start: at draws of the prior, or from a neighbour
+#
+# A chain from the prior rarely finds the good mode of a topology of several splits. A visited
+# topology that differs by one split has found all but that split. The starting points of chains
+# change neither their target nor the weights of draws.
+
+
 CANDIDATES = 100
 """Starts that one is chosen from: the density is that of the rest too, so that the best is good."""
 REDRAWN = 0.5

@@ -9,6 +9,9 @@ import numpy as np
 from pymc_trees.core.soft.topology import draw_topology
 from pymc_trees.dcc.neighbours import propose
 
+# -------------------- Which topology is visited next? The utility of eq. 10 and its terms, as logs
+
+
 LOOK_AHEAD = 1000
 """Number T_a of future samples in eq. 71 (Rainforth 2018)."""
 

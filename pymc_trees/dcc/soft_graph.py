@@ -14,14 +14,14 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import discrete_dtypes
 
 from pymc_trees.core.soft.topology import STUMP, node_table
-from pymc_trees.distributions.evaluations import evaluations
+from pymc_trees.dcc.soft_ops import SoftCoordinates, SoftGates
 from pymc_trees.distributions.forest_inputs import Evaluation, soft_tree_inputs
-from pymc_trees.distributions.ops.soft_coordinates import SoftCoordinates
-from pymc_trees.distributions.ops.soft_gates import SoftGates
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_inputs
-from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.targets.random_likelihood import refuse_random
+from pymc_trees.targets.choose import refuse_random
+
+# -------------------------- How the graph of a model with a soft tree is read, and what is refused
 
 
 class SoftModel(NamedTuple):

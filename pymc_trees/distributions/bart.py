@@ -7,8 +7,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.named import rows_dim, unnamed
-from pymc_trees.distributions.data.undo import all_or_nothing
-from pymc_trees.distributions.data.variables import register_inputs, training_inputs
+from pymc_trees.distributions.data.variables import all_or_nothing, register_inputs, training_inputs
 from pymc_trees.distributions.declaration import (
     check_m,
     check_outputs,

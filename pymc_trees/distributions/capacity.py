@@ -21,7 +21,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.core.forest.trees import MOST_SHORT, label_type
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
-from pymc_trees.core.soft_forest.fields import SoftLayout
+from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.value.fields import Layout
 
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
+from pytensor.tensor.type import TensorType
+from pytensor.tensor.variable import TensorConstant
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.value.checksum import fingerprint
-from pymc_trees.core.value.fields import Layout
+from pymc_trees.core.columns.table_file import in_file
+from pymc_trees.core.value.fields import Layout, fingerprint
 from pymc_trees.distributions.capacity import (
     check_memory,
 )
@@ -17,10 +19,39 @@ from pymc_trees.distributions.data.variables import TrainingInputs, training_inp
 from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.ops.table_constant import stamped
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
 from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
+
+# ----------------------- Training inputs as a constant of the graph, also where they lie in a file
+
+
+class TableConstant(TensorConstant):
+    """A table in a file, told from other constants by a number: PyTensor would read it all."""
+
+    stamp: float
+
+    def signature(self):
+        """What says of two constants that they are one."""
+        return type(self), self.type, self.stamp
+
+    def __copy__(self):
+        return stamped(self.data, self.stamp)
+
+    def __deepcopy__(self, memo):
+        return stamped(self.data, self.stamp)
+
+
+def stamped(X: np.ndarray, stamp: float) -> TensorConstant:
+    """Constant of (n, p) inputs; ``stamp`` is the fingerprint of a forest that is grown on them."""
+    if not in_file(X):
+        return pt.constant(X)
+    constant = TableConstant(TensorType("float64", shape=X.shape), X)
+    constant.stamp = stamp
+    return constant
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 class Forest(Continuous):

@@ -7,13 +7,15 @@ from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.soft_forest.fields import SoftLayout
+from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.soft_forest.unit import make_unit_map
-from pymc_trees.core.value.checksum import fingerprint
+from pymc_trees.core.value.fields import fingerprint
 from pymc_trees.distributions.capacity import check_memory, soft_max_nodes
 from pymc_trees.distributions.data.named import bare, register, rows_dim, unnamed
-from pymc_trees.distributions.data.undo import all_or_nothing
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.schema import Schema, given_columns, known_columns, place_of
 from pymc_trees.distributions.data.variables import (
+    all_or_nothing,
     finite_inputs,
     register_inputs,
     schema_of,
@@ -27,11 +29,45 @@ from pymc_trees.distributions.declaration import (
 )
 from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.distributions.ops.soft_forest_evaluation import evaluate_soft
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
-from pymc_trees.distributions.soft_settings import check_bandwidth, check_hard
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
+
+# --------------------------- Settings that soft trees alone have, checked before anything is built
+
+
+def check_bandwidth(bandwidth) -> float:
+    """Prior mean of the bandwidths."""
+    if isinstance(bandwidth, Variable):
+        raise TypeError(
+            "bandwidth must be a number, the prior mean of the bandwidths of the trees: each tree "
+            "has a random bandwidth of its own."
+        )
+    if not is_number(bandwidth) or not 1e-6 <= bandwidth <= 1e6:
+        raise ValueError(
+            f"bandwidth={bandwidth!r}: must be a number from 1e-6 to 1e6, the prior mean of the "
+            "bandwidths in units of columns mapped to [0, 1]; 0.1 by default."
+        )
+    return float(bandwidth)
+
+
+def check_hard(hard, p: int, schema: Schema | None) -> np.ndarray:
+    """(p,) bool: columns whose gates are steps."""
+    found = np.zeros(p, dtype=np.bool_)
+    if hard is None:
+        return found
+    known = known_columns(schema, p)
+    for column in given_columns(hard):
+        place = place_of(column, known)
+        if place is None:
+            raise ValueError(
+                f"hard holds {column!r}, which is not a column of X: choose from {known}."
+            )
+        found[place] = True
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 class SoftForest(Continuous):

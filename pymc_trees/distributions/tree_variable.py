@@ -2,24 +2,54 @@
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.soft import encode as soft
 from pymc_trees.core.soft_forest import encode as soft_sums
-from pymc_trees.core.soft_forest.fields import soft_sizes
-from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.soft_forest.encode import soft_sizes
 from pymc_trees.core.value.evaluate import evaluate
-from pymc_trees.core.value.fields import CHECKSUM, sizes
-from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.forest_inputs import declared, fingerprint_of, forest_inputs
+from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
+from pymc_trees.distributions.forest_inputs import (
+    Evaluation,
+    declared,
+    evaluation,
+    fingerprint_of,
+    forest_inputs,
+)
+from pymc_trees.distributions.ops.evaluation import Evaluate
 from pymc_trees.distributions.ops.forest_rv import ForestRV, leaf_at
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
-from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestEvaluate, SoftForestRV
+from pymc_trees.distributions.ops.soft_tree_rv import SoftEvaluate, SoftTreeRV
 from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of as soft_tree_fingerprint
+
+# ------------------------------------------------------------------- Where a graph evaluates trees
+
+
+OPS = Evaluate | SoftEvaluate | SoftForestEvaluate
+"""Those that evaluate trees."""
+
+
+def evaluations(
+    graphs: Iterable[Variable],
+    tree: Variable | None = None,
+    blockers: Iterable[Variable] | None = None,
+) -> list[Evaluation]:
+    """Evaluations among the ancestors of some variables: of one tree, its variable or value."""
+    found = [
+        evaluation(v)
+        for v in ancestors(graphs, blockers=blockers)
+        if v.owner and isinstance(v.owner.op, OPS)
+    ]
+    return [one for one in found if tree is None or one.tree is tree]
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 class TreeVariable(ABC):

@@ -1,11 +1,15 @@
-"""How are trees used from scikit-learn?
+"""How is BART used from scikit-learn?
 
-`bart` (BART with PyMC inside), `mondrian` (forests that learn row by row, beside PyMC).
+Reading order: `inputs` (what is let in as X, y and weights), `models` (the PyMC models that are
+built), `base` (what both estimators share: fitting, draws, files, warnings), `regressor` (with the
+predictive distribution over draws), `classifier`. Mondrian forests have a wing of their own.
 
-May import: what its folders may; scikit-learn.
+May import: everything but `plots`, `mondrian`; scikit-learn.
 """
 
 from importlib.util import find_spec
+
+import pymc_trees.hooks  # noqa: F401, models that are built here need the step methods
 
 if find_spec("sklearn") is None:
     raise ImportError(

@@ -6,7 +6,7 @@ of a forest or soft tree, what it stands for: its function at up to 50 evenly sp
 without trees are judged as before.
 
 Two faults that R-hat cannot see are reported besides: trees that never moved, whose R-hat is not
-a number, and draws that are no trees. A step that knows no trees does either. `still_trees` adds
+a number, and draws that are no trees. A step that knows no trees does either. `watch_trees` adds
 trees that hardly move under the steps of this package.
 """
 
@@ -31,7 +31,7 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.hooks.wrap import SAMPLE, wrap
 from pymc_trees.inference.chains.runner import RUNNER
-from pymc_trees.step_methods.parts.moves import CHANGES_PER_VISIT
+from pymc_trees.step_methods.parts.local_moves import CHANGES_PER_VISIT
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import compile_values, read_graph
 from pymc_trees.targets.settings import read_settings

@@ -11,11 +11,17 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_trees.core.columns.table_file import in_file
 from pymc_trees.distributions.data.variables import encode_for
-from pymc_trees.distributions.evaluations import evaluations
-from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.hooks.wrap import arguments, wrap
-from pymc_trees.targets.parameters import parameters_of
+from pymc_trees.targets.graph import parameters_of
+
+# ---------------------- Prediction at new rows where an observed variable kept its training length
+#
+# Without ``shape=mu.shape`` PyMC gives an observed variable the shape of its data once and for
+# all. With another number of rows its error is about vectorised inputs; a wrapper explains the
+# remedy.
+
 
 INDEX = Subtensor | AdvancedSubtensor
 FORWARD = ("sample_posterior_predictive", "sample_prior_predictive")

@@ -39,7 +39,14 @@ from pymc_trees.distributions.tree_variable import (
     tree_variables,
 )
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
-from pymc_trees.posterior.check.check_draws import DIFFERENCES
+from pymc_trees.posterior.check_draws import DIFFERENCES
+
+# ---------------- Methods of PyMC that would treat the numbers of an encoded forest as coordinates
+#
+# Values that they propose are not valid forests: optimisation would end at an invalid forest,
+# random walks would never leave their initial trees, and sequential Monte Carlo never those drawn
+# from the prior.
+
 
 FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
 SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]

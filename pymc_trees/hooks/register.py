@@ -5,16 +5,14 @@ import pymc.sampling.mcmc
 import pymc.step_methods
 
 from pymc_trees.hooks.wrap import wrap
-from pymc_trees.step_methods.cgm import CGM
+from pymc_trees.step_methods.cgm import CGM, WTW, GrowPrune
 from pymc_trees.step_methods.dcc_tree import DCCTree
-from pymc_trees.step_methods.grow_prune import GrowPrune
 from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
-from pymc_trees.step_methods.wtw import WTW
 
 STEPS = (
     Hybrid,

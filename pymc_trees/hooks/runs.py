@@ -29,6 +29,14 @@ from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.sweep import SweepStep
 
+# ------------------------- `pymc.sample` of a model with trees, interrupted only between two steps
+#
+# An interrupt during PyMC's compiled log-probability, or while a draw is recorded, may become a
+# `SystemError` that loses the previous draws; and numba's compiler calls Python functions that
+# must not raise. Interrupts are therefore deferred, and handled between two iterations, and while
+# `pymc.sample` waits for draws of other processes. These have received the interrupt as well and
+# may have ended, so sending to them fails.
+
 
 def defer_around_draws() -> None:
     """Wrap `pymc.sample` and, within it, the loops that make draws or wait for them."""

@@ -22,7 +22,7 @@ from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap
-from pymc_trees.inference.chains.left import (
+from pymc_trees.inference.chains.states import (
     STATE,
     is_tuning,
     note_states,
@@ -31,6 +31,12 @@ from pymc_trees.inference.chains.left import (
     states_alone,
 )
 from pymc_trees.step_methods.base import ForestStep
+
+# ----------------- States of step methods, stored with the draws of models with trees for `resume`
+#
+# In this process they are read when a chain ends or is interrupted, between two iterations;
+# `process_states` handles those of other processes.
+
 
 STOPPED_TUNING = (
     "The run was stopped during tuning: the result holds no draws, only the states of the chains "

@@ -6,3 +6,11 @@ both estimators share), `classifier`, `predictive` (mixtures over a forest), `re
 
 May import: `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.
 """
+
+from importlib.util import find_spec
+
+if find_spec("sklearn") is None:
+    raise ImportError(
+        "The estimators are scikit-learn's and need it: pip install "
+        '"pymc_trees[estimators]", or scikit-learn>=1.6 itself.'
+    )

@@ -22,6 +22,8 @@ from pymc_trees.mondrian.kernels.categories import (
     make_categories,
 )
 
+# ----------------------------------------------------------------------- Classes and their numbers
+
 
 def known_classes(classes):
     """All classes there will be, in ascending order."""

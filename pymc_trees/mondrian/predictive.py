@@ -29,6 +29,9 @@ from pymc_trees.mondrian.kernels.predict import quantiles as quantile_kernel
 from pymc_trees.mondrian.kernels.tree import ROOT, find_leaves
 from pymc_trees.mondrian.trees import Grown
 
+# --------------------------- Settings of the hierarchical Gaussian prior that the user leaves open
+
+
 _LEAST_SHARE = 1.0 / 1001.0
 """Of the noise in the variance of y: that of the heuristic for many rows, (1/K) / (1/2 + 1/K)."""
 _LEAST_TIME = 4e-10

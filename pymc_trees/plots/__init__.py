@@ -2,11 +2,10 @@
 
 As ArviZ-plots' `PlotCollection`, on any of its backends and of a size that fits (`figure`):
 `dependence` (partial dependence and accumulated effects) and `individual` (the former row by row)
-by `curves` and `pairs`, `shap` (Shapley values), `convergence` (whether chains agree about f),
-`inclusion` (splits by column), `importance` (R2 of submodels), `common_support` (propensities of
-the treated and the others), `survival_curves` (with what was seen beside them), `tree` (a tree as a
-diagram) by `tree_layout` and `tree_drawing`.
-With matplotlib: `predictive_densities` (of Mondrian forests), `soft_topologies`, `soft_tree` (of
+by `curves`, `shap` (Shapley values), `convergence` (whether chains agree about f), `inclusion`
+(splits by column), `importance` (R2 of submodels), `common_support` (propensities of the treated
+and the others), `survival_curves` (with what was seen beside them), `tree` (a tree as a diagram).
+With matplotlib: `predictive_densities` (of Mondrian forests), `soft_tree` (and topologies, of
 DCC-Tree).
 
 May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ, ArviZ-plots.

@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
-from pymc_trees.core.value.digits import number_labels
+from pymc_trees.core.value.text import number_labels
 from pymc_trees.plots.figure import targets, wrapped
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature
 

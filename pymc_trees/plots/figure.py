@@ -9,7 +9,7 @@ from arviz_base import rcParams
 from arviz_plots import PlotCollection
 
 from pymc_trees.arguments import check_choice
-from pymc_trees.posterior.reading.renamed import renamed
+from pymc_trees.posterior.reading.given import renamed
 
 BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 

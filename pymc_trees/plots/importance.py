@@ -8,7 +8,7 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_elementwise
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.importance.submodels import check_submodels
 

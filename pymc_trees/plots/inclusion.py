@@ -7,7 +7,7 @@ from arviz_plots import visuals
 
 from pymc_trees.arguments import check_number
 from pymc_trees.plots.figure import picture, wrapped
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 

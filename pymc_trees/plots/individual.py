@@ -5,7 +5,7 @@ import pymc as pm
 from pymc_trees.plots.curves import draw_curves
 from pymc_trees.plots.dependence import asked, curve_of
 from pymc_trees.plots.figure import picture
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import partial_dependence
 
 

@@ -6,7 +6,7 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_number
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
 COLOURS = ("#30123b", "#3b6fd8", "#1fc8a4", "#b4dd2c", "#f5841f")

@@ -7,7 +7,7 @@ from arviz_plots import PlotCollection, visuals
 from scipy import stats
 
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 
 STARTS = {"incidence": 0.0, "survival": 1.0, "expected": 0.0}

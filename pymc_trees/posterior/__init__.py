@@ -1,11 +1,12 @@
 """What do the draws say? From draws to numbers.
 
-`check` (whether draws can predict) and `reading` (f at any rows, the trees, columns by name), on
-which the answers rest, a question in each file: `dependence` (partial dependence),
-`accumulated_effects` by `local_steps`, `comparisons` (predictions, contrasts) and `slopes`,
+`check_draws` (whether draws can predict), with `differences` (why not), and `reading` (f at any
+rows, the trees, columns by name), on which the answers rest, a question in each file: `dependence`
+(partial dependence), `accumulated_effects`, `comparisons` (predictions, contrasts, slopes),
 `explain` (shares of columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits
-counted by column), `importance` (what is lost without a column), `trees` (in words, and which are
-probable), `convergence` (whether chains agree about f). `saving` writes draws to a file.
+counted by column), `importance` (what is lost without a column), `tree_text` and `topologies`
+(trees in words, and which are probable), `convergence` (whether chains agree about f). `saving`
+writes draws to a file.
 
 May import: `core`, `distributions`, `targets`; xarray, ArviZ, PyMC.
 """

@@ -1,24 +1,234 @@
-"""How f changes along one column, or two, where the rows are: `accumulated_effects`."""
+"""How f changes along one column, or two, where the rows are: `accumulated_effects`.
 
+Steps between neighbouring values of columns, the rows that lie at them, and their sums.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_number
+from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.posterior.dependence import columns_asked, rows_chosen
-from pymc_trees.posterior.local_steps import (
-    MeanChange,
-    added_curve,
-    added_surface,
-    between,
-    points_of,
-    steps_of,
+from pymc_trees.posterior.reading.features import (
+    GRIDS,
+    POINTS,
+    Feature,
+    dimension_of,
+    grid_of,
+    grids_by_column,
 )
-from pymc_trees.posterior.reading.features import POINTS, dimension_of, grids_by_column
 from pymc_trees.posterior.reading.functions import Function
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Of a column along its points, for rows that all lie between the first and the last.
+
+    A number lies at the step between two points. A level, a point itself, lies at the steps to it
+    and from it.
+    """
+
+    points: np.ndarray
+    """(P,) numbers in rising order, or levels by code."""
+    members: list[np.ndarray]
+    """(n,) step of each row, -1 for none; two of these for levels."""
+    lower: np.ndarray
+    """(n,) the point of each row, or the one below."""
+    share: np.ndarray
+    """(n,) how far each is on the way from there to the next, from 0 to 1."""
+    middles: np.ndarray
+    """(P - 1,) of the steps, where the column goes from 0 to 1."""
+
+    @property
+    def number(self) -> int:
+        """Steps, P - 1."""
+        return self.points.size - 1
+
+    def weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Points that make up the value of each row, and their weights, in parts that add up."""
+        return [(self.lower, 1.0 - self.share), (self.lower + 1, self.share)]
+
+
+def points_of(feature: Feature, x: np.ndarray, grid: Any, intervals: int) -> np.ndarray:
+    """Points of a column of cells that are present: those given, or at most ``intervals`` + 1.
+
+    Parameters
+    ----------
+    feature : Feature
+        The column.
+    x : (n,) array
+        Its cells.
+    grid : None, str, int or sequence
+        As for `grid_of`; quantiles are values of rows.
+    intervals : int
+        Where ``grid`` says how, and not how many.
+    """
+    if grid is None or isinstance(grid, str) or isinstance(grid, int | np.integer):
+        by = check_choice("grid", grid, GRIDS) if isinstance(grid, str) else "quantile"
+        if grid is not None and not isinstance(grid, str):
+            grid_of(feature, x, grid)  # refuses bools, and numbers below 1
+            intervals = int(grid) - 1
+        points = np.unique(x)
+        if feature.levels is None and points.size > intervals + 1:
+            shares = np.linspace(0.0, 1.0, intervals + 1)
+            even = points[0] + shares * (points[-1] - points[0])
+            points = even if by == "linear" else np.quantile(x, shares, method="inverted_cdf")
+            points = np.unique(points)
+    else:
+        points = grid_of(feature, x, grid)
+        points = np.unique(points) if feature.levels is None else points
+        if MISSING in points or np.unique(points).size < points.size:
+            raise ValueError(
+                f"grid of the column {feature.name!r}: it must not hold a missing cell or the "
+                "same level twice; give different levels."
+            )
+    if points.size < 2:
+        raise ValueError(
+            f"The column {feature.name!r} has {points.size} values in these rows: an effect needs "
+            "at least two."
+        )
+    return points
+
+
+def between(feature: Feature, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Which rows lie between the first and the last point."""
+    if feature.levels is not None:
+        return np.isin(x, points)
+    return (points[0] <= x) & (x <= points[-1])
+
+
+def steps_of(feature: Feature, x: np.ndarray, points: np.ndarray) -> Steps:
+    """`Steps` of cells that all lie between the points."""
+    if feature.levels is None:
+        step = np.maximum(np.searchsorted(points, x, side="left") - 1, 0)
+        share = (x - points[step]) / np.diff(points)[step]
+        middles = 0.5 * (points[1:] + points[:-1])
+        middles = (middles - points[0]) / (points[-1] - points[0])
+        return Steps(points, [step], step, share, middles)
+    last = points.size - 1
+    place = np.argmax(x[:, None] == points, axis=1)
+    members = [np.where(place < last, place, -1), place - 1]
+    lower = np.minimum(place, last - 1)
+    return Steps(points, members, lower, (place - lower) * 1.0, (np.arange(last) + 0.5) / last)
+
+
+class MeanChange:
+    """Means of what changes at each step, or at each pair of steps of two columns.
+
+    Parameters
+    ----------
+    along : list of Steps
+        Of one column or two, at the same rows.
+
+    Raises
+    ------
+    ValueError
+        When no row is at any step.
+    """
+
+    def __init__(self, along: list[Steps]):
+        shape = tuple(one.number for one in along)
+        rows, cells = [], []
+        for members in np.ndindex(*(len(one.members) for one in along)):
+            at = np.stack([one.members[k] for one, k in zip(along, members, strict=True)])
+            inside = np.flatnonzero((at >= 0).all(axis=0))
+            rows.append(inside)
+            cells.append(np.ravel_multi_index(tuple(at[:, inside]), shape))
+        row, cell = np.concatenate(rows), np.concatenate(cells)
+        order = np.argsort(cell, kind="stable")
+        self.row = row[order]
+        """(M,) rows that are changed, some twice."""
+        self.steps = np.stack(np.unravel_index(cell[order], shape))
+        """(columns, M) at which step of each column."""
+        self.shape = shape
+        counts = np.bincount(cell, minlength=int(np.prod(shape)))
+        self._known = np.flatnonzero(counts)
+        self._counts = counts[self._known]
+        self._starts = np.cumsum([0, *self._counts[:-1]])
+        middles = np.stack(np.meshgrid(*(one.middles for one in along), indexing="ij"), axis=-1)
+        middles = middles.reshape(-1, len(along))
+        self._nearest = _nearest(middles, middles[self._known])
+
+    def __call__(self, changes: np.ndarray) -> np.ndarray:
+        """(..., steps) means over the rows at each, of the (..., M) changes.
+
+        Where no row is, the mean where the nearest ones are.
+        """
+        means = np.add.reduceat(changes, self._starts, axis=-1) / self._counts
+        return means[..., self._nearest].reshape(*changes.shape[:-1], *self.shape)
+
+
+def _nearest(places: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """For each place the number of the nearest known one, of equals the first."""
+    found = np.empty(len(places), dtype=np.int64)
+    for k, place in enumerate(places):
+        found[k] = np.argmin(((known - place) ** 2).sum(axis=1))
+    return found
+
+
+def added_curve(along: Steps) -> Callable[[np.ndarray], np.ndarray]:
+    """What adds mean changes up to curves, (..., P), whose mean over the rows is 0."""
+    weights = _joint([along])
+
+    def add_up(changes):
+        curve = _from_zero(np.cumsum(changes, axis=-1), -1)
+        return curve - (curve @ weights)[..., None]
+
+    return add_up
+
+
+def added_surface(first: Steps, second: Steps) -> Callable[[np.ndarray], np.ndarray]:
+    """What adds second differences up to surfaces, (..., P, Q), without single columns."""
+    weights = _joint([first, second])
+    of_first, of_second = _alone(first, second), _alone(second, first)
+
+    def add_up(changes):
+        surface = np.cumsum(np.cumsum(changes, axis=-2), axis=-1)
+        surface = _from_zero(_from_zero(surface, -1), -2)
+        rows, columns = of_first(surface), of_second(np.swapaxes(surface, -2, -1))
+        surface = surface - rows[..., :, None] - columns[..., None, :]
+        return surface - (surface * weights).sum(axis=(-2, -1), keepdims=True)
+
+    return add_up
+
+
+def _alone(along: Steps, other: Steps) -> Callable[[np.ndarray], np.ndarray]:
+    """What makes the curve of one column on a surface, as of any function."""
+    mean = MeanChange([along])
+    step = mean.steps[0]
+    parts = [(point[mean.row], weight[mean.row]) for point, weight in other.weights()]
+
+    def curve(surface):
+        rise = np.diff(surface, axis=-2)
+        changes = sum(rise[..., step, point] * weight for point, weight in parts)
+        return _from_zero(np.cumsum(mean(changes), axis=-1), -1)
+
+    return curve
+
+
+def _joint(along: list[Steps]) -> np.ndarray:
+    """(P,) or (P, Q) weights of the points in the mean over rows."""
+    found = np.zeros([one.points.size for one in along])
+    for parts in product(*(one.weights() for one in along)):
+        points, weights = zip(*parts, strict=True)
+        np.add.at(found, points, np.prod(weights, axis=0) / points[0].size)
+    return found
+
+
+def _from_zero(values, axis):
+    """The values with a 0 before them along an axis."""
+    before = [(0, 0)] * values.ndim
+    before[axis] = (1, 0)
+    return np.pad(values, before)
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 def accumulated_effects(

@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 
 BLOCK = 5_000_000

@@ -9,6 +9,7 @@ import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.posterior.reading.draw_by_draw import check_answer
+from pymc_trees.posterior.reading.expressions import HeldRows
 from pymc_trees.posterior.reading.features import (
     Feature,
     dimension_of,
@@ -17,8 +18,7 @@ from pymc_trees.posterior.reading.features import (
     pair_or_features,
 )
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.held_rows import HeldRows
-from pymc_trees.posterior.reading.renamed import renamed
+from pymc_trees.posterior.reading.given import renamed
 
 KINDS = ("average", "individual", "both")
 SMALLER = "a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"

@@ -4,11 +4,10 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.core.explain.choices import count_choices
-from pymc_trees.posterior.check.check_draws import SAMPLE
-from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.core.explain.paths import count_choices
+from pymc_trees.posterior.check_draws import SAMPLE, model_of
 from pymc_trees.posterior.reading.forests import ForestDraws, forests_of
-from pymc_trees.posterior.reading.renamed import renamed
+from pymc_trees.posterior.reading.given import renamed
 
 
 @renamed

@@ -15,13 +15,13 @@ from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.sharded.kernels.driver import Scale
 from pymc_trees.sharded.kernels.messages import to_fixed, unit_of
 from pymc_trees.sharded.kernels.rows import Part
-from pymc_trees.targets.conjugate.normal import NormalLikelihood
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.choose import refuse_random
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError, UnsupportedModelError
 from pymc_trees.targets.graph import check_inputs, inputs_seen
+from pymc_trees.targets.likelihoods.normal import NormalLikelihood
 from pymc_trees.targets.noise import Noise, read_noise
-from pymc_trees.targets.random_likelihood import refuse_random
 
 ELSE = "or sample the model by pm.sample()"
 SPREAD = 6.0

@@ -13,7 +13,7 @@ from pytensor.graph.traversal import ancestors
 from rich.progress import Progress
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.forest.trees import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.moves.catalogue import MOVES, weighted
 from pymc_trees.core.moves.contract import name_of
@@ -27,8 +27,10 @@ from pymc_trees.sharded.kernels.driver import Driver, RangeError, RoomError
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
 from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
-from pymc_trees.targets.noise import Noise
-from pymc_trees.targets.noise_density import NoiseDensity, compiled_at, numbers_at
+from pymc_trees.targets.noise import Noise, NoiseDensity, compiled_at, numbers_at
+
+# ----------------------------------------- One chain: what it asks the shards, and what it records
+
 
 WEIGHTS = (0.25, 0.25, 0.4, 0.1)
 """Of grow, prune, change and swap (Chipman 2010)."""
@@ -130,7 +132,7 @@ class Chain:
         self.stats.append(stats)
 
 
-# ------------------- `sample_sharded`: a BART whose rows are in shards, on one or several machines
+# --------------------------------------------------------------------------------------------------
 
 
 def sample_sharded(

@@ -9,10 +9,10 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.jump_posterior import joint_competence, model_on_stack
 from pymc_trees.dcc.settings import STEP, check_settings
 from pymc_trees.dcc.soft_graph import check_inputs, read_model
 from pymc_trees.dcc.soft_posterior import SoftPosterior
-from pymc_trees.step_methods.parts.joint import joint_competence, model_on_stack
 
 
 @dataclass_state

@@ -12,8 +12,7 @@ from pymc.util import get_random_generator
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
 from pymc_trees.distributions.without_dims import counterpart, without_dims
-from pymc_trees.targets.noise import Noise, read_noise
-from pymc_trees.targets.noise_density import NoiseDensity, compiled_at, numbers_at
+from pymc_trees.targets.noise import Noise, NoiseDensity, compiled_at, numbers_at, read_noise
 
 
 @dataclass_state

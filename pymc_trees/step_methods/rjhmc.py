@@ -18,12 +18,12 @@ from pymc_trees.dcc.jump_posterior import (
     State,
     check_variant,
     is_continuous,
+    joint_competence,
     read_jump_model,
 )
 from pymc_trees.dcc.neighbours import GROW, PRUNE
 from pymc_trees.dcc.soft_graph import check_inputs
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.step_methods.parts.joint import joint_competence
 
 LEAST_WARM_UP = 20
 """Iterations that NUTS needs to adapt at all, as for DCC-Tree."""

@@ -4,14 +4,14 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.samplers.outcome import log_likelihood_of
+from pymc_trees.core.leaves.outputs import log_likelihood_of
 from pymc_trees.core.soft_forest.sweep import count_trees
 from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.step_methods.base import SOFT, ForestStep
-from pymc_trees.step_methods.parts.moves import CHANGES_PER_VISIT, changes_per_visit
+from pymc_trees.step_methods.parts.local_moves import CHANGES_PER_VISIT, changes_per_visit
 from pymc_trees.step_methods.parts.soft_moves import SoftMoves
-from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.latent_target import LatentTarget
 from pymc_trees.targets.soft_forest_state import WorkingSoftForest
 
 

@@ -13,8 +13,7 @@ from pytensor.tensor.random.basic import DirichletRV
 
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.split_weights import draw_log_weights
-from pymc_trees.core.soft_forest.encode import summarise
-from pymc_trees.core.soft_forest.fields import soft_sizes
+from pymc_trees.core.soft_forest.encode import soft_sizes, summarise
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.summary import column_choices_of
 from pymc_trees.distributions.forest_inputs import (

@@ -9,19 +9,22 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.compile.announce import ANNOUNCER, kinds_of
 from pymc_trees.core.compile.threads import available_threads, give_threads, taken_threads
 from pymc_trees.core.compile.turns import in_turns
-from pymc_trees.core.forest.counts import count_forest
+from pymc_trees.core.forest.trees import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.leaves.outputs import log_likelihood_of
 from pymc_trees.core.leaves.threaded import in_threads
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.outcome import log_likelihood_of
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.local_moves import LocalMoves
-from pymc_trees.step_methods.parts.moves import CHANGES_PER_VISIT, changes_per_visit
+from pymc_trees.step_methods.parts.local_moves import (
+    CHANGES_PER_VISIT,
+    LocalMoves,
+    changes_per_visit,
+)
 from pymc_trees.step_methods.parts.nuisances import Nuisances
-from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.latent_target import LatentTarget
 
 
 class SweepStep(ForestStep):

@@ -1,10 +1,9 @@
 """When does it happen? Times to an event, censored, of several kinds, or again and again.
 
-Reading order: `outcomes` (checks of times, events and grids), `long_rows` and `long_table`
-(the long form: which rows, and their columns), `long_models` and `time_models` (the PyMC models of
-hazards and of log times), `laws` (the distribution of times, read from a model), `curves` (survival
-functions), `causes` (cumulative incidence), `histories` (expected numbers of events), `scores`
-(concordance and Brier scores).
+Reading order: `outcomes` (checks of times, events and grids), `long_table` (the long form),
+`long_models` and `time_models` (the PyMC models of hazards and of log times), `laws` (the
+distribution of times, read from a model), `curves` (survival functions), `causes` (cumulative
+incidence), `histories` (expected numbers of events), `scores` (concordance and Brier scores).
 
 May import: `posterior`, `distributions` and what is below them; scikit-survival in `scores`.
 """

@@ -5,7 +5,7 @@ import pymc as pm
 import xarray as xr
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
 
-from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.check_draws import model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.posterior.reading.expressions import Expression
 from pymc_trees.survival.curves import STEPWISE, each_curve

@@ -7,8 +7,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.posterior.check.check_draws import SAMPLE
-from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.check_draws import SAMPLE, model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.posterior.reading.draw_by_draw import for_each_draw
 from pymc_trees.survival.laws import TimeLaw, read_law

@@ -6,7 +6,7 @@ import xarray as xr
 from pytensor.tensor.random.basic import BernoulliRV
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.posterior.check_draws import model_of
 from pymc_trees.posterior.comparisons import means_over
 from pymc_trees.survival.curves import STEPWISE, each_curve
 from pymc_trees.survival.laws import GridLaw, observed_of

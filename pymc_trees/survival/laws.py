@@ -19,12 +19,10 @@ from pytensor.tensor.random.basic import BernoulliRV
 from pymc_trees.distributions.data.encoding import encode_new
 from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.schema import Schema
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import training_rows
-from pymc_trees.distributions.tree_variable import is_tree_variable
-from pymc_trees.posterior.reading.expressions import Expression, random_below
-from pymc_trees.posterior.reading.held_rows import HeldRows
-from pymc_trees.targets.parameters import parameters_of
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
+from pymc_trees.posterior.reading.expressions import Expression, HeldRows, random_below
+from pymc_trees.targets.graph import parameters_of
 
 POINTS = 50
 """Times of a curve where nothing else is asked for and there is no grid."""

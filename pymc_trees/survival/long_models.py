@@ -24,8 +24,7 @@ from pymc_trees.distributions.data.variables import (
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
-from pymc_trees.survival.long_rows import LongRows
-from pymc_trees.survival.long_table import long_inputs, read_rows
+from pymc_trees.survival.long_table import LongRows, long_inputs, read_rows
 from pymc_trees.survival.outcomes import check_cause
 
 

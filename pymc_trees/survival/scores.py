@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.survival.curves import check_curves, restricted_mean
 from pymc_trees.survival.outcomes import Outcome, check_outcome
 

@@ -9,6 +9,8 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
+from pymc_trees.targets.errors import NotRecognisedError
+
 
 class Slope(Enum):
     """Dependence of row i of an expression on row i of the output."""
@@ -16,10 +18,6 @@ class Slope(Enum):
     FREE = "does not depend on it"
     ONE = "the output plus something else"
     ANY = "a multiple of the output plus something else"
-
-
-class NotAffineError(Exception):
-    """The expression is not known to be affine row by row; the message names the Op."""
 
 
 def output_column(var: Variable, outputs: Variable) -> int | None:
@@ -77,7 +75,7 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
         return slope_of(inner, outputs)
     op = var.owner.op
     if not isinstance(op, Elemwise) or var.ndim != 1:
-        raise NotAffineError(str(op))
+        raise NotRecognisedError(str(op))
     if isinstance(op.scalar_op, scalars.Log) and is_log_affine(var.owner.inputs[0], outputs):
         return Slope.ANY
     slopes = [slope_of(v, outputs) for v in var.owner.inputs]
@@ -90,7 +88,7 @@ def slope_of(var: Variable, outputs: Variable) -> Slope:
     by_division = isinstance(kind, scalars.TrueDiv) and slopes[1] is Slope.FREE
     if by_division or (isinstance(kind, scalars.Neg | scalars.Mul) and len(bound) == 1):
         return Slope.ANY
-    raise NotAffineError(str(op))
+    raise NotRecognisedError(str(op))
 
 
 def is_log_affine(var: Variable, outputs: Variable) -> bool:
@@ -107,7 +105,7 @@ def is_log_affine(var: Variable, outputs: Variable) -> bool:
     if isinstance(kind, scalars.Exp):
         try:
             slope_of(inputs[0], outputs)
-        except NotAffineError:
+        except NotRecognisedError:
             return False
         return True
     if isinstance(kind, scalars.Pow):
@@ -135,7 +133,7 @@ def power_of(var: Variable, outputs: Variable, column: int) -> float:
     if inner is not None:
         return power_of(inner, outputs, column)
     if var.owner is None or not isinstance(var.owner.op, Elemwise):
-        raise NotAffineError(str(var.owner.op) if var.owner else str(var))
+        raise NotRecognisedError(str(var.owner.op) if var.owner else str(var))
     kind, inputs = var.owner.op.scalar_op, var.owner.inputs
     if type(kind) in POWERS:
         return POWERS[type(kind)] * power_of(inputs[0], outputs, column)
@@ -147,7 +145,7 @@ def power_of(var: Variable, outputs: Variable, column: int) -> float:
         exponent = constant(inputs[1])
         if exponent is not None:
             return exponent * power_of(inputs[0], outputs, column)
-    raise NotAffineError(str(var.owner.op))
+    raise NotRecognisedError(str(var.owner.op))
 
 
 def constant(var: Variable) -> float | None:

@@ -15,3 +15,7 @@ class ForestUseError(UnsupportedModelError):
 
 class LeafNotProposedError(UnsupportedModelError):
     """A leaf without proposals for its values, under a nonconjugate likelihood."""
+
+
+class NotRecognisedError(Exception):
+    """An expression or a likelihood that is not known to be of some kind; the message says why."""

@@ -10,10 +10,9 @@ from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
 from pymc_trees.core.forest.trees import Trees, make_trees
 from pymc_trees.core.moves.by_address import ByAddress
-from pymc_trees.core.moves.workspace import make_workspace
-from pymc_trees.core.value.checksum import is_intact
+from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
-from pymc_trees.core.value.fields import CHECKSUM, sizes
+from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
 from pymc_trees.core.value.known import Known, known_fit, make_known
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of

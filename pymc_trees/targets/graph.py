@@ -6,17 +6,19 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pymc.distributions.distribution import SymbolicRandomVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, toposort
 from pytensor.graph.utils import MissingInputError
+from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_trees.distributions.data.named import present
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import training_rows
+from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.targets.errors import ForestUseError
-from pymc_trees.targets.parameters import parameters_of
 from pymc_trees.targets.stacks import depends_on, without_picks
 
 
@@ -132,3 +134,73 @@ def compile_values(model: pm.Model, expressions: list[Variable], first: list[Var
     )
     function.trust_input = False
     return function, [v.name for v in values]
+
+
+# ---------------------- The parameters of a random variable, for every Op that PyMC makes one with
+
+
+def named_parameters(
+    rv: Variable, kinds: type[Op] | tuple[type[Op], ...] = Op
+) -> list[Variable] | None:
+    """Parameters in the order of the Op's signature, if it is one of some kinds and has one.
+
+    None for any other variable: `pm.Truncated` of most distributions has no signature, what
+    ``total_size=`` wraps around a distribution has parameters only inside it.
+    """
+    op = rv.owner.op if rv.owner else None
+    if not isinstance(op, kinds):
+        return None
+    is_symbolic = isinstance(op, SymbolicRandomVariable) and op.extended_signature is not None
+    return list(op.dist_params(rv.owner)) if is_symbolic or isinstance(op, RandomVariable) else None
+
+
+def parameters_of(rv: Variable) -> list[Variable]:
+    """The same without a restriction, or all inputs of an Op without a signature, size included."""
+    found = named_parameters(rv)
+    return list(rv.owner.inputs) if found is None else found
+
+
+# ------------ Subexpressions that do not depend on one of the variables, cut off and computed once
+
+
+def cut_free(
+    total: Variable, changing: Variable
+) -> tuple[Variable, list[Variable], list[Variable]]:
+    """Replace subexpressions that do not depend on a variable by inputs.
+
+    Returns
+    -------
+    total : Variable
+        The expression as a function of ``changing`` and of ``free``.
+    expressions : list of Variable
+        Values of the inputs, as expressions: float64, of at least one dimension.
+    free : list of Variable
+        The inputs.
+    """
+    seeing = dependent_on([total], changing)
+    replaced: dict[Variable, Variable] = {}
+    expressions: list[Variable] = []
+    free: list[Variable] = []
+    for node in toposort([total]):
+        if not any(v in seeing for v in node.outputs):
+            continue
+        for v in (t for u in node.inputs if u not in seeing for t in _tensors(u)):
+            if v in replaced or (isinstance(v, Constant) and v.data.size == 1):
+                continue
+            new = pt.tensor(f"free_{len(free)}", dtype="float64", shape=v.type.shape or (1,))
+            inside = new if v.ndim else new[0]
+            inside = pt.neq(inside, 0.0) if v.dtype == "bool" else inside.astype(v.dtype)
+            replaced[v] = pt.specify_shape(inside, v.type.shape)
+            expressions.append((v if v.ndim else v[None]).astype("float64"))
+            free.append(new)
+    [total] = clone_replace([total], replaced, rebuild_strict=False)
+    return total, expressions, free
+
+
+def _tensors(var):
+    """The variable, or the tensors of which another type was built."""
+    if isinstance(var.type, pt.TensorType):
+        yield var
+    elif var.owner:
+        for v in var.owner.inputs:
+            yield from _tensors(v)

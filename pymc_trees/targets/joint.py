@@ -11,8 +11,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
 from pymc_trees.targets.contract import Refusal, refuse_leaf
-from pymc_trees.targets.cut import cut_free
-from pymc_trees.targets.graph import read_graph
+from pymc_trees.targets.graph import cut_free, read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
     LazilyCompiled,
@@ -22,8 +21,7 @@ from pymc_trees.targets.native import (
     read_free,
 )
 from pymc_trees.targets.settings import NumbersAt, Settings
-from pymc_trees.targets.slopes import slope
-from pymc_trees.targets.terms import likelihood_terms
+from pymc_trees.targets.terms import likelihood_terms, slope
 
 
 @dataclass

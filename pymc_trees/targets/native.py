@@ -20,9 +20,13 @@ import numpy as np
 import pytensor
 from numba import carray, cfunc
 from pytensor.graph.basic import Variable
+from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key, numba_njit
+from pytensor.link.numba.dispatch.scalar import register_scalar_funcify
+from pytensor.scalar.basic import ScalarOp
+from pytensor.scalar.math import PolyGamma, TriGamma
 
+from pymc_trees.core.compile.polygamma import polygamma
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
-from pymc_trees.targets import special  # noqa: F401  (code for Ops that have none)
 
 IN_PYTHON = re.compile("object mode to run (.*)'s perform")
 """PyTensor's message on an Op."""
@@ -233,3 +237,37 @@ _UNITS = """\
             their_outputs[u] = outputs[i]
             u += 1
 """
+
+
+# ----------------- Special functions without compiled code in PyTensor, added to its Numba backend
+#
+# Without them a likelihood's derivatives would call SciPy for one number at a time. Only Ops
+# without code of their own are extended.
+
+
+_VERSION = 1
+
+
+def _trigamma(op, node, **kwargs):
+    derivative = numba_njit(polygamma.py_func)
+
+    @numba_njit
+    def trigamma(x):
+        return derivative(1, x)
+
+    return trigamma, f"pymc_trees.trigamma.{_VERSION}"
+
+
+def _polygamma(op, node, **kwargs):
+    return numba_njit(polygamma.py_func), f"pymc_trees.polygamma.{_VERSION}"
+
+
+def register_special() -> None:
+    """Register code for the Ops."""
+    dispatch = numba_funcify_and_cache_key.dispatch
+    for op, code in ((TriGamma, _trigamma), (PolyGamma, _polygamma)):
+        if dispatch(op) is dispatch(ScalarOp):
+            register_scalar_funcify(op)(code)
+
+
+register_special()

@@ -6,9 +6,8 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.distributions.tree_variable import is_tree_variable
 from pymc_trees.targets.contract import Target
-from pymc_trees.targets.cut import cut_free
-from pymc_trees.targets.graph import compile_values, open_forest, read_graph
-from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.graph import compile_values, cut_free, open_forest, read_graph
+from pymc_trees.targets.latent_target import LatentTarget
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 MOST = 10

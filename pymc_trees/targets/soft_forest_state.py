@@ -5,15 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.direct import DirectCalls
-from pymc_trees.core.soft_forest.encode import decode, encode
-from pymc_trees.core.soft_forest.fields import soft_sizes
-from pymc_trees.core.soft_forest.gates import add_up
+from pymc_trees.core.soft_forest.encode import decode, encode, soft_sizes
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
-from pymc_trees.core.soft_forest.trees import SoftTrees
+from pymc_trees.core.soft_forest.trees import SoftTrees, add_up
 from pymc_trees.core.soft_forest.unit import to_unit
-from pymc_trees.core.value.checksum import is_intact
-from pymc_trees.core.value.fields import CHECKSUM
+from pymc_trees.core.value.fields import CHECKSUM, is_intact
 from pymc_trees.core.value.known import Known, make_known
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target

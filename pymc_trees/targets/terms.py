@@ -6,9 +6,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.builders import OpFromGraph
+from pytensor.gradient import NullTypeGradError, grad
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import toposort
+from pytensor.graph.utils import MethodNotDefined
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
@@ -123,3 +125,18 @@ def _summands(term: Variable, seeing: set[Variable]) -> list[Variable]:
         if isinstance(kind, scalars.Neg):
             return [-s for s in _summands(term.owner.inputs[0], seeing)]
     return [term]
+
+
+# -------- Derivatives of a log-likelihood with respect to the forest's outputs, for proposals only
+
+
+def slope(total: Variable, outputs: Variable, missing: float = np.nan) -> Variable:
+    """Gradient of a scalar, or numbers ``missing`` where PyTensor has none.
+
+    Kernels replace NaN by differences (`core.leaves.nonconjugate.native`), and ignore 0. Proposals
+    are corrected by acceptance: a poor derivative makes them less efficient, never wrong.
+    """
+    try:
+        return grad(total, outputs, disconnected_inputs="ignore")
+    except (NotImplementedError, MethodNotDefined, NullTypeGradError):
+        return pt.full_like(outputs, missing)

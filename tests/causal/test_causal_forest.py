@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 import pymc_trees as pmt
 from pymc_trees import causal
 from pymc_trees.distributions.data.variables import training_inputs
-from pymc_trees.estimators.bart.models import residual_sd
+from pymc_trees.estimators.models import residual_sd
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),

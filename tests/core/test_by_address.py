@@ -24,11 +24,10 @@ from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.core.moves.by_address import ByAddress
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.mondrian import make_mondrian
-from pymc_trees.core.samplers.metropolis.backfitting import sweeps
+from pymc_trees.core.samplers.backfitting import sweeps
 
 pytestmark = pytest.mark.skipif(config.DISABLE_JIT, reason="nothing has an address")
 

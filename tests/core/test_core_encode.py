@@ -11,10 +11,9 @@ from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.outputs import ConstantLeaf
-from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.encode import decode, encode
 from pymc_trees.core.value.evaluate import evaluate
-from pymc_trees.core.value.fields import LEAF, UNUSED, Layout, sizes
+from pymc_trees.core.value.fields import LEAF, UNUSED, Layout, compute_checksum, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise
 
 STAMP = 12345.0

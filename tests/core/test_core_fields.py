@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from pymc_trees.core.value.checksum import compute_checksum, fingerprint, is_intact
-from pymc_trees.core.value.fields import BITS, UNSPLITTABLE, Layout, sizes
+from pymc_trees.core.value.fields import (
+    BITS,
+    UNSPLITTABLE,
+    Layout,
+    compute_checksum,
+    fingerprint,
+    is_intact,
+    sizes,
+)
 
 
 @pytest.mark.parametrize("m, max_nodes", [(1, 1), (1, 3), (2, 52), (1, 103), (1, 105), (200, 4000)])

@@ -10,13 +10,11 @@ from support.tiers import tiers
 
 from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
-from pymc_trees.core.samplers.particle_gibbs import conditional_smc as smc
-from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
-from pymc_trees.core.samplers.particles.generation import is_waiting
-from pymc_trees.core.samplers.particles.growth import FULL, grow_particle
-from pymc_trees.core.samplers.particles.optimal import choose_columns, columns_of
-from pymc_trees.core.samplers.particles.particles import start_particle
-from pymc_trees.core.samplers.particles.planting import plant
+from pymc_trees.core.samplers import particle_gibbs as smc
+from pymc_trees.core.samplers.growth import FULL, grow_particle, is_waiting
+from pymc_trees.core.samplers.optimal import choose_columns, columns_of
+from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
+from pymc_trees.core.samplers.particles import plant, start_particle
 
 OPTIONS = [("prior", 1.0, 100), ("empirical", 1.0, 100), ("optimal", 1.0, 100)]
 OPTIONS += [("optimal", 0.5, 100), ("optimal", 1.0, 2)]

@@ -10,13 +10,14 @@ from numba import njit
 from scipy import stats
 
 from pymc_trees.core.random import draw_by_weight
-from pymc_trees.core.samplers.particles.particles import make_particles, rearrange
-from pymc_trees.core.samplers.particles.resampling import SCHEMES, resample_given_first
-from pymc_trees.core.samplers.particles.weights import (
+from pymc_trees.core.samplers.particles import make_particles, rearrange
+from pymc_trees.core.samplers.resampling import (
+    SCHEMES,
     effective_size,
     forced_move,
     log_sum_exp,
     normalise,
+    resample_given_first,
 )
 
 P = 1e-5

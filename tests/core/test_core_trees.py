@@ -10,11 +10,9 @@ from support.tiers import tiers
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.row_set import list_rows
-from pymc_trees.core.forest.counts import count_forest
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.moves.node_rows import rows_of
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.forest.trees import count_forest, make_trees, preorder
+from pymc_trees.core.moves.problem import make_workspace, rows_of
 
 
 def test_new_trees_are_stumps_that_hold_all_rows():

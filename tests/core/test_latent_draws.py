@@ -7,8 +7,12 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from pymc_trees.core.leaves.latent.interval import draw_truncated, log_between
-from pymc_trees.core.leaves.latent.polya_gamma import draw_inverse_gaussian, draw_polya_gamma
+from pymc_trees.core.leaves.latent.augmentations import (
+    draw_inverse_gaussian,
+    draw_polya_gamma,
+    draw_truncated,
+    log_between,
+)
 
 DRAWS = 200_000
 

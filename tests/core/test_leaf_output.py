@@ -9,7 +9,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.contract import register
 from pymc_trees.core.leaves.outputs import subtract_outputs
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.prior_draw import draw_forest
 from pymc_trees.core.value.encode import encode, fit_of

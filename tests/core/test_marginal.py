@@ -9,7 +9,7 @@ import xarray as xr
 from support.fitted import frame
 
 import pymc_trees as pmt
-from pymc_trees.core.value.marginal import marginal
+from pymc_trees.core.value.evaluate import marginal
 from pymc_trees.core.value.walk import sent_left
 from pymc_trees.posterior.reading.forests import ForestDraws
 

@@ -5,7 +5,6 @@ import pytest
 from support.chains import design_of
 from support.naive.laws import EVERY
 
-from pymc_trees.core.columns.alike import alike_cuts, is_alike, log_alike
 from pymc_trees.core.columns.design import (
     any_column_varies,
     column_range,
@@ -23,15 +22,15 @@ from pymc_trees.core.columns.row_set import (
     left_rows,
     list_rows,
     remove_rows,
+    set_range,
     set_varies,
 )
-from pymc_trees.core.columns.rules import draw_rule, log_rule
-from pymc_trees.core.columns.set_range import set_range
-from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
+from pymc_trees.core.columns.rules import draw_rule, draw_set_rule, log_rule, log_set_rule
+from pymc_trees.core.columns.steps import alike_cuts, is_alike, log_alike
 from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
 from pymc_trees.core.leaves.masked import set_sum
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import draw_column, draw_set_column, log_column, log_set_column
 

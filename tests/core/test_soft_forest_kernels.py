@@ -8,16 +8,21 @@ from support.naive import soft_forest as naive
 
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.soft_forest import proposals
-from pymc_trees.core.soft_forest.encode import decode, encode, evaluate, summarise
-from pymc_trees.core.soft_forest.fields import SoftLayout, soft_sizes
-from pymc_trees.core.soft_forest.gates import TINY, add_up
+from pymc_trees.core.soft_forest.encode import (
+    SoftLayout,
+    decode,
+    draw_soft_value,
+    encode,
+    evaluate,
+    soft_sizes,
+    summarise,
+)
 from pymc_trees.core.soft_forest.moves import _take_draft, _weigh_draft, open_soft_tree, see_rows
 from pymc_trees.core.soft_forest.prior import make_soft_prior
-from pymc_trees.core.soft_forest.prior_draw import draw_soft_value
-from pymc_trees.core.soft_forest.rows import SoftRows, draw_leaf_values
+from pymc_trees.core.soft_forest.rows import SoftRows, draw_leaf_values, make_soft_work
 from pymc_trees.core.soft_forest.sweep import count_trees, soft_sweeps
+from pymc_trees.core.soft_forest.trees import TINY, add_up
 from pymc_trees.core.soft_forest.unit import make_unit_map, to_unit
-from pymc_trees.core.soft_forest.work import make_soft_work
 
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.25, 0.15])
 

@@ -14,11 +14,8 @@ from support.tiers import tiers
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.value.checksum import compute_checksum, fingerprint
-from pymc_trees.core.value.digits import number_labels
 from pymc_trees.core.value.encode import encode
 from pymc_trees.core.value.fields import (
     CHECKSUM,
@@ -27,9 +24,11 @@ from pymc_trees.core.value.fields import (
     UNSPLITTABLE,
     UNUSED,
     Layout,
+    compute_checksum,
+    fingerprint,
     sizes,
 )
-from pymc_trees.core.value.text import forest_text, tree_text
+from pymc_trees.core.value.text import forest_text, number_labels, tree_text
 
 STAMP = fingerprint("a declaration")
 

@@ -113,7 +113,7 @@ def _latest(tree):
 
 
 def test_the_check_sees_wrong_times(rng):
-    from pymc_trees.core.value.checksum import compute_checksum
+    from pymc_trees.core.value.fields import compute_checksum
 
     X = design(rng)
     with pm.Model() as model:

@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import pymc_trees as pmt
-from pymc_trees.estimators.bart.mixture import Mixture
-from pymc_trees.estimators.bart.models import least_noise
+from pymc_trees.estimators.models import least_noise
+from pymc_trees.estimators.regressor import Mixture
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.laws.target import LawTarget
+from pymc_trees.targets.rowwise.target import KernelTarget
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),
@@ -189,7 +189,7 @@ def test_rounding_is_the_least_noise():
     """Whole numbers: the variance of a uniform law of width 1 is added."""
     y, weights = np.round(3 * Y), np.linspace(0.2, 3.0, N)
     found = pmt.BARTRegressor(scale_trees=4, **SMALL).fit(X, y, weights)
-    assert isinstance(read_target(found.model_, found.model_["log_sigma_forest"]), LawTarget)
+    assert isinstance(read_target(found.model_, found.model_["log_sigma_forest"]), KernelTarget)
     point = found.model_.initial_point()
     ours = found.model_.compile_logp(found.model_["y"], sum=False)(point)[0]
     f, log_sigma = (at_point(found.model_, name) for name in ("f", "log_sigma"))
@@ -411,7 +411,7 @@ def test_checks_of_scikit_learn(estimator):
 
 def test_the_step_methods_are_there_without_the_public_names():
     code = (
-        "from pymc_trees.estimators.bart.classifier import BARTClassifier as B; import numpy as np;"
+        "from pymc_trees.estimators.classifier import BARTClassifier as B; import numpy as np;"
         "X = np.arange(20.0)[:, None]; y = X[:, 0] > 9;"
         "found = B(m=5, draws=20, tune=20, chains=1, cores=1, random_state=1).fit(X, y);"
         "print(found.predict_proba(X)[-1, 1] > 0.7)"

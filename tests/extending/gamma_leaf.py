@@ -19,8 +19,12 @@ from pytensor.tensor.random.basic import PoissonRV
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.sums import register_sums
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
-from pymc_trees.targets.conjugate.columns import unwrapped_column
-from pymc_trees.targets.conjugate.contract import ConjugateLikelihood, refusal, register_likelihood
+from pymc_trees.targets.likelihoods.contract import (
+    ConjugateLikelihood,
+    refusal,
+    register_likelihood,
+)
+from pymc_trees.targets.likelihoods.expressions import unwrapped_column
 
 # 1. What kernels answer: a NamedTuple whose type chooses them.
 

@@ -20,8 +20,8 @@ import pymc as pm
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.sums import register_sums
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
-from pymc_trees.targets.conjugate.contract import register_likelihood
-from pymc_trees.targets.conjugate.normal import NormalLikelihood
+from pymc_trees.targets.likelihoods.contract import register_likelihood
+from pymc_trees.targets.likelihoods.normal import NormalLikelihood
 
 # 1. What kernels answer: a NamedTuple whose type chooses them.
 

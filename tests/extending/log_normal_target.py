@@ -14,9 +14,9 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import LogNormalRV
 
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.affine import NotAffineError, Slope, slope_of
+from pymc_trees.targets.affine import Slope, slope_of
 from pymc_trees.targets.contract import Refusal
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
 from pymc_trees.targets.graph import compile_values, open_forest, read_graph
 from pymc_trees.targets.settings import Settings, read_settings
 
@@ -33,7 +33,7 @@ class LogNormalTarget:
         self.layout = forest.owner.op.layout
         (mean, sd), outputs = open_forest(model, graph, list(term.owner.op.dist_params(term.owner)))
         if any(v is outputs for v in ancestors([sd])) or slope_of(mean, outputs) is not Slope.ONE:
-            raise NotAffineError("mu is not the forest")
+            raise NotRecognisedError("mu is not the forest")
         settings = read_settings(model, forest)
         wanted = [*settings, model.rvs_to_values[term], mean, sd]
         self._function, self._names = compile_values(model, wanted, [outputs])
@@ -48,7 +48,7 @@ class LogNormalTarget:
             return Refusal(NotConjugateError(f"{forest.name} is not in one pm.LogNormal."))
         try:
             return cls(model, forest, graph.terms[0], graph)
-        except NotAffineError as error:
+        except NotRecognisedError as error:
             return Refusal(NotConjugateError(str(error)))
 
     def at(self, point):

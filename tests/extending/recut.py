@@ -9,11 +9,11 @@ same rows before and after. With ``p`` the prior and likelihood of the subtree,
 from typing import NamedTuple
 
 from pymc_trees.core.columns.mixed import column_of
-from pymc_trees.core.columns.set_rules import draw_set_rule
+from pymc_trees.core.columns.rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.node_rows import rows_of
+from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,

@@ -15,7 +15,7 @@ from support.small_models import sample, step_data
 import pymc_trees as pmt
 from extending.gamma_leaf import GammaData, GammaLeaf, PoissonLikelihood
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.distributions.leaves.contract import register_leaf
 from pymc_trees.targets.choose import read_target

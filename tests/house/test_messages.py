@@ -24,9 +24,8 @@ INTERNAL = {
     "NotRowwiseError": "caught by read_target, which goes on to the likelihood as a whole",
     "MixedRowsError": "the same; or its words end in a refusal",
     "LeafNotProposedError": "caught by read_target, which raises the refusal of the first target",
-    "NotLatentError": "caught by read_target, which goes on to the rows as they are",
     "NotASliceError": "caught where the model is read, which goes on with all outputs",
-    "NotAffineError": "caught where the model is read; its words end in a refusal",
+    "NotRecognisedError": "caught where the model is read; its words end in a refusal",
 }
 
 # Message -> why it has no entry of its own.

@@ -16,10 +16,12 @@ POSITIONS = {
     "dcc/soft_graph.py": "parameters of a pymc.Categorical",
     "targets/affine.py": "Ops between a forest's function and a mean",
     **dict.fromkeys(
-        [f"targets/latent/{name}.py" for name in ("logit", "mixture", "probit", "softmax")],
+        [
+            f"targets/likelihoods/{name}.py"
+            for name in ("binary", "classes", "expressions", "robust")
+        ],
         "Ops between a linear predictor and a likelihood",
     ),
-    "targets/laws/contract.py": "Ops between a linear predictor and a likelihood",
     "targets/stacks.py": "Ops between a forest's function and one of several outputs",
     "targets/rowwise/row_ops.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",

@@ -19,7 +19,8 @@ from support.small_models import FAST, assert_same_draws, bart_model, counts_mod
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import checkpoint as checkpoints
-from pymc_trees.inference.chains import left, tries
+from pymc_trees.inference.chains import states as left
+from pymc_trees.inference.chains import task as tries
 from pymc_trees.inference.chains.states import GROUP
 from pymc_trees.inference.chains.task import Drawn, run_chain
 

@@ -14,7 +14,7 @@ from support.small_models import FAST, assert_same_draws, bart_model
 
 import pymc_trees as pmt
 from pymc_trees.inference.chains import runner as runners
-from pymc_trees.inference.chains import tries
+from pymc_trees.inference.chains import task as tries
 from pymc_trees.inference.chains.task import Drawn, run_chain
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

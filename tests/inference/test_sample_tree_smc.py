@@ -13,7 +13,7 @@ from support.naive.laws import PROBLEMS, leaf_of
 
 import pymc_trees as pmt
 from pymc_trees.inference.tree_smc import sample_tree_smc as front
-from pymc_trees.inference.tree_smc.islands import choose_draws
+from pymc_trees.inference.tree_smc.sample_tree_smc import choose_draws
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 PROBLEM = PROBLEMS["three_columns"]

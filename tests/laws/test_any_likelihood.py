@@ -23,8 +23,7 @@ from support.laws.likelihoods import (
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.tiers import tiers
 
-from pymc_trees.targets.laws.target import LawTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
 
 Z = 5.5
 # Every likelihood and every set of moves, not their product.
@@ -64,7 +63,7 @@ QUICK = [
 def test_chain_agrees_with_the_enumeration(likelihood, name, moves):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {moves}".encode())
-    kind = LawTarget if likelihood in WRITTEN_OUT else RowwiseTarget
+    kind = KernelTarget if likelihood in WRITTEN_OUT else RowwiseTarget
     setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, kind)
     draws = 50_000
     chain = run_chain(seed, setup, MOVE_SETS[moves], draws, keep_fits=True)

@@ -22,9 +22,9 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.conjugate.normal_vector import CombinationLikelihood
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
+from pymc_trees.targets.likelihoods.normal import CombinationLikelihood
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 NUMBERS = replace(PROBLEMS["two_columns"], prior={"alpha": 0.7, "beta": 1.0})

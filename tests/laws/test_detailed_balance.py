@@ -35,11 +35,9 @@ from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.node_rows import know_rows
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import Problem, know_rows, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.samplers.metropolis.one_move import metropolis_move
+from pymc_trees.core.samplers.backfitting import metropolis_move
 
 Z = 5.5
 BASE = 16  # a node's rule is one digit: 0 for a leaf, else 1 + 7 column + cut

@@ -29,7 +29,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.backfitting import sweep
 
 BATCHES = 100
 Z = 5.0

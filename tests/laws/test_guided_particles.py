@@ -18,8 +18,7 @@ from support.tiers import tiers
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.laws.target import LawTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
 
 BATCHES = 60
 Z = 5.5
@@ -62,7 +61,7 @@ def distances(problem, likelihood, chain, draws):
 def test_chain_agrees_with_the_enumeration(likelihood, name, particles, proposal):
     problem = problem_of(name, likelihood)
     seed = zlib.crc32(f"{likelihood} {name} {particles} {proposal}".encode())
-    kind = LawTarget if likelihood in WRITTEN_OUT else RowwiseTarget
+    kind = KernelTarget if likelihood in WRITTEN_OUT else RowwiseTarget
     setup, _ = setup_of(problem, model_of(problem, likelihood), seed + 1, kind)
     draws = 60_000 // (1 + (particles > 3))
     chain = run_guided(seed, setup, particles, proposal, draws)

@@ -23,10 +23,10 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.coefficients.linear import make_linear, read_linear
+from pymc_trees.core.leaves.coefficients import make_linear, read_linear
 from pymc_trees.core.leaves.contract import add_row, draw_values, log_marginal, n_stats
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.conjugate.linear import LinearLikelihood
+from pymc_trees.targets.likelihoods.normal import LinearLikelihood
 
 MEAN, SD, SLOPE_SD = 0.3, 0.8, 0.6
 PROBLEM = {

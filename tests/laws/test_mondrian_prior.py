@@ -30,14 +30,13 @@ from support.tiers import tiers
 from pymc_trees.core.forest.trees import make_trees, plant_stumps
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.node_rows import know_rows
 from pymc_trees.core.moves.perturb import Perturb, perturb
-from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.problem import Problem, know_rows
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
-from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
 BATCHES = 60

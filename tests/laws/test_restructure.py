@@ -23,8 +23,13 @@ from pymc_trees.core.columns.blocks import draw_uncut, part_blocks
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.moves.restructure import Restructure, log_rules
-from pymc_trees.core.moves.same_leaves import blocks_of, log_same_leaves, weigh_columns
+from pymc_trees.core.moves.restructure import (
+    Restructure,
+    blocks_of,
+    log_rules,
+    log_same_leaves,
+    weigh_columns,
+)
 from pymc_trees.core.moves.subtree import gather
 
 P = 1e-5

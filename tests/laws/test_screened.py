@@ -19,9 +19,8 @@ from support.laws.likelihoods import (
 )
 from support.tiers import tiers
 
-from pymc_trees.core.leaves.nonconjugate.gaussian.screen import aim_screen, fit_screen
-from pymc_trees.targets.laws.target import LawTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.core.leaves.nonconjugate.gaussian import aim_screen, fit_screen
+from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
 
 Z = 5.5
 DRAWS = 200_000
@@ -46,7 +45,7 @@ QUICK = [("poisson", "gaps", "three_a_visit", 0.7, 0.05)]
 
 def screened_setup(problem, likelihood, seed, away, local=0.05, m=1):
     """Arrays of a chain, and a screen whose anchors lie that far away to both sides in turn."""
-    kind = LawTarget if likelihood in WRITTEN_OUT else RowwiseTarget
+    kind = KernelTarget if likelihood in WRITTEN_OUT else RowwiseTarget
     setup, _ = setup_of(problem, model_of(problem, likelihood, m), seed, kind, m)
     setup.trees.values[:m] = problem.mean
     sides = np.resize([1.0, -1.0, 0.5], problem.n)

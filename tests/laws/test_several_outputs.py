@@ -22,7 +22,7 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 

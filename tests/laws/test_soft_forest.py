@@ -25,7 +25,7 @@ from support.naive.batches import batch_means, gap
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.nonconjugate.gaussian.screen import make_screen
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.soft_forest.trees import make_soft_trees
 from pymc_trees.targets.choose import read_target

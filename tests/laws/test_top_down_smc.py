@@ -25,13 +25,14 @@ from support.tiers import tiers
 
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
-from pymc_trees.core.samplers.particles.proposals import PROPOSALS
-from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
-from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import (
+from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.top_down import (
     DONE,
+    EXPANSIONS,
+    SCHEMES,
     UNFINISHED,
     Schedule,
+    draw_ancestors,
     make_stages,
     top_down_smc,
 )

@@ -31,7 +31,7 @@ import pymc_trees as pmt
 from pymc_trees.core.forest.undo import make_kept_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.metropolis.joint_sweep import joint_sweep
+from pymc_trees.core.samplers.joint_sweep import joint_sweep
 from pymc_trees.targets.choose import read_target
 
 BATCHES = 60

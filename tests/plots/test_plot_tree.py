@@ -12,8 +12,7 @@ import xarray as xr
 from support.fitted import frame, on_a_frame, two_functions
 
 import pymc_trees as pmt
-from pymc_trees.plots.tree import CLASSES, HIGH, LOW, MIDDLE, SPLIT, plot_tree
-from pymc_trees.plots.tree_layout import boxes_of
+from pymc_trees.plots.tree import CLASSES, HIGH, LOW, MIDDLE, SPLIT, boxes_of, plot_tree
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)

@@ -12,8 +12,8 @@ from support.tiers import tiers
 from xarray.backends.h5netcdf_ import H5NetCDFArrayWrapper
 
 import pymc_trees as pmt
-from pymc_trees.posterior.check import stored_draws
-from pymc_trees.posterior.check.stored_draws import StoredDraws
+from pymc_trees.posterior import check_draws as stored_draws
+from pymc_trees.posterior.check_draws import StoredDraws
 from pymc_trees.posterior.reading.expressions import Expression
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -11,9 +11,8 @@ from support.fitted import N, draws_of, frame, on_a_frame, predicted, predicted_
 
 import pymc_trees as pmt
 from pymc_trees.core.value.walk import sent_left
-from pymc_trees.posterior.importance.hand_over import vi_to_kulprit
 from pymc_trees.posterior.importance.submodels import compute_variable_importance as importance
-from pymc_trees.posterior.importance.submodels import squared_correlation
+from pymc_trees.posterior.importance.submodels import squared_correlation, vi_to_kulprit
 from pymc_trees.posterior.reading.forests import ForestDraws
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

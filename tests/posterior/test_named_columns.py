@@ -11,7 +11,7 @@ from support.fitted import draws_of
 import pymc_trees as pmt
 from pymc_trees.distributions.data.schema import by_place, place_of
 from pymc_trees.distributions.data.variables import training_inputs
-from pymc_trees.distributions.soft_settings import check_hard
+from pymc_trees.distributions.soft_bart import check_hard
 from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -11,11 +11,11 @@ from support.naive import soft_forest as naive
 from support.subsets import interventional, shapley_of
 
 import pymc_trees as pmt
-from pymc_trees.core.explain.games import make_weights
-from pymc_trees.core.explain.gated import (
+from pymc_trees.core.explain.games import (
     by_subset,
     integrate,
     make_quadrature,
+    make_weights,
     mean_product,
     sum_subsets,
     takes_subsets,

@@ -9,7 +9,7 @@ import pytest
 from support.fitted import draws_of
 
 import pymc_trees as pmt
-from pymc_trees.posterior.explain.linear import is_linear
+from pymc_trees.posterior.explain.additive import is_linear
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 QUIET = {"progressbar": False, "cores": 1}

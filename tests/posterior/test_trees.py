@@ -13,7 +13,7 @@ from support.fitted import frame, on_a_frame, predicted, two_functions
 
 import pymc_trees as pmt
 from pymc_trees.posterior.reading.forests import ForestDraws
-from pymc_trees.posterior.trees.nodes import chosen, nodes_of
+from pymc_trees.posterior.tree_text import chosen, nodes_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)

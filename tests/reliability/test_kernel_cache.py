@@ -14,7 +14,7 @@ from numba.core.registry import cpu_target
 from support.scale import scaled
 
 from pymc_trees.core.compile.cache import KernelFile
-from pymc_trees.core.value.checksum import compute_checksum
+from pymc_trees.core.value.fields import compute_checksum
 
 CHILD = """
 import json, os, sys, warnings
@@ -33,7 +33,7 @@ CacheImpl._locator_classes = [
 import numpy as np
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from pymc_trees.core.value.checksum import compute_checksum
+    from pymc_trees.core.value.fields import compute_checksum
 
     if settings.get("vanish"):
         import shutil

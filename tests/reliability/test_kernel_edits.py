@@ -29,9 +29,9 @@ event.register("numba:compile", Listener())
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.core.samplers.outcome import log_likelihood_of
+from pymc_trees.core.leaves.outputs import log_likelihood_of
 if sys.argv[1] == "more":
-    import pymc_trees.core.samplers.metropolis.backfitting, pymc_trees.core.leaves.normal
+    import pymc_trees.core.samplers.backfitting, pymc_trees.core.leaves.normal
 
 found = {}
 for name, leaf in (
@@ -120,7 +120,7 @@ def test_an_edit_costs_what_depends_on_it(copied):
 
 def test_modules_of_a_kernel():
     """Imports are those of the sources, through other modules and in parentheses."""
-    name = "pymc_trees.core.samplers.metropolis.backfitting"
+    name = "pymc_trees.core.samplers.backfitting"
     found = depends.closure({name})
     core = "pymc_trees.core."
     assert {name, core + "leaves.contract", core + "columns.design", core + "random"} <= found

@@ -11,8 +11,8 @@ from support.naive.laws import PROBLEMS
 from support.small_models import bart_model
 
 import pymc_trees as pmt
-from pymc_trees.core.samplers.metropolis.backfitting import sweep, sweeps
-from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
+from pymc_trees.core.samplers.backfitting import sweep, sweeps
+from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
 from pymc_trees.mondrian import forest as estimators
 from pymc_trees.mondrian import trees as grown
 from pymc_trees.mondrian import trees as threads
@@ -20,7 +20,7 @@ from pymc_trees.mondrian.kernels.extend import extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
 from pymc_trees.mondrian.kernels.labels import make_moments
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
-from pymc_trees.step_methods.parts import local_moves, moves, tree_redraw
+from pymc_trees.step_methods.parts import local_moves, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
     monkeypatch.setattr(local_moves, "LONG_CONJUGATE", 0)
     for module in (local_moves, tree_redraw):
         monkeypatch.setattr(module, "LONG", 0)
-    for module in (moves, tree_redraw):
+    for module in (local_moves, tree_redraw):
         run = module.run_apart
         monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
     there = last_point(model, pmt.Hybrid(model=model, temperatures=3, rng=np.random.default_rng(1)))

@@ -6,8 +6,8 @@ import pytest
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import declared
+from pymc_trees.distributions.tree_variable import evaluations
 
 X = np.arange(12.0).reshape(6, 2)
 MASK = X == 3.0

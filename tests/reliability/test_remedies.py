@@ -60,7 +60,7 @@ CONVERGES = {
 @pytest.mark.full
 @pytest.mark.parametrize("fit", CONVERGES.values(), ids=CONVERGES)
 def test_the_call_of_the_warning_that_chains_disagree_works(fit, monkeypatch):
-    monkeypatch.setattr("pymc_trees.estimators.bart.base.R_HAT", 0.0)
+    monkeypatch.setattr("pymc_trees.estimators.base.R_HAT", 0.0)
     with pytest.warns(ConvergenceWarning) as said:
         estimator = fit()
     (call,) = re.findall(r"pymc_trees\.\w+\(.*?\)", str(said[0].message))

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, log_expit
 
 from pymc_trees.core.soft.gates import gates_at, gates_gradient
-from pymc_trees.distributions.ops.soft_coordinates import SoftCoordinates
+from pymc_trees.dcc.soft_ops import SoftCoordinates
 
 SIZES = [(0, 3), (1, 1), (1, 2), (2, 3), (3, 7)]
 

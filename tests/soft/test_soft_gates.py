@@ -14,7 +14,7 @@ from pymc_trees.core.soft.gates import (
     leaf_probabilities,
 )
 from pymc_trees.core.soft.topology import node_table
-from pymc_trees.distributions.ops.soft_gates import SoftGates
+from pymc_trees.dcc.soft_ops import SoftGates
 
 N, P = 7, 3
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 
 from pymc_trees.core.columns.mixed import EVERY, MISSING
-from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.fields import (
     BITS,
     CHECKSUM,
@@ -21,6 +20,7 @@ from pymc_trees.core.value.fields import (
     UNSPLITTABLE,
     UNUSED,
     Layout,
+    compute_checksum,
 )
 from pymc_trees.core.value.text import tree_starts
 from pymc_trees.core.value.walk import Encoded, Node, expect, sent_left, walk

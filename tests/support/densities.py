@@ -10,13 +10,12 @@ from functools import singledispatch
 import numpy as np
 import pytensor
 
-from pymc_trees.core.leaves.latent.contract import log_row
+from pymc_trees.core.leaves.latent.rows import log_row
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.latent.target import LatentTarget
-from pymc_trees.targets.laws.target import LawTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
 
 
 @singledispatch
@@ -50,7 +49,7 @@ def _latent(target: LatentTarget, point):
 
 
 @log_density.register
-def _law(target: LawTarget, point):
+def _law(target: KernelTarget, point):
     seen = target.at(point)[1]
     numbers = seen.data.reshape(seen.table)
     value = target.likelihood.law.value

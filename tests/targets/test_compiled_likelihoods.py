@@ -16,7 +16,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import polygamma
 from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.native import compile_graph
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 

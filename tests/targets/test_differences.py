@@ -10,10 +10,9 @@ from pytensor.tensor.elemwise import Elemwise
 from support.laws.likelihoods import ENDS, spoilt, switched
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
-from pymc_trees.core.leaves.nonconjugate.joint_mode import fit_tree
-from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
+from pymc_trees.core.leaves.nonconjugate.joint import fit_tree
+from pymc_trees.core.leaves.nonconjugate.native import call_native, call_slopes
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate
 from pymc_trees.targets.choose import read_target
 

@@ -10,19 +10,14 @@ from scipy import special, stats
 
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import digamma
-from pymc_trees.core.leaves.nonconjugate.laws import (
-    added_variance,
-    gamma,
-    log_sd,
-    logistic,
-    poisson,
-    truncated,
-    weibull,
-)
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import open_forest, read_graph
-from pymc_trees.targets.laws.target import LawTarget
+from pymc_trees.targets.likelihoods.counts import LogisticLaw, PoissonLaw
+from pymc_trees.targets.likelihoods.limits import TruncatedNormalLaw, log_between
+from pymc_trees.targets.likelihoods.normal_sd import AddedVarianceLaw, LogSdLaw
+from pymc_trees.targets.likelihoods.times import GammaLaw, WeibullLaw
+from pymc_trees.targets.rowwise.target import KernelTarget
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 6
@@ -39,9 +34,9 @@ def censored(law, upper=0.9):
 
 
 KNOWN = {
-    "poisson": (poisson, lambda f: pm.Poisson("y", exp(f), observed=COUNTS)),
+    "poisson": (PoissonLaw, lambda f: pm.Poisson("y", exp(f), observed=COUNTS)),
     "exposures": (
-        poisson,
+        PoissonLaw,
         lambda f: pm.Poisson(
             "y",
             np.arange(1.0, 7.0) * exp(2 * f + pm.Normal("b")) / pm.HalfNormal("s"),
@@ -49,56 +44,56 @@ KNOWN = {
         ),
     ),
     "no exposure": (
-        poisson,
+        PoissonLaw,
         lambda f: pm.Poisson("y", np.minimum(COUNTS, 1.0) * exp(f), observed=COUNTS),
     ),
     "no exposure of a negative binomial": (
-        logistic,
+        LogisticLaw,
         lambda f: pm.NegativeBinomial(
             "y", mu=np.minimum(COUNTS, 1.0) * exp(f), alpha=2.0, observed=COUNTS
         ),
     ),
     "negative binomial": (
-        logistic,
+        LogisticLaw,
         lambda f: pm.NegativeBinomial(
             "y", mu=exp(f), alpha=pm.Exponential("a", 1), observed=COUNTS
         ),
     ),
     "logit of p": (
-        logistic,
+        LogisticLaw,
         lambda f: pm.NegativeBinomial("y", n=3.0, p=pm.math.invlogit(f), observed=COUNTS),
     ),
-    "many trials": (logistic, lambda f: pm.Binomial("y", n=20, logit_p=f, observed=COUNTS)),
+    "many trials": (LogisticLaw, lambda f: pm.Binomial("y", n=20, logit_p=f, observed=COUNTS)),
     "gamma": (
-        gamma,
+        GammaLaw,
         lambda f: pm.Gamma("y", mu=exp(f), sigma=pm.HalfNormal("s"), observed=TIMES),
     ),
     "one coefficient of variation": (
-        gamma,
+        GammaLaw,
         lambda f: pm.Gamma("y", mu=exp(f), sigma=exp(f) * pm.HalfNormal("s"), observed=TIMES),
     ),
     "spread of a gamma": (
-        gamma,
+        GammaLaw,
         lambda f: pm.Gamma("y", mu=2.0, sigma=2.0 * exp(f), observed=TIMES),
     ),
-    "rate": (gamma, lambda f: pm.Gamma("y", alpha=2.0, beta=2.0 / exp(f), observed=TIMES)),
-    "shape": (gamma, lambda f: pm.Gamma("y", alpha=exp(f), beta=2.0, observed=TIMES)),
-    "exponential": (gamma, lambda f: pm.Exponential("y", exp(-f), observed=TIMES)),
+    "rate": (GammaLaw, lambda f: pm.Gamma("y", alpha=2.0, beta=2.0 / exp(f), observed=TIMES)),
+    "shape": (GammaLaw, lambda f: pm.Gamma("y", alpha=exp(f), beta=2.0, observed=TIMES)),
+    "exponential": (GammaLaw, lambda f: pm.Exponential("y", exp(-f), observed=TIMES)),
     "exponential and zeros": (
-        gamma,
+        GammaLaw,
         lambda f: pm.Exponential("y", scale=exp(f), observed=np.maximum(TIMES - 0.5, 0)),
     ),
     "weibull": (
-        weibull,
+        WeibullLaw,
         lambda f: pm.Weibull("y", alpha=pm.HalfNormal("a", 2), beta=exp(f), observed=TIMES),
     ),
     "censored weibull": (
-        weibull,
+        WeibullLaw,
         lambda f: censored(pm.Weibull.dist(alpha=pm.HalfNormal("a", 2), beta=exp(f))),
     ),
-    "censored exponential": (weibull, lambda f: censored(pm.Exponential.dist(exp(f)))),
+    "censored exponential": (WeibullLaw, lambda f: censored(pm.Exponential.dist(exp(f)))),
     "censored and zeros": (
-        weibull,
+        WeibullLaw,
         lambda f: pm.Censored(
             "y",
             pm.Exponential.dist(exp(f)),
@@ -108,7 +103,7 @@ KNOWN = {
         ),
     ),
     "truncated normal": (
-        truncated,
+        TruncatedNormalLaw,
         lambda f: pm.TruncatedNormal(
             "y",
             mu=2 * f + pm.Normal("b"),
@@ -119,12 +114,12 @@ KNOWN = {
         ),
     ),
     "truncated from below": (
-        truncated,
+        TruncatedNormalLaw,
         lambda f: pm.Truncated("y", pm.Normal.dist(f, 1.0), lower=0.1, observed=TIMES),
     ),
-    "log sd": (log_sd, lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES)),
+    "log sd": (LogSdLaw, lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES)),
     "least variance": (
-        added_variance,
+        AddedVarianceLaw,
         lambda f: pm.Normal(
             "y",
             pm.Normal("m"),
@@ -132,7 +127,7 @@ KNOWN = {
             observed=TIMES,
         ),
     ),
-    "log precision": (log_sd, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
+    "log precision": (LogSdLaw, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
 }
 OTHERS = {
     "mean and sd": lambda f: pm.Normal("y", f, exp(f), observed=TIMES),
@@ -167,7 +162,7 @@ def test_known(case):
     law, likelihood = KNOWN[case]
     model = model_of(likelihood)
     target = read_target(model, model["f_forest"])
-    assert isinstance(target, LawTarget) and target.likelihood.law is law
+    assert isinstance(target, KernelTarget) and isinstance(target.likelihood, law)
     point = model.initial_point()
     _, seen = target.at(point)
     graph = read_graph(model, model["f_forest"])
@@ -198,7 +193,7 @@ def test_some_rows_can_be_asked_for():
 @pytest.mark.parametrize("case", OTHERS)
 def test_others_are_read_from_their_graph(case):
     model = model_of(OTHERS[case])
-    assert not isinstance(read_target(model, model["f_forest"]), LawTarget)
+    assert not isinstance(read_target(model, model["f_forest"]), KernelTarget)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +247,7 @@ def test_digamma():
 def test_constants_are_those_of_scipy():
     numbers = np.array([3.0, 1.0, 0.2, -special.gammaln(4.0)])
     np.testing.assert_allclose(
-        poisson.value(numbers, 0.5), stats.poisson.logpmf(3, np.exp(0.7)), rtol=1e-13
+        PoissonLaw.value(numbers, 0.5), stats.poisson.logpmf(3, np.exp(0.7)), rtol=1e-13
     )
 
 
@@ -263,9 +258,9 @@ def test_the_chance_of_an_interval_in_either_tail():
         [rng.normal(0, 3, 200), rng.uniform(5, 200, 100), -rng.uniform(5, 200, 99)]
     )
     high = low + rng.exponential(1.0, low.size) + 1e-3
-    found = np.array([truncated.log_between(a, b) for a, b in zip(low, high, strict=True)])
+    found = np.array([log_between(a, b) for a, b in zip(low, high, strict=True)])
     a, b = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
     wanted = special.log_ndtr(b) + np.log1p(-np.exp(special.log_ndtr(a) - special.log_ndtr(b)))
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
-    assert truncated.log_between(-np.inf, np.inf) == 0.0
-    np.testing.assert_allclose(truncated.log_between(40.0, np.inf), special.log_ndtr(-40.0), 1e-13)
+    assert log_between(-np.inf, np.inf) == 0.0
+    np.testing.assert_allclose(log_between(40.0, np.inf), special.log_ndtr(-40.0), 1e-13)

@@ -8,9 +8,9 @@ from support.small_models import step_data
 import pymc_trees as pmt
 from pymc_trees.targets.affine import Slope
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.conjugate.dirichlet import DirichletLikelihood
-from pymc_trees.targets.conjugate.normal_gamma import NormalGammaLikelihood
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.likelihoods.classes import DirichletLikelihood
+from pymc_trees.targets.likelihoods.normal import NormalGammaLikelihood
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)

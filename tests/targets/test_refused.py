@@ -12,8 +12,8 @@ from pymc.exceptions import SamplingError
 from support.small_models import sample, step_data
 
 import pymc_trees as pmt
-from pymc_trees.targets.conjugate.recognise import recognise
 from pymc_trees.targets.errors import ForestUseError, NotConjugateError
+from pymc_trees.targets.likelihoods.contract import recognise
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(20)

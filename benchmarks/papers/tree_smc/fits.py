@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.inference.tree_smc.model import read_tree
 from pymc_trees.inference.tree_smc.run import Settings, run_island

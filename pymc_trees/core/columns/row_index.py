@@ -3,7 +3,7 @@
 A set of rows is an array of W = ceil(n / 64) words, row i being bit ``i % 64`` of word ``i // 64``.
 For a column of numbers the index holds the rows in order, and of every STEP-th rank the set of rows
 before it: the rows below a cut are such a set and at most STEP / 2 single bits more or less. Grid
-codes need neither: comparing all of them is as fast (`core.compile.cell_lanes`). For a column with
+codes need neither: comparing all of them is as fast (`core.compile.lanes`). For a column with
 levels or missing cells the index holds the set of missing rows and those of each level.
 """
 

@@ -18,7 +18,7 @@ from numba.core import cgutils, config, types
 from numba.extending import intrinsic, overload
 
 from pymc_trees.core.compile.cache import without_wrappers
-from pymc_trees.core.compile.linked import LINKED
+from pymc_trees.core.compile.compiler import LINKED
 
 _FUNCTIONS: list[Callable] = []
 """Python functions by address, less one; without compilation."""

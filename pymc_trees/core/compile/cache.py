@@ -18,10 +18,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.announce import announce_compilation
-from pymc_trees.core.compile.linked import LINKED, LinkedCache
+from pymc_trees.core.compile.compiler import LINKED, KernelCompiler, LinkedCache
 from pymc_trees.core.compile.pointer import Pointer
 from pymc_trees.core.compile.turns import claim, turn
-from pymc_trees.core.compile.uncounted import KernelCompiler
 
 announce_compilation()
 _DIGEST = hashlib.sha256().digest_size
@@ -33,7 +32,7 @@ _told = False
 def njit(*, cache, **options):
     """`numba.njit` with a cache that never fails.
 
-    Versions for calls from other kernels and from Python are compiled separately (`linked`).
+    Versions for calls from other kernels and from Python are compiled separately (`compiler`).
     """
 
     def decorate(function):

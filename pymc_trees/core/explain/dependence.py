@@ -8,8 +8,7 @@ path lead there (Friedman 2001, section 8.2). A leaf with no column in S adds a 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.explain.agreement import agree, distinct, holds
-from pymc_trees.core.explain.paths import centred, paths_of, sides_of
+from pymc_trees.core.explain.paths import agree, centred, distinct, holds, paths_of, sides_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 

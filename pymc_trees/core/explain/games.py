@@ -22,8 +22,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.explain.agreement import holds
-from pymc_trees.core.explain.paths import MOST_COLUMNS
+from pymc_trees.core.explain.paths import MOST_COLUMNS, TABLE, holds, size_of
 
 
 @by_pointer
@@ -133,3 +132,162 @@ def _mean(coefficients, degree):
         if k < degree:
             weight *= (k + 1) / (degree - k)
     return total
+
+
+# ---------- Shapley values of a product of factors over columns: the game of a leaf of a soft tree
+#
+# The weight of a leaf is the product of the gates on its path. Let a_j be the product of those on
+# column j at the row that is explained, b_j the same at a background row. With the columns in S
+# taken from the row and the others from the background row the leaf counts
+#
+#     nu(S) = prod_{j in S} a_j  prod_{j not in S} b_j.
+#
+# By subsets. The mean of nu(S) over background rows is A(S) M(not S), where A(S) is the product
+# of a_j over S and M(T) the mean product of b_j over T. A game is the sum over all S of nu(S)
+# times the game that is 1 at S and 0 elsewhere, that of a hard leaf with U = S and V = not S
+# (`games`). So
+#
+#     phi_i = sum_S A(S) c_i(S),    c_i(S) = M(not S) phi_i(U = S, V = not S),             (1)
+#
+# and c is computed once for all explained rows. There are 2^D terms for D columns.
+#
+# By quadrature, if these are too many. Shapley values are integrals of the derivatives of the
+# multilinear extension along its diagonal (Owen 1972); that of nu is F(q) = prod_j (q_j a_j + (1
+# - q_j) b_j), so that for each background row
+#
+#     phi_i = (a_i - b_i) int_0^1 prod_{j != i} (t a_j + (1 - t) b_j) dt,                  (2)
+#
+# and interaction indices those of its second derivatives (Grabisch and Roubens 1999),
+#
+#     I_ik = (a_i - b_i) (a_k - b_k) int_0^1 prod_{j != i, k} (t a_j + (1 - t) b_j) dt.    (3)
+#
+# The integrands are polynomials of degree D - 1 and D - 2, for which Gauss-Legendre quadrature
+# with ceil(D / 2) points is exact.
+#
+# References ---------- Owen (1972). Multilinear extensions of games. Management Science 18(5).
+# Grabisch and Roubens (1999). An axiomatic approach to the concept of interaction among players
+# in cooperative games. International Journal of Game Theory 28.
+
+
+@by_pointer
+class Quadrature(NamedTuple):
+    """Gauss-Legendre rules on [0, 1], by the number of columns D."""
+
+    points: np.ndarray
+    """(D, ceil(D / 2) and unused)."""
+    shares: np.ndarray
+    """The same shape: weights of the points."""
+
+
+def make_quadrature() -> Quadrature:
+    """Rules for any path."""
+    points, shares = np.zeros((2, MOST_COLUMNS + 1, (MOST_COLUMNS + 1) // 2))
+    for d in range(1, MOST_COLUMNS + 1):
+        order = (d + 1) // 2
+        x, w = np.polynomial.legendre.leggauss(order)
+        points[d, :order], shares[d, :order] = (x + 1) / 2, w / 2
+    return Quadrature(points, shares)
+
+
+@njit(cache=True)
+def takes_subsets(n_columns, n_background):
+    """Whether eq. 1 has few enough terms for a table, and fewer than eq. 2."""
+    return n_columns <= TABLE and 1 << n_columns <= 4 * n_background
+
+
+@njit(cache=True)
+def products_of(factors, out):
+    """Write the product of (D,) factors over each set of columns, bit s for slot s."""
+    out[0] = 1.0
+    for s in range(factors.size):
+        half = 1 << s
+        for subset in range(half):
+            out[half + subset] = out[subset] * factors[s]
+
+
+@njit(cache=True)
+def by_subset(background, weights, of_single, of_pairs):
+    """Write c of eq. 1 for all sets of columns; return the mean weight of the background rows.
+
+    Parameters
+    ----------
+    background : (B, D) float64
+        b_j of each background row.
+    of_single : (2^D, D) float64
+        Zeros.
+    of_pairs : (2^D, D, D) or (0, D, D) float64
+        Zeros; written above the diagonal.
+    """
+    n_columns, n_sets = background.shape[1], of_single.shape[0]
+    every = np.uint64(n_sets - 1)
+    means, products = np.zeros(n_sets), np.empty(n_sets)
+    for z in range(background.shape[0]):
+        products_of(background[z], products)
+        means += products
+    means /= background.shape[0]
+    for k in range(n_sets):
+        inside = np.uint64(k)
+        u = size_of(inside)
+        share = means[n_sets - 1 - k]
+        given = (inside, every ^ inside, share, n_columns, u, n_columns - u, weights)
+        add_single(*given, of_single[k])
+        if of_pairs.shape[0]:
+            add_pairs(*given, of_pairs[k])
+    return means[n_sets - 1]
+
+
+@njit(cache=True)
+def sum_subsets(row, of_single, of_pairs, products, single, pairs):
+    """Write the values of a row, eq. 1, and its interaction indices above the diagonal."""
+    products_of(row, products)
+    single[:] = 0.0
+    pairs[:] = 0.0
+    for k in range(products.size):
+        for s in range(row.size):
+            single[s] += products[k] * of_single[k, s]
+        if of_pairs.shape[0]:
+            for s in range(row.size):
+                for t in range(s + 1, row.size):
+                    pairs[s, t] += products[k] * of_pairs[k, s, t]
+
+
+@njit(cache=True)
+def mean_product(background):
+    """Mean weight of the background rows, (B, D) factors."""
+    total = 0.0
+    for z in range(background.shape[0]):
+        total += background[z].prod()
+    return total / background.shape[0]
+
+
+@njit(cache=True)
+def integrate(row, background, quadrature, with_pairs, mixed, after, single, pairs):
+    """Write the means over background rows of eq. 2 and, above the diagonal, of eq. 3.
+
+    Parameters
+    ----------
+    mixed : (D,) float64
+        Overwritten: the factors of the integrand.
+    after : (D + 1,) float64
+        Overwritten: their products from a slot on.
+    """
+    d = row.size
+    single[:] = 0.0
+    pairs[:] = 0.0
+    for z in range(background.shape[0]):
+        for q in range((d + 1) // 2):
+            t = quadrature.points[d, q]
+            share = quadrature.shares[d, q] / background.shape[0]
+            after[d] = 1.0
+            for s in range(d - 1, -1, -1):
+                mixed[s] = t * row[s] + (1.0 - t) * background[z, s]
+                after[s] = after[s + 1] * mixed[s]
+            before = share
+            for s in range(d):
+                gain = before * (row[s] - background[z, s])
+                single[s] += gain * after[s + 1]  # eq. 2
+                if with_pairs:
+                    for k in range(s + 1, d):
+                        pairs[s, k] += gain * (row[k] - background[z, k]) * after[k + 1]  # eq. 3
+                        gain *= mixed[k]
+                before *= mixed[s]

@@ -7,6 +7,74 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
+from pymc_trees.core.value.fields import LEAF
+
+# --------------- Columns of a row that lead to a leaf, as bits, and counts of rows with equal bits
+
+
+TABLE = 12
+"""Number of columns up to which sets are counted in a table; beyond it by sorting."""
+
+
+@njit(cache=True)
+def agree(paths, leaf, sides, sets):
+    """Write the set of the path's columns, bit s for slot s, that lead each row to the leaf."""
+    n_columns = paths.first_column[leaf + 1] - paths.first_column[leaf]
+    every = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
+    sets[:] = every
+    for entry in range(paths.start[leaf], paths.start[leaf + 1]):
+        without = every ^ (np.uint64(1) << np.uint64(paths.slot[entry]))
+        way, left = sides[paths.split[entry]], paths.left[entry]
+        for i in range(sets.size):
+            if way[i] != left:
+                sets[i] &= without
+    return n_columns
+
+
+@njit(cache=True)
+def distinct(sets, n_columns):
+    """Distinct sets, the index of each row's set, and the number of rows with each."""
+    kind = np.empty(sets.size, dtype=np.int64)
+    if n_columns <= TABLE:
+        place = np.full(1 << n_columns, -1, dtype=np.int64)
+        known = np.empty(min(sets.size, 1 << n_columns), dtype=np.uint64)
+        n_known = 0
+        for i in range(sets.size):
+            at = np.int64(sets[i])
+            if place[at] < 0:
+                place[at] = n_known
+                known[n_known] = sets[i]
+                n_known += 1
+            kind[i] = place[at]
+        known = known[:n_known]
+    else:
+        known = np.unique(sets)
+        for i in range(sets.size):
+            kind[i] = np.searchsorted(known, sets[i])
+    counts = np.zeros(known.size)
+    for i in range(sets.size):
+        counts[kind[i]] += 1.0
+    return known, kind, counts
+
+
+@njit(cache=True)
+def size_of(bits):
+    """Number of columns in a set."""
+    n = 0
+    while bits:
+        bits &= bits - np.uint64(1)
+        n += 1
+    return n
+
+
+@njit(cache=True)
+def holds(bits, slot):
+    """Whether a column is in a set."""
+    return (bits >> np.uint64(slot)) & np.uint64(1) == np.uint64(1)
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 MOST_COLUMNS = 63
 """Columns on the path of a leaf: one bit each."""
@@ -132,3 +200,43 @@ def add_values(value, X, X_train, outputs, sizes, values):
                 left = goes_left(X[i, column], value[k, 1], rules, k, column)
                 k = k + 1 if left else links.right[k]
             values[i] += outputs[k]
+
+
+# ------------------------ Columns of the splits of a forest, and pairs of columns on a common path
+
+
+@njit(cache=True, nogil=True)
+def count_choices(value, p, m, counts, pairs):
+    """Count the split nodes of an encoded forest.
+
+    Parameters
+    ----------
+    counts : (p,) int64
+        Written: split nodes on each column.
+    pairs : (p, p) or (0, 0) int64
+        Written, unless empty: split nodes on the second column below one on the first.
+    """
+    counts[:] = 0
+    pairs[:] = 0
+    above = np.empty(value.shape[0], dtype=np.int64)
+    left = np.empty(value.shape[0], dtype=np.bool_)
+    row = 0
+    for _ in range(m):
+        height = 0
+        while True:
+            if value[row, 0] != LEAF:
+                column = int(value[row, 0]) % p
+                counts[column] += 1
+                if pairs.size:
+                    for h in range(height):
+                        pairs[above[h], column] += 1
+                above[height], left[height] = column, True
+                height += 1
+                row += 1
+                continue
+            row += 1
+            while height > 0 and not left[height - 1]:
+                height -= 1
+            if height == 0:
+                break
+            left[height - 1] = False  # in preorder the right child follows the left subtree

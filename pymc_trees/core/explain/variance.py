@@ -18,8 +18,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.explain.agreement import size_of
-from pymc_trees.core.explain.paths import centred, paths_of, sides_of
+from pymc_trees.core.explain.paths import centred, paths_of, sides_of, size_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 WORD = 64

@@ -1,7 +1,9 @@
-"""Split a leaf, join two leaves, reduce a tree to its root: edits that take and free nodes."""
+"""Edits of trees: split a leaf, join two leaves, reduce a tree to its root, rotate."""
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import NONE, preorder
+
+# -------- Split a leaf, join two leaves, reduce a tree to its root: edits that take and free nodes
 
 
 @njit(cache=True)
@@ -59,3 +61,74 @@ def fell_tree(trees, tree, nodes):
     trees.right[root] = NONE
     trees.log_cut[root] = 0.0
     trees.log_column[root] = 0.0
+
+
+# --------------------------------------------------------------------------------------------------
+# Rotations of a tree: edits of its links, rules and depths, each undone by one of the same kind.
+#
+# Nothing else is updated: neither the rows of nodes nor quantities that depend on them.
+
+
+@njit(cache=True)
+def child_on(trees, node, side):
+    """Child on the left, 0, or on the right, 1."""
+    return trees.right[node] if side == 1 else trees.left[node]
+
+
+@njit(cache=True)
+def hang(trees, node, side, child):
+    """Make a node the child of another on a side."""
+    if side == 1:
+        trees.right[node] = child
+    else:
+        trees.left[node] = child
+    trees.parent[child] = node
+
+
+@njit(cache=True)
+def lower(trees, top, levels, below):
+    """Add to the depths of a node and of all below it; ``below`` is overwritten."""
+    for k in range(preorder(trees, top, below)):
+        trees.depth[below[k]] += levels
+
+
+@njit(cache=True)
+def turn(trees, top, side, way, below):
+    """Rotate the child on one side up, and attach the other child below it on the side ``way``.
+
+    ``turn(trees, top, way, side, below)`` undoes it; ``below`` is overwritten.
+    """
+    child, other = child_on(trees, top, side), child_on(trees, top, 1 - side)
+    inner, outer = child_on(trees, child, way), child_on(trees, child, 1 - way)
+    hang(trees, top, way, child)
+    hang(trees, top, 1 - way, outer)
+    hang(trees, child, side, inner)
+    hang(trees, child, 1 - side, other)
+    trees.column[top], trees.column[child] = trees.column[child], trees.column[top]
+    trees.cut[top], trees.cut[child] = trees.cut[child], trees.cut[top]
+    lower(trees, outer, -1, below)
+    lower(trees, other, 1, below)
+
+
+@njit(cache=True)
+def transpose(trees, top, side):
+    """Give a node the rule of its child on a side, and its own to both children.
+
+    The two middle grandchildren change places. If the rules of both children give the same
+    partition, each grandchild keeps its rows, and the operation is its own inverse.
+    """
+    left, right = trees.left[top], trees.right[top]
+    from_left, from_right = trees.right[left], trees.left[right]
+    hang(trees, left, 1, from_right)
+    hang(trees, right, 0, from_left)
+    child, code, cut = child_on(trees, top, side), trees.column[top], trees.cut[top]
+    trees.column[top], trees.cut[top] = trees.column[child], trees.cut[child]
+    for node in (left, right):
+        trees.column[node], trees.cut[node] = code, cut
+
+
+@njit(cache=True)
+def leaves_on(trees, top, side):
+    """Whether both children of a node have a leaf on one side; `transpose` then joins these."""
+    left, right = child_on(trees, trees.left[top], side), child_on(trees, trees.right[top], side)
+    return trees.column[left] < 0 and trees.column[right] < 0

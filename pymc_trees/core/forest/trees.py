@@ -4,6 +4,9 @@ Node ids are indices into the pool; ``roots[t]`` is the root of tree t. Samplers
 a tree in preorder, so draws do not depend on the position of a node in the pool.
 """
 
+import mmap
+import platform
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -127,3 +130,58 @@ def preorder(trees, top, out):
 def is_nog(trees, node):
     """Whether both children of a split node are leaves; it can then be pruned."""
     return trees.column[trees.left[node]] < 0 and trees.column[trees.right[node]] < 0
+
+
+@njit(cache=True)
+def count_forest(trees, nodes, inclusion):
+    """Leaves, deepest leaf, and split nodes per column.
+
+    Parameters
+    ----------
+    nodes : (max_nodes,) int32
+        Overwritten.
+    inclusion : (p,) int64
+        Overwritten with the number of split nodes of each column.
+
+    Returns
+    -------
+    leaves, depth : int
+        Leaves over all trees; depth of the deepest, 0 for stumps.
+    """
+    inclusion[:] = 0
+    leaves, depth = 0, 0
+    for t in range(trees.roots.size):
+        for k in range(preorder(trees, trees.roots[t], nodes)):
+            node = nodes[k]
+            if trees.column[node] >= 0:
+                inclusion[trees.column[node] % inclusion.size] += 1  # with `way` left out
+            else:
+                leaves += 1
+                depth = max(depth, trees.depth[node])
+    return leaves, depth
+
+
+@njit(cache=True)
+def all_rows(n, rows):
+    """Write ``0 .. n - 1`` to ``rows``; return n."""
+    for i in range(n):
+        rows[i] = i
+    return n
+
+
+_GENERIC = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _GENERIC else None)
+"""Linux's flag MAP_NORESERVE; Python has a name for it from 3.13 on."""
+
+
+def make_room(rows: int, columns: int) -> np.ndarray:
+    """(rows, columns) uint64 zeros; only pages that are written to take memory.
+
+    On large tables the sets of all nodes that fit the pool would take far more memory than those in
+    use, and more than a machine has: Linux is told not to reserve the rest.
+    """
+    n_bytes = 8 * rows * columns
+    if n_bytes < 2**24 or NORESERVE is None:
+        return np.zeros((rows, columns), dtype=np.uint64)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE
+    return np.frombuffer(mmap.mmap(-1, n_bytes, flags=flags), np.uint64).reshape(rows, columns)

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from pymc_trees.core.compile.bits import lowest_bit
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.lanes import masked_sum
+from pymc_trees.core.compile.lanes import lowest_bit, masked_sum
 
 _ONE = np.uint64(1)
 FEW = 3

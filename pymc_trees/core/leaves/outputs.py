@@ -1,9 +1,11 @@
-"""Sums of the outputs of trees at each row."""
+"""Sums of the outputs of trees at each row, and the log likelihood."""
 
 from typing import NamedTuple
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import leaf_output, register
+from pymc_trees.core.leaves.contract import leaf_output, log_likelihood, register
+
+# -------------------------------------------------------- Sums of the outputs of trees at each row
 
 
 class ConstantLeaf(NamedTuple):
@@ -50,3 +52,12 @@ def subtract_outputs(leaf, values, leaf_of, total):
         output = leaf_output(leaf, values[leaf_of[i]], i)
         for k in range(total.shape[1]):
             total[i, k] -= output[k]
+
+
+# --------------------------------------------------------- State after a sweep: the log likelihood
+
+
+@njit(cache=True)
+def log_likelihood_of(leaf, trees):
+    """Log likelihood of all rows given the leaf values, between sweeps."""
+    return log_likelihood(leaf, trees)

@@ -9,7 +9,6 @@ import weakref
 import numpy as np
 from numba import config, typeof
 
-from pymc_trees.core.columns.alike import alike_cuts
 from pymc_trees.core.columns.blocks import (
     Blocks,
     chance_uncut,
@@ -21,8 +20,8 @@ from pymc_trees.core.columns.blocks import (
 from pymc_trees.core.columns.design import Design, draw_cut, varying
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.row_set import RowSet, left_rows
-from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
-from pymc_trees.core.columns.steps import step_rule
+from pymc_trees.core.columns.rules import draw_set_rule, log_set_rule
+from pymc_trees.core.columns.steps import alike_cuts, step_rule
 from pymc_trees.core.compile.handle import Handle, Handles, made_in_kernels
 from pymc_trees.core.compile.turns import Busy
 from pymc_trees.core.forest.trees import Labels, Trees
@@ -43,8 +42,7 @@ from pymc_trees.core.leaves.contract import (
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.contract import WeightedMoves, asked_by, propose
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.contract import (
     Place,

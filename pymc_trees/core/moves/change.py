@@ -19,7 +19,7 @@ from pymc_trees.core.leaves.path import write_path_below
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
+from pymc_trees.core.moves.problem import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,

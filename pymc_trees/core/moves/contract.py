@@ -32,8 +32,7 @@ from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.compile.handle import GENERATOR, Role
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.moves.census import Census
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.core.moves.problem import Problem, Workspace
 
 MOVE = Role("move")
 

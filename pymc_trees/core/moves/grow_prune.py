@@ -16,17 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.row_set import label_rows
-from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.rotations import child_on
+from pymc_trees.core.compile.lanes import copy_numbers
+from pymc_trees.core.forest.edit import child_on, join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal, log_marginals
 from pymc_trees.core.leaves.path import write_path, write_path_below
 from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, Needs, number_of, register
-from pymc_trees.core.moves.node_rows import proposed_rows, rows_of
+from pymc_trees.core.moves.problem import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import send_down
 from pymc_trees.core.priors.contract import (
     Place,

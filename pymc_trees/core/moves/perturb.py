@@ -31,7 +31,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import Rule, replace_rule
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.node_rows import rows_of
+from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import gather
 from pymc_trees.core.priors.contract import log_set_split
 

@@ -2,11 +2,16 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
+from pymc_trees.core.columns.row_index import RowIndex, make_row_index
+from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.handle import Handle
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import Trees
+from pymc_trees.core.forest.trees import Trees, make_room
 
 
 @by_pointer
@@ -21,3 +26,128 @@ class Problem(NamedTuple):
     """Tree prior, see `priors.contract`."""
     leaf: tuple | Handle
     """Leaf model and data, see `leaves.contract`; its working residual is changed in place."""
+
+
+# ------------------------------------------- Arrays that moves write to, allocated once per forest
+
+
+@by_pointer
+class Workspace(NamedTuple):
+    """Buffers for one move on one tree; N = ``max_nodes``, n training rows, D statistics."""
+
+    rows: np.ndarray
+    """(n,) uint32: rows of a node, as a list."""
+    buffer: np.ndarray
+    """(n,) uint32: buffer of `partition_rows`."""
+    nodes: np.ndarray
+    """(N,) int32: the tree in preorder."""
+    below: np.ndarray
+    """(N,) int32: a subtree in preorder."""
+    stats: np.ndarray
+    """(N, D) float64: statistics of the leaves of the open tree."""
+    log_cut: np.ndarray
+    """(N,) float64: proposed ``Trees.log_cut``."""
+    log_column: np.ndarray
+    """(N,) float64: proposed ``Trees.log_column``."""
+    unsplittable: np.ndarray
+    """(N,) bool: proposed ``Trees.unsplittable``."""
+    new_stats: np.ndarray
+    """(N, D) float64: proposed statistics of leaves."""
+    rate: np.ndarray
+    """(N,) float64: proposed ``Trees.rate``."""
+    cease: np.ndarray
+    """(1,) bool: set from outside to end a sweep after the current tree."""
+    index: RowIndex
+    """Of the training rows by column."""
+    sets: np.ndarray
+    """(N, W) uint64: rows of each node, as bits (`know_rows`)."""
+    is_known: np.ndarray
+    """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Whoever changes a tree
+    without them sets it to False."""
+    proposed: np.ndarray
+    """(N, W) uint64: proposed rows of nodes, each at its ``place``."""
+    place: np.ndarray
+    """(N,) int32: index of a node in ``below``."""
+    counts: np.ndarray
+    """(N,) int64: proposed ``Trees.count``, by place."""
+    order: tuple | None = None
+    """Order constraint on the leaf values of a tree, see `order.contract`; None: no constraint."""
+
+
+def make_workspace(
+    max_nodes: int,
+    n_stats: int,
+    design: Design | MixedDesign,
+    index: RowIndex | None = None,
+    order: tuple | None = None,
+) -> Workspace:
+    """Workspace for a forest of ``max_nodes`` nodes over the rows of a design, and their index."""
+    n_rows = design.columns.shape[1]
+    n_words = -(-n_rows // 64)
+    max_nodes = max(max_nodes, 2)  # grow keeps two proposed leaves
+    rows = np.zeros(n_rows, dtype=np.uint32)
+    index = make_row_index(design) if index is None else index
+    return Workspace(
+        rows=rows,
+        buffer=np.zeros(n_rows, dtype=np.uint32),
+        nodes=np.zeros(max_nodes, dtype=np.int32),
+        below=np.zeros(max_nodes, dtype=np.int32),
+        stats=np.zeros((max_nodes, n_stats)),
+        log_cut=np.zeros(max_nodes),
+        log_column=np.zeros(max_nodes),
+        unsplittable=np.zeros(max_nodes, dtype=np.bool_),
+        new_stats=np.zeros((max_nodes, n_stats)),
+        rate=np.zeros(max_nodes),
+        cease=np.zeros(1, dtype=np.bool_),
+        index=index._replace(listed=rows),
+        sets=make_room(max_nodes, n_words),
+        is_known=np.zeros(max_nodes, dtype=np.bool_),
+        proposed=make_room(max_nodes, n_words),
+        place=np.zeros(max_nodes, dtype=np.int32),
+        counts=np.zeros(max_nodes, dtype=np.int64),
+        order=order,
+    )
+
+
+# ----------------------- The training rows of each node of the open tree, as bits in the workspace
+#
+# ``work.sets`` and ``Trees.leaf_of`` hold the same information on a tree. Moves update both; a
+# sampler that only updates ``leaf_of`` invalidates the sets (``work.is_known``), and they are
+# rebuilt when a sweep of moves visits the tree.
+
+
+@njit(cache=True)
+def rows_of(trees, node, work):
+    """`RowSet` of a node."""
+    return RowSet(work.sets[node], trees.count[node], work.index)
+
+
+@njit(cache=True)
+def proposed_rows(work, place):
+    """`RowSet` of the rows proposed for a node, by its place."""
+    return RowSet(work.proposed[place], work.counts[place], work.index)
+
+
+@njit(cache=True)
+def unite_rows(sets, left, right, node):
+    """Write the union of the rows of two nodes as those of a third."""
+    for w in range(sets.shape[1]):
+        sets[node, w] = sets[left, w] | sets[right, w]
+
+
+@njit(cache=True)
+def know_rows(trees, tree, n_nodes, work):
+    """Build the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
+    if work.is_known[trees.roots[tree]]:
+        return
+    sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]
+    for k in range(n_nodes):
+        if trees.column[nodes[k]] < 0:
+            sets[nodes[k]] = np.uint64(0)
+    for i in range(leaf_of.size):
+        sets[leaf_of[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for k in range(n_nodes - 1, -1, -1):  # children before their parents
+        node = nodes[k]
+        if trees.column[node] >= 0:
+            unite_rows(sets, trees.left[node], trees.right[node], node)
+    work.is_known[trees.roots[tree]] = True

@@ -1,13 +1,13 @@
 """Restructure: another tree with the same leaves (Wu, Tjelmeland and West 2007, section 4).
 
 The rows of every leaf stay, and so does the likelihood, unless a leaf model uses the columns of the
-splits above. A tree with this partition is drawn from the root down (`same_leaves`), and the
+splits above. A tree with this partition is drawn from the root down (`draw_same_leaves`), and the
 densities q of this draw and of its reverse are known:
 
     ratio = p(tree') / p(tree) * q(tree) / q(tree') * choice
 
 with p the prior and likelihood of `subtree`. The density of each rule and the weight of its column
-cancel. A split with the rows S contributes ``Z(S) / W(S)``, with Z from `same_leaves` and W the
+cancel. A split with the rows S contributes ``Z(S) / W(S)``, with Z from `weigh_columns` and W the
 same sum without the probabilities c_j: the probability that a rule drawn from the prior cuts no
 leaf. Leaves and splits keep their indices in the pool.
 """
@@ -16,16 +16,175 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.blocks import chance_uncut, draw_uncut, goes_left, note_block
+from pymc_trees.core.columns.blocks import (
+    chance_uncut,
+    draw_uncut,
+    goes_left,
+    make_blocks,
+    note_block,
+    part_blocks,
+)
+from pymc_trees.core.columns.design import varying
+from pymc_trees.core.columns.mixed import column_of
+from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.outline import outline_of, put_back
-from pymc_trees.core.forest.trees import is_nog
+from pymc_trees.core.forest.edit import hang
+from pymc_trees.core.forest.trees import NONE, is_nog
+from pymc_trees.core.forest.undo import outline_of, put_back
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.same_leaves import blocks_of, draw_same_leaves, log_same_leaves
+from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced
-from pymc_trees.core.random import accepts
+from pymc_trees.core.priors.contract import (
+    Place,
+    column_weight,
+    draw_time,
+    log_split,
+    log_split_at,
+    place_of,
+    survey_set,
+)
+from pymc_trees.core.random import accepts, draw_by_weight
+
+# ---------------------------------------- Draw of a new tree with the same leaves, and its density
+#
+# From the root down, a node that contains several of the leaves gets
+#
+# - a column j, in proportion to its weight w_j under the tree prior times the chance c_j that a
+# rule of it cuts no leaf (`columns.blocks`); - a rule of the column, from its prior p(rule | j)
+# given that it cuts no leaf; - a time, from its prior given that the node splits.
+#
+# So with Z the sum of ``w_j c_j`` in the node, the density of a tree is
+#
+#     q = prod over splits of w_j p(rule | j) p(time | split) / Z.
+#
+# Such a rule always exists: in the current tree, the last common ancestor of the leaves of a node
+# has a rule that separates them and cuts none; if it leaves only missing rows on one side of the
+# node, the corresponding rule of the prior is missing against present.
+
+
+@njit(cache=True)
+def blocks_of(problem, subtree, work):
+    """The leaves of a subtree, in preorder, as blocks of rows."""
+    trees, design = problem.trees, problem.design
+    blocks = make_blocks(varying(design).size, (subtree.n_nodes + 1) // 2)
+    block = 0
+    for k in range(subtree.n_nodes):
+        node = work.below[k]
+        if trees.column[node] < 0:
+            note_block(design, rows_of(trees, node, work), blocks, block)
+            block += 1
+    return blocks
+
+
+@njit(cache=True)
+def weigh_columns(problem, blocks, start, stop, rows, weights):
+    """Write w_j, and w_j c_j, of a node's columns to ``weights``, (2, p); the sum of the second."""
+    design, prior = problem.design, problem.prior
+    varies, total = varying(design), 0.0
+    weights[:] = 0.0
+    for j in range(varies.size):
+        if varies[j]:
+            chance, extent = chance_uncut(design, j, blocks, start, stop, rows)
+            if chance > 0.0:
+                weights[0, j] = column_weight(prior, j, extent)
+                weights[1, j] = weights[0, j] * chance
+                total += weights[1, j]
+    return total
+
+
+@njit(cache=True)
+def log_time(prior, place, time):
+    """Log density of the time of a split, given that there is one."""
+    return log_split_at(prior, place, time) - log_split(prior, place)
+
+
+@njit(cache=True)
+def log_same_leaves(problem, subtree, blocks, work):
+    """Log q of a subtree, whose leaves in preorder are the blocks, but for its p(rule | j)."""
+    trees, design, below = problem.trees, problem.design, work.below
+    weights = np.empty((2, varying(design).size))
+    n_leaves = np.ones(subtree.n_nodes, dtype=np.int64)
+    for k in range(subtree.n_nodes - 1, -1, -1):
+        if trees.column[below[k]] >= 0:
+            left, right = trees.left[below[k]], trees.right[below[k]]
+            n_leaves[k] = n_leaves[work.place[left]] + n_leaves[work.place[right]]
+    start, total = 0, 0.0
+    for k in range(subtree.n_nodes):
+        node = below[k]
+        if trees.column[node] < 0:
+            start += 1
+            continue
+        rows = rows_of(trees, node, work)
+        z = weigh_columns(problem, blocks, start, start + n_leaves[k], rows, weights)
+        total += np.log(weights[0, column_of(design, trees.column[node])] / z)
+        total += log_time(problem.prior, place_of(trees, node), trees.time[node])
+    return total
+
+
+@njit(cache=True)
+def unite_blocks(leaves, blocks, start, stop, trees, work):
+    """Write the rows of some blocks to ``work.proposed[0]``; return their number."""
+    words, n = work.proposed[0], 0
+    words[:] = np.uint64(0)
+    for k in range(start, stop):
+        leaf = leaves[blocks.order[k]]
+        n += trees.count[leaf]
+        for w in range(words.size):
+            words[w] |= work.sets[leaf, w]
+    return n
+
+
+@njit(cache=True)
+def draw_same_leaves(rng, problem, outline, blocks, work):
+    """Link the nodes of a subtree anew; log q without p(rule | j), -inf if it was not possible.
+
+    ``outline`` is that of the subtree, whose leaves in preorder are the blocks. Leaves stay leaves
+    and splits stay splits, and the top stays; the caller updates the other fields of ``Trees`` and
+    `log_replaced`.
+    """
+    trees, design, prior = problem.trees, problem.design, problem.prior
+    splits, leaves = outline.nodes[outline.column >= 0], outline.nodes[outline.column < 0]
+    weights = np.empty((2, varying(design).size))
+    # Ranges of blocks still to be linked, and their parents; the last one first.
+    starts, stops, tops = np.empty((3, leaves.size), dtype=np.int64)
+    starts[0], stops[0], tops[0] = 0, leaves.size, NONE
+    height, n_splits, total = 1, 0, 0.0
+    while height > 0:
+        height -= 1
+        start, stop, top = starts[height], stops[height], tops[height]
+        is_leaf = stop - start == 1
+        node = leaves[blocks.order[start]] if is_leaf else splits[n_splits]
+        if top != NONE:
+            hang(trees, top, int(trees.left[top] != NONE), node)  # on the left unless occupied
+            trees.depth[node] = trees.depth[top] + 1
+        if is_leaf:
+            continue
+        n_splits += 1
+        n = unite_blocks(leaves, blocks, start, stop, trees, work)
+        rows = RowSet(work.proposed[0], n, work.index)
+        z = weigh_columns(problem, blocks, start, stop, rows, weights)
+        if not z > 0.0:  # column weights that underflow
+            return -np.inf
+        column = draw_by_weight(weights[1], 0, weights.shape[1], rng.random() * z)
+        trees.column[node], trees.cut[node] = draw_uncut(
+            rng, design, column, blocks, start, stop, rows
+        )
+        trees.left[node], trees.right[node] = NONE, NONE
+        unsplittable, rate = survey_set(prior, design, rows)
+        begin = trees.time[top] if top != NONE else 0.0
+        place = Place(np.int64(trees.depth[node]), begin, rate, unsplittable)
+        trees.time[node] = draw_time(rng, prior, place)
+        total += np.log(weights[0, column] / z) + log_time(prior, place, trees.time[node])
+        middle = part_blocks(design, trees.column[node], trees.cut[node], blocks, start, stop)
+        starts[height], stops[height], tops[height] = middle, stop, node
+        starts[height + 1], stops[height + 1], tops[height + 1] = start, middle, node
+        height += 2
+    return total
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 class Restructure(NamedTuple):

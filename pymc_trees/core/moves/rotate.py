@@ -35,17 +35,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.alike import alike_cuts, is_alike, log_alike
 from pymc_trees.core.columns.design import draw_cut
 from pymc_trees.core.columns.row_set import left_rows
+from pymc_trees.core.columns.steps import alike_cuts, is_alike, log_alike
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import join_leaves, split_leaf
-from pymc_trees.core.forest.rotations import child_on, leaves_on, transpose, turn
+from pymc_trees.core.forest.edit import (
+    child_on,
+    join_leaves,
+    leaves_on,
+    split_leaf,
+    transpose,
+    turn,
+)
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.moves.census import SPLIT, Census, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import FULL, Needs, register
-from pymc_trees.core.moves.node_rows import proposed_rows, rows_of, unite_rows
+from pymc_trees.core.moves.problem import proposed_rows, rows_of, unite_rows
 from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced, send_down
 from pymc_trees.core.priors.contract import (
     Place,

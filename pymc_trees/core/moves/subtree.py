@@ -15,14 +15,14 @@ from pymc_trees.core.columns.row_set import (
     remove_rows,
     same_rows,
 )
-from pymc_trees.core.compile.assign import copy_numbers
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.moves.census import Census
 from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.node_rows import proposed_rows
+from pymc_trees.core.moves.problem import proposed_rows
 from pymc_trees.core.priors.contract import (
     Place,
     begin_of,

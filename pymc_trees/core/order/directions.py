@@ -1,17 +1,242 @@
-"""Columns in which a forest is monotone, with or without arrays for one of its trees."""
+"""Columns in which a forest is monotone, and which leaf of a tree may not exceed which."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from pymc_trees.core.columns.mixed import EVERY, LEFT, SET
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
+from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.room import make_room
-from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.forest.trees import make_room, make_trees
 from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
-from pymc_trees.core.order.boxes import Branches
-from pymc_trees.core.order.leaves import OrderedLeaves, arrange, in_order, make_ordered_leaves
+
+# -------------------------- Which leaf of a tree may not exceed which, if its function is monotone
+#
+# A function is monotone in some columns, each with its direction, when f(x) <= f(x') for all x
+# and x' that agree in every other column and have ``x_j <= x'_j`` in those that it rises in,
+# ``x_j >= x'_j`` in those that it falls in. A missing cell agrees only with a missing cell, and
+# is not ordered.
+#
+# A tree is constant on the boxes of its leaves. Leaf a may therefore not exceed leaf b if there
+# are such an x in the box of a and an x' in that of b. With boxes ``(low, high]`` this means,
+# column by column,
+#
+# - one that f is not monotone in: the boxes have a present cell in common, or both hold missing
+# rows; - one that it rises in: ``low_a < high_b``, both having present cells, or both hold
+# missing rows; - one that it falls in: ``high_a > low_b``, likewise.
+#
+# At the split that separates two leaves, missing rows are on one side only. So a and b are
+# ordered only if the split at which their paths diverge is in a column in which f is monotone,
+# and then by their sides of it: a traversal that visits the lower side of every split first
+# visits the lower of two ordered leaves first.
+
+
+@by_pointer
+class Branches(NamedTuple):
+    """Rules and links of trees, by node."""
+
+    column: np.ndarray
+    """(N,) int32: first number of a rule (`columns.mixed`); -1 in a leaf."""
+    cut: np.ndarray
+    """(N,) float64: its second number, in any increasing function of the units of X."""
+    left: np.ndarray
+    """(N,) int32: left child."""
+    right: np.ndarray
+    """(N,) int32: right child."""
+    parent: np.ndarray
+    """(N,) int32: parent; -1 in a root."""
+    kinds: np.ndarray
+    """(p,) int64 as in `MixedDesign`; empty where no training cell is a level or missing."""
+
+
+class Extent(NamedTuple):
+    """Extent of a box in one column."""
+
+    low: float
+    high: float
+    """Numbers in ``(low, high]``; empty if low >= high."""
+    levels: int
+    """Set of levels, as bits; 1 for numbers."""
+    missing: bool
+    """Whether missing rows are in it, according to the rules."""
+
+
+@njit(cache=True)
+def extent_of(branches, p, node, column):
+    """`Extent` of the box of a node along a column."""
+    low, high, levels, missing = -EVERY, EVERY, np.int64(1), branches.kinds.size > 0
+    if missing and branches.kinds[column] != 0:
+        levels = (np.int64(1) << abs(branches.kinds[column])) - 1
+    parent = branches.parent[node]
+    while parent >= 0:
+        code = branches.column[parent]
+        if code % p == column:
+            way, cut, is_left = code // p, branches.cut[parent], branches.left[parent] == node
+            if way >= SET:
+                chosen = np.int64(cut)
+                levels &= chosen if is_left else ~chosen
+            elif is_left:
+                high = min(high, cut)
+            else:
+                low = max(low, cut)
+            missing = missing and (way & LEFT != 0) == is_left
+        node, parent = parent, branches.parent[parent]
+    return Extent(low, high, levels, missing)
+
+
+@njit(cache=True)
+def meet(a, b, direction):
+    """Whether two extents hold an x and an x' as above; ``direction`` is 0, 1 or -1."""
+    if a.missing and b.missing:
+        return True
+    if a.low >= a.high or b.low >= b.high:
+        return False
+    if direction == 0:
+        return max(a.low, b.low) < min(a.high, b.high) and a.levels & b.levels != 0
+    return a.low < b.high if direction > 0 else a.high > b.low
+
+
+@njit(cache=True)
+def is_below(branches, directions, a, b):
+    """Whether leaf a of a tree may not exceed its leaf b.
+
+    Columns on which the path of a does not split are unbounded in its box and do not matter.
+    """
+    p, node = directions.size, branches.parent[a]
+    while node >= 0:
+        column = branches.column[node] % p
+        one, other = extent_of(branches, p, a, column), extent_of(branches, p, b, column)
+        if not meet(one, other, directions[column]):
+            return False
+        node = branches.parent[node]
+    return True
+
+
+@njit(cache=True)
+def lower_first(branches, directions, root, stack, out):
+    """Write the leaves of a tree to ``out``, the lower side of every split first; their number."""
+    height, n = 1, 0
+    stack[0] = root
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        if branches.column[node] < 0:
+            out[n] = node
+            n += 1
+            continue
+        left, right = branches.left[node], branches.right[node]
+        falls = directions[branches.column[node] % directions.size] < 0
+        stack[height], stack[height + 1] = (left, right) if falls else (right, left)
+        height += 2
+    return n
+
+
+# --------------------------------- The leaves of one tree, lowest first, and their order relations
+
+
+_ONE = np.uint64(1)
+
+
+@by_pointer
+class OrderedLeaves(NamedTuple):
+    """Leaves of a tree in the order of `boxes.lower_first`; at most L, with D statistics."""
+
+    n: np.ndarray
+    """(1,) int64: their number."""
+    node: np.ndarray
+    """(L,) int32."""
+    value: np.ndarray
+    """(L,) float64."""
+    stats: np.ndarray
+    """(L, D) float64: statistics of their rows."""
+    above: np.ndarray
+    """(L, L / 64) uint64: bit b of row a says that leaf b may not lie below leaf a; b > a."""
+
+
+@njit(cache=True)
+def make_ordered_leaves(n_leaves, n_stats):
+    """Arrays for a number of leaves."""
+    return OrderedLeaves(
+        np.zeros(1, dtype=np.int64),
+        np.empty(n_leaves, dtype=np.int32),
+        np.empty(n_leaves),
+        np.empty((n_leaves, n_stats)),
+        np.empty((n_leaves, (n_leaves + 63) // 64), dtype=np.uint64),
+    )
+
+
+@njit(cache=True)
+def arrange(leaves, branches, directions, root, stack):
+    """Write the leaves of a tree, and which pairs are ordered."""
+    n = lower_first(branches, directions, root, stack, leaves.node)
+    leaves.n[0] = n
+    for a in range(n):
+        for w in range((n + 63) // 64):
+            leaves.above[a, w] = np.uint64(0)
+        for b in range(a + 1, n):
+            if is_below(branches, directions, leaves.node[a], leaves.node[b]):
+                leaves.above[a, b >> 6] |= _ONE << np.uint64(b & 63)
+
+
+@njit(cache=True)
+def take_statistics(leaves, stats):
+    """Copy the statistics of the leaves from those of the nodes."""
+    for k in range(leaves.n[0]):
+        copy_numbers(stats[leaves.node[k]], leaves.stats[k])
+
+
+@njit(cache=True)
+def is_above(leaves, b, a):
+    """Whether leaf b may not be below leaf a, which precedes it."""
+    return (leaves.above[a, b >> 6] >> np.uint64(b & 63)) & _ONE != np.uint64(0)
+
+
+@njit(cache=True)
+def bounds_of(leaves, known, k):
+    """Bounds of the value of leaf k, given the known values of other leaves."""
+    low, high = -np.inf, np.inf
+    for a in range(k):
+        if known[a] and is_above(leaves, k, a):
+            low = max(low, leaves.value[a])
+    for b in range(k + 1, leaves.n[0]):
+        if known[b] and is_above(leaves, b, k):
+            high = min(high, leaves.value[b])
+    return low, high
+
+
+@njit(cache=True)
+def known_in_order(leaves, known):
+    """Whether the known values are in order."""
+    for a in range(leaves.n[0]):
+        if not known[a]:
+            continue
+        for b in range(a + 1, leaves.n[0]):
+            if known[b] and is_above(leaves, b, a) and not leaves.value[a] <= leaves.value[b]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def in_order(leaves):
+    """Whether all values are in order."""
+    return known_in_order(leaves, np.ones(leaves.n[0], dtype=np.bool_))
+
+
+@njit(cache=True)
+def copy_leaves(source, target):
+    """Copy one list of leaves to another."""
+    n = source.n[0]
+    target.n[0] = n
+    for a in range(n):
+        target.node[a], target.value[a] = source.node[a], source.value[a]
+        copy_numbers(source.stats[a], target.stats[a])
+        for w in range((n + 63) // 64):
+            target.above[a, w] = source.above[a, w]
+
+
+# -------------- Columns in which a forest is monotone, with or without arrays for one of its trees
 
 
 @by_pointer

@@ -12,7 +12,7 @@ from numba import boolean, float64, int64
 
 from pymc_trees.core.columns.mixed import DESIGN, column_of
 from pymc_trees.core.columns.row_set import RowSet, list_rows
-from pymc_trees.core.columns.set_rules import draw_set_rule, log_set_rule
+from pymc_trees.core.columns.rules import draw_set_rule, log_set_rule
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 from pymc_trees.core.compile.handle import GENERATOR, LIST, NODES, Role

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import column_range, linear_dimension
-from pymc_trees.core.columns.set_range import set_range
+from pymc_trees.core.columns.row_set import set_range
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.priors.contract import begin_of, register

@@ -1,10 +1,12 @@
 """How is the posterior of a forest explored? Whole sweeps over all trees, and prior draws.
 
-`prior_draw` (a forest from its prior); `metropolis` (sweeps of local moves); `particles` (partial
-trees, grown in parallel); `particle_gibbs` (trees redrawn given the others); `smc` (one tree from
-the root, with its evidence); `split_weights` (Dirichlet split weights given the trees);
-`slice_draw` (of one number); `exchange` (exchanges of trees between two posteriors); `outcome`
-(state after a sweep).
+`prior_draw` (a forest from its prior). Local moves: `backfitting` (all trees once),
+`screened_sweep` (rows of any likelihood), `joint_sweep` (a likelihood of all rows together).
+Partial trees that grow: `particles` (the arrays), `optimal` and `proposals` (how a node is
+expanded), `growth` (one particle, or all, by a node), `resampling` (weights, ancestors);
+`particle_gibbs` (trees redrawn given the others) with `particles_by_address`; `top_down` (one tree
+from the root, with its evidence) with `smc_draws`. `split_weights` (Dirichlet split weights given
+the trees), `slice_draw` (of one number), `exchange` (of trees between two posteriors).
 
-May import: all of `core` but `soft` and `mondrian`.
+May import: all of `core` but `soft`.
 """

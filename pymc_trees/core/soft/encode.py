@@ -10,7 +10,7 @@ last   checksum in row 0, 0 in every other row
 ====== =============================== =========================== ==================
 
 Fields that a row does not use hold 0. K is 1 for a normal leaf and the number of classes for a
-Dirichlet leaf. The checksum, of 52 bits, is that (`core.value.checksum`) of every other entry and
+Dirichlet leaf. The checksum, of 52 bits, is that (`core.value.fields`) of every other entry and
 of the declaration's fingerprint: training inputs, sharpness and leaf. A value whose checksum does
 not match evaluates to NaN and has log-probability -inf. Only `encode` and `prior_draw` write it.
 """
@@ -22,8 +22,7 @@ from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.random import pick
 from pymc_trees.core.soft.gates import leaf_probabilities
 from pymc_trees.core.soft.topology import draw_kinds
-from pymc_trees.core.value.checksum import checksum
-from pymc_trees.core.value.fields import LEAF, UNUSED
+from pymc_trees.core.value.fields import LEAF, UNUSED, checksum
 
 SPLIT = 0
 

@@ -1,15 +1,103 @@
 """Working arrays to the encoded value of `fields` and back, and functions of a value."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.soft_forest.fields import BANDWIDTHS
-from pymc_trees.core.soft_forest.gates import add_up
-from pymc_trees.core.soft_forest.prior import log_cuts
-from pymc_trees.core.soft_forest.trees import SoftTrees, make_links, read_links
+from pymc_trees.core.soft_forest.prior import (
+    draw_bandwidth,
+    draw_column,
+    draw_cut,
+    log_cuts,
+    split_probability,
+)
+from pymc_trees.core.soft_forest.trees import (
+    SoftTrees,
+    add_up,
+    make_links,
+    make_soft_trees,
+    read_links,
+)
 from pymc_trees.core.soft_forest.unit import to_unit
-from pymc_trees.core.value.checksum import compute_checksum, is_intact
-from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED
+from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED, compute_checksum, is_intact
+
+# --------------- Specification of an encoded forest of soft trees, the value a PyMC variable holds
+#
+# A forest of ``m`` trees is a C-contiguous float64 array of shape ``(rows, 2)``. Its node rows, 0
+# to ``max_nodes - 1``, hold all trees in preorder (node, left subtree, right subtree), one after
+# another:
+#
+# ===== ==================== ============== =================== field split node leaf unused row
+# ===== ==================== ============== =================== 0 column, 0 .. p - 1 ``LEAF`` = -1
+# ``UNUSED`` = -2 1 cut in [0, 1] leaf value 0 ===== ==================== ==============
+# ===================
+#
+# Cuts are on the scale of `unit`. The rows after them, read as one flat vector and padded with 0:
+#
+# ============================ ===============================================================
+# entries meaning ============================
+# =============================================================== 0 checksum of the declaration's
+# fingerprint and every other entry 1 .. m bandwidths of the trees, on the scale of `unit`
+# ============================ ===============================================================
+#
+# A value whose checksum does not match evaluates to NaN and has log-probability -inf.
+
+
+BANDWIDTHS = 1
+
+
+class SoftLayout(NamedTuple):
+    """Sizes of one encoded forest; hashable, so that a PyTensor Op can hold it."""
+
+    m: int
+    """Number of trees."""
+    max_nodes: int
+    """Node rows, over all trees."""
+    n_rows: int
+    """Training rows n."""
+
+    @property
+    def n_values(self) -> int:
+        """Values per leaf."""
+        return 1
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs per row."""
+        return 1
+
+    @property
+    def fields(self) -> int:
+        """Entries of a row."""
+        return 2
+
+    @property
+    def stamp(self) -> tuple:
+        """Fields that identify the layout."""
+        return ("soft", *self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the encoded value."""
+        return self.max_nodes + -(-(BANDWIDTHS + self.m) // 2), 2
+
+
+class SoftSizes(NamedTuple):
+    """`SoftLayout` as the kernels take it."""
+
+    m: int
+    max_nodes: int
+    n_rows: int
+    rows: int
+
+
+def soft_sizes(layout: SoftLayout) -> SoftSizes:
+    """Numbers of a layout for the kernels."""
+    return SoftSizes(*layout, layout.shape[0])
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -127,3 +215,67 @@ def summarise(value, p, sizes, fingerprint):
                 n_leaves += 1
     splits, leaves = splits[: deepest + 1], leaves[: deepest + 1]
     return splits, leaves, values[:n_leaves], columns, trees.bandwidth, total
+
+
+# -------------- A whole forest of soft trees from its prior, and the stumps that chains start from
+
+
+@njit(cache=True)
+def draw_tree(rng, trees, t, prior, mean, sd, room, links):
+    """Draw a tree with leaf values; False if it has more than the maximal number of nodes."""
+    column, number = trees.column[t], trees.number[t]
+    parent, right, depth = links.parent, links.right, links.depth
+    parent[0], depth[0] = -1, 0
+    k, open_nodes = 0, 1
+    while open_nodes > 0:
+        if k + open_nodes > room:
+            return False
+        if rng.random() < split_probability(prior, depth[k]):
+            j = draw_column(rng, prior)
+            number[k] = draw_cut(rng, column, number, parent, k, j)
+            column[k], right[k] = j, -1
+            parent[k + 1], depth[k + 1] = k, depth[k] + 1
+            open_nodes += 1
+        else:
+            column[k], number[k] = LEAF, mean + sd * rng.standard_normal()
+            open_nodes -= 1
+            if open_nodes > 0:
+                q = parent[k]
+                while right[q] >= 0:
+                    q = parent[q]
+                right[q] = k + 1
+                parent[k + 1], depth[k + 1] = q, depth[q] + 1
+        k += 1
+    trees.size[t], trees.bandwidth[t] = k, draw_bandwidth(rng, prior)
+    return True
+
+
+@njit(cache=True)
+def draw_soft_value(rng, prior, mean, sd, sizes, fingerprint):
+    """Encoded forest from the prior.
+
+    Raises
+    ------
+    ValueError
+        When it does not fit.
+    """
+    trees, used = make_soft_trees(sizes.m, sizes.max_nodes), 0
+    links = make_links(trees.column.shape[1] + 2)
+    for t in range(sizes.m):
+        room = sizes.max_nodes - used - (sizes.m - t - 1)
+        if not draw_tree(rng, trees, t, prior, mean, sd, room, links):
+            raise ValueError(
+                "A forest drawn from the prior has more nodes than max_nodes: declare it with a "
+                "larger one."
+            )
+        used += trees.size[t]
+    return encode(trees, sizes, fingerprint)
+
+
+@njit(cache=True)
+def stumps_value(mean, spread, bandwidth, sizes, fingerprint):
+    """Encoded forest of stumps: leaf values ``mean`` plus and minus ``spread``, one bandwidth."""
+    trees = make_soft_trees(sizes.m, sizes.max_nodes)
+    trees.number[:, 0] = mean + np.resize([1.0, -1.0], sizes.m) * spread
+    trees.bandwidth[:] = bandwidth
+    return encode(trees, sizes, fingerprint)

@@ -12,7 +12,6 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.random import accepts
-from pymc_trees.core.soft_forest.gates import leaf_weights
 from pymc_trees.core.soft_forest.prior import SoftPrior
 from pymc_trees.core.soft_forest.proposals import draw_kind, propose
 from pymc_trees.core.soft_forest.rows import (
@@ -20,9 +19,9 @@ from pymc_trees.core.soft_forest.rows import (
     dot,
     log_marginal,
     weigh_row,
+    with_room,
 )
-from pymc_trees.core.soft_forest.trees import SoftTrees, end_of, read_links
-from pymc_trees.core.soft_forest.work import with_room
+from pymc_trees.core.soft_forest.trees import SoftTrees, end_of, leaf_weights, read_links
 
 FULL = -1
 """Outcome of a move that exceeds the capacity of the forest."""

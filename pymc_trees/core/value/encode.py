@@ -16,7 +16,6 @@ from pymc_trees.core.priors.contract import (
     place_of,
     survey,
 )
-from pymc_trees.core.value.checksum import compute_checksum
 from pymc_trees.core.value.fields import (
     BITS,
     CHECKSUM,
@@ -26,6 +25,7 @@ from pymc_trees.core.value.fields import (
     TIME_TERMS,
     UNSPLITTABLE,
     UNUSED,
+    compute_checksum,
 )
 
 

@@ -7,9 +7,15 @@ from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import plant_stumps, preorder
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.encode import decode
-from pymc_trees.core.value.fields import BITS, LOG_COLUMNS, LOG_CUTS, TIME_TERMS, UNSPLITTABLE
+from pymc_trees.core.value.fields import (
+    BITS,
+    LOG_COLUMNS,
+    LOG_CUTS,
+    TIME_TERMS,
+    UNSPLITTABLE,
+    is_intact,
+)
 
 
 @njit(cache=True)

@@ -1,6 +1,7 @@
 """Inputs of a forest as model data, with the schema of their columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,37 @@ from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.distributions.data.encoding import as_matrix, encode_new, encode_training
 from pymc_trees.distributions.data.named import bare, present
 from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
-from pymc_trees.distributions.data.undo import all_or_nothing
+
+# --------------------------------- A model gets all variables of a declaration, or stays unchanged
+
+
+@contextmanager
+def all_or_nothing(model: pm.Model) -> Iterator[None]:
+    """Take back what the block registered in a model, and in those it is nested in, if it fails.
+
+    Some errors come late, from PyMC: a name that is taken, a dimension that is not there.
+    """
+    models = [model]
+    while models[-1].parent is not None:
+        models.append(models[-1].parent)
+    held = [v for m in models for v in vars(m).values()]
+    lists = [(v, list(v)) for v in held if isinstance(v, list)]
+    dicts = [(v, dict(v)) for v in held if isinstance(v, dict)]
+    try:
+        yield
+    except BaseException:
+        # by the plain methods: those of a nested model's containers write to its parent too
+        for names, kept in lists:
+            list.clear(names)
+            list.extend(names, kept)
+        for table, rows in dicts:
+            dict.clear(table)
+            dict.update(table, rows)
+        raise
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 _TAG = "pymc_trees_columns"
 _SET = pm.Model.set_data

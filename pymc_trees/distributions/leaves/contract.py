@@ -3,7 +3,7 @@
 A leaf prior is a frozen dataclass of settings, numbers or tensors, decorated with `register_leaf`;
 it need not be part of this package. Nothing else decides by the name of a leaf: what the samplers
 do with it follows from the type of what ``prior`` makes (`core.leaves.contract`), and from the
-likelihood registered for it (`targets.conjugate.contract`).
+likelihood registered for it (`targets.likelihoods.contract`).
 """
 
 from abc import ABC, abstractmethod

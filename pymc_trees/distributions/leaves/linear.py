@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.leaves.coefficients.linear import (
+from pymc_trees.core.leaves.coefficients import (
     FIXED,
     PARENT,
     PATH,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_trees.core.order.catalogue import monotone_in
+import pymc_trees.core.order.monotone  # noqa: F401, registers the steps under an order
+from pymc_trees.core.order.directions import monotone_in
 from pymc_trees.distributions.data.schema import CONTINUOUS, known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf

@@ -13,7 +13,6 @@ from pymc_trees.core.compile.cache import described, njit
 from pymc_trees.core.compile.external import External, external
 from pymc_trees.core.compile.threads import WORTH, by_rows, given_threads, taken_threads
 from pymc_trees.core.leaves.outputs import constant_leaf
-from pymc_trees.core.value.checksum import is_intact
 from pymc_trees.core.value.evaluate import (
     check_columns,
     evaluate,
@@ -21,7 +20,7 @@ from pymc_trees.core.value.evaluate import (
     same_content,
     walk_trees,
 )
-from pymc_trees.core.value.fields import CHECKSUM, TIME_TERMS, Layout, Sizes, sizes
+from pymc_trees.core.value.fields import CHECKSUM, TIME_TERMS, Layout, Sizes, is_intact, sizes
 from pymc_trees.core.value.known import keep_walked, link_table, look_up
 from pymc_trees.core.value.summary import summarise
 from pymc_trees.distributions.leaves.contract import leaf_reading

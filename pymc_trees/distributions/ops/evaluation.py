@@ -20,11 +20,9 @@ from pymc_trees.distributions.ops.by_name import (
     sizes_of,
     walk_in_threads,
 )
-from pymc_trees.distributions.ops.forest_logp import NO_GRADIENT
-from pymc_trees.distributions.ops.forest_rv import ForestRV
+from pymc_trees.distributions.ops.forest_rv import NO_GRADIENT, ForestRV
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
-from pymc_trees.distributions.ops.soft_forest_evaluation import evaluate_soft
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
 
 N_OUTPUTS = Sizes._fields.index("n_outputs")
 

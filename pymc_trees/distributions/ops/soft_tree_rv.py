@@ -19,12 +19,13 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.soft.encode import draw_value, encode, n_fields, summarise
+from pymc_trees.core.soft.encode import draw_value, encode, evaluate, n_fields, summarise
 from pymc_trees.core.soft.topology import STUMP, split_probability
-from pymc_trees.core.value.checksum import fingerprint as hash_parts
+from pymc_trees.core.value.fields import fingerprint as hash_parts
 from pymc_trees.distributions.declaration import as_tensor
 from pymc_trees.distributions.forest_inputs import soft_tree_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES
+from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 
 NO_GRADIENT = (
     "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "
@@ -244,3 +245,50 @@ class SoftTree(Continuous):
             return_next_rng=True,
         )
         return tree
+
+
+# --------------------------------- The function of X that a soft tree stands for, as a PyTensor Op
+
+
+class SoftEvaluate(FunctionOfRows):
+    """Outputs of an encoded soft tree at the rows of X, shape (rows of X, K).
+
+    It refuses gradients: what a tree is differentiable in depends on its topology, and DCC-Tree
+    puts `dcc.soft_ops.SoftGates` in its place. Beside value and X it takes the range of the
+    training inputs (low, span), the sharpness and the fingerprint of the declaration.
+    """
+
+    __props__ = ("n_values",)
+    gufunc_signature = "(r,f),(n,p),(p),(p),(),()->(n,k)"
+
+    def __init__(self, n_values: int):
+        self.n_values = self.n_outputs = n_values
+
+    def perform(self, node, inputs, outputs):
+        """Evaluate."""
+        value, X, low, span, h, fingerprint = inputs
+        value, X = np.ascontiguousarray(value), np.ascontiguousarray(X)
+        outputs[0][0] = evaluate(value, X, low, span, float(h), self.n_values, float(fingerprint))
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refused."""
+        raise NotImplementedError(NO_GRADIENT)
+
+
+@register_funcify_default_op_cache_key(SoftEvaluate)
+def _numba_evaluate(op, node, **kwargs):
+    n_values = op.n_values
+
+    @numba_njit
+    def evaluate_soft_tree(value, X, low, span, h, fingerprint):
+        return evaluate(
+            np.ascontiguousarray(value),
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(low),
+            np.ascontiguousarray(span),
+            h.item(),
+            n_values,
+            fingerprint.item(),
+        )
+
+    return evaluate_soft_tree, KERNELS_VERSION

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import xarray as xr
 
 from pymc_trees.arguments import check_number
-from pymc_trees.inference.chains.left import WHY, is_tuning, result_so_far, states_alone
-from pymc_trees.inference.chains.states import GROUP
+from pymc_trees.inference.chains.states import GROUP, WHY, is_tuning, result_so_far, states_alone
 from pymc_trees.posterior.saving import check_path, save
 
 WRITES = 10

@@ -14,9 +14,8 @@ from pymc.util import get_state_from_generator
 from rich.progress import Progress
 
 from pymc_trees.inference.chains.checkpoint import Checkpoint
-from pymc_trees.inference.chains.left import POINT, STATE, Left, tuning_left
-from pymc_trees.inference.chains.task import Drawn, Task
-from pymc_trees.inference.chains.tries import Tries
+from pymc_trees.inference.chains.states import POINT, STATE, Left, tuning_left
+from pymc_trees.inference.chains.task import Drawn, Task, Tries
 
 RUNNER: ContextVar["Runner | None"] = ContextVar("runner of chains", default=None)
 """Runner to which `pymc.sample` passes its chains, if any."""

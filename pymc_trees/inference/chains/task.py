@@ -1,17 +1,20 @@
 """A piece of one chain, run in any process started by joblib."""
 
-from collections.abc import Callable, Generator
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
 
 import cloudpickle
+import joblib
 import pymc.sampling.mcmc as mcmc
 from pymc.util import RandomGeneratorState, random_generator_from_state
 
-from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.inference.chains.left import Left, put_back, state_of
+from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts
+from pymc_trees.inference.chains.states import Left, put_back, state_of
+from pymc_trees.processes import given_out, is_of_lost_process, make_parallel
 
 
 class Task(NamedTuple):
@@ -153,3 +156,72 @@ def _picklable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
+
+
+# ----------- Tasks distributed by joblib, and again if a process ends before its chain is complete
+
+
+ONE_BY_ONE = (False, False, True)
+"""Attempts at chains: together, together again, and one by one, with all the memory."""
+
+
+class Tries:
+    """Context with joblib's processes for a run.
+
+    Parameters
+    ----------
+    cores : int
+        Chains at once, as joblib's ``n_jobs``.
+    """
+
+    def __init__(self, cores: int):
+        self.cores = cores
+
+    def __enter__(self):
+        self.parallel = make_parallel(self.cores, ordered=False).__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.parallel.__exit__(*error)
+
+    def drawn(self, tasks: Sequence[Task]) -> Iterator[Drawn]:
+        """Results of chains as they are completed; an error for a chain whose processes end."""
+        left = {task.chain: task for task in tasks}
+        for number, alone in enumerate(ONE_BY_ONE, 1):
+            for group in [[task] for task in left.values()] if alone else [list(left.values())]:
+                try:
+                    for one in self._results(group):
+                        del left[one.chain]
+                        yield one
+                except Exception as error:
+                    if not is_of_lost_process(error):
+                        raise
+                    self.__exit__(None, None, None)
+                    self.__enter__()
+                    if alone:
+                        yield Drawn(group[0].chain, [], [], error)
+                        continue
+                    then = ", one after the other" if ONE_BY_ONE[number] else ""
+                    warnings.warn(
+                        "A process ended before its chain was complete (it ran out of memory or "
+                        f"was killed): the lost part of chains {sorted(left)} is drawn "
+                        f"again{then}, with the same seeds.",
+                        stacklevel=2,
+                    )
+            if not left:
+                return
+
+    def _results(self, tasks: list[Task]) -> Iterator[Drawn]:
+        work = joblib.delayed(run_chain)
+        results = given_out(self.parallel, (work(task) for task in tasks))
+        try:
+            while True:  # to the end of the results, or joblib would close its processes
+                with answered_interrupts():
+                    drawn = next(results, None)
+                if drawn is None:
+                    return
+                yield drawn
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of chains that nobody waits for any more
+                results.close()

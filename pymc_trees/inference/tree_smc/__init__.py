@@ -1,1 +1,1 @@
-"""Top-down SMC: `model` (read), `run` (one island), `islands`, `statistics`, `sample_tree_smc`."""
+"""Top-down SMC: `model` (read), `run` (one island), `sample_tree_smc` (the call, its results)."""

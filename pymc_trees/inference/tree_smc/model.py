@@ -8,16 +8,16 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.contract import log_constant, n_stats
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.smc.ordered import share_in_order
+from pymc_trees.core.samplers.smc_draws import share_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc.run import TreeModel
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.targets.choose import refuse_random
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.forest_state import WorkingForest
-from pymc_trees.targets.random_likelihood import refuse_random
 
 
 def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:

@@ -15,15 +15,21 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.directions import Directions
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.mondrian import MondrianProcess
-from pymc_trees.core.samplers.particles.growth import Growth
-from pymc_trees.core.samplers.particles.optimal import make_look_ahead
-from pymc_trees.core.samplers.particles.particles import make_particles
-from pymc_trees.core.samplers.particles.proposals import PROPOSALS
-from pymc_trees.core.samplers.smc.ancestors import SCHEMES, draw_ancestors
-from pymc_trees.core.samplers.smc.draws import Draws, encode_particles, make_draws
-from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.ordered import encode_in_order
-from pymc_trees.core.samplers.smc.top_down import DONE, LOST, Schedule, make_stages, top_down_smc
+from pymc_trees.core.samplers.growth import Growth
+from pymc_trees.core.samplers.optimal import make_look_ahead
+from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.smc_draws import Draws, encode_in_order, encode_particles, make_draws
+from pymc_trees.core.samplers.top_down import (
+    DONE,
+    EXPANSIONS,
+    LOST,
+    SCHEMES,
+    Schedule,
+    draw_ancestors,
+    make_stages,
+    top_down_smc,
+)
 from pymc_trees.core.value.fields import Sizes
 
 BINS = 255

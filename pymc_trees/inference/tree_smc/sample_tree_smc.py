@@ -10,20 +10,105 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
-from pymc_trees.core.samplers.particles.growth import FULL
-from pymc_trees.core.samplers.particles.proposals import PROPOSALS
-from pymc_trees.core.samplers.particles.weights import log_sum_exp
-from pymc_trees.core.samplers.smc.ancestors import SCHEMES
-from pymc_trees.core.samplers.smc.expansion import EXPANSIONS
-from pymc_trees.core.samplers.smc.top_down import LOST, UNFINISHED
+from pymc_trees.core.samplers.growth import FULL
+from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.resampling import log_sum_exp
+from pymc_trees.core.samplers.top_down import EXPANSIONS, LOST, SCHEMES, UNFINISHED
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
-from pymc_trees.inference.tree_smc.islands import COMBINATIONS, choose_draws
 from pymc_trees.inference.tree_smc.model import log_share_in_order, read_tree
 from pymc_trees.inference.tree_smc.run import Island, Settings, run_island
-from pymc_trees.inference.tree_smc.statistics import smc_statistics
 from pymc_trees.processes import given_out, make_parallel
+
+# -------------------------------------------------- How the draws of several islands become chains
+
+
+COMBINATIONS = ("average", "evidence")
+
+
+def choose_draws(rng, combine: str, log_z: np.ndarray, n_draws: int):
+    """Island and number of each draw of the result.
+
+    By ``"average"`` chain i holds the draws of island i. By ``"evidence"`` the draws of all islands
+    are one pool, in which those of island i weigh ``Z_i``: the whole is again an unbiased estimate
+    of the unnormalised posterior. Islands are then shared out by systematic resampling, and draws
+    of one island are used again only when all of them have been.
+
+    Returns
+    -------
+    island, number : (islands, n_draws) int64
+    """
+    n = len(log_z)
+    if combine == "average":
+        return np.divmod(np.arange(n * n_draws).reshape(n, n_draws), n_draws)
+    weights = np.exp(log_z - log_z.max())
+    cumulative = np.cumsum(weights / weights.sum())
+    points = (np.arange(n * n_draws) + rng.random()) / (n * n_draws)
+    islands = np.minimum(np.searchsorted(cumulative, points, side="right"), n - 1)
+    numbers = np.empty_like(islands)
+    for i in range(n):
+        [mine] = np.nonzero(islands == i)
+        rounds = [rng.permutation(n_draws) for _ in range(-(-len(mine) // n_draws))]
+        if rounds:
+            numbers[mine] = np.concatenate(rounds)[: len(mine)]
+    order = rng.permutation(n * n_draws)
+    shape = (n, n_draws)
+    return islands[order].reshape(shape), numbers[order].reshape(shape)
+
+
+# ------------------------------------------------ The group ``sample_stats`` of a top-down SMC run
+
+
+def smc_statistics(
+    found: list[Island], log_z: np.ndarray, island: np.ndarray, number: np.ndarray
+) -> xr.Dataset:
+    """Statistics of islands and of their draws.
+
+    Parameters
+    ----------
+    found : list of Island
+        One per chain.
+    log_z : (chains,) float64
+        Log evidence.
+    island, number : (chains, draws) int64
+        Island of each draw, and its number there.
+    """
+
+    def pick(field):
+        return np.stack([getattr(one, field) for one in found])[island, number]
+
+    n_stages = max(one.ess.size for one in found)
+    ess = np.full((len(found), n_stages), np.nan)
+    resampled = np.zeros((len(found), n_stages), dtype=bool)
+    for k, one in enumerate(found):
+        ess[k, : one.ess.size] = one.ess
+        resampled[k, : one.ess.size] = one.resampled
+    counts = pick("counts")
+    draws, stages = ("chain", "draw"), ("chain", "stage")
+    weights = np.stack([one.log_weights for one in found])
+    variables = {
+        "log_marginal_likelihood": (("chain",), log_z),
+        "log_weights": (("chain", "particle_number"), weights),
+        "island": (draws, island),
+        "particle": (draws, pick("particle")),
+        "n_leaves": (draws, counts[..., 0]),
+        "max_depth": (draws, counts[..., 1]),
+        "variable_inclusion": ((*draws, "column"), pick("inclusion")),
+        "stage_ess": (stages, ess),
+        "resampled": (stages, resampled),
+    }
+    sizes = {
+        "chain": len(found),
+        "draw": island.shape[1],
+        "particle_number": weights.shape[1],
+        "stage": n_stages,
+    }
+    return xr.Dataset(variables, {name: np.arange(size) for name, size in sizes.items()})
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 PRIOR_DRAWS = 20_000
 """Trees of the prior among which the share in order is counted, where leaf values have one."""

@@ -13,6 +13,10 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 from pymc_trees.mondrian.kernels.tree import resized
 
+# ------------------ Interface of a label model, dispatched on the type of its NamedTuple of arrays
+#
+# A label model has statistics for each node.
+
 
 @generic("labels")
 def with_label_nodes(labels, n):

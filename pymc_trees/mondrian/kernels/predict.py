@@ -1,13 +1,4 @@
-"""The predictive distribution of a number, given trees: a mixture of normals.
-
-First the posterior of the mean of each node, by Gaussian belief propagation. Hierarchical Gaussian
-prior (thesis, 6.3): ``mu_root ~ N(mu_H, phi_root)``, ``mu_j ~ N(mu_parent, phi_j)``, ``y ~
-N(mu_leaf, noise)``, with ``phi_j = rest(start) - rest(end)`` over the time in which the node has no
-split, and ``rest(t) = gamma_1 (1 - logistic(gamma_2 t))`` the variance to come.
-
-Messages are kept as mean and variance. No message is without information, since each node has seen
-rows, and a variance may be 0 without a division by it.
-"""
+"""The predictive distribution of a number, given trees: a mixture of normals."""
 
 import math
 from typing import NamedTuple
@@ -25,6 +16,16 @@ from pymc_trees.mondrian.kernels.tree import (
     greatest_depth,
     start_and_end,
 )
+
+# --------------------------------- Posterior of the mean of each node: Gaussian belief propagation
+#
+# Hierarchical Gaussian prior (thesis, 6.3): ``mu_root ~ N(mu_H, phi_root)``, ``mu_j ~
+# N(mu_parent, phi_j)``, ``y ~ N(mu_leaf, noise)``, with ``phi_j = rest(start) - rest(end)`` over
+# the time in which the node has no split, and ``rest(t) = gamma_1 (1 - logistic(gamma_2 t))`` the
+# variance to come.
+#
+# Messages are kept as mean and variance. No message is without information, since each node has
+# seen rows, and a variance may be 0 without a division by it.
 
 
 class Hierarchy(NamedTuple):

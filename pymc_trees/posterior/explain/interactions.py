@@ -7,7 +7,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.dependence import add_dependence
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
 from pymc_trees.posterior.explain.additive import AdditiveFunction
 from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned

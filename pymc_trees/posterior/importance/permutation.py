@@ -8,9 +8,9 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.renamed import renamed
+from pymc_trees.posterior.reading.given import renamed
 
 METRICS: dict[str, Callable] = {
     "squared_error": lambda y, f: (y - f) ** 2,

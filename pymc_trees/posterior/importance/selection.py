@@ -11,7 +11,7 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 from pymc_trees.processes import given_out, make_parallel
 

@@ -1,15 +1,82 @@
 """How well few columns predict f: `compute_variable_importance`."""
 
+from threading import Lock
+
 import numpy as np
 import pymc as pm
 import xarray as xr
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor import matrix
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.posterior.check.check_draws import SAMPLE
-from pymc_trees.posterior.importance.marginal import MarginalFunction
+from pymc_trees.core.value.evaluate import marginal
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
-from pymc_trees.posterior.reading.renamed import renamed
+from pymc_trees.posterior.reading.forests import ForestDraws
+from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.reading.given import renamed
+
+# ---------------- A function of a model when only some columns of its rows are known, draw by draw
+
+
+class MarginalFunction:
+    """A function of the rows of X under the draws of a model, at any subset of the columns.
+
+    What each forest says is averaged over the columns that are not known (`core.value.evaluate`);
+    what the function makes of the forests comes after that.
+
+    Parameters
+    ----------
+    idata, model, var_name
+        As for `Function`.
+
+    Raises
+    ------
+    ValueError
+        When the function uses columns other than through splits of hard trees.
+    """
+
+    def __init__(self, idata, model: pm.Model, var_name: str | None = None):
+        self.function = Function(idata, model, var_name)
+        name, found, others = self.function.name, self.function.found, self.function.others
+        if not all(is_forest(one.tree) for one in found):
+            raise ValueError(
+                f"{name} is a function of soft trees, where every row is in every leaf: no column "
+                "can be left out. Use permutation_importance."
+            )
+        self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
+        inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
+        numbers = [rv.type() for rv in others]
+        replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
+        replaced |= dict(zip(others, numbers, strict=True))
+        [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
+        by_row = any(one.layout.own_outputs is not None for one in self.forests)
+        beside = not self.function.at_own_rows or set(ancestors([whole])) & set(self.function.bases)
+        if by_row or beside:
+            raise ValueError(
+                f"{name} uses columns of X outside the splits of its trees: choose a function of "
+                "trees alone by var_name, or use permutation_importance."
+            )
+        self._whole = pm.compile([*inputs, *numbers], whole, on_unused_input="ignore")
+        self._lock = Lock()
+
+    def at(self, chain: int, draw: int, X: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """(S, *outputs, n) values in a draw at the rows of X, for S sets of known columns."""
+        answers = []
+        for forest in self.forests:
+            value = forest.value(chain, draw)
+            answers.append(marginal(value, X, forest.X_train, forest.sizes, known))
+        numbers = self.function.others_at(chain, draw)
+        with self._lock:  # a compiled function of PyTensor serves one thread at a time
+            found = [self._whole(*outputs, *numbers) for outputs in zip(*answers, strict=True)]
+        return np.stack([np.moveaxis(one, self.function.axis, -1) for one in found])
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 METHODS = ("VI", "backward", "backward_VI")
 
@@ -224,3 +291,37 @@ def _check_fixed(method: str, fixed: int, p: int) -> None:
         raise ValueError(f"fixed={fixed}: with method='backward_VI', give 1 to {p - 1} columns.")
     if method != "backward_VI" and fixed:
         raise ValueError(f"fixed={fixed}: is for method='backward_VI' only.")
+
+
+# --------------------------------------- The order of columns for another package: `vi_to_kulprit`
+
+
+def vi_to_kulprit(found: xr.Dataset) -> list[list[str]]:
+    """Submodels as kulprit takes them: lists of columns, from none to all.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        Result of `compute_variable_importance`.
+
+    Returns
+    -------
+    list of list of str
+        p + 1 lists, each with one column more, for ``user_terms`` of
+        ``kulprit.ProjectionPredictive.project``.
+
+    Raises
+    ------
+    ValueError
+        When ``found`` is something else.
+
+    Examples
+    --------
+    >>> import pymc_trees as pmt, xarray as xr
+    >>> found = xr.Dataset({"r2": ("submodel", [0.7, 1.0])}, {"submodel": [1, 2]})
+    >>> pmt.vi_to_kulprit(found.assign_coords(feature=("submodel", ["dose", "age"])))
+    [[], ['dose'], ['dose', 'age']]
+    """
+    check_submodels(found)
+    names = [str(name) for name in found["feature"].to_numpy()]
+    return [names[:size] for size in range(len(names) + 1)]

@@ -6,6 +6,7 @@ rows in place of the model's, compiled once and called for each draw. The draws 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,37 @@ from rich.progress import track
 
 from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.schema import Schema
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import Evaluation
-from pymc_trees.posterior.check.check_draws import SAMPLE, checked_draws
-from pymc_trees.posterior.check.check_model import model_of
-from pymc_trees.posterior.check.stored_draws import StoredDraws
+from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.posterior.check_draws import SAMPLE, StoredDraws, checked_draws, model_of
 from pymc_trees.posterior.reading.given import draws_of
-from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import check_rows_apart
+
+# ------------------------------------------ Rows with some columns held at one point after another
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """All rows at the first point, then all at the second, ...; made when they are sliced."""
+
+    rows: np.ndarray
+    """(n, p)"""
+    columns: list[int]
+    points: np.ndarray
+    """(points, held columns)"""
+
+    def __len__(self) -> int:
+        return len(self.rows) * len(self.points)
+
+    def __getitem__(self, which: slice) -> np.ndarray:
+        point, row = np.divmod(np.arange(len(self))[which], len(self.rows))
+        held = self.rows[row]
+        held[:, self.columns] = self.points[point]
+        return held
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 BLOCK = 100_000
 """Rows times outputs evaluated in one call, which bounds the memory beside the result."""

@@ -15,7 +15,7 @@ from pymc_trees.distributions.data.schema import (
     known_columns,
     place_of,
 )
-from pymc_trees.posterior.check.check_draws import SAMPLE
+from pymc_trees.posterior.check_draws import SAMPLE
 
 POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""

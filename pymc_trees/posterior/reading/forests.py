@@ -12,17 +12,16 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from rich.progress import track
 
-from pymc_trees.core.soft_forest.fields import soft_sizes
+from pymc_trees.core.soft_forest.encode import soft_sizes
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.text import distinct_cells
 from pymc_trees.distributions.data.variables import schema_of
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.forest_inputs import forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.posterior.check.check_draws import SAMPLE, checked_draws
-from pymc_trees.posterior.check.check_model import model_of
+from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.posterior.check_draws import SAMPLE, checked_draws, model_of
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.given import draws_of
 

@@ -9,14 +9,18 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.distributions.evaluations import evaluations
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.tree_variable import is_tree_variable
-from pymc_trees.posterior.check.check_model import model_of
-from pymc_trees.posterior.reading.expressions import Expression, bases_of, inputs_of, random_below
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
+from pymc_trees.posterior.check_draws import model_of
+from pymc_trees.posterior.reading.expressions import (
+    Expression,
+    HeldRows,
+    bases_of,
+    inputs_of,
+    random_below,
+)
 from pymc_trees.posterior.reading.features import column_words
-from pymc_trees.posterior.reading.held_rows import HeldRows
 from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
 
 NOTHING: Mapping[Variable, np.ndarray] = MappingProxyType({})

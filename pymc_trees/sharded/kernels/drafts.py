@@ -15,6 +15,12 @@ from pymc_trees.core.moves.subtree import gather
 from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import CGMPrior
 
+# --------- The driver's data on nodes whose rows are elsewhere, and prior terms computed from them
+#
+# The distribution of a node's rule depends on its rows through the columns that vary in it, and
+# the smallest and largest cell of the split column: `columns.rules` and `priors.by_depth` in
+# terms of these.
+
 
 class Scattered(NamedTuple):
     """A forest without its rows, and its prior."""
@@ -28,7 +34,7 @@ class Scattered(NamedTuple):
     """(N, p) bool: whether the rows of a node have two different cells in a column that may be
     split."""
     fixed: np.ndarray
-    """(N,) int64: leaf values less the prior mean, in units of `fixed_point`."""
+    """(N,) int64: leaf values less the prior mean, in fixed-point units (`messages`)."""
     sum: np.ndarray
     """(N,) int64: residuals of the rows of each leaf of the open tree, the same."""
 

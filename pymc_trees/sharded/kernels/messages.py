@@ -22,7 +22,7 @@ class Leaves(NamedTuple):
     nodes: np.ndarray
     """(L,) int32."""
     values: np.ndarray
-    """(L,) int64: their values, in units of `fixed_point`."""
+    """(L,) int64: their values, in fixed-point units (`messages`)."""
 
 
 class Rules(NamedTuple):

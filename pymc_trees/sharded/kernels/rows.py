@@ -25,7 +25,7 @@ class Part(NamedTuple):
     varying: np.ndarray
     """(p,) bool: columns that may be split, of all rows."""
     target: np.ndarray
-    """(n,) int64: target of the sum of trees, in units of `fixed_point`."""
+    """(n,) int64: target of the sum of trees, in fixed-point units (`messages`)."""
     n_trees: int
     max_nodes: int
 

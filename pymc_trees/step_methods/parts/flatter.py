@@ -28,9 +28,9 @@ import numpy as np
 from pymc_trees.arguments import check_number
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.step_methods.parts.ladder import Ladder, LadderPart, Place
-from pymc_trees.targets.conjugate.normal import NormalLikelihood
-from pymc_trees.targets.conjugate.target import ConjugateTarget
-from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.likelihoods.normal import NormalLikelihood
 
 LARGEST = 2_000_000
 """Rows times trees beyond which there are no flatter forests, which take as much room each."""

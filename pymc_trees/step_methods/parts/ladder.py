@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.leaves.latent.rows import no_latents
-from pymc_trees.core.moves.workspace import Workspace
+from pymc_trees.core.moves.problem import Workspace
 from pymc_trees.step_methods.parts.contract import Part
 
 ACCEPTED = 0.25

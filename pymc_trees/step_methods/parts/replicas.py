@@ -33,10 +33,10 @@ from pymc_trees.step_methods.parts.ladder import (
     change_places,
     exchange,
 )
-from pymc_trees.step_methods.parts.moves import CHANGES
-from pymc_trees.targets.conjugate.target import ConjugateTarget
+from pymc_trees.step_methods.parts.local_moves import CHANGES
+from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.errors import UnsupportedModelError
-from pymc_trees.targets.latent.target import LatentTarget
+from pymc_trees.targets.latent_target import LatentTarget
 
 
 class FreeLadder(Ladder):

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from pymc_trees.core.forest.room import make_room
+from pymc_trees.core.forest.trees import make_room
 from pymc_trees.core.forest.undo import make_kept_tree
-from pymc_trees.core.leaves.nonconjugate.gaussian.screen import make_screen
-from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweeps
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
+from pymc_trees.core.samplers.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
 
 REMEMBERED = 50

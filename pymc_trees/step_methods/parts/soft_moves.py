@@ -6,10 +6,9 @@ import numpy as np
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.soft_forest.proposals import GROW, MOVES, PRUNE
-from pymc_trees.core.soft_forest.screened import screened_soft_sweeps
-from pymc_trees.core.soft_forest.sweep import soft_sweeps
+from pymc_trees.core.soft_forest.sweep import screened_soft_sweeps, soft_sweeps
 from pymc_trees.core.soft_forest.trees import make_soft_trees
-from pymc_trees.step_methods.parts.moves import (
+from pymc_trees.step_methods.parts.local_moves import (
     CHANGES,
     VISITS,
     accepted_shares,

@@ -9,19 +9,19 @@ from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_apart
-from pymc_trees.core.leaves.nonconjugate.gaussian.near import make_near
-from pymc_trees.core.samplers.particle_gibbs.by_address import (
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
+from pymc_trees.core.samplers.growth import Growth
+from pymc_trees.core.samplers.optimal import make_look_ahead
+from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
+from pymc_trees.core.samplers.particles import make_particles
+from pymc_trees.core.samplers.particles_by_address import (
     grown_by_address,
     handles_of_particles,
 )
-from pymc_trees.core.samplers.particle_gibbs.sweep import Batch, particle_sweep
-from pymc_trees.core.samplers.particles.growth import Growth
-from pymc_trees.core.samplers.particles.optimal import make_look_ahead
-from pymc_trees.core.samplers.particles.particles import make_particles
-from pymc_trees.core.samplers.particles.proposals import PROPOSALS
-from pymc_trees.core.samplers.particles.resampling import SCHEMES
+from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.resampling import SCHEMES
 from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.moves import CHANGES, VISITS
+from pymc_trees.step_methods.parts.local_moves import CHANGES, VISITS
 
 BINS = 50
 """Intervals per column among which the optimal proposal chooses before refining one."""

@@ -1,21 +1,30 @@
 """Target of a forest under any likelihood that is a product over rows."""
 
+import functools
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
+from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
 from pymc_trees.targets.contract import Refusal, refuse_leaf
+from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
 from pymc_trees.targets.graph import read_graph
+from pymc_trees.targets.likelihoods.contract import (
+    KernelLikelihood,
+    recognise_rows,
+    rows_of,
+)
 from pymc_trees.targets.native import Group, LazilyCompiled, NativeFunction, UnitData, pack
 from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
 from pymc_trees.targets.settings import NumbersAt, Settings
-from pymc_trees.targets.slopes import slope
-from pymc_trees.targets.terms import likelihood_terms
+from pymc_trees.targets.terms import likelihood_terms, slope
 
 
 class RowwiseTarget:
@@ -138,3 +147,101 @@ def _slopes(unit: UnitTerm, k: int) -> list[Variable]:
         pt.concatenate([gradient, *[none] * k], axis=1),
         pt.concatenate([none] * (1 + k), axis=1),
     ]
+
+
+# -------- A likelihood as native functions; ``data`` are its numbers by row, ``table`` their shape
+
+
+@functools.cache  # cached: many models share one likelihood
+def native_value(value):
+    """Native function of the log-likelihood, from a kernel of one row."""
+
+    def evaluate(n, rows, outputs, table, data, result):
+        rows, outputs = carray(rows, (n,), np.int64), carray(outputs, (n,), np.float64)
+        result, shape = carray(result, (n,), np.float64), carray(table, (2,), np.int64)
+        numbers = carray(data, (shape[0], shape[1]), np.float64)
+        for i in range(n):
+            result[i] = value(numbers[rows[i]], outputs[i])
+        return 1
+
+    return cfunc(SIGNATURE)(evaluate)
+
+
+@functools.cache
+def native_slopes(slopes):
+    """Native function of its derivatives, from a kernel of one row."""
+
+    def evaluate(n, rows, outputs, table, data, result):
+        rows, outputs = carray(rows, (n,), np.int64), carray(outputs, (n,), np.float64)
+        result, shape = carray(result, (n, 2), np.float64), carray(table, (2,), np.int64)
+        numbers = carray(data, (shape[0], shape[1]), np.float64)
+        for i in range(n):
+            result[i, 0], result[i, 1] = slopes(numbers[rows[i]], outputs[i])
+        return 1
+
+    return cfunc(SIGNATURE)(evaluate)
+
+
+# ------------------------------------ Target of a forest whose likelihood has hand-written kernels
+
+
+@dataclass
+class KernelFunction(LazilyCompiled):
+    """A native function of a likelihood; compiled when its address is first asked for."""
+
+    likelihood: type[KernelLikelihood]
+    with_slopes: bool
+
+    def __post_init__(self):
+        self.choices = [self.likelihood]
+
+    def _compile(self, of):
+        return native_slopes(of.slopes) if self.with_slopes else native_value(of.value)
+
+
+class KernelTarget(RowwiseTarget):
+    """Prior settings and likelihood of one forest, for which there are hand-written kernels.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it with a `NormalLeaf` of one value.
+
+    Raises
+    ------
+    NotRecognisedError, NotConjugateError
+        If its likelihood is not recognised.
+    """
+
+    def __init__(self, model: pm.Model, forest: Variable):
+        self.name, self.layout = forest.name, forest.owner.op.layout
+        term, self.likelihood, (wanted, outputs) = recognise_rows(model, forest, KernelLikelihood)
+        kind = type(self.likelihood)
+        self.value, self.slopes = KernelFunction(kind, False), KernelFunction(kind, True)
+        self._numbers_at = NumbersAt(model, forest, [term.value, *wanted], outputs, self._rows)
+
+    @classmethod
+    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
+        """Target of a forest, if its likelihood is recognised."""
+        refused = refuse_leaf(forest)
+        if refused is not None:
+            return refused
+        try:
+            return cls(model, forest)
+        except (NotConjugateError, NotRecognisedError) as error:
+            return Refusal(error)
+
+    def at(self, point: dict) -> tuple[Settings, UnitData]:
+        """Settings, and the numbers of the rows at a point."""
+        return self._numbers_at(point)
+
+    def _rows(self, found):
+        n = self.layout.n_rows
+        given = [np.asarray(v, dtype=np.float64) for v in found[1:]]
+        columns = self.likelihood.numbers(rows_of(found[0], n), given)
+        numbers = np.stack([np.broadcast_to(np.ravel(c), (n,)) for c in columns], axis=1)
+        if np.isnan(numbers).any():
+            raise ValueError("Parameters of the observed variable are not finite at this point.")
+        return UnitData(np.array(numbers.shape, dtype=np.int64), np.ravel(numbers))

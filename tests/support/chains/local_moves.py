@@ -5,7 +5,7 @@ from numba import njit
 
 from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.catalogue import FURTHER, MOVES, weighted
-from pymc_trees.core.samplers.metropolis.backfitting import sweep
+from pymc_trees.core.samplers.backfitting import sweep
 
 from .record import Chain, record
 

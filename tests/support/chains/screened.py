@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.forest.undo import make_kept_tree
-from pymc_trees.core.leaves.nonconjugate.gaussian.screen import fit_screen, make_screen
+from pymc_trees.core.leaves.nonconjugate.gaussian import fit_screen, make_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
-from pymc_trees.core.samplers.metropolis.screened_sweep import screened_sweep
+from pymc_trees.core.samplers.screened_sweep import screened_sweep
 
 from .local_moves import called
 from .record import Chain, record

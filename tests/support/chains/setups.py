@@ -10,8 +10,7 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 
 

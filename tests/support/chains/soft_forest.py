@@ -6,12 +6,10 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.samplers.split_weights import draw_log_weights
-from pymc_trees.core.soft_forest.gates import add_up
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
-from pymc_trees.core.soft_forest.screened import screened_soft_sweeps
-from pymc_trees.core.soft_forest.sweep import count_trees, soft_sweeps
-from pymc_trees.core.soft_forest.trees import make_soft_trees
+from pymc_trees.core.soft_forest.sweep import count_trees, screened_soft_sweeps, soft_sweeps
+from pymc_trees.core.soft_forest.trees import add_up, make_soft_trees
 
 KEPT = 7
 """First nodes of a tree that are recorded."""

@@ -8,8 +8,7 @@ import pytest
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.contract import next_tree
 from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.node_rows import know_rows
-from pymc_trees.core.moves.problem import Problem
+from pymc_trees.core.moves.problem import Problem, know_rows
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.draw import draw_tree
 from support.chains import make_setup, weights_of

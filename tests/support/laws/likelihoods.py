@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from scipy import special, stats
 
 import pymc_trees as pmt
-from pymc_trees.core.moves.workspace import make_workspace
+from pymc_trees.core.moves.problem import make_workspace
 from support import oracle as o
 from support.chains import make_setup, partition_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap

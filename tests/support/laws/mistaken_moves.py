@@ -11,7 +11,7 @@ from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
 from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.node_rows import rows_of
+from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     gather,

@@ -1,4 +1,4 @@
-"""Trees with given leaves drawn from the root, by the definition (`core.moves.same_leaves`)."""
+"""Trees with given leaves drawn from the root, by the definition (`core.moves.restructure`)."""
 
 import math
 from typing import NamedTuple

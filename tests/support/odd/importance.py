@@ -8,10 +8,9 @@ import xarray as xr
 
 import pymc_trees as pmt
 from pymc_trees.plots.importance import plot_scatter_submodels, plot_variable_importance
-from pymc_trees.posterior.importance.hand_over import vi_to_kulprit
 from pymc_trees.posterior.importance.permutation import permutation_importance
 from pymc_trees.posterior.importance.selection import select_variables
-from pymc_trees.posterior.importance.submodels import compute_variable_importance
+from pymc_trees.posterior.importance.submodels import compute_variable_importance, vi_to_kulprit
 from support.fitted import N, frame
 from support.odd.answers import cached_frame, common, row
 from support.odd.table import LEAF, Odd, X, Y

@@ -4,6 +4,7 @@ A sweep is compiled without them: it calls the kernels of a path by their addres
 """
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,37 @@ from numba import typeof
 
 from pymc_trees.core.compile.address import address_of, call_at
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, registrar
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.leaves.latent.contract import draw_row, log_row
+
+# ------------ Interface of a path, the latent variable of one row; dispatched on a NamedTuple type
+
+
+class LatentKernels(NamedTuple):
+    """Kernels of a path; ``numbers`` are what the likelihood of the row takes beside ``eta``."""
+
+    draw_row: Callable
+    """``(path, rng, numbers, eta)``: draw the latent variable from p(. | y, eta); then the row is
+    an observation ``at`` of eta with a ``precision``: both."""
+    log_row: Callable
+    """``(path, numbers, eta)``: log p(y | eta), the latent variable integrated out."""
+
+
+@generic("path")
+def draw_row(path, rng, numbers, eta):
+    """Draw the latent variable of a row: an observation of eta and its precision."""
+
+
+@generic("path")
+def log_row(path, numbers, eta):
+    """Log-likelihood of a row."""
+
+
+register_path = registrar(LatentKernels)
+"""Register the kernels of a path."""
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 @by_pointer

@@ -9,6 +9,7 @@ numbers for each; it returns 1, or 0 after an exception. Kernels receive only it
 are not recompiled for each likelihood.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -49,3 +50,118 @@ def call_native(address, n, rows, outputs, table, data, result):
             "The likelihood of the forest could not be evaluated: an exception was raised inside "
             "the model's log-probability, and reported above."
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# Gradient and second derivatives of rows, by differences where the model's own are not finite.
+#
+# Automatic derivatives are NaN at some rows whose log-likelihood is smooth there: 0 times
+# infinity from the branch of a switch that is not taken, ``exp(f) / exp(f)`` of numbers that
+# overflow, ``0 log(0)``; and they are NaN at all rows where PyTensor has none (`targets.terms`).
+# Such a row takes
+#
+#     H_ab = (g_b(f + h e_a) - g_b(f - h e_a)) / 2h
+#
+# if these slopes are finite, and otherwise differences of its log-likelihood. Where that is not
+# finite either, at a boundary of its support for example, its derivatives are left as they are,
+# and the row is ignored by proposals. Derivatives shape proposals only, so the error of a
+# difference makes them less efficient at most.
+
+
+STEP = 1e-3
+"""h in prior sds of a leaf value: no row is that sharp, and rounding adds no more than 1e-10 of its
+log-likelihood to a curvature in units of the prior precision."""
+
+
+@njit(cache=True)
+def call_slopes(leaf, n, rows, outputs, slopes):
+    """Write the (n, K + K^2) derivatives of ``rows[:n]`` at ``outputs[:n]``."""
+    call_native(leaf.slopes_at, n, rows, outputs, leaf.table, leaf.data, slopes)
+    n_bad = 0
+    for i in range(n):
+        if not is_finite_sum(slopes[i]):
+            n_bad += 1
+    if n_bad > 0:
+        _take_differences(leaf, n, n_bad, rows, outputs, slopes)
+
+
+@njit(cache=True)
+def is_finite_sum(numbers):
+    """Whether numbers are finite."""
+    total = 0.0
+    for d in range(numbers.size):
+        total += numbers[d]
+    return np.isfinite(total)
+
+
+@njit(cache=True)
+def _take_differences(leaf, n, n_bad, rows, outputs, slopes):
+    """Differences of slopes, for the rows whose derivatives are not finite."""
+    k = leaf.mean.size
+    places, their_rows = np.empty(n_bad, dtype=np.int64), np.empty(n_bad, dtype=np.int64)
+    at, found = np.empty((n_bad, k)), np.empty((n_bad, k + k * k))
+    above, below = np.empty((n_bad, k + k * k)), np.empty((n_bad, k + k * k))
+    u = 0
+    for i in range(n):
+        if not is_finite_sum(slopes[i]):
+            places[u], their_rows[u] = i, rows[i]
+            at[u], found[u, :k] = outputs[i, :k], slopes[i, :k]
+            u += 1
+    for a in range(k):
+        h = STEP * leaf.sd[a]
+        at[:, a] += h
+        call_native(leaf.slopes_at, n_bad, their_rows, at, leaf.table, leaf.data, above)
+        at[:, a] -= 2.0 * h
+        call_native(leaf.slopes_at, n_bad, their_rows, at, leaf.table, leaf.data, below)
+        at[:, a] += h
+        for u in range(n_bad):
+            for b in range(k):
+                found[u, k + a * k + b] = (above[u, b] - below[u, b]) / (2.0 * h)
+    n_left = 0
+    for u in range(n_bad):
+        if is_finite_sum(found[u]):
+            slopes[places[u]] = found[u]
+        else:
+            places[n_left], their_rows[n_left], at[n_left] = places[u], their_rows[u], at[u]
+            n_left += 1
+    if n_left > 0:
+        _take_differences_of_values(leaf, n_left, places, their_rows, at, slopes)
+
+
+@njit(cache=True)
+def _take_differences_of_values(leaf, n, places, rows, at, slopes):
+    """Both derivatives from the log-likelihood, where it is finite."""
+    k = leaf.mean.size
+    middle, sides, pair = np.empty((n, 1)), np.empty((2, k, n, 1)), np.empty((2, n, 1))
+    found = np.empty((n, k + k * k))
+    call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, middle)
+    for a in range(k):
+        h = STEP * leaf.sd[a]
+        for side in range(2):
+            step = h if side == 0 else -h
+            at[:, a] += step
+            call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, sides[side, a])
+            at[:, a] -= step
+        for u in range(n):
+            up, down = sides[0, a, u, 0], sides[1, a, u, 0]
+            found[u, a] = (up - down) / (2.0 * h)
+            found[u, k + a * k + a] = (up - 2.0 * middle[u, 0] + down) / (h * h)
+    for a in range(k):
+        for b in range(a):
+            h, g = STEP * leaf.sd[a], STEP * leaf.sd[b]
+            for side in range(2):
+                sign = 1.0 if side == 0 else -1.0
+                at[:, a] += sign * h
+                at[:, b] += sign * g
+                call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, pair[side])
+                at[:, a] -= sign * h
+                at[:, b] -= sign * g
+            for u in range(n):
+                total = pair[0, u, 0] + pair[1, u, 0] + 2.0 * middle[u, 0]
+                for side in range(2):
+                    total -= sides[side, a, u, 0] + sides[side, b, u, 0]
+                found[u, k + a * k + b] = total / (2.0 * h * g)
+                found[u, k + b * k + a] = total / (2.0 * h * g)
+    for u in range(n):
+        if is_finite_sum(found[u]):
+            slopes[places[u]] = found[u]

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.nonconjugate.slopes import call_slopes, is_finite_sum
+from pymc_trees.core.leaves.nonconjugate.native import call_slopes, is_finite_sum
 
 FREEDOM = 8.0
 """Degrees of freedom; for a Gaussian conditional nearly all such proposals are accepted."""

@@ -1,0 +1,405 @@
+"""K normal leaf values, Gaussian rows: approximation of a likelihood of several outputs.
+
+A row is exp(l_i' mu - mu' P_i mu / 2), and ``mu ~ N(mean, diag(sd**2))``. With ``l`` and ``P`` the
+sums over the rows of a leaf, and D = diag(sd**-2), completing the square in mu gives
+
+    m(rows) = exp((l + D mean)' Q^-1 (l + D mean) / 2 - mean' D mean / 2) sqrt(|D| / |Q|),
+    mu | rows ~ N(Q^-1 (l + D mean), Q^-1),        Q = D + P.
+
+It is used for proposals and screening only, not as the leaf of a model.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
+from pymc_trees.core.leaves.contract import log_marginal
+from pymc_trees.core.leaves.contract import register as register_leaf
+from pymc_trees.core.leaves.nonconjugate.native import call_slopes, is_finite_sum
+from pymc_trees.core.leaves.nonconjugate.proposal import (
+    cholesky,
+    draw_proposal,
+    log_prior,
+    log_proposal,
+    solve_lower,
+    solve_upper,
+)
+from pymc_trees.core.leaves.normal import NormalData, conditional, make_normal
+
+
+@by_pointer
+class GaussianVector(NamedTuple):
+    """K normal leaf values and their data."""
+
+    mean: np.ndarray
+    """(K,)"""
+    sd: np.ndarray
+    """(K,)"""
+    linear: np.ndarray
+    """(n, K) l"""
+    precision: np.ndarray
+    """(n, K, K) P"""
+    pull: np.ndarray
+    """(K,) overwritten."""
+    half: np.ndarray
+    """(K,) overwritten."""
+    total: np.ndarray
+    """(K, K) overwritten."""
+    factor: np.ndarray
+    """(K, K) overwritten."""
+
+
+def make_gaussian_vector(mean, sd, n):
+    """Leaf model with arrays for the rows."""
+    k = mean.size
+    work = np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    return GaussianVector(mean, sd, np.zeros((n, k)), np.zeros((n, k, k)), *work)
+
+
+# Statistics of a leaf: l (K), the lower half of P by rows.
+
+
+@njit(cache=True)
+def _n_stats(leaf):
+    k = leaf.mean.size
+    return k + k * (k + 1) // 2
+
+
+@njit(cache=True)
+def _add_row(leaf, i, stats):
+    k = leaf.mean.size
+    d = k
+    for a in range(k):
+        stats[a] += leaf.linear[i, a]
+        for b in range(a + 1):
+            stats[d] += leaf.precision[i, a, b]
+            d += 1
+
+
+@njit(cache=True)
+def _add_rows(leaf, rows, start, stop, out):
+    out[: _n_stats(leaf)] = 0.0
+    for k in range(start, stop):
+        _add_row(leaf, rows[k], out)
+
+
+@njit(cache=True)
+def complete_square(leaf, stats):
+    """Write l + D mean, the lower factor C of Q and C^-1 (l + D mean)."""
+    mean, sd, total = leaf.mean, leaf.sd, leaf.total
+    k = mean.size
+    d = k
+    for a in range(k):
+        t = 1.0 / (sd[a] * sd[a])
+        leaf.pull[a] = stats[a] + t * mean[a]
+        for b in range(a + 1):
+            total[a, b] = stats[d]
+            total[b, a] = stats[d]
+            d += 1
+        total[a, a] += t
+    cholesky(total, leaf.factor)
+    solve_lower(leaf.factor, leaf.pull, leaf.half)
+
+
+@njit(cache=True)
+def _log_marginal(leaf, stats):
+    mean, sd, half, factor = leaf.mean, leaf.sd, leaf.half, leaf.factor
+    complete_square(leaf, stats)
+    total = 0.0
+    for a in range(mean.size):
+        z = mean[a] / sd[a]
+        total += 0.5 * (half[a] * half[a] - z * z) - math.log(sd[a] * factor[a, a])
+    return total
+
+
+@njit(cache=True)
+def _draw_values(leaf, rng, stats, out):
+    complete_square(leaf, stats)
+    for a in range(out.size):
+        leaf.half[a] += rng.standard_normal()
+    solve_upper(leaf.factor, leaf.half, out)
+
+
+register_leaf(
+    GaussianVector,
+    n_stats=_n_stats,
+    add_row=_add_row,
+    add_rows=_add_rows,
+    log_marginal=_log_marginal,
+    draw_values=_draw_values,
+)
+
+
+# -------------- Leaf models of Gaussian rows that approximate a likelihood: one output, or several
+#
+# Rows in f, the sum of all trees, become those of one tree given the sum ``offset`` of the
+# others.
+
+
+def make_near(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
+    """Leaf model with the prior of a leaf, ``mean`` and ``sd`` (K,), and arrays for n rows."""
+    if mean.size > 1:
+        return make_gaussian_vector(mean, sd, n)
+    return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)
+
+
+def with_prior(near: NormalData | GaussianVector, mean, sd) -> NormalData | GaussianVector:
+    """The same rows under the prior of a leaf, (K,) each."""
+    if isinstance(near, NormalData):
+        mean, sd = float(mean[0]), float(sd[0])
+    return near._replace(mean=mean, sd=sd)
+
+
+@generic("near")
+def see_rows(near, linear, precision, offset, power):
+    """Write Gaussian rows (n, K) and (n, K, K), raised to a power, given the other trees (n, K)."""
+
+
+@generic("near")
+def fit_values(near, stats, mode, factor):
+    """Write mean (K,) and lower factor (K, K) of the precision of leaf values given their rows."""
+
+
+@njit(cache=True)
+def _see_rows_of_one(near, linear, precision, offset, power):
+    r, w = near.r, near.w
+    for i in range(r.size):
+        w_i = precision[i, 0, 0]
+        r[i] = linear[i, 0] / w_i - offset[i, 0] if w_i > 0.0 else 0.0
+        w[i] = power * w_i
+
+
+@njit(cache=True)
+def _fit_value(near, stats, mode, factor):
+    mode[0], precision = conditional(near, stats)
+    factor[0, 0] = math.sqrt(precision)
+
+
+register(NormalData, see_rows=_see_rows_of_one, fit_values=_fit_value)
+
+
+@njit(cache=True)
+def _see_rows(near, linear, precision, offset, power):
+    n, k = offset.shape
+    for i in range(n):
+        for a in range(k):
+            total = linear[i, a]
+            for b in range(k):
+                near.precision[i, a, b] = power * precision[i, a, b]
+                total -= precision[i, a, b] * offset[i, b]
+            near.linear[i, a] = power * total
+
+
+@njit(cache=True)
+def _fit_values(near, stats, mode, factor):
+    complete_square(near, stats)
+    solve_upper(near.factor, near.half, mode)
+    factor[:] = near.factor
+
+
+register(GaussianVector, see_rows=_see_rows, fit_values=_fit_values)
+
+
+# ---------- Rows of a likelihood as Gaussian ones, from gradient and second derivatives at a point
+#
+# A row with K outputs f becomes exp(linear' f - f' precision f / 2).
+
+
+LEAST_BEND = 1e-3
+"""Smallest curvature, relative to the squared gradient, that is used as such."""
+JITTER = 1e-6
+"""Relative increase of precisions of single outputs: softmax is flat in one direction."""
+
+
+@njit(cache=True)
+def expand_row(at, slopes, linear, precision):
+    """Write the Gaussian row with these slopes, gradient and second derivatives, ``at`` a point.
+
+    If the log-likelihood is convex or nearly flat, squared gradients replace its curvature, as in
+    `proposal`; a row without information, or with NaN, has precision 0.
+    """
+    size = at.size
+    linear[:] = 0.0
+    precision[:] = 0.0
+    if not is_finite_sum(slopes):
+        return
+    bends = True
+    for a in range(size):
+        square, bend = slopes[a] * slopes[a], -slopes[size + a * size + a]
+        bends &= bend > LEAST_BEND * square
+        precision[a, a] = bend if bend > LEAST_BEND * square else square
+    if size > 1 and bends:
+        _add_other_outputs(slopes, precision)
+    for a in range(size):
+        if not precision[a, a] > 0.0:
+            continue
+        linear[a] = slopes[a]
+        for b in range(size):
+            linear[a] += precision[a, b] * at[b]
+
+
+@njit(cache=True)
+def _add_other_outputs(slopes, precision):
+    """Write the mixed second derivatives of two outputs, if the row is concave in both."""
+    size = precision.shape[0]
+    all_of_it, factor = np.empty((2, size, size))
+    for a in range(size):
+        for b in range(size):
+            all_of_it[a, b] = -slopes[size + a * size + b]
+        all_of_it[a, a] *= 1.0 + JITTER
+    if cholesky(all_of_it, factor):
+        precision[:] = all_of_it
+
+
+@njit(cache=True)
+def expand_rows(at, slopes, linear, precision):
+    """`expand_row` of all rows, by the first axis."""
+    for i in range(at.shape[0]):
+        expand_row(at[i], slopes[i], linear[i], precision[i])
+
+
+# ------------- Gaussian rows that approximate any likelihood of rows, at little cost for each tree
+#
+# At the anchor a of a row, the mean of f during tuning, and with the standard deviation s of f
+# there, the Gaussian row nearest to the log-likelihood ``l`` has the gradient and the curvature
+#
+#     g = E l'(a + s e),        H = E l''(a + s e),        e ~ N(0, 1)
+#
+# (the condition of Opper and Archambeau 2009, eq. 9-10, of the best Gaussian), here from three
+# points of Gauss and Hermite along each output. These rows are computed once for one or more
+# sweeps (`fit_screen`) and are the same for all trees: a function of the data and of the results
+# of tuning, never of the current trees.
+#
+# Far from the anchors they are a poor approximation. Some visits are therefore local: their rows
+# are expanded at ``o + mean``, with o the sum of the other trees and mean the prior mean of a
+# leaf (`aim_locally`). Leaf values are drawn from q, their conditional under the Gaussian rows.
+# Its tails may be too light, so q is wide in local visits: as in `proposal`, 0.95 t_8 around the
+# mean of that conditional + 0.05 of the prior.
+
+
+LOG_2_PI = math.log(2.0 * math.pi)
+ROOT_3 = math.sqrt(3.0)
+
+
+@by_pointer
+class Screen(NamedTuple):
+    """Arrays for the Gaussian rows of a leaf with K values, and their inputs."""
+
+    near: NormalData | GaussianVector
+    """With the prior of a leaf; its rows are those of one tree."""
+    anchor: np.ndarray
+    """(n, K) a, the function value at which each row's likelihood is expanded."""
+    spread: np.ndarray
+    """(n, K) s, its standard deviation."""
+    local: np.ndarray
+    """(1,) share of visits that are local."""
+    linear: np.ndarray
+    """(n, K) of the Gaussian rows about the anchors,"""
+    precision: np.ndarray
+    """(n, K, K) and their precisions."""
+    local_linear: np.ndarray
+    local_precision: np.ndarray
+    """The same of a local visit."""
+    mode: np.ndarray
+    """(K,) of a leaf,"""
+    factor: np.ndarray
+    """(K, K) and the lower factor of its precision."""
+
+
+def make_screen(mean, sd, anchor, spread, local, max_nodes) -> Screen:
+    """Screen under the prior of a leaf, with anchors but without rows."""
+    n, k = anchor.shape
+    spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), (n, k)).copy()
+    rows = [np.zeros(shape) for shape in 2 * [(n, k), (n, k, k)]]
+    near, share = make_near(mean, sd, n, max_nodes), np.full(1, float(local))
+    return Screen(near, anchor.copy(), spread, share, *rows, np.zeros(k), np.zeros((k, k)))
+
+
+@njit(cache=True)
+def slopes_of_rows(leaf):
+    """Gradient and second derivatives of each row's log-likelihood at ``work.outputs``."""
+    work = leaf.work
+    n = work.rows.size
+    for i in range(n):
+        work.rows[i] = i
+    call_slopes(leaf, n, work.rows, work.outputs, work.slopes)
+    return work.slopes
+
+
+@njit(cache=True)
+def fit_screen(leaf, screen):
+    """Compute the Gaussian rows at the anchors, from 1 + 2 K calls of the likelihood."""
+    anchor, spread, outputs = screen.anchor, screen.spread, leaf.work.outputs
+    n, k = anchor.shape
+    outputs[:] = anchor
+    middle = slopes_of_rows(leaf).copy()
+    mean = (1.0 - k / 3.0) * middle
+    for a in range(k):
+        for side in (-ROOT_3, ROOT_3):
+            for i in range(n):
+                outputs[i, a] = anchor[i, a] + side * spread[i, a]
+            slopes = slopes_of_rows(leaf)
+            for i in range(n):
+                for d in range(slopes.shape[1]):
+                    mean[i, d] += slopes[i, d] / 6.0
+        outputs[:, a] = anchor[:, a]
+    for i in range(n):
+        if not is_finite_sum(mean[i]):  # a boundary of the likelihood's domain
+            mean[i] = middle[i]
+    expand_rows(anchor, mean, screen.linear, screen.precision)
+
+
+@njit(cache=True)
+def aim_screen(offset, screen):
+    """Write the Gaussian rows of a tree, given the sum ``offset``, (n, K), of the others."""
+    see_rows(screen.near, screen.linear, screen.precision, offset, 1.0)
+
+
+@njit(cache=True)
+def aim_locally(leaf, screen, power):
+    """The same about ``leaf.offset`` and the prior mean, the precisions times ``power``."""
+    offset, outputs, mean = leaf.offset, leaf.work.outputs, leaf.mean
+    linear, precision = screen.local_linear, screen.local_precision
+    for i in range(offset.shape[0]):
+        for a in range(mean.size):
+            outputs[i, a] = offset[i, a] + mean[a]
+    expand_rows(outputs, slopes_of_rows(leaf), linear, precision)
+    see_rows(screen.near, linear, precision, offset, power)
+
+
+@njit(cache=True)
+def propose_value(rng, leaf, screen, stats, is_wide, out):
+    """Draw the values of a leaf from q."""
+    mode, factor = screen.mode, screen.factor
+    fit_values(screen.near, stats, mode, factor)
+    if is_wide:
+        draw_proposal(rng, leaf.mean, leaf.sd, mode, factor, out)
+        return
+    for a in range(out.size):
+        out[a] = rng.standard_normal()
+    solve_upper(factor, out, out)
+    for a in range(out.size):
+        out[a] += mode[a]
+
+
+@njit(cache=True)
+def log_value_weight(leaf, screen, stats, value, is_wide):
+    """Log of ``p(value) / (m~ q(value))`` for a leaf, m~ its marginal likelihood under the screen.
+
+    It is bounded if q is wide and so contains the prior.
+    """
+    mode, factor = screen.mode, screen.factor
+    log_ratio = log_prior(leaf.mean, leaf.sd, value) - log_marginal(screen.near, stats)
+    fit_values(screen.near, stats, mode, factor)
+    if is_wide:
+        return log_ratio - log_proposal(leaf.mean, leaf.sd, mode, factor, value)
+    for a in range(value.size):
+        z = 0.0
+        for b in range(a, value.size):  # factor.T (value - mode)
+            z += factor[b, a] * (value[b] - mode[b])
+        log_ratio += 0.5 * (LOG_2_PI + z * z) - math.log(factor[a, a])
+    return log_ratio

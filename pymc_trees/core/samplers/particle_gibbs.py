@@ -1,0 +1,246 @@
+"""One backfitting sweep of particle Gibbs: trees by conditional SMC, then their leaf values."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.columns.design import varying
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.pointer import by_pointer
+from pymc_trees.core.forest.trees import all_rows, preorder
+from pymc_trees.core.leaves.contract import add_rows, next_tree, reads_path
+from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector
+from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
+from pymc_trees.core.leaves.normal import NormalData
+from pymc_trees.core.leaves.path import write_paths
+from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
+from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.samplers.growth import (
+    CEASED,
+    count_waiting,
+    grow_particle,
+    is_waiting,
+    next_generation,
+    start_particles,
+)
+from pymc_trees.core.samplers.optimal import choose_columns
+from pymc_trees.core.samplers.particles import plant
+from pymc_trees.core.samplers.proposals import OPTIMAL
+from pymc_trees.core.samplers.resampling import (
+    effective_size,
+    forced_move,
+    normalise,
+    resample_given_first,
+)
+
+# ------ Likelihood under which particles grow: the leaf model, or a surrogate corrected afterwards
+#
+# Where leaf values integrate out, particles grow under the leaf model: nothing is to correct.
+#
+# Elsewhere the state is a tree T with its leaf values mu, given the other trees. Particles grow
+# as in `conditional_smc` under a surrogate, Gaussian rows near the likelihood of all outputs,
+# whose leaf values do integrate out: partial trees have the weights of
+#
+#     p(T) prod_leaves m(rows),    m(rows) = int prod_rows exp(l~_i(mu)) dN(mu; mean, sd^2).
+#
+# One more step takes finished particles to the target itself: each draws leaf values from q, the
+# Laplace approximation given its leaves, the reference keeps its own, and all weights are
+# multiplied by
+#
+#     prod_rows p(y_i | mu) prod_leaves p(mu) / (q(mu | T) m(rows)).
+#
+# With it this is conditional SMC on (T, mu) whose last target is the posterior: it leaves that
+# invariant for any surrogate and any q that do not depend on the current tree (Andrieu, Doucet
+# and Holenstein 2010, theorem 5). Leaving out any factor of it would sample the surrogate's
+# posterior or a mixture of the two. The leaf values are refreshed whichever particle is chosen: a
+# refresh for the reference alone would depend on the choice.
+
+
+@generic("surrogate")
+def start_growth(rng, problem, surrogate, work, n_nodes, root_stats):
+    """Prepare the leaf model under which particles grow; write the statistics of all rows."""
+
+
+@generic("surrogate")
+def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
+    """Multiply the weights of complete particles by the factors missing from the surrogate."""
+
+
+@njit(cache=True)
+def _add_up(rng, problem, surrogate, work, n_nodes, root_stats):
+    root_stats[:] = 0.0
+    for k in range(n_nodes):
+        node = work.nodes[k]
+        if problem.trees.column[node] < 0:
+            for d in range(root_stats.size):
+                root_stats[d] += work.stats[node, d]
+    if reads_path(problem.leaf):
+        root_stats[root_stats.size - 1] = 0.0
+
+
+@njit(cache=True)
+def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
+    pass
+
+
+@njit(cache=True)
+def _see_rows(rng, problem, surrogate, work, n_nodes, root_stats):
+    fill_surrogate(problem.leaf, surrogate)
+    n = problem.trees.leaf_of.shape[1]
+    add_rows(surrogate, work.rows, 0, all_rows(n, work.rows), root_stats)
+
+
+@njit(cache=True)
+def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
+    """Draw leaf values for the particles, and weigh them."""
+    log_w = particles.log_w
+    for c in range(log_w.size):
+        if log_w[c] == -np.inf:
+            continue
+        if c == 0:
+            for k in range(n_nodes):
+                node = work.nodes[k]
+                if problem.trees.column[node] < 0:
+                    log_w[0] += work.stats[node, 0]
+        else:
+            log_w[c] += finish_tree(problem.leaf, rng, particles, c)
+        for k in range(particles.n_nodes[c]):
+            if particles.column[c, k] < 0:
+                log_w[c] -= particles.log_m[c, k]
+
+
+register(type(None), start_growth=_add_up, correct_weights=_nothing_to_correct)
+for kind in (NormalData, GaussianVector):
+    register(kind, start_growth=_see_rows, correct_weights=_correct_for_both)
+
+
+# ------------- Conditional sequential Monte Carlo on one tree (Lakshminarayanan 2015, algorithm 2)
+#
+# Particle 0 replays the current tree, the reference, node by node in the same breadth-first
+# order; the others grow from the root. Between stages, if the weights have become uneven, all are
+# resampled with the reference among the possible ancestors and kept as child 0, and every weight
+# becomes the mean W / C. The new tree is chosen by the final weights (`choose`); `surrogate`
+# corrects these before.
+
+
+@njit(cache=True)
+def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
+    """Grow the particles to the end; 0, `FULL` or `CEASED`. Their weights are left in ``log_w``.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the leaf model under which they grow.
+    tree : int
+        The current tree.
+    scheme : int
+        Index in `resampling.SCHEMES`.
+    root_stats : (D,) float64
+        Statistics of all rows.
+    nodes : (N,) int32
+        Buffer for the nodes of a tree.
+    """
+    trees, design, particles = problem.trees, problem.design, growth.particles
+    n_particles = particles.log_w.size
+    weights = np.empty(n_particles)
+    ancestors = np.empty(n_particles, dtype=np.int64)
+    root = trees.roots[tree]
+    if growth.proposal == OPTIMAL:
+        choose_columns(rng, growth.look, design, trees, tree, nodes)
+    start_particles(problem, growth, root_stats, not varying(design).any(), trees.rate[root])
+    particles.reference[0] = root
+    while True:
+        for c in range(n_particles):
+            if is_waiting(particles, c):
+                if particles.cease[0]:
+                    return CEASED
+                if grow_particle(rng, problem, growth, c, c == 0) == FULL:
+                    return FULL
+        log_sum = normalise(particles.log_w, weights)
+        if count_waiting(particles) == 0:
+            return 0
+        if effective_size(weights) < 0.5 * n_particles:
+            resample_given_first(rng, scheme, weights, ancestors)
+            next_generation(growth, ancestors, log_sum)
+
+
+@njit(cache=True)
+def choose(rng, log_w):
+    """Particle chosen by its weight (0: the tree stays), and the effective number of particles."""
+    weights = np.empty(log_w.size)
+    normalise(log_w, weights)
+    return forced_move(rng, weights), effective_size(weights)
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+@by_pointer
+class Batch(NamedTuple):
+    """Which trees a sweep visits."""
+
+    first: int
+    n_updated: int
+    """Number of trees, from the first on; the last tree is followed by tree 0."""
+    tuning: bool
+    """Whether a tree stays as it is when a new one finds no room: far from the posterior, on many
+    rows, one tree alone would explain nearly everything and be huge."""
+
+
+@njit(cache=True, nogil=True)
+def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
+    """Update a batch of trees; False when the forest outgrew its pool, or on ``particles.cease``.
+
+    Parameters
+    ----------
+    grown : Problem
+        The same forest under the leaf model under which particles grow: the problem itself, or with
+        the surrogate for a leaf.
+    surrogate : NormalData, GaussianVector or None
+        Arrays for Gaussian rows, with the prior of a leaf, if leaf values do not integrate out.
+    growth : Growth
+        Particles; the first replays the current tree.
+    scheme : int
+        Index in `resampling.SCHEMES`.
+    batch : Batch
+        The trees.
+    outcome : (2,) float64
+        Number of trees replaced, and sum of the effective numbers of particles; incremented.
+    """
+    trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
+    particles, nodes, stats, roots = growth.particles, work.nodes, work.stats, trees.roots
+    root_stats = np.zeros(particles.stats.shape[2])
+    old = -1
+    for step in range(batch.n_updated):
+        t = (batch.first + step) % roots.size
+        n_nodes = preorder(trees, roots[t], nodes)
+        next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
+        write_paths(leaf, design, trees, nodes, n_nodes, stats)
+        note_tree(work.order, problem, t, n_nodes, work)
+        start_growth(rng, problem, surrogate, work, n_nodes, root_stats)
+        status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
+        if status == CEASED:
+            return False
+        chosen, ess = 0, 1.0
+        if status != FULL:
+            correct_weights(rng, problem, surrogate, particles, work, n_nodes)
+            chosen, ess = choose(rng, particles.log_w)
+        if status == FULL or particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
+            if not batch.tuning:
+                return False
+            chosen = 0
+        outcome[1] += ess
+        if chosen > 0:
+            plant(trees, t, particles, chosen, stats, nodes)
+            work.is_known[roots[t]] = False
+            if settle(work.order, rng, problem, t, work, False):
+                outcome[0] += 1.0
+        n_nodes = preorder(trees, roots[t], nodes)
+        draw_ordered(work.order, rng, problem, t, n_nodes, work)
+        old = t
+    if old >= 0:
+        next_tree(leaf, trees, old, -1, nodes, 0, stats)
+    renew_times(rng, prior, trees, nodes)
+    return True

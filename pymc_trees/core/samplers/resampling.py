@@ -1,0 +1,107 @@
+"""Weights of particles on the log scale, and ancestors of a new generation."""
+
+import numpy as np
+
+from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.random import draw_by_weight, pick
+
+# ---------------------------------------------------------- Weights of particles, on the log scale
+
+
+@njit(cache=True)
+def log_sum_exp(log_w):
+    """Log of the sum of exponentials; -inf when all are."""
+    largest = log_w.max()
+    if largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for c in range(log_w.size):
+        total += np.exp(log_w[c] - largest)
+    return largest + np.log(total)
+
+
+@njit(cache=True)
+def normalise(log_w, weights):
+    """Write the normalised weights; return the log of their sum."""
+    log_total = log_sum_exp(log_w)
+    for c in range(log_w.size):
+        weights[c] = np.exp(log_w[c] - log_total)
+    return log_total
+
+
+@njit(cache=True)
+def effective_size(weights):
+    """Effective number of particles of normalised weights."""
+    total = 0.0
+    for c in range(weights.size):
+        total += weights[c] * weights[c]
+    return 1.0 / total
+
+
+@njit(cache=True)
+def forced_move(rng, weights):
+    """Particle 0, or another one drawn so that the weights stay invariant.
+
+    Metropolised Gibbs: a particle k other than 0 is proposed by weight and taken with probability
+    ``min(1, (1 - w_0) / (1 - w_k))``. It leaves particle 0 at least as often as a draw by weight
+    does (Chopin and Singh 2015, section 3; Liu 1996); with two particles it is the
+    Metropolis-Hastings decision ``min(1, w_1 / w_0)``.
+    """
+    others = 1.0 - weights[0]
+    if not others > 0.0:
+        return 0
+    k = draw_by_weight(weights, 1, weights.size, rng.random() * others)
+    if k < 0 or rng.random() * (1.0 - weights[k]) >= others:
+        return 0
+    return k
+
+
+# -------------------------------- Ancestors of a new generation, given that child 0 has ancestor 0
+#
+# The conditional distribution of each scheme (Chopin and Singh 2015, section 4). Before a
+# systematic or stratified draw the particles are put in a random order: a child's ancestor is
+# then distributed by the weights, independently of the index of the reference. Given that child 0
+# copies particle 0, the point that generated it is uniform over particle 0's share of the unit
+# interval; it determines the common uniform of a systematic draw, but only its own stratum of a
+# stratified one. An ordinary draw with particle 0 added would not be invariant.
+
+
+MULTINOMIAL, SYSTEMATIC, STRATIFIED = 0, 1, 2
+SCHEMES = ("multinomial", "systematic", "stratified")
+
+
+@njit(cache=True)
+def resample_given_first(rng, scheme, weights, ancestors):
+    """Write ancestors of all children; ``ancestors[0]`` is 0.
+
+    Parameters
+    ----------
+    scheme : int
+        Index in `SCHEMES`.
+    weights : (C,) float64
+        Normalised; ``weights[0]`` is positive.
+    ancestors : (C,) int64
+        Overwritten.
+    """
+    n = weights.size
+    ancestors[0] = 0
+    if scheme == MULTINOMIAL:
+        for c in range(1, n):
+            ancestors[c] = draw_by_weight(weights, 0, n, rng.random())
+        return
+    order = np.arange(n)
+    for c in range(n - 1):
+        other = c + pick(rng, n - c)
+        order[c], order[other] = order[other], order[c]
+    ordered = weights[order]
+    before = 0.0
+    for c in range(n):
+        if order[c] == 0:
+            break
+        before += ordered[c]
+    point = n * (before + rng.random() * weights[0])
+    stratum = min(int(point), n - 1)
+    for c in range(1, n):
+        u = point - stratum if scheme == SYSTEMATIC else rng.random()
+        point_c = ((stratum + c) % n + u) / n
+        ancestors[c] = order[draw_by_weight(ordered, 0, n, point_c)]

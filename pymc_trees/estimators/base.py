@@ -1,0 +1,285 @@
+"""What the estimators share: fitting by `pymc.sample`, the draws, and their evaluation."""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import xarray as xr
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from pymc_trees.arguments import check_number
+from pymc_trees.distributions.data.encoding import encode_training
+from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.variables import TrainingInputs
+from pymc_trees.estimators.inputs import checked_X
+from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.posterior.saving import save
+
+# --------------------------------------------------------------- Fitted estimators in netCDF files
+
+
+ABOUT = "pymc_trees_estimator"
+"""Attribute of the file: what was fitted, and the training columns."""
+FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
+"""Attributes that `fit` learns beside the draws."""
+TRAINING = "training"
+"""Group of the rows that were fitted."""
+
+
+def write(estimator, path) -> None:
+    """The settings, the training rows and the draws of a fitted estimator, whole or not at all."""
+    inputs, known = estimator._training
+    rows: dict[str, Any] = {name: ("row", row) for name, row in known.items()}
+    rows["X"] = (("row", "column"), inputs.values)
+    about = {
+        "class": type(estimator).__name__,
+        "settings": _plain(estimator.get_params(deep=False)),
+        "columns": _columns(inputs.schema),
+        "fitted": {
+            name: _listed(getattr(estimator, name)) for name in FITTED & vars(estimator).keys()
+        },
+    }
+    tree = estimator.idata_.copy()
+    tree[TRAINING] = xr.DataTree(xr.Dataset(rows))
+    tree.attrs[ABOUT] = json.dumps(about)
+    save(tree, path)
+
+
+def read(cls, path):
+    """An estimator of class ``cls`` from a file that `write` wrote."""
+    with xr.open_datatree(path, engine="h5netcdf") as stored:
+        tree = stored.load()
+    if ABOUT not in tree.attrs:
+        raise ValueError(f"{path} holds no estimator: give a file written by save().")
+    about = json.loads(tree.attrs.pop(ABOUT))
+    if about["class"] != cls.__name__:
+        raise ValueError(f"{path} holds a {about['class']}: read it with {about['class']}.load.")
+    estimator = cls(**about["settings"])
+    rows = tree[TRAINING].to_dataset()
+    known = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
+    training = (TrainingInputs(rows["X"].to_numpy(), _schema(about["columns"])), known)
+    for name, value in about["fitted"].items():
+        setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
+    if "feature_names_in_" in about["fitted"]:
+        estimator.feature_names_in_ = estimator.feature_names_in_.astype(object)
+    del tree[TRAINING]
+    estimator._training, estimator.idata_, estimator._kept = training, tree, {}
+    return estimator
+
+
+def _plain(settings: dict) -> dict:
+    """Settings as JSON has them, or an error."""
+    found = {}
+    for name, value in settings.items():
+        value = _listed(value)
+        try:
+            json.dumps(value)
+        except TypeError:
+            if name != "random_state":
+                raise ValueError(
+                    f"{name}={value!r} cannot be written to a file: give numbers, words, or lists "
+                    "and dicts of them."
+                ) from None
+            value = None  # a generator that has moved on since
+        found[name] = value
+    return found
+
+
+def _listed(value):
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _columns(schema: Schema) -> dict:
+    """What is known of the columns, as JSON has it."""
+    levels = [None if one is None else [_listed(level) for level in one] for one in schema.levels]
+    names = None if schema.names is None else [_listed(name) for name in schema.names]
+    return {"names": names, "rules": schema.rules, "levels": levels}
+
+
+def _schema(about: dict) -> Schema:
+    names = None if about["names"] is None else tuple(about["names"])
+    levels = tuple(None if one is None else tuple(one) for one in about["levels"])
+    return Schema(names, tuple(about["rules"]), levels)
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+R_HAT = 1.05
+"""Of f at training rows, above which `fit` warns."""
+LOOKED_AT = 100
+"""Training rows at which R-hat is computed."""
+BLOCK = 5_000_000
+"""Draws times rows for which predictions are made at a time."""
+
+
+class BARTEstimator(BaseEstimator):
+    """A PyMC model that is built and sampled by `fit`.
+
+    Subclasses have the parameters, and build the model in ``_declare``.
+    """
+
+    idata_: Any
+    _training: tuple[TrainingInputs, dict[str, np.ndarray]]
+    """Encoded inputs, and what is known of each row."""
+    _not_recorded: tuple[str, ...] = ()
+    """Deterministics that are computed from the other draws when they are asked for."""
+
+    def _declare(self, inputs: TrainingInputs, rows: dict[str, np.ndarray]) -> pm.Model:
+        raise NotImplementedError
+
+    def _watched(self) -> xr.DataArray:
+        """Draws, at the rows last, on which chains should agree."""
+        return self.idata_["posterior"]["f"]
+
+    @property
+    def _plotted(self) -> str:
+        """Function of the model in which all rows can be looked at."""
+        return "f"
+
+    def _tree_settings(self) -> dict[str, Any]:
+        """For `BART`."""
+        names = ("alpha", "beta", "split_prior", "n_cuts")
+        return {"m": check_number("m", self.m, 1)} | {name: getattr(self, name) for name in names}
+
+    def _sample(self, X, **rows):
+        """Build the model, sample it, and keep both."""
+        inputs = TrainingInputs(*encode_training(X, "X", self.split_rules))
+        self._training = (inputs, {name: row for name, row in rows.items() if row is not None})
+        model = self._declare(*self._training)
+        quiet = logging.getLogger("pymc.sampling.mcmc")
+        level = quiet.level
+        quiet.setLevel(level if self.progressbar else logging.ERROR)
+        recorded = [v.name for v in model.unobserved_RVs if v.name not in self._not_recorded]
+        try:
+            idata = pm.sample(
+                draws=check_number("draws", self.draws, 1),
+                tune=check_number("tune", self.tune, 0),
+                chains=check_number("chains", self.chains, 1),
+                cores=self.cores,
+                random_seed=_seed(self.random_state),
+                progressbar=self.progressbar,
+                compute_convergence_checks=False,
+                var_names=recorded if self._not_recorded else None,
+                model=model,
+            )
+        finally:
+            quiet.setLevel(level)
+        self.idata_, self._kept = idata, {"model": model}
+        self._check_convergence()
+        return self
+
+    def _check_convergence(self) -> None:
+        """Warn where chains do not agree about what they are asked for."""
+        f = self._watched()
+        if f.sizes["chain"] < 2 or f.sizes["draw"] < 4:
+            return
+        rows = str(f.dims[-1])
+        some = np.unique(np.linspace(0, f.sizes[rows] - 1, LOOKED_AT).astype(int))
+        worst = float(az.rhat(f.isel({rows: some}).to_dataset(name="f"))["f"].max())
+        if worst > R_HAT:
+            warnings.warn(
+                f"R-hat of {f.name} is up to {worst:.2f} at the training rows, above {R_HAT}: the "
+                f"chains do not agree yet. Increase tune={self.tune} and draws={self.draws}. "
+                "Predictions average over chains and are often good earlier. "
+                "pymc_trees.plot_convergence(estimator.idata_, estimator.model_, "
+                f"var_name={self._plotted!r}) shows all rows.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def model_(self) -> pm.Model:
+        """PyMC model that was sampled."""
+        check_is_fitted(self, "idata_")
+        if "model" not in self._kept:
+            self._kept["model"] = self._declare(*self._training)
+        return self._kept["model"]
+
+    def _function(self, name: str) -> Function:
+        """A function of the model, compiled once."""
+        if name not in self._kept:
+            self._kept[name] = Function(self.idata_, self.model_, name)
+        return self._kept[name]
+
+    def _at(self, X, *names: str) -> Iterator[list[np.ndarray]]:
+        """Functions, each (draws, ..., rows), at some rows at a time."""
+        check_is_fitted(self, "idata_")
+        rows = self._function(names[0]).rows(checked_X(self, X, reset=False))
+        first = self._function(names[0])
+        width = max(1, BLOCK // int(np.prod(first.shape + first.outputs)))
+        for start in range(0, len(rows), width):
+            some = rows[start : start + width]
+            yield [self._values(name, some) for name in names]
+
+    def _values(self, name: str, rows: np.ndarray) -> np.ndarray:
+        function = self._function(name)
+        found = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()
+        return found.reshape(-1, *found.shape[len(SAMPLE) :])
+
+    def _parameter(self, name: str) -> np.ndarray:
+        """(draws, 1) values of a parameter."""
+        return self.idata_["posterior"][name].transpose(*SAMPLE).to_numpy().reshape(-1, 1)
+
+    def save(self, path) -> None:
+        """Write the fitted estimator to a netCDF file, whole or not at all.
+
+        The settings, the training rows and the draws; the file opens with
+        `xarray.open_datatree` too.
+
+        Parameters
+        ----------
+        path : str or path
+            File, replaced where it exists.
+        """
+        check_is_fitted(self, "idata_")
+        write(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """Read an estimator that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            File.
+
+        Returns
+        -------
+        BARTRegressor or BARTClassifier
+            As it was; the model is built again when it is asked for.
+
+        Raises
+        ------
+        ValueError
+            When the file holds no estimator, or one of another class.
+        """
+        return read(cls, path)
+
+    def __getstate__(self):
+        """Without what is made again when it is needed."""
+        state = super().__getstate__()
+        return state | ({"_kept": {}} if "_kept" in state else {})
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _seed(random_state):
+    """What `pymc.sample` takes: a number, a Generator, or nothing."""
+    if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
+        return random_state
+    return int(check_random_state(random_state).randint(2**31 - 1))

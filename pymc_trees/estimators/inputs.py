@@ -1,0 +1,50 @@
+"""What is let in as X, y and sample weights: scikit-learn's checks, and frames as they are."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
+
+from pymc_trees.distributions.data.levels import column_names
+
+
+def checked_X(estimator, X: Any, *, reset: bool):
+    """A frame as it is, levels and missing cells and all, or an array of numbers with NaN."""
+    if column_names(X) is not None:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    return validate_data(
+        estimator, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan"
+    ).astype(np.float64, copy=False)
+
+
+def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
+    """(n,) weights that are not negative and not all zero; None where all are one."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+    if weights.min() < 0:
+        raise ValueError("sample_weight has negative entries: weights must be 0 or more.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere: it must contain a non-zero number.")
+    return None if np.all(weights == 1.0) else weights
+
+
+def taken(rows: Any, which: np.ndarray):
+    """Some rows of an array or frame."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[np.flatnonzero(which)]
+    if hasattr(rows, "filter") and hasattr(rows, "columns"):
+        return rows.filter(which.tolist())
+    return rows[which]
+
+
+def checked_y(y: Any) -> np.ndarray:
+    """(n,) finite numbers."""
+    y = column_or_1d(y, warn=True)
+    return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

@@ -1,0 +1,118 @@
+"""Target of a forest whose rows are Gaussian given latent variables."""
+
+from typing import Self
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.leaves.latent.rows import latent_rows, renew
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.contract import Refusal, refuse_leaf
+from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.likelihoods.contract import (
+    LatentLikelihood,
+    NotRecognisedError,
+    recognise_rows,
+    rows_of,
+)
+from pymc_trees.targets.likelihoods.expressions import read_affine
+from pymc_trees.targets.likelihoods.normal import is_far
+from pymc_trees.targets.settings import NumbersAt, Settings
+
+
+class LatentTarget:
+    """Prior settings and likelihood of one forest, as functions of the other variables.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : TensorVariable
+        A forest of it with a `NormalLeaf` of one value.
+
+    Raises
+    ------
+    NotRecognisedError, NotConjugateError
+        When the likelihood is not known to be Gaussian given latent variables.
+    """
+
+    kind = "latent"
+    needs_surrogate = False
+    is_joint = False
+    n_stats = 2
+
+    def __init__(self, model: pm.Model, forest: Variable):
+        self.layout = forest.owner.op.layout
+        term, self.likelihood, predictor = recognise_rows(model, forest, LatentLikelihood)
+        eta, parameters, outputs = predictor
+        if eta.ndim != 1:
+            raise NotRecognisedError(f"{term.rv.name} has {eta.ndim} dimensions")
+        affine = read_affine(eta, outputs)
+        self._n_affine = len(affine)
+        wanted = [term.value, *affine, *parameters]
+        self._numbers_at = NumbersAt(model, forest, wanted, outputs, self._rows)
+
+    @classmethod
+    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
+        """Target of a forest, unless its rows are not known to be Gaussian given others."""
+        refused = refuse_leaf(forest)
+        if refused is not None:
+            return refused
+        try:
+            return cls(model, forest)
+        except (NotConjugateError, NotRecognisedError) as error:
+            return Refusal(error)
+
+    def at(self, point: dict) -> tuple[Settings, tuple]:
+        """Settings; numbers of the rows, slope and offset of the linear predictor."""
+        return self._numbers_at(point)
+
+    def _rows(self, found):
+        observed, *rest = found
+        n = self.layout.n_rows
+        offset, *slope = rest[: self._n_affine]
+        parameters = [np.asarray(v, dtype=np.float64) for v in rest[self._n_affine :]]
+        columns = self.likelihood.numbers(rows_of(observed, n), parameters)
+        numbers = np.stack([_each(column, n) for column in columns], axis=1)
+        slope, offset = (_each(v, n) for v in (slope[0] if slope else 1.0, offset))
+        if np.isnan(numbers).any() or not np.isfinite(slope + offset).all():
+            raise ValueError("Parameters of the observed variable are not finite at this point.")
+        positive = numbers[:, self.likelihood.positive]
+        if not ((positive > 0) & (positive < np.inf)).all():
+            raise ValueError(
+                "sigma of the observed variable must be positive and finite, and so must nu or "
+                "b, but one of them is not at this point: give it a prior that keeps it away "
+                "from 0."
+            )
+        return numbers, slope, offset
+
+    def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
+        """Leaf model given latent variables, which are drawn, and the target of f given them."""
+        numbers, slope, offset = seen
+        f = np.ascontiguousarray(fit[:, 0])
+        latent = latent_rows(self.likelihood.augmentation, numbers, slope, offset, f.copy())
+        mean, sd = settings.leaf
+        w = self._precisions(numbers, slope)
+        leaf = make_normal(mean, sd, np.zeros(f.size), w, self.layout.max_nodes, latent)
+        renew(leaf, rng)
+        far = is_far(latent.target, fit, mean, sd)
+        return leaf, None if far else latent.target
+
+    def _precisions(self, numbers, slope):
+        """A single precision if it is known to be common to all rows, otherwise one for each."""
+        column = self.likelihood.sd
+        if column is not None:
+            sd = numbers[:, column]
+            if np.ptp(sd) == 0 and np.ptp(slope) == 0:
+                return (slope[:1] / sd[:1]) ** 2
+        return np.ones(slope.size)
+
+    def log_scale(self, seen: tuple) -> float:
+        """Log-likelihood of the model minus that of the leaf model."""
+        return self.likelihood.log_scale(seen[0])
+
+
+def _each(numbers, n):
+    """A scalar, or one number per row, as one per row."""
+    return np.broadcast_to(np.asarray(numbers, dtype=np.float64), (n,)).copy()

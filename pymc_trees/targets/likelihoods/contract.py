@@ -1,0 +1,374 @@
+"""Interfaces of likelihoods that are recognised, and the two tables of them.
+
+`LIKELIHOODS` has, for each leaf prior, the likelihood under which its values integrate out.
+`ROW_LIKELIHOODS` has, for each random variable of PyMC, the likelihoods of single rows that a
+`NormalLeaf` forest may have: Gaussian given latent variables (`LatentLikelihood`), or with
+hand-written kernels of the log density and its derivatives (`KernelLikelihood`). One that does not
+recognise a term raises `NotRecognisedError`, and the next one is asked (`targets.choose`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pymc as pm
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
+from pytensor.graph.basic import Variable
+
+from pymc_trees.core.value.fields import Layout
+from pymc_trees.distributions.ops.forest_rv import leaf_at
+from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
+from pymc_trees.targets.graph import (
+    ForestGraph,
+    dependent_on,
+    named_parameters,
+    open_forest,
+    read_graph,
+)
+from pymc_trees.targets.settings import Settings
+from pymc_trees.targets.stacks import NotASliceError, place_of, slices
+
+# ---------- Interface of a likelihood under which leaf values integrate out, and the table of them
+
+
+class OpenedTerm(NamedTuple):
+    """A term as a function of the forest's outputs."""
+
+    value: Variable
+    parameters: list[Variable]
+    outputs: Variable
+
+
+@dataclass(frozen=True)
+class ObservedTerm:
+    """The only variable of a model that depends on a forest, or its only slice that does."""
+
+    model: pm.Model
+    graph: ForestGraph
+    rv: Variable
+
+    @property
+    def value(self) -> Variable:
+        """Its value variable, or the slice of it."""
+        return self._opened.value
+
+    @property
+    def says(self) -> str:
+        """Its distribution, as a user wrote it."""
+        node, ending = self.rv.owner, ""
+        if isinstance(node.op, MinibatchRandomVariable):
+            node, ending = node.inputs[0].owner, " with total_size"
+        return "pm." + type(node.op).__name__.removesuffix("RV") + ending
+
+    def opened(self) -> tuple[list[Variable], Variable]:
+        """Its parameters as functions of the forest's outputs, and those outputs.
+
+        None of them for a distribution that does not name them: ask for its Op first.
+        """
+        return self._opened.parameters, self._opened.outputs
+
+    @cached_property
+    def _opened(self) -> OpenedTerm:
+        node, value = self.rv.owner, self.model.rvs_to_values[self.rv]
+        given = named_parameters(self.rv)
+        parameters, outputs = open_forest(self.model, self.graph, given or [])
+        whole = OpenedTerm(value, parameters, outputs)
+        if given is None or self.rv.ndim != 2 or node.op.ndim_supp > 0:
+            return whole
+        seeing = dependent_on(parameters, outputs)
+        try:
+            places = {place_of(v, seeing) for v in parameters if v in seeing}
+            if len(places) != 1:
+                return whole
+            [(axis, k)] = places
+            return OpenedTerm(
+                value[k] if axis == 0 else value[:, k],
+                list(slices(parameters, axis, k, seeing)),
+                outputs,
+            )
+        except NotASliceError:
+            return whole
+
+
+class ConjugateLikelihood(ABC):
+    """Likelihood of the rows with the values of one kind of leaf integrated out.
+
+    An instance belongs to one forest of a model. `read` is called once; then, for each point,
+    `check` with the numbers of what it returned, and `leaf_data` with what `check` returned.
+
+    Attributes
+    ----------
+    layout : Layout
+        Sizes of the forest.
+    outputs : leaf model
+        What the leaf prior's `outputs` made of the training rows: `ConstantLeaf`, unless it has
+        its own.
+    """
+
+    treated: ClassVar[str]
+    """Supported forests and likelihoods, for the error message."""
+    rows_as: ClassVar[Literal["data", "residual", "target"]] = "data"
+    """What `leaf_data` makes of the rows: observed values as they are, a residual that determines
+    no target of f, or a residual with its target, unless that is too far away."""
+
+    def __init__(self, layout: Layout, outputs: Any):
+        self.layout, self.outputs = layout, outputs
+
+    @property
+    @abstractmethod
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+
+    @abstractmethod
+    def read(self, term: ObservedTerm) -> tuple[list[Variable], Variable]:
+        """Expressions to be evaluated at a point, and the outputs that they are functions of.
+
+        Raises
+        ------
+        NotConjugateError
+            By ``refusal(term.graph, reason)``, for a likelihood that is not treated.
+        """
+
+    def check(self, numbers: list[np.ndarray]) -> tuple:
+        """Numbers of the expressions at a point, where the forest's outputs are 0; or an error."""
+        return tuple(numbers)
+
+    @abstractmethod
+    def leaf_data(self, settings: Settings, seen: tuple | None, fit: np.ndarray) -> tuple[Any, Any]:
+        """As `targets.contract.Target.leaf_data`; ``seen`` is None when there is no likelihood."""
+
+    def log_scale(self, seen: tuple) -> float:
+        """As `targets.contract.Target.log_scale`."""
+        return 0.0
+
+    def rows(self, observed) -> np.ndarray:
+        """Observed numbers, one per row, or an error."""
+        return rows_of(observed, self.layout.n_rows)
+
+
+def rows_of(observed, n: int) -> np.ndarray:
+    """Observed numbers, one for each of n rows, or an error."""
+    observed = np.asarray(observed, dtype=np.float64)
+    if observed.shape != (n,):
+        raise ValueError(
+            f"The observed variable has shape {observed.shape}, but the forest was declared "
+            f"with {n} rows: give it shape ({n},)."
+        )
+    if not np.isfinite(observed).all():
+        raise ValueError("The observed variable holds NaN or infinite values: remove those rows.")
+    return observed
+
+
+LIKELIHOODS: dict[str, type[ConjugateLikelihood]] = {}
+"""Likelihoods by the name of the leaf prior (`distributions.leaves.contract.LEAVES`)."""
+
+
+def register_likelihood(leaf: str):
+    """Add the likelihood of a leaf prior, as a decorator of its class."""
+
+    def add(likelihood: type[ConjugateLikelihood]) -> type[ConjugateLikelihood]:
+        LIKELIHOODS[leaf] = likelihood
+        return likelihood
+
+    return add
+
+
+def refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
+    """Error that names the obstacle and the supported cases."""
+    treated = LIKELIHOODS[graph.rv.owner.op.leaf].treated
+    return NotConjugateError(
+        f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "
+        f"{treated}. Under any other likelihood take a NormalLeaf."
+    )
+
+
+def recognise(
+    model: pm.Model, forest: Variable
+) -> tuple[ConjugateLikelihood, list[Variable] | None, Variable]:
+    """Likelihood of a forest whose leaf values integrate out.
+
+    Returns
+    -------
+    likelihood : ConjugateLikelihood
+    wanted : list of variables or None
+        Expressions to evaluate at a point; None for the prior, if nothing depends on the forest.
+    outputs : (n, K) matrix variable
+        The forest's outputs, an input of the expressions.
+
+    Raises
+    ------
+    NotConjugateError
+        Names the obstacle.
+    """
+    op = forest.owner.op
+    if op.leaf not in LIKELIHOODS:
+        raise NotConjugateError(
+            f"The leaf values of {forest.name} do not integrate out: no likelihood is registered "
+            f"for a {op.leaf_type.__name__}."
+        )
+    likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(forest))
+    term = sole_term(model, forest)
+    if term is None:
+        _, outputs = open_forest(model, read_graph(model, forest), [])
+        return likelihood, None, outputs
+    wanted, outputs = likelihood.read(term)
+    return likelihood, wanted, outputs
+
+
+def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
+    """The only variable of a model that depends on a forest; None if there is none.
+
+    Raises
+    ------
+    NotConjugateError
+        If there are several, or Potentials among them, or it is transformed.
+    """
+    graph = read_graph(model, forest)
+    if graph.potentials:
+        names = [v.name for v in graph.potentials]
+        raise refusal(graph, f"the Potentials {names} depend on it")
+    if not graph.terms:
+        return None
+    if len(graph.terms) > 1:
+        names = [v.name for v in graph.terms]
+        if any(name.endswith("_unobserved") for name in names):
+            raise refusal(
+                graph,
+                "the observed variable has missing values, which PyMC turns into a separate "
+                f"variable ({names}): remove those rows from X and y before declaring the model",
+            )
+        raise refusal(graph, f"several variables depend on it: {names}")
+    term = ObservedTerm(model, graph, graph.terms[0])
+    if model.rvs_to_transforms.get(term.rv) is not None:
+        raise refusal(term.graph, f"{term.rv.name} is transformed")
+    return term
+
+
+class Predictor(NamedTuple):
+    """Linear predictor, the only part of a likelihood that depends on the forest."""
+
+    eta: Variable
+    """(n,) vector."""
+    parameters: list[Variable]
+    """Expressions whose numbers `LatentLikelihood.numbers` takes."""
+    outputs: Variable
+    """(n, 1) outputs of the forest that eta is a function of."""
+
+
+class RowLikelihood(ABC):
+    """Likelihood of single rows of a forest with one output. `read` is called once."""
+
+    of: ClassVar[tuple[type, ...]]
+    """Ops of the random variables that it supports."""
+
+    @abstractmethod
+    def read(self, term: ObservedTerm) -> Any:
+        """What depends on the forest, and the expressions whose numbers `numbers` takes.
+
+        Raises
+        ------
+        NotRecognisedError
+            If it is another likelihood.
+        """
+
+    @abstractmethod
+    def numbers(self, y: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
+        """Columns of the numbers of each row at a point: arrays of one entry or one for each row.
+
+        Raises
+        ------
+        ValueError
+            For observed values outside the support of the likelihood.
+        """
+
+
+class LatentLikelihood(RowLikelihood):
+    """One that is Gaussian given latent variables of the rows; `read` gives a `Predictor`."""
+
+    augmentation: ClassVar[type]
+    """Type of `core.leaves.latent.augmentations`, whose numbers `numbers` gives."""
+    positive: ClassVar[slice] = slice(0)
+    """Columns of the numbers that must be positive."""
+    sd: ClassVar[int | None] = None
+    """Column of the sd where that alone is the precision of a row, whatever is drawn."""
+
+    def log_scale(self, numbers: np.ndarray) -> float:
+        """Log-likelihood of the rows minus that of the augmentation, given (n, columns) numbers."""
+        return 0.0
+
+
+class KernelLikelihood(RowLikelihood):
+    """One with hand-written kernels; `read` gives expressions, and the outputs they depend on."""
+
+    value: Callable
+    """Kernel ``value(numbers, f)`` of the log-likelihood of a row."""
+    slopes: Callable
+    """Kernel ``slopes(numbers, f)`` of its first and second derivative by f."""
+    is_exponential = False
+    """Whether a Gamma or Weibull is an Exponential, which may be 0."""
+
+
+ROW_LIKELIHOODS: dict[type, list[type[RowLikelihood]]] = {}
+"""Likelihoods by the Op of the random variable, tried in this order."""
+
+
+def register_row_likelihood[T: type[RowLikelihood]](likelihood: T) -> T:
+    """Add a likelihood, as a decorator of its class."""
+    for op in likelihood.of:
+        ROW_LIKELIHOODS.setdefault(op, []).append(likelihood)
+    return likelihood
+
+
+def recognise_rows(model: pm.Model, forest: Variable, kind: type) -> tuple[ObservedTerm, Any, Any]:
+    """The term of a forest of one output, the first likelihood that supports it, and its `read`.
+
+    Raises
+    ------
+    NotRecognisedError, NotConjugateError
+        When there is none of that kind.
+    """
+    term = sole_term(model, forest)
+    if term is None or forest.owner.op.layout.n_values != 1 or term.value.ndim != 1:
+        raise NotRecognisedError("another kind of likelihood")
+    for op, likelihoods in ROW_LIKELIHOODS.items():
+        for one in likelihoods if isinstance(term.rv.owner.op, op) else ():
+            if issubclass(one, kind):
+                likelihood = one()
+                try:
+                    return term, likelihood, likelihood.read(term)
+                except NotRecognisedError:
+                    continue
+    raise NotRecognisedError(term.says)
+
+
+LEAST = 1e-300
+"""Positive number used for 0."""
+FARTHEST = 1e4
+"""Offset used for infinity: its exponential is 0 or infinite."""
+
+
+def bounded(offset: np.ndarray) -> np.ndarray:
+    """Finite offsets, which allow an exposure of 0, or a p of 0 or 1."""
+    return np.clip(offset, -FARTHEST, FARTHEST)
+
+
+def whole_numbers(y: np.ndarray, most=np.inf) -> None:
+    """Raise an error for values that are not counts."""
+    if not ((y >= 0) & (y <= most) & (y == np.floor(y))).all():
+        raise ValueError(
+            "The observed values must be whole numbers of at least 0 (up to the number of trials "
+            f"of a Binomial), but they range from {y.min()} to {y.max()}, or are not whole."
+        )
+
+
+def log_of_times(y: np.ndarray, with_zero: bool) -> np.ndarray:
+    """Logarithms of positive numbers; that of the least number for 0, where its density is 1."""
+    if not ((y > 0) | (with_zero & (y == 0))).all():
+        raise ValueError(
+            f"The observed values must be positive, but the least is {y.min()}: a Gamma or Weibull "
+            "has a density of 0 or infinity there."
+        )
+    return np.log(np.maximum(y, LEAST))
