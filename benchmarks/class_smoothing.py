@@ -91,7 +91,7 @@ def one(name, split):
     result = {
         "rows": half,
         "places": len(np.unique(X[train], axis=0)),
-        "known": float(np.mean(is_known(X[train], new[test]))),
+        "known": float(np.mean(rows_valid(X[train], new[test]))),
     }
     for estimate, (smoothing, concentration) in ESTIMATES.items():
         forest.set_params(smoothing=smoothing, concentration=concentration)
@@ -103,7 +103,7 @@ def one(name, split):
     return result
 
 
-def is_known(X, new):
+def rows_valid(X, new):
     """Whether each row is one of X."""
     seen = {x.tobytes() for x in X + 0.0}
     return [x.tobytes() in seen for x in new + 0.0]

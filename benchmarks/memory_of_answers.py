@@ -79,7 +79,7 @@ def of_many_trees():
     asked = (idata, model)
     return {
         "predictions": lambda: pmt.predictions(*asked, X[::-1], **QUIET),
-        "summary_of_function": lambda: pmt.summary_of_function(*asked, **QUIET),
+        "summarise_function": lambda: pmt.summarise_function(*asked, **QUIET),
         "comparisons, averaged": lambda: pmt.comparisons(*asked, {0: (0.2, 0.8)}, by=True, **QUIET),
         "partial_dependence, five points": lambda: pmt.partial_dependence(
             *asked, 0, grid=5, **QUIET

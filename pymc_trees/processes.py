@@ -40,7 +40,7 @@ def make_parallel(cores: int, ordered: bool = True) -> joblib.Parallel:
     except ValueError:  # a backend that returns all results at the end
         return joblib.Parallel(**settings)
     if type(parallel._backend).__name__ == "DaskDistributedBackend":
-        _mend(parallel._backend)
+        _patch_dask(parallel._backend)
     return parallel
 
 
@@ -65,7 +65,7 @@ def given_out(parallel: joblib.Parallel, tasks: Iterator) -> Generator:
             raise
 
 
-def _mend(dask: Any) -> None:
+def _patch_dask(dask: Any) -> None:
     """Work around three problems of joblib's backend for Dask (1.6.0).
 
     It does not report a task that Dask gives up to joblib, which then waits forever. If a cluster

@@ -28,7 +28,7 @@ PRINTS = {
     "16_slopes": "patients whose 90% interval holds the true effect of the dose",
     "17_monotone_dose_response": "doses at which the monotone 90% band holds the true mean",
     "18_smooth_functions": "weight of the five columns that matter",
-    "19_six_samplers": "chains of WTW that saw both trees",
+    "19_six_samplers": "chains of RestructureCGM that saw both trees",
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }

@@ -66,7 +66,7 @@ def measure(case, package, tune, draws, chains, seed):
         "seconds_of_all": float((clock[:, -1] - clock[:, 0]).sum()),
     }
     stats = idata.sample_stats
-    screened = [name for name in stats if name.startswith("accept_screened")]
+    screened = [name for name in stats if name.startswith("accept_delayed")]
     if screened:
         found["screened"] = float(np.nanmean([stats[name].mean() for name in screened]))
     return found

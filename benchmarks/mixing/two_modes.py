@@ -9,13 +9,13 @@ leaves of the truth, and a chain should go from one to the other:
 - quadrants: column 0 or column 1 at the root.
 
 Chains of 10,000 steps, from a stump, sigma drawn after each step; the first 1,000 are dropped.
-Steps of `CGM` and `WTW` are of one proposal each, by kernels without PyMC; the others are step
-methods, whose times have PyMC's overhead in them. The prior is that of `DecisionTree`. A run of
-DCC-Tree stands for a chain: it has as many draws, which are independent, of trees with soft splits,
-whose root is at the heaviest column; its local chains make as many proposals after their warm-ups,
-which are in the times. ESS and R-hat are ArviZ's of the indicator of the first kind over all
-chains; none is given where no chain changes. Where R-hat is far above 1 the ESS says no more than
-how many chains there are.
+Steps of `CGM` and `RestructureCGM` are of one proposal each, by kernels without PyMC; the others
+are step methods, whose times have PyMC's overhead in them. The prior is that of `DecisionTree`. A
+run of DCC-Tree stands for a chain: it has as many draws, which are independent, of trees with soft
+splits, whose root is at the heaviest column; its local chains make as many proposals after their
+warm-ups, which are in the times. ESS and R-hat are ArviZ's of the indicator of the first kind over
+all chains; none is given where no chain changes. Where R-hat is far above 1 the ESS says no more
+than how many chains there are.
 """
 
 import argparse
@@ -47,7 +47,7 @@ FOUR = np.array([0.25, 0.25, 0.4, 0.1])
 SAMPLERS = {
     "CGM": [*FOUR, 0.0, 0.0, 0.0],
     "CGM and a fifth rotate": [*(0.8 * FOUR), 0.0, 0.2, 0.0],
-    "WTW": [MIX.get(name, 0.0) for name in ("grow", "prune", "change", "swap")]
+    "RestructureCGM": [MIX.get(name, 0.0) for name in ("grow", "prune", "change", "swap")]
     + [0.0, 0.0, MIX["restructure"]],
 }
 

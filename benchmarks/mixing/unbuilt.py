@@ -119,13 +119,13 @@ class Posterior:
         return np.array(out) - np.log(len(out)) - self.of_rows(r, rows)
 
 
-def open_leaves(tree):
+def splittable_leaves(tree):
     """Leaves that can be split."""
     return [node for node in leaves_of(tree) if len(node.rows) > 1]
 
 
 def an_open_leaf(rng, tree):
-    found = open_leaves(tree)
+    found = splittable_leaves(tree)
     return found[rng.integers(len(found))]
 
 
@@ -141,7 +141,7 @@ def log_grow(post, tree, leaf, rule):
     if not len(left) or not len(right):
         return -np.inf, left, right
     tried = 0.5 if tree is leaf else 1.0  # prune there and back
-    choice = np.log(tried * len(open_leaves(tree)) / nogs_if_grown(tree, leaf))
+    choice = np.log(tried * len(splittable_leaves(tree)) / nogs_if_grown(tree, leaf))
     return post.log_prior_grow(leaf.depth, left, right) + choice, left, right
 
 
@@ -178,7 +178,7 @@ def heat_bath_prune(rng, post, tree, r):
     logs = post.weights(r, nog.rows)
     top = logs.max()
     left, right = (child.rows for child in nog.children)
-    n_open = len(open_leaves(tree)) + 1 - sum(len(rows) > 1 for rows in (left, right))
+    n_open = len(splittable_leaves(tree)) + 1 - sum(len(rows) > 1 for rows in (left, right))
     log_ratio = -post.log_prior_grow(nog.depth, left, right) + np.log(len(nogs) / n_open)
     log_ratio -= top + np.log((0.5 if tree is nog else 1.0) * np.exp(logs - top).sum())
     return log_ratio, post.fit(r, nog.rows) - post.fit(r, left, right)
@@ -198,7 +198,7 @@ def nested_grow(rng, post, tree, r):
     n_nested = sum(is_nested(n, leaf) for n in all_of(tree)) + 1
     log_ratio = post.log_prior_grow(leaf.depth, left, right)
     log_ratio += post.log_prior_grow(leaf.depth + 1, a, b)
-    log_ratio += np.log(2 * len(open_leaves(tree)) / n_nested)
+    log_ratio += np.log(2 * len(splittable_leaves(tree)) / n_nested)
     log_ratio += post.of_rows(r, a, b, other) - post.of_rows(r, leaf.rows)
     return log_ratio, post.fit(r, a, b, other) - post.fit(r, leaf.rows)
 

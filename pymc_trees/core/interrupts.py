@@ -18,7 +18,7 @@ from contextvars import copy_context
 from typing import Any
 
 PATIENCE = 0.05
-"""Interval, in seconds, at which `run_apart` checks for interrupts."""
+"""Interval, in seconds, at which `run_interruptible` checks for interrupts."""
 
 _current: "deferred_interrupts | None" = None
 """The outermost active context."""
@@ -126,8 +126,8 @@ def interrupts_wait() -> bool:
 
 
 _beside: ThreadPoolExecutor | None = None
-"""The thread of `run_apart`: always the same, for OpenMP gives every thread that calls it new ones,
-and it takes milliseconds until these have a core each."""
+"""The thread of `run_interruptible`: always the same, for OpenMP gives every thread that calls it
+new ones, and it takes milliseconds until these have a core each."""
 
 
 def _forget() -> None:
@@ -141,7 +141,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)  # whose body is another
 
 
-def run_apart(call: Callable[[], Any], cease) -> Any:
+def run_interruptible(call: Callable[[], Any], stop_flag) -> Any:
     """Result of a long call, made in a thread while the main thread handles interrupts.
 
     The call must release Python's lock. If the handler raises an exception, as it does by default,
@@ -152,10 +152,10 @@ def run_apart(call: Callable[[], Any], cease) -> Any:
     ----------
     call : callable
         Without arguments.
-    cease : (1,) bool array
+    stop_flag : (1,) bool array
         Set when the call should end soon, with any result.
     """
-    cease[0] = False
+    stop_flag[0] = False
     if _in_other_thread():
         return call()
     global _beside
@@ -167,7 +167,7 @@ def run_apart(call: Callable[[], Any], cease) -> Any:
                 wait([made], PATIENCE)
                 held.answer()
         except BaseException:
-            cease[0] = True
+            stop_flag[0] = True
             wait([made])
             raise
     return made.result()

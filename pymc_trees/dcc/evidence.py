@@ -155,10 +155,11 @@ def _log_densities(points, centres, out):
 #     w = likelihood prior / q,    q = (1 - e) mean of the Gaussians + e prior,    Z = mean of w
 #
 # - A denominator per chain, averaged over chains, would estimate the *mean* of the masses of the
-# modes of the chains, not their sum. - With e q >= e prior, no weight exceeds the largest
-# likelihood over e: tails of the posterior that are heavier than a Gaussian's cost precision, not
-# correctness. - The running mean of eq. 65 needs batches with the same Gaussians. These change as
-# draws are added, so every estimate is recomputed from all draws.
+#   modes of the chains, not their sum.
+# - With e q >= e prior, no weight exceeds the largest likelihood over e: tails of the posterior
+#   that are heavier than a Gaussian's cost precision, not correctness.
+# - The running mean of eq. 65 needs batches with the same Gaussians. These change as draws are
+#   added, so every estimate is recomputed from all draws.
 
 
 DEFENSIVE = 0.1

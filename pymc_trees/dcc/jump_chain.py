@@ -9,8 +9,14 @@ from pymc_trees.core.soft.topology import log_prior, n_splits
 from pymc_trees.dcc.bridge import Point, Scales, cross
 from pymc_trees.dcc.jump_posterior import JumpPosterior, State
 from pymc_trees.dcc.local import warm_up
-from pymc_trees.dcc.neighbours import Jump, Twig, log_proposal_ratio, propose_jump, shared_places
-from pymc_trees.dcc.nuts import NutsChain, advance, revive, scales_of
+from pymc_trees.dcc.neighbours import (
+    Jump,
+    LeafSplit,
+    log_proposal_ratio,
+    propose_jump,
+    shared_places,
+)
+from pymc_trees.dcc.nuts import NutsChain, advance, restore, scales_of
 from pymc_trees.dcc.soft_posterior import draw_gates
 from pymc_trees.distributions.capacity import ForestTooLargeError
 
@@ -61,7 +67,7 @@ class Kernels:
             chain = self._resting[label]
             if chain.state is None:
                 return None
-            self._alive[label] = revive(self.posterior.density, chain)
+            self._alive[label] = restore(self.posterior.density, chain)
         return self._alive[label]
 
     def _warm_up(self, rng: np.random.Generator, label: str) -> NutsChain:
@@ -186,7 +192,7 @@ class JumpChain:
         log_ratio += self.log_ratio_of_growing(twig) * (1.0 if jump.grows else -1.0)
         return pair.state(way.z, jump.grows), log_ratio, way.gradients
 
-    def log_ratio_of_growing(self, twig: Twig) -> float:
+    def log_ratio_of_growing(self, twig: LeafSplit) -> float:
         """Log of the prior of the larger topology over the smaller one's, and of proposals."""
         op, settings = self.posterior.op, self.settings
         prior = log_prior(twig.larger, op.alpha, op.beta) - log_prior(
@@ -222,7 +228,7 @@ class Pair(NamedTuple):
     """Two topologies that a jump connects, as densities of the larger one's vector."""
 
     posterior: JumpPosterior
-    twig: Twig
+    twig: LeafSplit
     shared: np.ndarray
     """Places of the smaller vector."""
     smaller: np.ndarray

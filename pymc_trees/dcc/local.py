@@ -106,13 +106,13 @@ def neighbour_start(
             k = rng.integers(splits)
             parts.tau[k], parts.weights[k] = gates.tau[k], gates.weights[k]
         places = len(parts.others) + np.arange(len(parts.values))
-        q, value = _settle(posterior, put_together(parts), places)
+        q, value = _accept_ordered(posterior, put_together(parts), places)
         if value > highest:
             best, highest = q, value
     return best
 
 
-def _settle(posterior: SoftPosterior, q: np.ndarray, places: np.ndarray):
+def _accept_ordered(posterior: SoftPosterior, q: np.ndarray, places: np.ndarray):
     """A Newton step of some coordinates, where it helps; the vector and its log-density."""
 
     def at(point):

@@ -14,7 +14,7 @@ GROW, PRUNE, STAY = 0.6, 0.3, 0.1
 """Probabilities of the proposals, those of the authors' program; see `propose`."""
 
 
-class Twig(NamedTuple):
+class LeafSplit(NamedTuple):
     """The split of two leaves by which two topologies differ."""
 
     smaller: str
@@ -40,7 +40,7 @@ class Parameters(NamedTuple):
     """(S, p - 1)"""
 
 
-def nogs(label: str) -> list[Twig]:
+def nogs(label: str) -> list[LeafSplit]:
     """Twigs of a topology: without one of them it is a neighbour."""
     return [
         _twig(f"{label[:at]}L{label[at + 3 :]}", at)
@@ -49,12 +49,12 @@ def nogs(label: str) -> list[Twig]:
     ]
 
 
-def buds(label: str) -> list[Twig]:
+def buds(label: str) -> list[LeafSplit]:
     """Twigs a topology can grow: with one of them it is a neighbour."""
     return [_twig(label, at) for at, node in enumerate(label) if node == "L"]
 
 
-def neighbours(label: str) -> dict[str, Twig]:
+def neighbours(label: str) -> dict[str, LeafSplit]:
     """Topologies that differ by one split, and the nog that makes the difference."""
     near = {nog.smaller: nog for nog in nogs(label)}
     return near | {nog.larger: nog for nog in buds(label)}
@@ -76,9 +76,9 @@ def propose(rng: np.random.Generator, label: str) -> str:
     return pruned[rng.integers(len(pruned))].smaller
 
 
-def _twig(smaller: str, at: int) -> Twig:
+def _twig(smaller: str, at: int) -> LeafSplit:
     larger = f"{smaller[:at]}SLL{smaller[at + 1 :]}"
-    return Twig(smaller, larger, smaller[:at].count("S"), smaller[:at].count("L"))
+    return LeafSplit(smaller, larger, smaller[:at].count("S"), smaller[:at].count("L"))
 
 
 def take_apart(q: np.ndarray, splits: int, p: int, has_values: bool) -> Parameters:
@@ -94,7 +94,7 @@ def put_together(parts: Parameters) -> np.ndarray:
     return np.concatenate([np.ravel(piece) for piece in parts])
 
 
-def grow(parts: Parameters, nog: Twig, tau: float, weights: np.ndarray) -> Parameters:
+def grow(parts: Parameters, nog: LeafSplit, tau: float, weights: np.ndarray) -> Parameters:
     """Parameters of the larger topology: both leaves take the value of the one they grow from."""
     values = parts.values
     if len(values):
@@ -107,7 +107,7 @@ def grow(parts: Parameters, nog: Twig, tau: float, weights: np.ndarray) -> Param
     )
 
 
-def prune(parts: Parameters, nog: Twig) -> Parameters:
+def prune(parts: Parameters, nog: LeafSplit) -> Parameters:
     """Parameters of the smaller topology: the leaf takes the mean of the two it replaces."""
     values = parts.values.copy()
     if len(values):
@@ -137,7 +137,7 @@ of the steps stay at their topology."""
 class Jump(NamedTuple):
     """A proposal."""
 
-    twig: Twig
+    twig: LeafSplit
     side: int
     """0 when the leaf of the smaller topology is the left one of the larger, 1 for the right."""
     grows: bool
@@ -160,14 +160,16 @@ def propose_jump(
     return Jump(twigs[rng.integers(len(twigs))], int(rng.integers(2)), grows)
 
 
-def log_proposal_ratio(twig: Twig, grow: float = JUMP_GROW, prune: float = JUMP_PRUNE) -> float:
+def log_proposal_ratio(
+    twig: LeafSplit, grow: float = JUMP_GROW, prune: float = JUMP_PRUNE
+) -> float:
     """Log of the probability of pruning a twig over that of growing it."""
     pruning = prune / len(nogs(twig.larger))
     growing = grow_probability(twig.smaller, grow, prune) / len(buds(twig.smaller))
     return float(np.log(pruning) - np.log(growing))
 
 
-def shared_places(twig: Twig, side: int, d: int, p: int, has_values: bool) -> np.ndarray:
+def shared_places(twig: LeafSplit, side: int, d: int, p: int, has_values: bool) -> np.ndarray:
     """Places in the vector of the larger topology that make up that of the smaller one.
 
     Parameters

@@ -179,14 +179,14 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
     """
     if chain.state is None:
         return Run(chain, np.empty((n, 0)), np.zeros(n, dtype=bool), 0)
-    step = revive(density, chain)
+    step = restore(density, chain)
     draws, diverging, gradients = advance(step, chain.position, n, tune, before_each)
     position = draws[-1].copy() if n else chain.position
     after = NutsChain(position=position, state=step.sampling_state, covariance=chain.covariance)
     return Run(after, draws, diverging, gradients)
 
 
-def revive(density: Density, chain: NutsChain) -> pm.NUTS:
+def restore(density: Density, chain: NutsChain) -> pm.NUTS:
     """Step method that goes on where a chain stopped; its density has at least one dimension."""
     rng = np.random.default_rng(0)
     if chain.covariance is not None:

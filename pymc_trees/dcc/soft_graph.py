@@ -149,9 +149,11 @@ def observed_classes(soft: SoftModel) -> np.ndarray:
 #
 # The unconstrained vector q holds, in this order,
 #
-# ========================= ======================= ===================================== other
-# free variables their value variables PyMC's transforms leaf values L (normal leaf only) none
-# thresholds tau S logit weights Delta S (p - 1) stick-breaking, 0 for equal weights
+# ========================= ======================= =====================================
+# other free variables      their value variables   PyMC's transforms
+# leaf values               L (normal leaf only)    none
+# thresholds tau            S                       logit
+# weights Delta             S (p - 1)               stick-breaking, 0 for equal weights
 # ========================= ======================= =====================================
 #
 # The topology is a shared node table, so that one compiled function serves every topology. Shared

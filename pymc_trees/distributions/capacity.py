@@ -18,7 +18,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.forest.trees import MOST_SHORT, label_type
+from pymc_trees.core.forest.trees import MAX_UINT16_NODES, label_type
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
 from pymc_trees.core.soft_forest.encode import SoftLayout
@@ -36,24 +36,24 @@ def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
     return nodes
 
 
-def rows_worth(n: int) -> int:
+def nodes_for_rows(n: int) -> int:
     """Nodes that many rows may call for: ``3 n**(3/4)``, and no more than n / 2 or 65,536.
 
     Half a row of the value for each training row is what recording the function there takes. Up to
     65,536 nodes a row's leaf takes 16 bits; `tests.step_methods.test_capacity` has what chains use:
     at most 4,710 on 200,000 rows, about twice those of 50,000, so that 65,536 last beyond 10^7.
     """
-    return int(min(n // 2, np.ceil(3 * n**0.75), MOST_SHORT))
+    return int(min(n // 2, np.ceil(3 * n**0.75), MAX_UINT16_NODES))
 
 
 def default_room(m: int, n: int, mean: float, n_worth: int | None = None) -> int:
     """Room for a forest whose trees have ``mean`` nodes under the prior.
 
-    The larger of `rows_worth` and three times the prior mean and 200 nodes more, or room for any
-    forest when that is less: a tree over n rows has at most ``2n - 1`` nodes. Rows that say no more
-    than fewer would, ``n_worth``, count as these.
+    The larger of `nodes_for_rows` and three times the prior mean and 200 nodes more, or room for
+    any forest when that is less: a tree over n rows has at most ``2n - 1`` nodes. Rows that say no
+    more than fewer would, ``n_worth``, count as these.
     """
-    worth = rows_worth(n if n_worth is None else n_worth)
+    worth = nodes_for_rows(n if n_worth is None else n_worth)
     return int(min(m * (2 * n - 1), max(worth, np.ceil(3 * m * mean) + 200)))
 
 
@@ -69,7 +69,7 @@ SOFT_MOST = 2000
 def soft_max_nodes(m: int, n: int, alpha, beta) -> int:
     """The same for soft trees, whose size the rows do not bound."""
     mean = _largest_mean(alpha, beta, SOFT_MOST)
-    return int(max(rows_worth(n), np.ceil(3 * m * mean) + 200))
+    return int(max(nodes_for_rows(n), np.ceil(3 * m * mean) + 200))
 
 
 def _largest_mean(alpha, beta, most: int) -> float:

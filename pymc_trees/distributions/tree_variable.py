@@ -208,7 +208,7 @@ class SoftTreeVariable(TreeVariable):
         return out
 
 
-FACES: dict[type, type[TreeVariable]] = {
+TREE_VARIABLES: dict[type, type[TreeVariable]] = {
     ForestRV: ForestVariable,
     SoftForestRV: SoftForestVariable,
     SoftTreeRV: SoftTreeVariable,
@@ -218,12 +218,12 @@ FACES: dict[type, type[TreeVariable]] = {
 
 def is_tree_variable(rv: Variable) -> bool:
     """Whether the value of a variable is encoded trees."""
-    return bool(rv.owner) and type(rv.owner.op) in FACES
+    return bool(rv.owner) and type(rv.owner.op) in TREE_VARIABLES
 
 
 def tree_variable(rv: Variable) -> TreeVariable:
     """The face of a variable of trees."""
-    return FACES[type(rv.owner.op)](rv)
+    return TREE_VARIABLES[type(rv.owner.op)](rv)
 
 
 def tree_variables(model: pm.Model) -> list[TreeVariable]:

@@ -21,7 +21,7 @@ for put_on in (
     runs.share_cores,
     runs.defer_in_draws,
     runs.defer_around_draws,
-    refusals.refuse_outsiders,
+    refusals.reject_unsupported,
     refusals.refuse_backends,
     refusals.check_initial_values,
     data.explain_shapes,

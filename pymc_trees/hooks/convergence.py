@@ -109,7 +109,7 @@ LEAST = 0.05
 """Changes per visit of a tree below which trees stand still (`benchmarks/notes/still_trees`)."""
 LEAST_VISITS = 200
 """Visits from which on a share is judged: at twice the least share, 1 in 100 is below it."""
-ACCEPTED = "accept_screened"
+ACCEPTED = "accept_delayed"
 
 _JUDGED = "pymc_trees_judged"
 """Attribute of a trace whose tuning was judged."""

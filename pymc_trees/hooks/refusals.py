@@ -63,7 +63,7 @@ REMEDY = (
 )
 
 
-def refuse_outsiders() -> None:
+def reject_unsupported() -> None:
     """Make them raise an error if trees are among their variables."""
     wrap(FIND_MAP, "find_MAP", _refuse)
     wrap(SAMPLE_SMC, "sample_smc", _refuse)

@@ -5,7 +5,7 @@ import pymc.sampling.mcmc
 import pymc.step_methods
 
 from pymc_trees.hooks.wrap import wrap
-from pymc_trees.step_methods.cgm import CGM, WTW, GrowPrune
+from pymc_trees.step_methods.cgm import CGM, GrowPrune, RestructureCGM
 from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.noise_scale import NoiseScale
@@ -18,7 +18,7 @@ STEPS = (
     Hybrid,
     CGM,
     GrowPrune,
-    WTW,
+    RestructureCGM,
     ParticleGibbs,
     SoftCGM,
     DCCTree,

@@ -16,7 +16,7 @@ from pymc.sampling.parallel import ParallelSampler, ProcessAdapter, _Process
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.value.fields import CHECKSUM
-from pymc_trees.core.value.known import known_fit, make_known
+from pymc_trees.core.value.known import known_fit, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables
@@ -114,7 +114,7 @@ class _WithState(list):
     state: dict | None = None
 
 
-class _Telling:
+class StateReportingStep:
     """Step methods and the pipe of a chain's process; sends their state at the end."""
 
     def __init__(self, step, pipe):
@@ -163,7 +163,7 @@ def _loop(original, self):
     if any(type(step) in STEPS or isinstance(step, ForestStep) for step in steps):
         # A terminal interrupt reaches all processes; the main one tells this process to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self._step_method = self._msg_pipe = _Telling(self._step_method, self._msg_pipe)
+        self._step_method = self._msg_pipe = StateReportingStep(self._step_method, self._msg_pipe)
     return original(self)
 
 
@@ -183,11 +183,11 @@ def _note_process(trace, stats) -> None:
 def _stop(original, self, *error):
     traces = _traces.get()
     if traces is not None and error and error[0] and issubclass(error[0], KeyboardInterrupt):
-        _hear_out(self._active, traces)
+        _drain(self._active, traces)
     return original(self, *error)
 
 
-def _hear_out(active, traces) -> None:
+def _drain(active, traces) -> None:
     """Record further draws of the processes that have not arrived, and their states."""
     until = time.monotonic() + PATIENCE
     pipes: dict[Any, ProcessAdapter] = {}
@@ -325,7 +325,7 @@ def read_functions(process: ProcessAdapter) -> None:
         value, checksum = process._point[name], float(shared[0])
         if value[place] == checksum:
             fit = shared[1:].reshape(shape).copy()
-            process.functions_known[name] = make_known(value, checksum, fingerprint, fit)
+            process.functions_known[name] = publish_outputs(value, checksum, fingerprint, fit)
 
 
 def _receive_function(original, *args, **kwargs):

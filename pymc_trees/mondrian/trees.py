@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numba.typed import List
 
-from pymc_trees.core.interrupts import deferred_interrupts, run_apart
+from pymc_trees.core.interrupts import deferred_interrupts, run_interruptible
 from pymc_trees.mondrian.inputs import MOST
 from pymc_trees.mondrian.kernels.extend import extend_forest, extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
@@ -95,13 +95,13 @@ class Grown:
 
     def _grow(self, n, jobs):
         """Trees of the first n rows."""
-        rows, cease = self.rows, np.zeros(1, dtype=np.bool_)
+        rows, stop_flag = self.rows, np.zeros(1, dtype=np.bool_)
         tasks = []
         for rng in self.generators:
             tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, len(rows.X))
             labels = type(self.empty)(*(array.copy() for array in self.empty))
-            tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, cease))
-        self.trees = run(grow_tree, tasks, n * len(tasks), jobs, cease)
+            tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, stop_flag))
+        self.trees = run(grow_tree, tasks, n * len(tasks), jobs, stop_flag)
 
     @property
     def n_seen(self):
@@ -418,20 +418,20 @@ def run_all(function, tasks, jobs):
         return _results(function, tasks, jobs)
 
 
-def run(function, tasks, work, jobs, cease=None):
+def run(function, tasks, work, jobs, stop_flag=None):
     """Results of a function on each tuple of arguments; an interrupt waits for tasks begun.
 
-    ``cease``, an array of one entry, is set for these tasks to see: they may end sooner. Nothing
-    runs any more when the interrupt comes.
+    ``stop_flag``, an array of one entry, is set for these tasks to see: they may end sooner.
+    Nothing runs any more when the interrupt comes.
     """
     if jobs == 1 and work <= LONG:
         return run_all(function, tasks, jobs)
-    cease = np.zeros(1, dtype=np.bool_) if cease is None else cease
+    stop_flag = np.zeros(1, dtype=np.bool_) if stop_flag is None else stop_flag
 
     def one(*task):
-        return None if cease[0] else function(*task)
+        return None if stop_flag[0] else function(*task)
 
-    return run_apart(lambda: _results(one, tasks, jobs), cease)
+    return run_interruptible(lambda: _results(one, tasks, jobs), stop_flag)
 
 
 def _results(function, tasks, jobs):

@@ -7,7 +7,7 @@ from arviz_plots import visuals
 
 from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
 from pymc_trees.plots.figure import picture, wrapped
-from pymc_trees.posterior.convergence import summary_of_function
+from pymc_trees.posterior.convergence import summarise_function
 from pymc_trees.posterior.reading.given import draws_of
 
 R_HAT, ESS_A_CHAIN = 1.01, 100
@@ -28,7 +28,7 @@ def plot_convergence(
 ):
     """Distribution over rows of R-hat and of effective sample sizes of f.
 
-    The numbers are those of `summary_of_function`: the cumulative share of rows by R-hat, bulk and
+    The numbers are those of `summarise_function`: the cumulative share of rows by R-hat, bulk and
     tail ESS, with the recommended limits (Vehtari et al. 2021): R-hat below 1.01, and an ESS of 100
     per chain.
 
@@ -76,7 +76,7 @@ def plot_convergence(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_convergence(idata, model, backend="none")
     """
-    found = summary_of_function(
+    found = summarise_function(
         idata, model, rows, var_name=var_name, func=func, progressbar=progressbar
     )
     n_chains = draws_of(idata)["posterior"].sizes["chain"]

@@ -1,4 +1,4 @@
-"""Whether chains agree about f, row by row: `summary_of_function`."""
+"""Whether chains agree about f, row by row: `summarise_function`."""
 
 import arviz as az
 import numpy as np
@@ -12,7 +12,7 @@ BLOCK = 5_000_000
 """Values of f, draws times rows, that are judged at a time."""
 
 
-def summary_of_function(
+def summarise_function(
     idata,
     model: pm.Model | None = None,
     rows=None,
@@ -70,7 +70,7 @@ def summary_of_function(
     ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
     ...     idata = pm.sample(tune=10, draws=20, chains=2, random_seed=1, progressbar=False,
     ...                       compute_convergence_checks=False)
-    >>> found = pmt.summary_of_function(idata, model)
+    >>> found = pmt.summarise_function(idata, model)
     >>> dict(found["r_hat"].sizes)
     {'row': 30}
     """

@@ -1,4 +1,4 @@
-"""Steps of local moves: `CGM`, `GrowPrune` with two of them, `WTW` with one more."""
+"""Steps of local moves: `CGM`, `GrowPrune` with two of them, `RestructureCGM` with one more."""
 
 from pymc_trees.step_methods.parts.local_moves import DEFAULT_MOVES, LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
@@ -25,7 +25,7 @@ class CGM(SweepStep):
         and the others share its weight. Not used by
         default: ``"perturb"``, a small step of one rule, ``"rotate"``, which exchanges a split and
         its parent split (both Pratola 2016), and ``"restructure"``, another tree with the same
-        leaves (`WTW`). Custom moves are given by name once they are registered
+        leaves (`RestructureCGM`). Custom moves are given by name once they are registered
         (`pymc_trees.core.moves.contract`).
     moves_per_visit : int, at least 1, default 1
         Consecutive moves of a tree before its leaf values are drawn. A further move costs less than
@@ -60,7 +60,7 @@ class CGM(SweepStep):
     deepest leaf), ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given
     the forest). Where leaf values do not integrate out of a likelihood that is a product over rows,
     forests of one output are moved under a Gaussian approximation of the rows, and the exact
-    likelihood is evaluated once per visit of a tree: ``accept_screened`` is the share of accepted
+    likelihood is evaluated once per visit of a tree: ``accept_delayed`` is the share of accepted
     visits. Where rows are Gaussian given latent variables, ``latent_precision`` is their mean
     precision.
 
@@ -154,7 +154,7 @@ MIX = {name: (1.0 - RESTRUCTURED) * weight for name, weight in DEFAULT_MOVES.ite
 MIX["restructure"] = RESTRUCTURED
 
 
-class WTW(SweepStep):
+class RestructureCGM(SweepStep):
     """Metropolis-Hastings on trees by grow, prune, change, swap and restructure.
 
     The fifth move (Wu, Tjelmeland and West 2007) proposes another tree with the leaves of the
@@ -207,12 +207,12 @@ class WTW(SweepStep):
     >>> with pm.Model():
     ...     f = pmt.DecisionTree("f", X, [0.0, 0.1, 1.1, 1.0])
     ...     y = pm.Normal("y", f, 0.5, observed=[0.0, 0.1, 1.1, 1.0], shape=f.shape)
-    ...     step = pmt.WTW([f])
+    ...     step = pmt.RestructureCGM([f])
     >>> step.name
     'wtw'
     """
 
-    name = "wtw"
+    name = "restructure_cgm"
 
     def __init__(self, vars=None, moves_per_visit=1, **options):
         super().__init__(vars, LocalMoves(MIX, moves_per_visit=moves_per_visit), **options)

@@ -81,13 +81,13 @@ class Hybrid(SweepStep):
 
     Notes
     -----
-    Statistics per draw: those of `CGM` and `ParticleGibbs`; unless fixed by ``moves`` and
-    ``batch``, ``weight_grow``, ``weight_prune``, ... , the weights of the local moves, and
-    ``chance_of_redraw``, the probability that a step redraws trees; with more than one temperature,
-    ``accept_exchange``, the mean acceptance probability of the proposed exchanges, and
-    ``least_power``, the power of the flattest likelihood. The last two are NaN where a forest has
-    no flatter posteriors, and the statistics of `ParticleGibbs` are NaN where a step redraws no
-    tree.
+    Statistics per draw: those of `CGM` and `ParticleGibbs`; unless fixed by ``moves``
+    and ``batch``, ``weight_grow``, ``weight_prune``, ... , the weights of the local moves, and
+    ``redraw_probability``, the probability that a step redraws trees; with more than one
+    temperature, ``accept_exchange``, the mean acceptance probability of the proposed exchanges, and
+    ``min_inverse_temperature``, the power of the flattest likelihood. The last two are NaN where a
+    forest has no flatter posteriors, and the statistics of `ParticleGibbs` are NaN where a step
+    redraws no tree.
 
     References
     ----------

@@ -60,7 +60,7 @@ class SoftCGM(ForestStep):
     tree), ``n_leaves`` (over all trees), ``max_depth`` (of the deepest leaf), ``mean_bandwidth``
     (of the trees that are split, in units of columns mapped to [0, 1]; NaN without any),
     ``variable_inclusion`` (p split counts), ``log_likelihood`` (of the rows given the forest);
-    ``accept_screened``, the share of accepted visits where leaf values do not integrate out, and
+    ``accept_delayed``, the share of accepted visits where leaf values do not integrate out, and
     ``latent_precision``, the mean precision of rows that are Gaussian given latent variables.
 
     A sweep takes 9 to 12 times as long as one of `CGM` with as many moves per visit (n = 1,000, p =

@@ -20,7 +20,7 @@ class Tempering(SweepStep):
 
     Parameters
     ----------
-    step : CGM, GrowPrune, WTW, ParticleGibbs or Hybrid
+    step : CGM, GrowPrune, RestructureCGM, ParticleGibbs or Hybrid
         The step, of the same model. `Hybrid` must have ``temperatures=1``.
     temperatures : int or sequence of float, default 5
         Number of temperatures, at least 2, that of the model included. Their ratios are adapted
@@ -59,9 +59,9 @@ class Tempering(SweepStep):
 
     Statistics per draw: those of ``step``, and ``accept_exchange``, the mean acceptance probability
     of the proposed exchanges; ``accept_exchange_each``, that of each pair of neighbours, shape
-    (temperatures - 1,), NaN where none was proposed; ``least_power``, the inverse of the highest
-    temperature; and ``replica``, the number of the replica whose forest the model has now: how
-    often it changes tells how well forests travel between the temperatures.
+    (temperatures - 1,), NaN where none was proposed; ``min_inverse_temperature``, the inverse of
+    the highest temperature; and ``replica``, the number of the replica whose forest the model has
+    now: how often it changes tells how well forests travel between the temperatures.
 
     References
     ----------

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.likelihoods.contract import recognise
-from pymc_trees.targets.settings import NumbersAt, Settings
+from pymc_trees.targets.settings import PointFunction, Settings
 
 
 class ConjugateTarget:
@@ -36,7 +36,7 @@ class ConjugateTarget:
         self.layout = forest.owner.op.layout
         self.likelihood, wanted, outputs = recognise(model, forest)
         self.is_prior = wanted is None
-        self._numbers_at = NumbersAt(model, forest, wanted or [], outputs, self._check)
+        self._numbers_at = PointFunction(model, forest, wanted or [], outputs, self._check)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:

@@ -13,7 +13,7 @@ from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
 from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
-from pymc_trees.core.value.known import Known, known_fit, make_known
+from pymc_trees.core.value.known import Known, known_fit, publish_outputs
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
@@ -85,7 +85,7 @@ class WorkingForest:
         ):
             return kept
         layout = self.layout
-        self.work.is_known[:] = False
+        self.work.rows_valid[:] = False
         value = np.ascontiguousarray(value, dtype=np.float64)
         trees = make_trees(layout.m, layout.max_nodes, layout.n_values, layout.n_rows)
         if (
@@ -139,7 +139,7 @@ class WorkingForest:
         prior = self._prior_of(weights)
         value = encode(trees, self.design, prior, self.sizes, self.fingerprint, nodes)
         checksum = value[self.layout.max_nodes, CHECKSUM]
-        known = make_known(value, checksum, self.fingerprint, fit)
+        known = publish_outputs(value, checksum, self.fingerprint, fit)
         self.arrays = Arrays(value, trees, fit, weights.copy(), known)
         return value
 

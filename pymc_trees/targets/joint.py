@@ -20,7 +20,7 @@ from pymc_trees.targets.native import (
     pack,
     read_free,
 )
-from pymc_trees.targets.settings import NumbersAt, Settings
+from pymc_trees.targets.settings import PointFunction, Settings
 from pymc_trees.targets.terms import likelihood_terms, slope
 
 
@@ -98,7 +98,7 @@ class JointTarget:
         self.value = WholeFunction(outputs, None, free, [total])
         self.gradient = WholeFunction(outputs, None, free, [gradient, zeros])
         self.product = WholeFunction(outputs, direction, free, [product, unknown])
-        self._numbers_at = NumbersAt(model, forest, expressions, outputs, _pack)
+        self._numbers_at = PointFunction(model, forest, expressions, outputs, _pack)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:

@@ -18,7 +18,7 @@ from pymc_trees.targets.likelihoods.contract import (
 )
 from pymc_trees.targets.likelihoods.expressions import read_affine
 from pymc_trees.targets.likelihoods.normal import is_far
-from pymc_trees.targets.settings import NumbersAt, Settings
+from pymc_trees.targets.settings import PointFunction, Settings
 
 
 class LatentTarget:
@@ -51,7 +51,7 @@ class LatentTarget:
         affine = read_affine(eta, outputs)
         self._n_affine = len(affine)
         wanted = [term.value, *affine, *parameters]
-        self._numbers_at = NumbersAt(model, forest, wanted, outputs, self._rows)
+        self._numbers_at = PointFunction(model, forest, wanted, outputs, self._rows)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:

@@ -32,7 +32,7 @@ def read_settings(model: pm.Model, forest: Variable) -> list[Variable]:
     return model.replace_rvs_by_values(forest_inputs(forest).settings)
 
 
-class NumbersAt:
+class PointFunction:
     """Prior settings of a forest, and other data of a target, at a point."""
 
     def __init__(

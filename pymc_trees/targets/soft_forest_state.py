@@ -11,7 +11,7 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.trees import SoftTrees, add_up
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
-from pymc_trees.core.value.known import Known, make_known
+from pymc_trees.core.value.known import Known, publish_outputs
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import UnsupportedModelError
@@ -90,7 +90,7 @@ class WorkingSoftForest:
         fit = self.add_up(trees)
         value = encode(trees, self.sizes, self.fingerprint)
         checksum = value[self.layout.max_nodes, CHECKSUM]
-        known = make_known(value, checksum, self.fingerprint, fit)
+        known = publish_outputs(value, checksum, self.fingerprint, fit)
         self.arrays = SoftArrays(value, trees, fit, known)
         return value
 

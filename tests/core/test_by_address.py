@@ -19,8 +19,9 @@ from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import ROW, Handles, Role
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.leaves.contract import log_marginal, log_marginals
+from pymc_trees.core.leaves.contract import add_row, log_marginal, log_marginals, swap_residual
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
+from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
 from pymc_trees.core.moves.by_address import ByAddress
@@ -272,3 +273,9 @@ def test_cells_of_a_grid_and_of_floats_make_one_sweep():
         problem._replace(design=float_cells(problem.design)), work, CGM
     )
     assert typeof(given) == typeof(floats)
+
+
+def test_what_a_type_never_calls_is_left_out():
+    """Gaussian rows of several outputs have no residual to swap: a handle has no kernel for it."""
+    assert add_row.is_answered_by(GaussianVector)
+    assert not swap_residual.is_answered_by(GaussianVector)

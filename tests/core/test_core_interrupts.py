@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts, run_apart
+from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts, run_interruptible
 
 
 def interrupt():
@@ -132,7 +132,9 @@ def test_other_threads_change_nothing():
         with deferred_interrupts() as held:
             held.answer()
             seen.append(signal.getsignal(signal.SIGINT) is before)
-        seen.append(run_apart(threading.get_ident, np.zeros(1, bool)) == threading.get_ident())
+        seen.append(
+            run_interruptible(threading.get_ident, np.zeros(1, bool)) == threading.get_ident()
+        )
 
     with deferred_interrupts():
         thread = threading.Thread(target=work)
@@ -142,30 +144,32 @@ def test_other_threads_change_nothing():
 
 
 def test_a_call_apart_gives_its_result_or_its_error():
-    cease = np.ones(1, dtype=bool)
+    stop_flag = np.ones(1, dtype=bool)
     with np.errstate(divide="raise"):  # it goes along
         with pytest.raises(FloatingPointError):
-            run_apart(lambda: np.float64(1) / 0, cease)
-    assert run_apart(lambda: (cease[0], threading.get_ident()), cease)[0] == np.False_
-    assert run_apart(threading.get_ident, cease) != threading.get_ident()
+            run_interruptible(lambda: np.float64(1) / 0, stop_flag)
+    assert (
+        run_interruptible(lambda: (stop_flag[0], threading.get_ident()), stop_flag)[0] == np.False_
+    )
+    assert run_interruptible(threading.get_ident, stop_flag) != threading.get_ident()
 
 
-def wait_for(cease, ended):
+def wait_for(stop_flag, ended):
     """Kernel-like: looks at a flag now and then."""
     signal.raise_signal(signal.SIGINT)  # to the process: the main thread's handler is run
     until = time.monotonic() + 60
-    while not cease[0] and time.monotonic() < until:
+    while not stop_flag[0] and time.monotonic() < until:
         time.sleep(0.001)
     time.sleep(0.02)
-    ended.append(bool(cease[0]))
+    ended.append(bool(stop_flag[0]))
     return "result"
 
 
 def test_a_call_apart_is_asked_to_end_and_has_ended_when_the_interrupt_goes_on():
-    cease, ended = np.zeros(1, dtype=bool), []
+    stop_flag, ended = np.zeros(1, dtype=bool), []
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        run_apart(lambda: wait_for(cease, ended), cease)
+        run_interruptible(lambda: wait_for(stop_flag, ended), stop_flag)
     assert ended == [True] and signal.getsignal(signal.SIGINT) is before
 
 
@@ -177,9 +181,9 @@ def test_a_call_apart_goes_on_when_the_handler_raises_nothing(handler):
             time.sleep(0.001)
         return "result"
 
-    cease = np.zeros(1, dtype=bool)
-    assert run_apart(work, cease) == "result"
-    assert len(handler) == 1 and not cease[0]
+    stop_flag = np.zeros(1, dtype=bool)
+    assert run_interruptible(work, stop_flag) == "result"
+    assert len(handler) == 1 and not stop_flag[0]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

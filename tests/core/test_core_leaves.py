@@ -18,7 +18,7 @@ from pymc_trees.core.leaves.contract import (
     log_likelihood,
     log_marginal,
     n_stats,
-    next_tree,
+    swap_residual,
 )
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal import make_normal
@@ -110,7 +110,7 @@ def test_statistics_of_rows_and_trees_are_direct_sums(name, rng):
         trees.count[node] = (trees.leaf_of == node).sum()
     if not hasattr(leaf, "r"):
         nodes, stats_ = np.array([5, 6], dtype=np.int32), np.zeros((11, n_stats(leaf)))
-        next_tree(leaf, trees, -1, 0, nodes, 2, stats_)
+        swap_residual(leaf, trees, -1, 0, nodes, 2, stats_)
         for node in (5, 6):
             rows = np.flatnonzero(trees.leaf_of[0] == node)
             assert np.allclose(stats_[node], stats_of(leaf, rows), atol=1e-12)
@@ -121,7 +121,7 @@ def test_statistics_of_rows_and_trees_are_direct_sums(name, rng):
     w = np.broadcast_to(leaf.w, 6)
     for old, new, nodes in ((-1, 0, [5, 6]), (0, 1, [1, 7, 8])):
         ids, stats_ = np.array(nodes, dtype=np.int32), np.full((11, 2), np.nan)
-        next_tree(leaf, trees, old, new, ids, len(nodes), stats_)
+        swap_residual(leaf, trees, old, new, ids, len(nodes), stats_)
         open_residual = target - value[trees.leaf_of[1 - new]]
         assert np.allclose(leaf.r, open_residual, atol=1e-12)
         for node in nodes:
@@ -129,7 +129,7 @@ def test_statistics_of_rows_and_trees_are_direct_sums(name, rng):
             direct = [w[rows].sum(), (w * open_residual)[rows].sum()]
             assert np.allclose(stats_[node], direct, atol=1e-12)
             assert np.allclose(stats_of(leaf, rows), direct, atol=1e-12)
-    next_tree(leaf, trees, 1, -1, ids, 0, stats_)
+    swap_residual(leaf, trees, 1, -1, ids, 0, stats_)
     assert np.allclose(leaf.r, target - value[trees.leaf_of].sum(axis=0), atol=1e-12)
 
 

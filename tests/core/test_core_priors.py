@@ -12,7 +12,7 @@ from scipy import stats
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.rules import log_column_probability
 from pymc_trees.core.moves.catalogue import weighted
-from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.census import NodeCounts
 from pymc_trees.core.moves.choice import available_weight, choose_move
 from pymc_trees.core.priors.by_depth import draw_column
 from pymc_trees.core.priors.cgm import make_prior
@@ -72,12 +72,12 @@ def test_columns_are_drawn_by_weight_among_those_that_vary(weights, stop, rng):
 @pytest.mark.parametrize(
     "census, able",
     [
-        (Census(1, 1, 0, 0), [1, 0, 0, 0]),
-        (Census(1, 0, 0, 0), [0, 0, 0, 0]),
-        (Census(3, 0, 1, 1), [0, 1, 1, 0]),
-        (Census(3, 2, 1, 1), [1, 1, 1, 0]),
-        (Census(7, 0, 3, 2), [0, 1, 1, 1]),
-        (Census(7, 2, 3, 2), [1, 1, 1, 1]),
+        (NodeCounts(1, 1, 0, 0), [1, 0, 0, 0]),
+        (NodeCounts(1, 0, 0, 0), [0, 0, 0, 0]),
+        (NodeCounts(3, 0, 1, 1), [0, 1, 1, 0]),
+        (NodeCounts(3, 2, 1, 1), [1, 1, 1, 0]),
+        (NodeCounts(7, 0, 3, 2), [0, 1, 1, 1]),
+        (NodeCounts(7, 2, 3, 2), [1, 1, 1, 1]),
     ],
 )
 @pytest.mark.parametrize("weights", [[0.25, 0.25, 0.4, 0.1], [0.5, 0.5, 0, 0], [0.2, 0.3, 0, 0.5]])

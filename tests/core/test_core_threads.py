@@ -10,7 +10,7 @@ from pymc_trees.core.compile import threads
 from pymc_trees.core.compile.threads import taken_threads
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves import threaded
-from pymc_trees.core.leaves.contract import add_set, next_tree
+from pymc_trees.core.leaves.contract import add_set, swap_residual
 from pymc_trees.core.leaves.normal import make_normal
 
 N, LEAVES = 5003, 7  # blocks of 320 rows, the last of 203
@@ -39,9 +39,9 @@ def visit(precision, n_threads):
     leaf, stats = leaf_of(precision, n_threads), np.zeros((LEAVES, 2))
     nodes = np.arange(LEAVES, dtype=np.int32)
     first = np.zeros((LEAVES, 2))
-    next_tree(leaf, trees, -1, 1, nodes, LEAVES, first)
-    next_tree(leaf, trees, 1, 0, nodes, LEAVES, stats)
-    next_tree(leaf, trees, 0, 1, nodes, LEAVES, stats)
+    swap_residual(leaf, trees, -1, 1, nodes, LEAVES, first)
+    swap_residual(leaf, trees, 1, 0, nodes, LEAVES, stats)
+    swap_residual(leaf, trees, 0, 1, nodes, LEAVES, stats)
     return leaf.r, np.hstack([first, stats])
 
 

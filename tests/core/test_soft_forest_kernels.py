@@ -241,8 +241,8 @@ def test_sweeps_keep_the_residual_and_a_value_comes_back():
     y = rng.normal(size=30)
     f = add_up(trees, problem.unit, problem.hard)
     leaf = make_normal(0.3, 1.0, y - f, 4.0, 300)
-    cease, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
-    assert soft_sweeps(rng, problem, leaf, EQUAL, 3, 20, cease, counts)
+    stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
+    assert soft_sweeps(rng, problem, leaf, EQUAL, 3, 20, stop_flag, counts)
     f = add_up(trees, problem.unit, problem.hard)
     np.testing.assert_allclose(leaf.r, y - f, atol=1e-10)
     np.testing.assert_allclose(f, naive.function(all_of(problem), problem.unit.T), atol=1e-12)
@@ -250,17 +250,17 @@ def test_sweeps_keep_the_residual_and_a_value_comes_back():
     splits = [s for tree, _ in all_of(problem) for s in naive.splits_of(tree)]
     assert count_trees(trees, inclusion) == (len(splits) + 5, 1 + max(s[3] for s in splits))
     np.testing.assert_array_equal(inclusion, np.bincount([s[1] for s in splits], minlength=2))
-    cease[0] = True
-    assert not soft_sweeps(rng, problem, leaf, EQUAL, 3, 20, cease, counts)
+    stop_flag[0] = True
+    assert not soft_sweeps(rng, problem, leaf, EQUAL, 3, 20, stop_flag, counts)
 
 
 def test_a_forest_without_room_ends_the_sweep():
     unit = np.random.default_rng(1).random((1, 20))
     problem = soft_problem(unit, 2, 0.95, 0.1, 0.05, max_nodes=4)
     leaf = make_normal(0.0, 1.0, 20 * np.sin(9 * unit[0]), 100.0, 4)
-    cease, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
+    stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
     rng = np.random.default_rng(2)
-    assert not soft_sweeps(rng, problem, leaf, EQUAL, 3, 1000, cease, counts)
+    assert not soft_sweeps(rng, problem, leaf, EQUAL, 3, 1000, stop_flag, counts)
     assert problem.trees.size.sum() <= 4
 
 

@@ -69,7 +69,7 @@ class Geometric(TreePrior):
     def logp(counts, first, second):
         """``sum_d S_d log p_d + sum_d O_d log(1 - p_d)`` with p_d = gamma**(1 + d)."""
         log_p = (1.0 + pt.arange(counts.splits.shape[0])) * pt.log(first)
-        stops = pt.sum(counts.open_leaves * pt.log1p(-pt.exp(log_p)))
+        stops = pt.sum(counts.splittable_leaves * pt.log1p(-pt.exp(log_p)))
         return pt.sum(counts.splits * log_p) + stops
 
     @staticmethod

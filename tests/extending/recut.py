@@ -16,7 +16,7 @@ from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
-    gather,
+    load_subtree,
     log_current,
     log_replaced,
     log_replaced_choice,
@@ -33,7 +33,7 @@ def recut(move, rng, problem, tree, moves, census, work):
     """Propose another cut at a random split node; 1 when accepted, else 0."""
     trees, design = problem.trees, problem.design
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     column = column_of(design, old_code)
     code, cut, log_cut = draw_set_rule(rng, design, column, rows_of(trees, top, work))

@@ -72,7 +72,7 @@ ASKED = {
     "pmt.get_variable_inclusion(idata, model)",
     "pmt.get_interaction_inclusion(idata, model)",
     "tree_text(tree=None)",
-    "summary_of_function(idata, model, rows)",
+    "summarise_function(idata, model, rows)",
     "pmt.plot_convergence(idata, model)",
     "pmt.plot_variable_inclusion(idata, model)",
     "pmt.plot_pdp(idata, model, X=X)",

@@ -77,7 +77,7 @@ def test_leaf_values_are_the_best_given_the_gates(posterior, rng):
     """Zero gradient: the density of a normal model is quadratic in them."""
     [state] = prior_states(posterior, "SSLLL", rng, 1)
     places = np.array([1, 2, 3])
-    q, value = starts._settle(posterior, state, places)
+    q, value = starts._accept_ordered(posterior, state, places)
     again, gradient = posterior.density._pytensor_function(q)
     assert value == again > posterior.density._pytensor_function(state)[0]
     np.testing.assert_allclose(gradient[places], 0.0, atol=1e-4)

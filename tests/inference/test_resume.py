@@ -126,7 +126,9 @@ def test_other_trees_are_refused(other):
 
 
 def test_a_state_that_no_file_can_hold_costs_no_draws(monkeypatch):
-    monkeypatch.setattr("pymc_trees.inference.chains.states._named", lambda step: {"a set"})
+    monkeypatch.setattr(
+        "pymc_trees.inference.chains.states._names_of_steps", lambda step: {"a set"}
+    )
     with bart_model(sigma=None) as model:
         idata = pm.sample(3, chains=1, cores=1, **RUN)
         assert idata.posterior.sizes["draw"] == 3

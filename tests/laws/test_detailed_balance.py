@@ -30,12 +30,12 @@ from pymc_trees.core.columns.design import (
     partition_rows,
 )
 from pymc_trees.core.columns.rules import log_column_probability
-from pymc_trees.core.forest.edit import fell_tree, split_leaf
+from pymc_trees.core.forest.edit import reset_tree, split_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
-from pymc_trees.core.leaves.contract import next_tree
+from pymc_trees.core.leaves.contract import swap_residual
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.problem import Problem, know_rows, make_workspace
+from pymc_trees.core.moves.census import count_nodes
+from pymc_trees.core.moves.problem import Problem, ensure_rows, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.backfitting import metropolis_move
 
@@ -68,7 +68,7 @@ def set_tree(trees, word, length, design, weights, work):
     n = work.rows.size
     starts, stops = np.zeros(work.nodes.size, np.int64), np.zeros(work.nodes.size, np.int64)
     stops[trees.roots[0]] = n
-    work.is_known[:] = False
+    work.rows_valid[:] = False
     for i in range(n):
         work.rows[i] = i
     work.below[0] = trees.roots[0]
@@ -115,12 +115,12 @@ def one_move_each(rng, words, lengths, problem, work, moves, design, leaf, y, re
     trees = problem.trees
     for s in range(lengths.size):
         for k in range(repeats):
-            fell_tree(trees, 0, work.nodes)
+            reset_tree(trees, 0, work.nodes)
             set_tree(trees, words[s], lengths[s], design, WEIGHTS, work)
             leaf.r[:] = y
-            census = take_census(trees, 0, work.nodes)
-            know_rows(trees, 0, census.n_nodes, work)
-            next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
+            census = count_nodes(trees, 0, work.nodes)
+            ensure_rows(trees, 0, census.n_nodes, work)
+            swap_residual(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
             metropolis_move(rng, problem, 0, moves, census, work)
             codes[s, k] = code_of(trees, work.nodes)
 

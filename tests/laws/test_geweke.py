@@ -207,7 +207,7 @@ def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
 
 STEPS = {
     "cgm": lambda mu: pmt.CGM([mu], rng=1),
-    "wtw": lambda mu: pmt.WTW([mu], rng=1),
+    "wtw": lambda mu: pmt.RestructureCGM([mu], rng=1),
     "prior": lambda mu: pmt.ParticleGibbs([mu], num_particles=5, rng=1),
     "empirical": lambda mu: pmt.ParticleGibbs(
         [mu], num_particles=3, proposal="empirical", resampling="systematic", rng=1

@@ -28,10 +28,10 @@ from support.oracle import MondrianLaw
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees, plant_stumps
-from pymc_trees.core.leaves.contract import next_tree
-from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.leaves.contract import swap_residual
+from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.perturb import Perturb, perturb
-from pymc_trees.core.moves.problem import Problem, know_rows
+from pymc_trees.core.moves.problem import Problem, ensure_rows
 from pymc_trees.core.priors.contract import Place
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
@@ -183,11 +183,11 @@ def test_perturb_accepts_by_the_ratio_of_the_definition(name, rng, monkeypatch):
         trees = make_trees(1, work.nodes.size, 1, problem.n)
         assert draw_tree(rng, trees, 0, design, prior, work.rows, work.buffer)
         leaf = leaf._replace(r=problem.y.copy())
-        work.is_known[:] = False
+        work.rows_valid[:] = False
         for _ in range(4):
-            census = take_census(trees, 0, work.nodes)
-            know_rows(trees, 0, census.n_nodes, work)
-            next_tree(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
+            census = count_nodes(trees, 0, work.nodes)
+            ensure_rows(trees, 0, census.n_nodes, work)
+            swap_residual(leaf, trees, -1, 0, work.nodes, census.n_nodes, work.stats)
             if census.splits == 0:
                 break
             before = log_timed(problem, trees, 0, every, 0.0, lifetime)

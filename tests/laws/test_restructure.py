@@ -19,7 +19,7 @@ from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees.core.moves.restructure as restructure_module
-from pymc_trees.core.columns.blocks import draw_uncut, part_blocks
+from pymc_trees.core.columns.blocks import draw_separating, part_blocks
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import make_trees
@@ -30,7 +30,7 @@ from pymc_trees.core.moves.restructure import (
     log_same_leaves,
     weigh_columns,
 )
-from pymc_trees.core.moves.subtree import gather
+from pymc_trees.core.moves.subtree import load_subtree
 
 P = 1e-5
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
@@ -50,7 +50,7 @@ def density_of(bench, root):
 def kernel_density(bench):
     """Log density of the tree of a bench by the kernels."""
     work = bench.setup.work
-    subtree = gather(bench.trees, bench.trees.roots[0], work)
+    subtree = load_subtree(bench.trees, bench.trees.roots[0], work)
     blocks = blocks_of(bench.problem, subtree, work)
     found = log_same_leaves(bench.problem, subtree, blocks, work)
     return found + log_rules(bench.trees.column, bench.trees.log_cut, work.below, subtree.n_nodes)
@@ -119,7 +119,7 @@ def test_draws_have_the_density_of_the_definition(problem, rng):
         if bench.census.splits < 2:
             continue
         work, design = bench.setup.work, bench.setup.design
-        subtree = gather(bench.trees, 0, work)
+        subtree = load_subtree(bench.trees, 0, work)
         blocks = blocks_of(bench.problem, subtree, work)
         rows = RowSet(work.sets[0], bench.trees.count[0], work.index)
         weights, n_blocks = np.empty((2, p)), (subtree.n_nodes + 1) // 2
@@ -131,7 +131,9 @@ def test_draws_have_the_density_of_the_definition(problem, rng):
             assert (weights[1, j] > 0.0) == (len(pieces) > 0)
             if not pieces:
                 continue
-            drawn = [draw_uncut(rng, design, j, blocks, 0, n_blocks, rows) for _ in range(2000)]
+            drawn = [
+                draw_separating(rng, design, j, blocks, 0, n_blocks, rows) for _ in range(2000)
+            ]
             check_draws(drawn, pieces)
             code, cut = drawn[-1]
             middle = part_blocks(design, code, cut, blocks, 0, n_blocks)

@@ -26,7 +26,7 @@ from pymc_trees.core.moves.perturb import Perturb, perturb
 from pymc_trees.core.moves.rotate import Rotate
 from pymc_trees.core.moves.subtree import (
     commit,
-    gather,
+    load_subtree,
     log_current,
     log_replaced,
     log_replaced_choice,
@@ -48,7 +48,7 @@ def test_the_census_counts_the_whole_tree(problem, rng):
     for _ in range(60):
         bench = Bench(problem, rng)
         found, census = bench.counts(bench.root), bench.census
-        assert census.open_leaves == len(found.open_leaves)
+        assert census.splittable_leaves == len(found.splittable_leaves)
         assert census.splits == len(found.splits) == len(found.pairs) + (len(found.splits) > 0)
         assert census.nogs == len(found.nogs)
         assert census.n_nodes == len(slow.visits(bench.root, bench.cells))
@@ -72,14 +72,14 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
         before, work = bench.root, bench.setup.work
         offered = bench.counts(before)
         for node, depth, rows, parent in slow.visits(before, bench.cells):
-            if node.place not in offered.open_leaves:
+            if node.place not in offered.splittable_leaves:
                 continue
             for column, cut in rules(bench, rows, rng):
                 split = slow.Split(column, cut, slow.Leaf(-2), slow.Leaf(-3), node.place)
                 after = slow.replace(before, node.place, lambda _, s=split: s)
                 reverse = bench.counts(after)
                 log_there = math.log(
-                    slow.move_probabilities(offered, WEIGHTS)[0] / len(offered.open_leaves)
+                    slow.move_probabilities(offered, WEIGHTS)[0] / len(offered.splittable_leaves)
                 ) + slow.log_rule(bench.cells, rows, bench.weights, column, cut)
                 log_back = math.log(
                     slow.move_probabilities(reverse, WEIGHTS)[1] / len(reverse.nogs)
@@ -122,7 +122,7 @@ def there_and_back(bench, top, edit, undo):
     """Check one edit of the rules below ``top`` in both directions; False when impossible."""
     trees, work = bench.trees, bench.setup.work
     before = bench.root
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     assert trees.count[top] == len(
         next(v.rows for v in slow.visits(before, bench.cells) if v.node.place == top)
     )
@@ -146,7 +146,7 @@ def there_and_back(bench, top, edit, undo):
     commit(trees, 0, subtree, work)
     check_kept(bench)
     bench.open()
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     current = log_current(bench.problem, subtree, work)
     undo()
     reverse = replaced_terms(bench, top, subtree)
@@ -314,7 +314,14 @@ def test_rotate_accepts_by_the_ratio_of_the_definition(problem, rng, monkeypatch
 def offered(bench, root, weights):
     """Sum of the weights of the moves of the package that a tree allows."""
     found = bench.counts(root)
-    able = [found.open_leaves, found.nogs, found.splits, found.pairs, found.splits, found.pairs]
+    able = [
+        found.splittable_leaves,
+        found.nogs,
+        found.splits,
+        found.pairs,
+        found.splits,
+        found.pairs,
+    ]
     able.append(found.splits)
     return sum(w for w, some in zip(weights, able) if some)
 

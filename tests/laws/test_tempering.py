@@ -160,7 +160,7 @@ def test_what_tuning_found_stays_and_exchanges_as_aimed_at(data):
     model = model_of(data)
     step = pmt.Hybrid(model=model, temperatures=3)
     _, stats = go(step, model, 400, 300)
-    powers = [one["least_power"] for one in stats]
+    powers = [one["min_inverse_temperature"] for one in stats]
     assert len(set(powers[:400])) > 300
     assert len(set(powers[400:])) == 1
     # Two pairs take turns. The sd of a mean of 300 such probabilities is below .03, and so is that

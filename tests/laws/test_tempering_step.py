@@ -47,7 +47,7 @@ STEPS = {
     "cgm": lambda: pmt.CGM(),
     "pg": lambda: pmt.ParticleGibbs(num_particles=3),
     "optimal": lambda: pmt.ParticleGibbs(num_particles=3, proposal="optimal"),
-    "wtw": lambda: pmt.WTW(),
+    "wtw": lambda: pmt.RestructureCGM(),
 }
 
 
@@ -136,7 +136,7 @@ def test_tuning_finds_temperatures_and_keeps_them(two_modes):
         trees = step.forests[0].arrays.trees
         roots.append(int(trees.column[trees.roots[0]]))
         found.append(stats)
-    powers = {stats["least_power"] for stats in found[600:]}
+    powers = {stats["min_inverse_temperature"] for stats in found[600:]}
     assert len(powers) == 1
     # 300 proposals of a pair, in tuning and after: the sd of a mean of them is below 0.06 for
     # chains that remember ten steps.

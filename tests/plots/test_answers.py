@@ -158,7 +158,7 @@ def test_a_panel_for_each_output():
 def test_convergence_is_that_of_the_summary():
     model, idata = _on_a_frame()
     drawn = pmt.plot_convergence(idata, model, backend="matplotlib")
-    found = pmt.summary_of_function(idata, model)
+    found = pmt.summarise_function(idata, model)
     for name in ("r_hat", "ess_bulk", "ess_tail"):
         x, y = axes_of(drawn, name).lines[0].get_data()
         np.testing.assert_allclose(x, np.sort(found[name]))

@@ -36,7 +36,7 @@ def of_scale_too(idata, model):
 
 CALLS = {
     "check_draws": lambda idata, model: pmt.check_draws(idata, model),
-    "summary_of_function": lambda *of: pmt.summary_of_function(*of, var_name="mu", **QUIET),
+    "summarise_function": lambda *of: pmt.summarise_function(*of, var_name="mu", **QUIET),
     "predictions": lambda *of: pmt.predictions(*of, data=X, var_name="mu", **QUIET),
     "comparisons": lambda *of: pmt.comparisons(*of, "site", var_name="mu", **QUIET),
     "slopes": lambda *of: pmt.slopes(*of, "age", var_name="mu", **QUIET),

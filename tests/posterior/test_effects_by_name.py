@@ -111,7 +111,7 @@ ASK = {
     "partial_dependence": ({"features": 0}, times(1)),
     "accumulated_effects": ({"feature": 1}, times(1)),
     "permutation_importance": ({"n_repeats": 2, "random_state": 1}, times(2)),
-    "summary_of_function": ({}, of_summary),
+    "summarise_function": ({}, of_summary),
     "shap_values": ({"cores": 1}, times(1)),
     "shap_interactions": ({"cores": 1, "background": 4, "random_state": 1}, times(1)),
     "sobol_indices": ({"cores": 1}, of_sobol),

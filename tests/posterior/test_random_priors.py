@@ -46,7 +46,7 @@ ASKED = {
     "slopes": lambda idata, model: pmt.slopes(idata, model, **QUIET),
     "sobol_indices": lambda idata, model: pmt.sobol_indices(idata, model, **QUIET),
     "inclusion": pmt.get_variable_inclusion,
-    "summary": lambda idata, model: pmt.summary_of_function(idata, model, **QUIET),
+    "summary": lambda idata, model: pmt.summarise_function(idata, model, **QUIET),
     "importance": lambda idata, model: pmt.compute_variable_importance(idata, model, **QUIET),
     "text": pmt.tree_text,
 }

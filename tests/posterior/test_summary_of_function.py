@@ -15,7 +15,7 @@ _on_a_frame, _two_functions = cache(on_a_frame), cache(two_functions)
 
 def test_rows_of_the_model_are_as_arviz_has_them():
     model, idata = _on_a_frame()
-    found = pmt.summary_of_function(idata, model, ci_prob=0.8)
+    found = pmt.summarise_function(idata, model, ci_prob=0.8)
     wanted = az.summary(
         idata, var_names=["mu"], ci_prob=0.8, ci_kind="eti", round_to="none", kind="all"
     )
@@ -37,7 +37,7 @@ def test_rows_of_the_model_are_as_arviz_has_them():
 def test_other_rows_outputs_and_links():
     model, idata = _two_functions()
     X = np.random.default_rng(6).random((5, 2))
-    found = pmt.summary_of_function(idata, model, X, var_name="f", func=np.exp)
+    found = pmt.summarise_function(idata, model, X, var_name="f", func=np.exp)
     assert dict(found["mean"].sizes) == {"kind": 2, "row": 5}
     wanted = pmt.predictions(idata, model, X, var_name="f", func=np.exp)["prediction"]
     np.testing.assert_allclose(found["mean"], wanted.mean(("chain", "draw")), rtol=1e-12)
@@ -45,5 +45,5 @@ def test_other_rows_outputs_and_links():
 
 def test_one_chain_has_no_r_hat():
     model, idata = _on_a_frame()
-    found = pmt.summary_of_function(idata.isel(chain=[0]), model, frame().iloc[:2])
+    found = pmt.summarise_function(idata.isel(chain=[0]), model, frame().iloc[:2])
     assert np.isnan(found["r_hat"]).all() and found["mean"].sizes == {"row": 2}

@@ -42,8 +42,10 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
     for module in (local_moves, tree_redraw):
         monkeypatch.setattr(module, "LONG", 0)
     for module in (local_moves, tree_redraw):
-        run = module.run_apart
-        monkeypatch.setattr(module, "run_apart", lambda *a, run=run: apart.append(1) or run(*a))
+        run = module.run_interruptible
+        monkeypatch.setattr(
+            module, "run_interruptible", lambda *a, run=run: apart.append(1) or run(*a)
+        )
     there = last_point(model, pmt.Hybrid(model=model, temperatures=3, rng=np.random.default_rng(1)))
     assert len(apart) == 5 * (3 + 1)  # sweeps at three temperatures, and redrawn trees
     np.testing.assert_array_equal(here, there)
@@ -73,11 +75,11 @@ def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypa
 def test_a_sweep_that_is_to_end_leaves_the_next_tree_alone(rng):
     setup = make_setup(PROBLEMS["deep"], "normal", m=3)
     counters = np.zeros((2, len(CGM.moves)), dtype=np.int64)
-    setup.work.cease[0] = True
+    setup.work.stop_flag[0] = True
     assert not sweep(rng, setup.problem, CGM, setup.work, counters)
     assert not counters.any()
     tools = make_tools(setup, 4, "prior", "multinomial")
-    tools.particles.cease[0] = True
+    tools.particles.stop_flag[0] = True
     given = (None, tools.growth, tools.scheme, setup.work, Batch(0, 3, False), np.zeros(2))
     assert not particle_sweep(rng, setup.problem, setup.problem, *given)
     assert (setup.trees.column[setup.trees.roots] < 0).all()

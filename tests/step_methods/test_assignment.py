@@ -46,14 +46,14 @@ def test_registered_once_and_only_the_default_is_ideal(two):
     import pymc_trees.hooks as ours
 
     importlib.reload(ours)
-    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.WTW):
+    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.RestructureCGM):
         assert [s.__name__ for s in registry.STEP_METHODS].count(step.__name__) == 1
     forest, sigma = two["one_forest"], two["sigma"]
     assert pmt.Hybrid.competence(forest, False) is Competence.IDEAL
     assert pmt.CGM.competence(forest, False) is Competence.COMPATIBLE
     assert pmt.GrowPrune.competence(forest, False) is Competence.COMPATIBLE
-    assert pmt.WTW.competence(forest, False) is Competence.COMPATIBLE
-    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.WTW):
+    assert pmt.RestructureCGM.competence(forest, False) is Competence.COMPATIBLE
+    for step in (pmt.Hybrid, pmt.CGM, pmt.GrowPrune, pmt.RestructureCGM):
         assert step.competence(sigma, True) is Competence.INCOMPATIBLE
 
 
@@ -135,7 +135,7 @@ def test_moves(two):
         )
         np.testing.assert_allclose(huge, np.array([1, 1, 1.7, 0]) / 3.7)
         np.testing.assert_allclose(pmt.GrowPrune().parts[0].moves.weights, [0.5, 0.5, 0, 0])
-        mixed = pmt.WTW().parts[0]
+        mixed = pmt.RestructureCGM().parts[0]
         np.testing.assert_allclose(mixed.moves.weights, [0.2, 0.2, 0.32, 0.08, 0.2])
         assert mixed.statistics[-1] == "accept_restructure"
 

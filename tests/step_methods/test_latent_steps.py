@@ -58,7 +58,7 @@ def test_forests_are_exchanged_with_flatter_ones():
         step = pmt.Hybrid(temperatures=3)
     stats = [one for _, one in run(step, model.initial_point(), 60, tune=50)]
     assert 0 < np.mean([one["accept_exchange"] for one in stats[50:]]) < 1
-    assert len({one["least_power"] for one in stats[50:]}) == 1
+    assert len({one["min_inverse_temperature"] for one in stats[50:]}) == 1
 
 
 def test_a_saved_step_goes_on_as_it_would_have():

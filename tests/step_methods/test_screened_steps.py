@@ -38,7 +38,7 @@ def test_the_share_of_visits_taken_is_reported_and_anchors_stay_after_tuning():
     with model:
         step = pmt.CGM()
     stats = steps_of(step, model, 40, 20)
-    shares = [one["accept_screened"] for one in stats]
+    shares = [one["accept_delayed"] for one in stats]
     assert 0.2 < np.mean(shares) <= 1
     learnt = step.parts[0].screenings["mu_forest"]
     anchor, square = learnt.anchor.copy(), learnt.square.copy()
@@ -55,8 +55,8 @@ def test_a_screen_that_fails_is_given_up(monkeypatch):
     with model:
         step = pmt.CGM()
     stats = steps_of(step, model, 10, 5)
-    assert all(0 <= one["accept_screened"] <= 1 for one in stats[:5])  # tuning goes on looking
-    assert all(np.isnan(one["accept_screened"]) for one in stats[5:])
+    assert all(0 <= one["accept_delayed"] <= 1 for one in stats[:5])  # tuning goes on looking
+    assert all(np.isnan(one["accept_delayed"]) for one in stats[5:])
     assert any(one["accept_grow"] > 0 for one in stats[5:])
 
 
@@ -67,8 +67,8 @@ def test_a_normal_forest_beside_one_of_counts_has_no_screen():
         pm.Normal("z", f, 0.5, observed=np.sin(6 * X[:, 0]))
         step = pmt.CGM()
     [stats] = steps_of(step, model, 1, 0)
-    assert np.isnan(stats["accept_screened_f_forest"])
-    assert 0 <= stats["accept_screened_mu_forest"] <= 1
+    assert np.isnan(stats["accept_delayed_f_forest"])
+    assert 0 <= stats["accept_delayed_mu_forest"] <= 1
 
 
 def test_models_without_such_a_forest_have_no_such_statistic():
@@ -76,7 +76,7 @@ def test_models_without_such_a_forest_have_no_such_statistic():
         f = pmt.BART("f", X, m=3, leaf=pmt.NormalLeaf(0.0, 0.5))
         pm.Normal("z", f, 0.5, observed=np.sin(6 * X[:, 0]))
         step = pmt.Hybrid()
-    assert "accept_screened" not in step.stats_dtypes_shapes
+    assert "accept_delayed" not in step.stats_dtypes_shapes
 
 
 def test_what_tuning_learnt_is_kept_with_the_state():

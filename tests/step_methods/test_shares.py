@@ -63,7 +63,7 @@ def test_weights_move_in_tuning_and_stay_afterwards():
     np.testing.assert_allclose(weights[:FIRST], np.broadcast_to(USUAL, (FIRST, 5)))
     assert abs(weights[80] - USUAL).max() > 0.01
     assert np.unique(weights[80:], axis=0).shape[0] == 1
-    assert np.unique(stats["chance_of_redraw"][80:]).size == 1
+    assert np.unique(stats["redraw_probability"][80:]).size == 1
     np.testing.assert_allclose(weights.sum(axis=1), 1)
 
 
@@ -72,7 +72,7 @@ def test_shares_given_by_hand_stay_from_the_start():
     with model:
         step = pmt.Hybrid(moves=MOVES, batch=(0.02, 0.02))
     names = set(step.stats_dtypes_shapes)
-    assert not any(name.startswith("weight_") or name == "chance_of_redraw" for name in names)
+    assert not any(name.startswith("weight_") or name == "redraw_probability" for name in names)
 
 
 def test_trees_are_redrawn_less_often_where_none_is_taken():

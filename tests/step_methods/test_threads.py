@@ -54,14 +54,14 @@ from pymc_trees.core.leaves import threaded
 
 threaded.ROWS = 10
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.leaves.contract import next_tree
+from pymc_trees.core.leaves.contract import swap_residual
 from pymc_trees.core.forest.trees import make_trees
 
 def sums():
     trees, stats = make_trees(1, 7, 1, 5000), np.zeros((7, 2))
     with taken_threads(2) as n_threads:
         leaf = threaded.in_threads(make_normal(0.0, 1.0, np.ones(5000), 1.0, 7), n_threads)
-        next_tree(leaf, trees, -1, 0, np.zeros(1, np.int32), 1, stats)
+        swap_residual(leaf, trees, -1, 0, np.zeros(1, np.int32), 1, stats)
     return stats[0, 1]
 
 assert sums() == 5000

@@ -39,7 +39,7 @@ def _conjugate(target: ConjugateTarget, point):
 @log_density.register
 def _latent(target: LatentTarget, point):
     numbers, slope, offset = target.at(point)[1]
-    path = target.likelihood.path()
+    path = target.likelihood.augmentation()
 
     def at(fit):
         eta = slope * fit[:, 0] + offset
@@ -52,7 +52,7 @@ def _latent(target: LatentTarget, point):
 def _law(target: KernelTarget, point):
     seen = target.at(point)[1]
     numbers = seen.data.reshape(seen.table)
-    value = target.likelihood.law.value
+    value = target.likelihood.value
     return lambda fit: sum(value(row, f) for row, f in zip(numbers, fit[:, 0], strict=True))
 
 

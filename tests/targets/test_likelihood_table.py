@@ -222,7 +222,9 @@ def test_other_leaves_refuse_it_by_name(leaf, case):
             pmt.CGM()
 
 
-@pytest.mark.parametrize("step", [pmt.CGM, pmt.GrowPrune, pmt.WTW, pmt.ParticleGibbs, pmt.SoftCGM])
+@pytest.mark.parametrize(
+    "step", [pmt.CGM, pmt.GrowPrune, pmt.RestructureCGM, pmt.ParticleGibbs, pmt.SoftCGM]
+)
 @pytest.mark.parametrize("case", ["truncated", "total size"])
 def test_every_sampler_takes_it(step, case):
     with pm.Model():

@@ -70,7 +70,7 @@ def cgm(data, seed):
 
 def wu(data, seed):
     """Hard trees by the moves of Wu, Tjelmeland and West (2007), restructure among them."""
-    return hard(data, seed, pmt.WTW)
+    return hard(data, seed, pmt.RestructureCGM)
 
 
 def hard(data, seed, make_step):

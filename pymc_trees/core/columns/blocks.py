@@ -11,9 +11,9 @@ block both ways. In a given column, the rules that cut no block are
   with another;
 - missing against present rows, if no block has both.
 
-``chance_uncut`` is the probability of these under the prior given the column, ``draw_uncut`` draws
-from the prior given that the rule is one of them. So ``log_set_rule`` less the log of the chance is
-the density of the draw.
+``p_separates`` is the probability of these under the prior given the column, ``draw_separating``
+draws from the prior given that the rule is one of them. So ``log_set_rule`` less the log of the
+chance is the density of the draw.
 """
 
 from typing import NamedTuple
@@ -137,7 +137,7 @@ def is_single(levels):
 
 @njit(cache=True)
 def chances_of_levels(kind, joint, n_joint):
-    """Of missing rows apart, and of a set of levels elsewhere: `chance_uncut`; the missing's set.
+    """Of missing rows apart, and of a set of levels elsewhere: `p_separates`; the missing's set.
 
     ``joint[:n_joint]`` is from `join_levels`; the missing cells' set is 0 where none is missing.
     """
@@ -168,7 +168,7 @@ def chances_of_levels(kind, joint, n_joint):
 
 @njit(cache=True)
 def draw_levels_uncut(rng, kind, joint, n_joint):
-    """`draw_uncut` of a column of levels: the side of missing rows, and the set that goes left."""
+    """`draw_separating` of a column of levels: side of missing rows, and set that goes left."""
     apart, elsewhere, of_missing = chances_of_levels(kind, joint, n_joint)
     every = (np.int64(1) << abs(kind)) - 1
     side = int(rng.random() < 0.5)
@@ -247,7 +247,7 @@ def note_block(design, rows, blocks, block):
 
 
 @generic("design", args=(DESIGN, int64, Blocks, int64, int64, RowSet), result=(float64, float64))
-def chance_uncut(design, column, blocks, start, stop, rows):
+def p_separates(design, column, blocks, start, stop, rows):
     """Prior probability that a rule of a column cuts no block, and the column's extent.
 
     0 where it does not vary in the node, whose `RowSet` is ``rows``.
@@ -257,7 +257,7 @@ def chance_uncut(design, column, blocks, start, stop, rows):
 @generic(
     "design", args=(GENERATOR, DESIGN, int64, Blocks, int64, int64, RowSet), result=(int64, float64)
 )
-def draw_uncut(rng, design, column, blocks, start, stop, rows):
+def draw_separating(rng, design, column, blocks, start, stop, rows):
     """Draw a rule of a column from the prior given that it cuts no block; some rule must exist."""
 
 
@@ -333,7 +333,7 @@ def _note_mixed(design, rows, blocks, block):
 
 @njit(cache=True)
 def chances_of_numbers(design, column, blocks, start, stop, rows):
-    """Of missing rows apart, and of a cut elsewhere: `chance_uncut`; the held cells, the extent."""
+    """Of missing rows apart, and of a cut elsewhere: `p_separates`; the held cells, the extent."""
     low, high, missing = blocks.low[column], blocks.high[column], blocks.missing[column]
     order, line = blocks.order, blocks.line
     n = line_up(low, blocks, start, stop)
@@ -362,7 +362,7 @@ def chances_of_numbers(design, column, blocks, start, stop, rows):
 
 @njit(cache=True)
 def draw_number_uncut(rng, design, column, blocks, start, stop, rows):
-    """`draw_uncut` of a column of numbers: the side of missing rows, and the cut."""
+    """`draw_separating` of a column of numbers: the side of missing rows, and the cut."""
     apart, elsewhere, held, _ = chances_of_numbers(design, column, blocks, start, stop, rows)
     side = int(rng.random() < 0.5)
     if rng.random() * (apart + elsewhere) < apart:
@@ -415,14 +415,14 @@ def _mixed_goes_left(design, code, cut, blocks, block):
 register(
     Design,
     note_block=_note_plain,
-    chance_uncut=_chance_plain,
-    draw_uncut=_draw_plain,
+    p_separates=_chance_plain,
+    draw_separating=_draw_plain,
     goes_left=_plain_goes_left,
 )
 register(
     MixedDesign,
     note_block=_note_mixed,
-    chance_uncut=_chance_mixed,
-    draw_uncut=_draw_mixed,
+    p_separates=_chance_mixed,
+    draw_separating=_draw_mixed,
     goes_left=_mixed_goes_left,
 )

@@ -20,7 +20,7 @@ from pymc_trees.core.columns.mixed import (
     make_mixed,
     side_cells,
 )
-from pymc_trees.core.columns.table_file import let_go, row_blocks
+from pymc_trees.core.columns.table_file import release_pages, row_blocks
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import GENERATOR, LIST, ROW
@@ -66,7 +66,7 @@ def make_design(
     n, p = X.shape
     if grid is None:
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
-        let_go(X)
+        release_pages(X)
         flat, offsets = np.empty(0), np.zeros(p + 1, dtype=np.int64)
     else:
         dtype = np.uint8 if max(len(g) for g in grid) < 256 else np.uint16

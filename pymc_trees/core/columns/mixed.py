@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import boolean, int64
 
-from pymc_trees.core.columns.table_file import let_go
+from pymc_trees.core.columns.table_file import release_pages
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import Role
@@ -86,7 +86,7 @@ def make_mixed(X: np.ndarray, kinds: np.ndarray, grid: list[np.ndarray] | None) 
     kinds = np.asarray(kinds, dtype=np.int64)
     cells = np.ascontiguousarray(X, dtype=np.float64)
     design = fill_mixed(cells, flat, offsets, kinds, np.ones(p), columns, missing)
-    let_go(X)
+    release_pages(X)
     return design
 
 

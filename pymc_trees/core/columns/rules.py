@@ -171,7 +171,7 @@ def draw_number(rng, design, side, found):
     log_p = -LOG_2
     if n_missing > 0:
         if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
-            return -EVERY if side == 1 else EVERY, log_p + log_apart(distinct)
+            return -EVERY if side == 1 else EVERY, log_p + log_p_missing_split(distinct)
         log_p += log_not_apart(distinct)
     return draw_cut(rng, design, low, high), log_p - np.log(high - low)
 
@@ -185,7 +185,7 @@ def log_number(side, cut, found):
         if distinct == 0:
             return -np.inf
         if cut == (-EVERY if side == 1 else EVERY):
-            return log_p + log_apart(distinct)
+            return log_p + log_p_missing_split(distinct)
         if distinct == 1:
             return -np.inf
         log_p += log_not_apart(distinct)
@@ -193,7 +193,7 @@ def log_number(side, cut, found):
 
 
 @njit(cache=True)
-def log_apart(distinct):
+def log_p_missing_split(distinct):
     """Log probability of splitting missing against present."""
     return 0.0 if distinct == 1 else -np.log1p(distinct)
 
@@ -225,7 +225,7 @@ def draw_levels(rng, kind, side, found):
     if any_missing:
         if n_present == 1 or rng.random() * (1 + n_present) < 1.0:
             every = (np.int64(1) << n_levels) - 1
-            return 0.0 if side == 1 else float(every), log_p + log_apart(n_present)
+            return 0.0 if side == 1 else float(every), log_p + log_p_missing_split(n_present)
         log_p += log_not_apart(n_present)
     log_p += log_share(kind, n_present)
     if kind < 0:
@@ -252,7 +252,7 @@ def log_levels(kind, side, cut, found):
     log_p = -LOG_2
     if any_missing:
         if levels == (0 if side == 1 else every):
-            return log_p + log_apart(n_present)
+            return log_p + log_p_missing_split(n_present)
         if n_present == 1:
             return -np.inf
         log_p += log_not_apart(n_present)

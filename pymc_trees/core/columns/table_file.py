@@ -87,10 +87,10 @@ def row_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         yield rows, X[rows]
-        let_go(X)
+        release_pages(X)
 
 
-def let_go(X: np.ndarray) -> None:
+def release_pages(X: np.ndarray) -> None:
     """Release the pages of a table in a file from this process's memory; the file keeps them."""
     if in_file(X) and hasattr(X.source, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
         X.source.madvise(mmap.MADV_DONTNEED)

@@ -121,6 +121,10 @@ class Generic:
         name = self.__name__
         return _KERNELS.get(kind, {}).get(name) or self._default or kernel_of(kind, name)
 
+    def is_answered_by(self, kind: type) -> bool:
+        """Whether there is an implementation for a type; one that is never called has none."""
+        return self._default is not None or self.__name__ in _KERNELS.get(kind, {})
+
     def handle(self, arguments: tuple[types.Type, ...]) -> HandleType | None:
         """Type of the main argument, among arguments of these numba types, if it is a handle."""
         given = arguments[self.place]

@@ -252,7 +252,7 @@ class Handles:
             kind = HandleType(role, tuple(k.__name__ for k in self._kernels[role]), places)
             words = [
                 address_of(_not_compiled, ())
-                if one.__name__ in left_out
+                if one.__name__ in left_out or not one.is_answered_by(type(value))
                 else _word_of(one, kind, pointers, value)
                 for one in self._kernels[role]
             ]

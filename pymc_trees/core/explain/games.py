@@ -164,7 +164,7 @@ def _mean(coefficients, degree):
 # The integrands are polynomials of degree D - 1 and D - 2, for which Gauss-Legendre quadrature
 # with ceil(D / 2) points is exact.
 #
-# References ---------- Owen (1972). Multilinear extensions of games. Management Science 18(5).
+# References: Owen (1972). Multilinear extensions of games. Management Science 18(5).
 # Grabisch and Roubens (1999). An axiomatic approach to the concept of interaction among players
 # in cooperative games. International Journal of Game Theory 28.
 

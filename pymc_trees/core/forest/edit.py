@@ -49,7 +49,7 @@ def join_leaves(trees, node):
 
 
 @njit(cache=True)
-def fell_tree(trees, tree, nodes):
+def reset_tree(trees, tree, nodes):
     """Reduce a tree to its root, a leaf; ``nodes`` is overwritten."""
     root = trees.roots[tree]
     for k in range(preorder(trees, root, nodes)):

@@ -15,7 +15,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 
 NONE = -1
-MOST_SHORT = 65_536
+MAX_UINT16_NODES = 65_536
 """Number of nodes that 16 bits can index."""
 
 
@@ -65,7 +65,7 @@ class Trees(NamedTuple):
 
 def label_type(max_nodes: int) -> type:
     """Type of `Trees.leaf_of`: 16 bits if they can index all nodes."""
-    return np.uint16 if max_nodes <= MOST_SHORT else np.uint32
+    return np.uint16 if max_nodes <= MAX_UINT16_NODES else np.uint32
 
 
 def make_trees(m, max_nodes, n_values, n_rows):
@@ -174,7 +174,7 @@ NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _GENERIC else None)
 """Linux's flag MAP_NORESERVE; Python has a name for it from 3.13 on."""
 
 
-def make_room(rows: int, columns: int) -> np.ndarray:
+def reserve_row_sets(rows: int, columns: int) -> np.ndarray:
     """(rows, columns) uint64 zeros; only pages that are written to take memory.
 
     On large tables the sets of all nodes that fit the pool would take far more memory than those in

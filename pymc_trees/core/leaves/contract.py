@@ -76,7 +76,7 @@ def log_row(leaf, i, output):
 
 
 @generic("leaf", args=(LEAF, Trees, int64, int64, NODES, int64, TABLE), result=None)
-def next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+def swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
     """End one tree of a sum and begin another."""
 
 
@@ -138,12 +138,12 @@ def _leave_rows(leaf, rng):
 
 
 @generic("leaf", default=_leave_rows, args=(LEAF, GENERATOR), result=None)
-def renew_rows(leaf, rng):
+def resample_latents(leaf, rng):
     """Redraw latent variables of the rows, between two sweeps."""
 
 
 @generic("leaf", args=(LEAF, Labels, int64, int64, TABLE, ROW), result=None)
-def join_sides(leaf, leaf_of, left, right, stats, out):
+def merge_stats(leaf, leaf_of, left, right, stats, out):
     """Statistics of the rows of two leaves."""
 
 
@@ -208,7 +208,7 @@ def _constant(leaf, values, row):
 
 @njit(cache=True)
 def _add_statistics(leaf, leaf_of, left, right, stats, out):
-    """`join_sides` of sums over rows."""
+    """`merge_stats` of sums over rows."""
     for d in range(stats.shape[1]):
         out[d] = stats[left, d] + stats[right, d]
 
@@ -248,7 +248,7 @@ class LeafKernels(NamedTuple):
     prior_at: Callable | None = None
     """``(leaf, reads)``: model to draw values from the prior with, from that of the prior and the
     one that reads rows; the first unless given."""
-    next_tree: Callable | None = None
+    swap_residual: Callable | None = None
     """``(leaf, trees, old, new, nodes, n_nodes, stats)``: end tree ``old`` (-1: none) and begin
     tree ``new`` (-1: none) of a sum of trees: move the working residual, and write the statistics
     of the leaves of ``new`` among ``nodes[:n_nodes]``."""
@@ -271,10 +271,10 @@ class LeafKernels(NamedTuple):
     """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves
     between which rows have changed, by `renew_set` unless given; ``old`` and ``old_stats`` are
     pairs."""
-    renew_rows: Callable | None = None
+    resample_latents: Callable | None = None
     """``(leaf, rng)``: draw latent variables of the rows given the trees, between two sweeps;
     nothing unless given."""
-    join_sides: Callable = _add_statistics
+    merge_stats: Callable = _add_statistics
     """``(leaf, leaf_of, left, right, stats, out)``: write the statistics of the rows of two leaves;
     their sum unless given."""
     log_marginal: Callable | None = None

@@ -279,7 +279,7 @@ def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
 
 KERNELS = {
     "n_stats": _n_stats,
-    "next_tree": _next_tree,
+    "swap_residual": _next_tree,
     "add_rows": _add_rows,
     "log_marginal": _log_marginal,
     "draw_values": _draw_values,
@@ -289,7 +289,7 @@ KERNELS = {
     "add_sets": add_sets,
     "renew_set": renew_set,
     "renew_sets": renew_sets,
-    "renew_rows": renew,
+    "resample_latents": renew,
 }
 """Those of the contract."""
 

@@ -91,7 +91,7 @@ def register_sums(
         log_row=log_row,
         log_marginal=log_marginal,
         draw_values=draw_values,
-        next_tree=_next_tree_of_sum if residual else _next_tree,
+        swap_residual=_next_tree_of_sum if residual else _next_tree,
         add_rows=_add_rows,
         log_likelihood=_log_likelihood_of_residual if residual else _log_likelihood,
         **others,

@@ -145,4 +145,4 @@ def _add_set(leaf, rows, out):
     out[1] = w[0] * sums[0, 1] if w.size == 1 else sums[0, 1]
 
 
-register(ThreadedNormal, **KERNELS | {"next_tree": _next_tree, "add_set": _add_set})
+register(ThreadedNormal, **KERNELS | {"swap_residual": _next_tree, "add_set": _add_set})

@@ -11,11 +11,11 @@ from numba import config, typeof
 
 from pymc_trees.core.columns.blocks import (
     Blocks,
-    chance_uncut,
-    draw_uncut,
+    draw_separating,
     goes_left,
     make_blocks,
     note_block,
+    p_separates,
 )
 from pymc_trees.core.columns.design import Design, draw_cut, varying
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
@@ -29,18 +29,18 @@ from pymc_trees.core.leaves.contract import (
     add_set,
     add_sets,
     draw_leaves,
-    join_sides,
     log_marginal,
     log_marginals,
-    next_tree,
+    merge_stats,
     path_below,
     reads_path,
-    renew_rows,
     renew_set,
     renew_sets,
+    resample_latents,
+    swap_residual,
 )
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.census import NodeCounts
 from pymc_trees.core.moves.contract import WeightedMoves, asked_by, propose
 from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.priors.cgm import CGMPrior
@@ -57,9 +57,9 @@ from pymc_trees.core.priors.contract import (
     log_split_at,
     log_stop,
     log_stops,
+    node_summaries,
+    node_summary_of_set,
     renew_times,
-    survey_both,
-    survey_set,
 )
 
 DESIGN = (
@@ -73,13 +73,13 @@ DESIGN = (
     step_rule,
     alike_cuts,
     note_block,
-    chance_uncut,
-    draw_uncut,
+    p_separates,
+    draw_separating,
     goes_left,
 )
 PRIOR = (
-    survey_set,
-    survey_both,
+    node_summary_of_set,
+    node_summaries,
     log_split,
     log_stop,
     log_stops,
@@ -96,13 +96,13 @@ PRIOR = (
 LEAF = (
     reads_path,
     path_below,
-    next_tree,
+    swap_residual,
     add_set,
     add_sets,
     renew_set,
     renew_sets,
-    renew_rows,
-    join_sides,
+    resample_latents,
+    merge_stats,
     log_marginal,
     log_marginals,
     draw_leaves,
@@ -115,8 +115,8 @@ RARE = frozenset(
         alike_cuts,
         step_rule,
         note_block,
-        chance_uncut,
-        draw_uncut,
+        p_separates,
+        draw_separating,
         goes_left,
         log_set_rule,
         draw_set_column,
@@ -159,7 +159,7 @@ class MovesByAddress:
 
         def places():
             return {
-                Census: typeof(Census(1, 1, 1, 1)),
+                NodeCounts: typeof(NodeCounts(1, 1, 1, 1)),
                 Problem: typeof(problem),
                 WeightedMoves: typeof(called),
                 Workspace: typeof(work),

@@ -7,14 +7,14 @@ from pymc_trees.core.forest.trees import is_nog, preorder
 from pymc_trees.core.random import pick
 
 OPEN_LEAF, SPLIT, NOG = 0, 1, 2
-"""Roles of a node; see `Census`."""
+"""Roles of a node; see `NodeCounts`."""
 
 
-class Census(NamedTuple):
+class NodeCounts(NamedTuple):
     """Counts over one tree."""
 
     n_nodes: int
-    open_leaves: int
+    splittable_leaves: int
     """Leaves with a valid split: where grow can act."""
     splits: int
     """Split nodes: where change can act; all but the root can swap with their parent."""
@@ -23,18 +23,18 @@ class Census(NamedTuple):
 
 
 @njit(cache=True)
-def take_census(trees, tree, nodes):
+def count_nodes(trees, tree, nodes):
     """Count one tree; ``nodes`` receives it in preorder."""
     n_nodes = preorder(trees, trees.roots[tree], nodes)
-    open_leaves, splits, nogs = 0, 0, 0
+    splittable_leaves, splits, nogs = 0, 0, 0
     for k in range(n_nodes):
         node = nodes[k]
         if trees.column[node] >= 0:
             splits += 1
             nogs += is_nog(trees, node)
         else:
-            open_leaves += not trees.unsplittable[node]
-    return Census(n_nodes, open_leaves, splits, nogs)
+            splittable_leaves += not trees.unsplittable[node]
+    return NodeCounts(n_nodes, splittable_leaves, splits, nogs)
 
 
 @njit(cache=True)

@@ -16,26 +16,26 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginals, renew_sets
 from pymc_trees.core.leaves.path import write_path_below
-from pymc_trees.core.moves.census import SPLIT, Census, draw_node
+from pymc_trees.core.moves.census import SPLIT, NodeCounts, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
-    gather,
+    commit_leaf,
+    load_subtree,
     log_current,
     log_replaced,
     log_replaced_choice,
     send_down,
-    take_proposed,
 )
 from pymc_trees.core.priors.contract import (
     Place,
     draw_set_split,
     log_set_column,
     log_stops,
+    node_summaries,
     place_of,
-    survey_both,
 )
 from pymc_trees.core.random import accepts
 
@@ -59,7 +59,7 @@ def change(move, rng, problem, tree, moves, census, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     rows = rows_of(trees, top, work)
     column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
     rule = Rule(code, cut, 0.0)
@@ -99,10 +99,10 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     old, old_stats = (work.sets[left], work.sets[right]), (stats[left], stats[right])
     renew_sets(leaf, left_half, right_half, old, old_stats, new_stats[left], new_stats[right])
     write_path_below(leaf, design, trees, top, code, new_stats[left], new_stats[right])
-    left_unsplittable, left_rate, right_unsplittable, right_rate = survey_both(
+    left_unsplittable, left_rate, right_unsplittable, right_rate = node_summaries(
         prior, design, left_half, right_half
     )
-    open_after = census.open_leaves - int(left_unsplittable) - int(right_unsplittable)
+    open_after = census.splittable_leaves - int(left_unsplittable) - int(right_unsplittable)
     open_after += int(trees.unsplittable[left]) + int(trees.unsplittable[right])
     depth, time = np.int64(trees.depth[left]), trees.time[top]
     left_after = Place(depth, time, left_rate, left_unsplittable)
@@ -121,7 +121,7 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
         - before[0]
         - before[1]
         + log_choice_ratio(
-            moves, census, Census(census.n_nodes, open_after, census.splits, census.nogs)
+            moves, census, NodeCounts(census.n_nodes, open_after, census.splits, census.nogs)
         )
         + rule.log_gain
     )
@@ -130,8 +130,8 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     trees.column[top], trees.cut[top] = code, cut
     trees.unsplittable[left], trees.unsplittable[right] = left_unsplittable, right_unsplittable
     trees.rate[left], trees.rate[right] = left_rate, right_rate
-    take_proposed(trees, tree, left, work)
-    take_proposed(trees, tree, right, work)
+    commit_leaf(trees, tree, left, work)
+    commit_leaf(trees, tree, right, work)
     return 1
 
 

@@ -65,7 +65,7 @@ def index_of(moves, number):
 def _is_available(moves, k, census):
     needs = moves.needs[k]
     return (
-        needs[0] <= census.open_leaves <= needs[2]
+        needs[0] <= census.splittable_leaves <= needs[2]
         and needs[1] <= census.splits <= needs[3]
         and moves.weights[k] > 0.0
     )

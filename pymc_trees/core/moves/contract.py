@@ -31,7 +31,7 @@ from pymc_trees.core.compile import dispatch
 from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.compile.handle import GENERATOR, Role
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.census import NodeCounts
 from pymc_trees.core.moves.problem import Problem, Workspace
 
 MOVE = Role("move")
@@ -47,7 +47,7 @@ MOST = 2**62
 class Needs(NamedTuple):
     """Bounds of the counts of a tree (`census`) within which it allows a move."""
 
-    open_leaves: int = 0
+    splittable_leaves: int = 0
     """The least."""
     splits: int = 0
     """The least."""
@@ -150,7 +150,7 @@ def name_of(move) -> str:
 
 @generic(
     "move",
-    args=(MOVE, GENERATOR, Problem, int64, WeightedMoves, Census, Workspace),
+    args=(MOVE, GENERATOR, Problem, int64, WeightedMoves, NodeCounts, Workspace),
     result=int64,
 )
 def propose(move, rng, problem, tree, moves, census, work):

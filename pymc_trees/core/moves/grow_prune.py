@@ -20,9 +20,9 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.forest.edit import child_on, join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
-from pymc_trees.core.leaves.contract import add_sets, join_sides, log_marginal, log_marginals
+from pymc_trees.core.leaves.contract import add_sets, log_marginal, log_marginals, merge_stats
 from pymc_trees.core.leaves.path import write_path, write_path_below
-from pymc_trees.core.moves.census import NOG, OPEN_LEAF, Census, draw_node
+from pymc_trees.core.moves.census import NOG, OPEN_LEAF, NodeCounts, draw_node
 from pymc_trees.core.moves.choice import available_weight, index_of
 from pymc_trees.core.moves.contract import FULL, Needs, number_of, register
 from pymc_trees.core.moves.problem import proposed_rows, rows_of
@@ -33,8 +33,8 @@ from pymc_trees.core.priors.contract import (
     draw_time,
     log_growth,
     log_set_column,
+    node_summaries,
     place_of,
-    survey_both,
 )
 from pymc_trees.core.random import accepts
 
@@ -58,13 +58,15 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
     smaller tree; ``parent_is_nog`` says whether the parent of the grown leaf can be pruned before
     the move.
     """
-    open_after = census.open_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
+    open_after = census.splittable_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
     # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
     log_prior = log_growth(prior, place, left, right)
     weights, nogs_after = moves.weights, census.nogs + 1 - int(parent_is_nog)
-    after = Census(census.n_nodes + 2, open_after, census.splits + 1, nogs_after)
+    after = NodeCounts(census.n_nodes + 2, open_after, census.splits + 1, nogs_after)
     back = weights[index_of(moves, PRUNE)] / (available_weight(moves, after) * nogs_after)
-    there = weights[index_of(moves, GROW)] / (available_weight(moves, census) * census.open_leaves)
+    there = weights[index_of(moves, GROW)] / (
+        available_weight(moves, census) * census.splittable_leaves
+    )
     return log_prior + np.log(back / there)
 
 
@@ -72,7 +74,7 @@ def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
 def grow(move, rng, problem, tree, moves, census, work):
     """Propose to split a leaf; 1 if accepted, 0 if not, `FULL` if the pool is full."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.open_leaves)
+    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.splittable_leaves)
     stats, new_stats = work.stats, work.new_stats
     rows = rows_of(trees, node, work)
     column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
@@ -80,7 +82,7 @@ def grow(move, rng, problem, tree, moves, census, work):
     left_half, right_half = proposed_rows(work, 0), proposed_rows(work, 1)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
     write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
-    left_unsplittable, left_rate, right_unsplittable, right_rate = survey_both(
+    left_unsplittable, left_rate, right_unsplittable, right_rate = node_summaries(
         prior, design, left_half, right_half
     )
     parent = trees.parent[node]
@@ -135,11 +137,11 @@ def prune(move, rng, problem, tree, moves, census, work):
     if parent >= 0:
         sibling = child_on(trees, parent, int(trees.left[parent] == node))
         sibling_is_leaf = trees.column[sibling] < 0
-    open_before = census.open_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
-    smaller = Census(
+    open_before = census.splittable_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
+    smaller = NodeCounts(
         census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + int(sibling_is_leaf)
     )
-    join_sides(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
+    merge_stats(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     write_path(leaf, design, trees, node, new_stats[0])
     below = log_marginals(leaf, stats[left], stats[right])
     log_ratio = (
@@ -164,5 +166,5 @@ def prune(move, rng, problem, tree, moves, census, work):
     return 1
 
 
-register("grow", Grow, needs=Needs(open_leaves=1), asks=(), propose=grow)
+register("grow", Grow, needs=Needs(splittable_leaves=1), asks=(), propose=grow)
 register("prune", Prune, needs=Needs(splits=1), asks=(), propose=prune)

@@ -32,7 +32,7 @@ from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.change import Rule, replace_rule
 from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import rows_of
-from pymc_trees.core.moves.subtree import gather
+from pymc_trees.core.moves.subtree import load_subtree
 from pymc_trees.core.priors.contract import log_set_split
 
 
@@ -48,7 +48,7 @@ def perturb(move, rng, problem, tree, moves, census, work):
     """Propose a rule near that of a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     rows = rows_of(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     code, cut = step_rule(rng, design, old_code, old_cut, move.largest, rows)

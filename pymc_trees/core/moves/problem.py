@@ -11,7 +11,7 @@ from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.handle import Handle
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import Trees, make_room
+from pymc_trees.core.forest.trees import Trees, reserve_row_sets
 
 
 @by_pointer
@@ -55,13 +55,13 @@ class Workspace(NamedTuple):
     """(N, D) float64: proposed statistics of leaves."""
     rate: np.ndarray
     """(N,) float64: proposed ``Trees.rate``."""
-    cease: np.ndarray
+    stop_flag: np.ndarray
     """(1,) bool: set from outside to end a sweep after the current tree."""
     index: RowIndex
     """Of the training rows by column."""
     sets: np.ndarray
-    """(N, W) uint64: rows of each node, as bits (`know_rows`)."""
-    is_known: np.ndarray
+    """(N, W) uint64: rows of each node, as bits (`ensure_rows`)."""
+    rows_valid: np.ndarray
     """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Whoever changes a tree
     without them sets it to False."""
     proposed: np.ndarray
@@ -98,11 +98,11 @@ def make_workspace(
         unsplittable=np.zeros(max_nodes, dtype=np.bool_),
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
-        cease=np.zeros(1, dtype=np.bool_),
+        stop_flag=np.zeros(1, dtype=np.bool_),
         index=index._replace(listed=rows),
-        sets=make_room(max_nodes, n_words),
-        is_known=np.zeros(max_nodes, dtype=np.bool_),
-        proposed=make_room(max_nodes, n_words),
+        sets=reserve_row_sets(max_nodes, n_words),
+        rows_valid=np.zeros(max_nodes, dtype=np.bool_),
+        proposed=reserve_row_sets(max_nodes, n_words),
         place=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
         order=order,
@@ -112,7 +112,7 @@ def make_workspace(
 # ----------------------- The training rows of each node of the open tree, as bits in the workspace
 #
 # ``work.sets`` and ``Trees.leaf_of`` hold the same information on a tree. Moves update both; a
-# sampler that only updates ``leaf_of`` invalidates the sets (``work.is_known``), and they are
+# sampler that only updates ``leaf_of`` invalidates the sets (``work.rows_valid``), and they are
 # rebuilt when a sweep of moves visits the tree.
 
 
@@ -136,9 +136,9 @@ def unite_rows(sets, left, right, node):
 
 
 @njit(cache=True)
-def know_rows(trees, tree, n_nodes, work):
+def ensure_rows(trees, tree, n_nodes, work):
     """Build the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
-    if work.is_known[trees.roots[tree]]:
+    if work.rows_valid[trees.roots[tree]]:
         return
     sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]
     for k in range(n_nodes):
@@ -150,4 +150,4 @@ def know_rows(trees, tree, n_nodes, work):
         node = nodes[k]
         if trees.column[node] >= 0:
             unite_rows(sets, trees.left[node], trees.right[node], node)
-    work.is_known[trees.roots[tree]] = True
+    work.rows_valid[trees.roots[tree]] = True

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.blocks import (
-    chance_uncut,
-    draw_uncut,
+    draw_separating,
     goes_left,
     make_blocks,
     note_block,
+    p_separates,
     part_blocks,
 )
 from pymc_trees.core.columns.design import varying
@@ -31,19 +31,19 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import hang
 from pymc_trees.core.forest.trees import NONE, is_nog
 from pymc_trees.core.forest.undo import outline_of, put_back
-from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.census import NodeCounts
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import rows_of
-from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced
+from pymc_trees.core.moves.subtree import commit, load_subtree, log_current, log_replaced
 from pymc_trees.core.priors.contract import (
     Place,
     column_weight,
     draw_time,
     log_split,
     log_split_at,
+    node_summary_of_set,
     place_of,
-    survey_set,
 )
 from pymc_trees.core.random import accepts, draw_by_weight
 
@@ -52,8 +52,9 @@ from pymc_trees.core.random import accepts, draw_by_weight
 # From the root down, a node that contains several of the leaves gets
 #
 # - a column j, in proportion to its weight w_j under the tree prior times the chance c_j that a
-# rule of it cuts no leaf (`columns.blocks`); - a rule of the column, from its prior p(rule | j)
-# given that it cuts no leaf; - a time, from its prior given that the node splits.
+#   rule of it cuts no leaf (`columns.blocks`);
+# - a rule of the column, from its prior p(rule | j) given that it cuts no leaf;
+# - a time, from its prior given that the node splits.
 #
 # So with Z the sum of ``w_j c_j`` in the node, the density of a tree is
 #
@@ -86,7 +87,7 @@ def weigh_columns(problem, blocks, start, stop, rows, weights):
     weights[:] = 0.0
     for j in range(varies.size):
         if varies[j]:
-            chance, extent = chance_uncut(design, j, blocks, start, stop, rows)
+            chance, extent = p_separates(design, j, blocks, start, stop, rows)
             if chance > 0.0:
                 weights[0, j] = column_weight(prior, j, extent)
                 weights[1, j] = weights[0, j] * chance
@@ -168,11 +169,11 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         if not z > 0.0:  # column weights that underflow
             return -np.inf
         column = draw_by_weight(weights[1], 0, weights.shape[1], rng.random() * z)
-        trees.column[node], trees.cut[node] = draw_uncut(
+        trees.column[node], trees.cut[node] = draw_separating(
             rng, design, column, blocks, start, stop, rows
         )
         trees.left[node], trees.right[node] = NONE, NONE
-        unsplittable, rate = survey_set(prior, design, rows)
+        unsplittable, rate = node_summary_of_set(prior, design, rows)
         begin = trees.time[top] if top != NONE else 0.0
         place = Place(np.int64(trees.depth[node]), begin, rate, unsplittable)
         trees.time[node] = draw_time(rng, prior, place)
@@ -214,7 +215,7 @@ def count_nogs(trees, below, n_nodes):
 def restructure(move, rng, problem, tree, moves, census, work):
     """Propose another tree with the same leaves; 1 when accepted, else 0."""
     trees, root, below = problem.trees, problem.trees.roots[tree], work.below
-    subtree = gather(trees, root, work)
+    subtree = load_subtree(trees, root, work)
     blocks = blocks_of(problem, subtree, work)
     log_old = log_current(problem, subtree, work)
     log_back = log_same_leaves(problem, subtree, blocks, work)
@@ -222,12 +223,12 @@ def restructure(move, rng, problem, tree, moves, census, work):
     outline = outline_of(trees, below, subtree.n_nodes)
     log_there = draw_same_leaves(rng, problem, outline, blocks, work)
     if log_there > -np.inf:
-        subtree = gather(trees, root, work)
+        subtree = load_subtree(trees, root, work)
         log_new = log_replaced(problem, subtree, work, True)
         if log_new > -1e300:
             log_there += log_rules(trees.column, work.log_cut, below, subtree.n_nodes)
             nogs = count_nogs(trees, below, subtree.n_nodes)
-            after = Census(census.n_nodes, census.open_leaves, census.splits, nogs)
+            after = NodeCounts(census.n_nodes, census.splittable_leaves, census.splits, nogs)
             log_choice = log_choice_ratio(moves, census, after)
             if accepts(rng, log_new - log_old + log_back - log_there + log_choice):
                 commit(trees, tree, subtree, work)
@@ -240,6 +241,6 @@ register(
     "restructure",
     Restructure,
     needs=Needs(splits=1),
-    asks=(note_block, chance_uncut, draw_uncut, goes_left),
+    asks=(note_block, p_separates, draw_separating, goes_left),
     propose=restructure,
 )

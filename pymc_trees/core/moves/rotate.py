@@ -48,18 +48,18 @@ from pymc_trees.core.forest.edit import (
     turn,
 )
 from pymc_trees.core.forest.trees import is_nog
-from pymc_trees.core.moves.census import SPLIT, Census, draw_node
+from pymc_trees.core.moves.census import SPLIT, NodeCounts, draw_node
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.contract import FULL, Needs, register
 from pymc_trees.core.moves.problem import proposed_rows, rows_of, unite_rows
-from pymc_trees.core.moves.subtree import commit, gather, log_current, log_replaced, send_down
+from pymc_trees.core.moves.subtree import commit, load_subtree, log_current, log_replaced, send_down
 from pymc_trees.core.priors.contract import (
     Place,
     draw_time,
     log_split,
     log_split_at,
+    node_summary_of_set,
     place_of,
-    survey_set,
 )
 from pymc_trees.core.random import accepts, pick
 
@@ -131,7 +131,7 @@ def rotation_of(trees, design, child, work):
 
 
 @njit(cache=True)
-def forget_rows(leaf, work):
+def clear_rows(leaf, work):
     """Mark a node as a leaf without rows until its rows are set."""
     work.sets[leaf] = np.uint64(0)
     work.stats[leaf] = 0.0
@@ -149,12 +149,12 @@ def part(rng, problem, rotation, work):
     send_down(design, rotation.code, rotation.cut, rows, 2, 3, work)
     left, right = proposed_rows(work, 2), proposed_rows(work, 3)
     alike = alike_cuts(design, rotation.code, rotation.cut, left, right)
-    unsplittable, rate = survey_set(prior, design, rows)
+    unsplittable, rate = node_summary_of_set(prior, design, rows)
     place = Place(np.int64(trees.depth[child]), trees.time[top], rate, unsplittable)
     time, time_of_child = draw_time(rng, prior, place), trees.time[child]
     split_leaf(trees, other, code, cut)
-    forget_rows(trees.left[other], work)
-    forget_rows(trees.right[other], work)
+    clear_rows(trees.left[other], work)
+    clear_rows(trees.right[other], work)
     transpose(trees, top, 0)
     node = child_on(trees, top, new)
     if alike[0] < alike[1]:
@@ -177,7 +177,7 @@ def join(rng, problem, rotation, work):
     transpose(trees, top, rotation.side)
     joined = child_on(trees, top, side)
     join_leaves(trees, joined)
-    forget_rows(joined, work)
+    clear_rows(joined, work)
     trees.time[child_on(trees, top, 1 - side)] = time_of_child
     return log_q + np.log((int(on_left) + int(on_right)) / 2.0)
 
@@ -218,14 +218,14 @@ def undo(trees, rotation, work):
 @njit(cache=True)
 def offered(trees, unsplittable, subtree, work):
     """Leaves of a subtree that can grow, and its splits that can be pruned."""
-    open_leaves, nogs = 0, 0
+    splittable_leaves, nogs = 0, 0
     for k in range(subtree.n_nodes):
         node = work.below[k]
         if trees.column[node] >= 0:
             nogs += is_nog(trees, node)
         else:
-            open_leaves += not unsplittable[node]
-    return open_leaves, nogs
+            splittable_leaves += not unsplittable[node]
+    return splittable_leaves, nogs
 
 
 @njit(cache=True)
@@ -241,17 +241,17 @@ def rotate(move, rng, problem, tree, moves, census, work):
         return 0
     if rotation.kind == PART and trees.n_free[0] < 2:
         return FULL
-    subtree = gather(trees, rotation.top, work)
+    subtree = load_subtree(trees, rotation.top, work)
     log_old = log_current(problem, subtree, work)
     open_before, nogs_before = offered(trees, trees.unsplittable, subtree, work)
     log_back = do(rng, problem, rotation, work)
-    subtree = gather(trees, rotation.top, work)
+    subtree = load_subtree(trees, rotation.top, work)
     log_new = log_replaced(problem, subtree, work, True)
     if log_new > -1e300:
         open_after, nogs_after = offered(trees, work.unsplittable, subtree, work)
-        after = Census(
+        after = NodeCounts(
             census.n_nodes + 2 * rotation.kind,
-            census.open_leaves + open_after - open_before,
+            census.splittable_leaves + open_after - open_before,
             census.splits + rotation.kind,
             census.nogs + nogs_after - nogs_before,
         )

@@ -20,7 +20,7 @@ from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.leaves.path import write_path
-from pymc_trees.core.moves.census import Census
+from pymc_trees.core.moves.census import NodeCounts
 from pymc_trees.core.moves.choice import log_choice_ratio
 from pymc_trees.core.moves.problem import proposed_rows
 from pymc_trees.core.priors.contract import (
@@ -29,8 +29,8 @@ from pymc_trees.core.priors.contract import (
     log_set_split,
     log_split_at,
     log_stop,
+    node_summary_of_set,
     place_of,
-    survey_set,
 )
 
 
@@ -41,7 +41,7 @@ class Subtree(NamedTuple):
 
 
 @njit(cache=True)
-def gather(trees, top, work):
+def load_subtree(trees, top, work):
     """The `Subtree` below a node, with its nodes written to ``work``."""
     n_nodes = preorder(trees, top, work.below)
     for k in range(n_nodes):
@@ -96,7 +96,7 @@ def log_replaced(problem, subtree, work, with_top):
         if is_same:
             unsplittable, rate = trees.unsplittable[node], trees.rate[node]
         else:
-            unsplittable, rate = survey_set(prior, design, rows)
+            unsplittable, rate = node_summary_of_set(prior, design, rows)
         work.unsplittable[node], work.rate[node] = unsplittable, rate
         place = Place(np.int64(trees.depth[node]), begin_of(trees, node), rate, unsplittable)
         if trees.column[node] >= 0:
@@ -129,17 +129,17 @@ def log_replaced(problem, subtree, work, with_top):
 @njit(cache=True)
 def log_replaced_choice(trees, moves, census, subtree, work):
     """`log_choice_ratio` after rules of the subtree change: other leaves may be able to split."""
-    open_after = census.open_leaves
+    open_after = census.splittable_leaves
     for k in range(subtree.n_nodes):
         node = work.below[k]
         if trees.column[node] < 0:
             open_after += int(trees.unsplittable[node]) - int(work.unsplittable[node])
-    after = Census(census.n_nodes, open_after, census.splits, census.nogs)
+    after = NodeCounts(census.n_nodes, open_after, census.splits, census.nogs)
     return log_choice_ratio(moves, census, after)
 
 
 @njit(cache=True)
-def take_proposed(trees, tree, leaf, work):
+def commit_leaf(trees, tree, leaf, work):
     """Give a leaf its proposed rows and statistics."""
     place = work.place[leaf]
     label_new_rows(work.proposed[place], work.sets[leaf], leaf, trees.leaf_of[tree])
@@ -162,4 +162,4 @@ def commit(trees, tree, subtree, work):
             trees.unsplittable[node] = False
         else:
             trees.unsplittable[node] = work.unsplittable[node]
-            take_proposed(trees, tree, node, work)
+            commit_leaf(trees, tree, node, work)

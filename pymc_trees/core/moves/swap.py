@@ -18,7 +18,7 @@ from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.subtree import (
     commit,
-    gather,
+    load_subtree,
     log_current,
     log_replaced,
     log_replaced_choice,
@@ -47,7 +47,7 @@ def swap(move, rng, problem, tree, moves, census, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
     trees = problem.trees
     child = draw_node(rng, trees, work.nodes, 1, census.n_nodes, SPLIT, census.splits - 1)
-    subtree = gather(trees, trees.parent[child], work)
+    subtree = load_subtree(trees, trees.parent[child], work)
     exchange(trees, child)
     log_new = log_replaced(problem, subtree, work, True)
     if log_new > -1e300:

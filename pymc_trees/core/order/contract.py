@@ -7,8 +7,8 @@ prior is
 
 tree by tree. Given everything else, a step that is reversible with respect to the posterior under
 p0, taken only where it stays in C, is reversible with respect to this one (Tierney 1994, 2.3.1:
-Metropolis-Hastings with that step for a proposal). See `settle` for leaf values that are integrated
-out.
+Metropolis-Hastings with that step for a proposal). See `accept_ordered` for leaf values that are
+integrated out.
 """
 
 from pymc_trees.core.compile.cache import njit
@@ -17,12 +17,12 @@ from pymc_trees.core.leaves.contract import draw_leaves
 
 
 @generic("order")
-def note_tree(order, problem, tree, n_nodes, work):
+def snapshot_tree(order, problem, tree, n_nodes, work):
     """Record a tree before it changes; its ``n_nodes`` nodes are in ``work.nodes``."""
 
 
 @generic("order")
-def settle(order, rng, problem, tree, work, by_rows):
+def accept_ordered(order, rng, problem, tree, work, by_rows):
     """Accept a changed tree, or restore the recorded one with its statistics; whether accepted.
 
     The change is reversible without the order. New leaves get new values, and the resulting tree is
@@ -71,8 +71,8 @@ def _no_order(order, trees, tree):
 
 register(
     type(None),
-    note_tree=_note_nothing,
-    settle=_stay,
+    snapshot_tree=_note_nothing,
+    accept_ordered=_stay,
     draw_ordered=_draw_freely,
     is_ordered=_no_order,
 )

@@ -9,7 +9,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import make_room, make_trees
+from pymc_trees.core.forest.trees import make_trees, reserve_row_sets
 from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
 
 # -------------------------- Which leaf of a tree may not exceed which, if its function is monotone
@@ -24,8 +24,9 @@ from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
 # column by column,
 #
 # - one that f is not monotone in: the boxes have a present cell in common, or both hold missing
-# rows; - one that it rises in: ``low_a < high_b``, both having present cells, or both hold
-# missing rows; - one that it falls in: ``high_a > low_b``, likewise.
+#   rows;
+# - one that it rises in: ``low_a < high_b``, both having present cells, or both hold missing rows;
+# - one that it falls in: ``high_a > low_b``, likewise.
 #
 # At the split that separates two leaves, missing rows are on one side only. So a and b are
 # ordered only if the split at which their paths diverge is in a column in which f is monotone,
@@ -273,7 +274,7 @@ class Directions(NamedTuple):
 
     def with_room(self, max_nodes: int, n_rows: int, n_stats: int) -> Monotone:
         """With room to work in."""
-        most, sets = max_nodes // 2 + 1, make_room(max_nodes, -(-n_rows // 64))
+        most, sets = max_nodes // 2 + 1, reserve_row_sets(max_nodes, -(-n_rows // 64))
         return Monotone(
             *self,
             make_ordered_leaves(most, n_stats),

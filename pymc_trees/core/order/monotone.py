@@ -100,7 +100,7 @@ def match_rows(order, leaf_of, sets, nodes_then, sets_then):
 
 
 @njit(cache=True)
-def _settle(order, rng, problem, tree, work, by_rows):
+def _accept_ordered(order, rng, problem, tree, work, by_rows):
     trees, leaf, kept, was, now = problem.trees, problem.leaf, order.kept, order.was, order.now
     n_then = 2 * was.n[0] - 1
     arrange(now, branches_of(order, trees), order.directions, trees.roots[tree], order.stack)
@@ -212,8 +212,8 @@ def _is_ordered(order, trees, tree):
 
 register(
     Monotone,
-    note_tree=_note_tree,
-    settle=_settle,
+    snapshot_tree=_note_tree,
+    accept_ordered=_accept_ordered,
     draw_ordered=_draw_ordered,
     is_ordered=_is_ordered,
 )

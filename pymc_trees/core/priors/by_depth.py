@@ -41,12 +41,12 @@ def draw_column(rng, prior, design, rows, start, stop):
 
 
 @njit(cache=True)
-def _survey(prior, design, rows, start, stop):
+def _node_summary(prior, design, rows, start, stop):
     return not any_column_varies(design, rows, start, stop), 0.0
 
 
 @njit(cache=True)
-def _survey_set(prior, design, rows):
+def _node_summary_of_set(prior, design, rows):
     return not any_set_varies(design, rows), 0.0
 
 
@@ -131,7 +131,7 @@ def register_by_depth(prior: type, *, log_split: Callable, log_stop: Callable) -
     """
     register(
         prior,
-        survey=_survey,
+        node_summary=_node_summary,
         log_split=log_split,
         log_stop=log_stop,
         draw_time=_no_time,
@@ -142,7 +142,7 @@ def register_by_depth(prior: type, *, log_split: Callable, log_stop: Callable) -
         is_time=_any_time,
         add_time_terms=_no_time_terms,
         renew_times=_renew_no_times,
-        survey_set=_survey_set,
+        node_summary_of_set=_node_summary_of_set,
         draw_set_column=_draw_set_column,
         log_set_column=_log_set_column,
     )

@@ -48,7 +48,7 @@ def place_of(trees, node):
 
 
 @generic("prior", args=(PRIOR, DESIGN, LIST, int64, int64), result=(boolean, float64))
-def survey(prior, design, rows, start, stop):
+def node_summary(prior, design, rows, start, stop):
     """Whether a node's rows are all alike, and its rate."""
 
 
@@ -99,7 +99,7 @@ def split_weight(prior, column):
 
 @njit(cache=True)
 def _survey_list(prior, design, rows):
-    return survey(prior, design, rows.index.listed, 0, list_rows(rows))
+    return node_summary(prior, design, rows.index.listed, 0, list_rows(rows))
 
 
 @njit(cache=True)
@@ -113,8 +113,8 @@ def _log_of_list(prior, design, column, log_cut, rate, rows):
 
 
 @generic("prior", default=_survey_list, args=(PRIOR, DESIGN, RowSet), result=(boolean, float64))
-def survey_set(prior, design, rows):
-    """`survey` of a `RowSet`."""
+def node_summary_of_set(prior, design, rows):
+    """`node_summary` of a `RowSet`."""
 
 
 @generic("prior", default=_draw_of_list, args=(GENERATOR, PRIOR, DESIGN, RowSet), result=int64)
@@ -168,8 +168,8 @@ def _log_set_split(prior, design, code, cut, rate, rows):
 
 @njit(cache=True)
 def _survey_both(prior, design, left, right):
-    left_unsplittable, left_rate = survey_set(prior, design, left)
-    right_unsplittable, right_rate = survey_set(prior, design, right)
+    left_unsplittable, left_rate = node_summary_of_set(prior, design, left)
+    right_unsplittable, right_rate = node_summary_of_set(prior, design, right)
     return left_unsplittable, left_rate, right_unsplittable, right_rate
 
 
@@ -214,8 +214,8 @@ def log_set_split(prior, design, code, cut, rate, rows):
     args=(PRIOR, DESIGN, RowSet, RowSet),
     result=(boolean, float64, boolean, float64),
 )
-def survey_both(prior, design, left, right):
-    """`survey_set` of two sets."""
+def node_summaries(prior, design, left, right):
+    """`node_summary_of_set` of two sets."""
 
 
 @generic("prior", default=_log_stops, args=(PRIOR, Place, Place), result=(float64, float64))
@@ -231,7 +231,7 @@ def log_growth(prior, place, left, right):
 class PriorKernels(NamedTuple):
     """Kernels of a tree prior, a NamedTuple with a field ``weights``, (p,): 0 excludes a column."""
 
-    survey: Callable
+    node_summary: Callable
     """``(prior, design, rows, start, stop)``: whether ``rows[start:stop]`` are all alike, and the
     node's rate (`Place`)."""
     log_split: Callable
@@ -258,8 +258,9 @@ class PriorKernels(NamedTuple):
     renew_times: Callable
     """``(rng, prior, trees, nodes)``: times of all trees from their conditional given all else;
     ``nodes``, (max_nodes,), is overwritten."""
-    survey_set: Callable | None = None
-    """``(prior, design, rows)``: `survey` of a `RowSet`; of a list of its rows unless given."""
+    node_summary_of_set: Callable | None = None
+    """``(prior, design, rows)``: `node_summary` of a `RowSet`; of a list of its rows unless
+    given."""
     draw_set_column: Callable | None = None
     """``(rng, prior, design, rows)``: `draw_column` in a `RowSet`; the same."""
     log_set_column: Callable | None = None

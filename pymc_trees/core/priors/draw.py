@@ -11,8 +11,8 @@ from pymc_trees.core.priors.contract import (
     draw_time,
     log_column,
     log_split,
+    node_summary,
     place_of,
-    survey,
 )
 
 
@@ -37,7 +37,7 @@ def draw_tree(rng, trees, tree, design, prior, rows, buffer):
         node = stack[height]
         start, stop = starts[node], stops[node]
         trees.count[node] = stop - start
-        trees.unsplittable[node], trees.rate[node] = survey(prior, design, rows, start, stop)
+        trees.unsplittable[node], trees.rate[node] = node_summary(prior, design, rows, start, stop)
         place = place_of(trees, node)
         if place.unsplittable or np.log(rng.random()) >= log_split(prior, place):
             for k in range(start, stop):

@@ -52,15 +52,15 @@ def truncated_exponential(rng, rate, width):
 
 
 @njit(cache=True)
-def survey(prior, design, rows, start, stop):
+def node_summary(prior, design, rows, start, stop):
     """Whether a node's rows are all alike, and the linear dimension of their box."""
     rate = linear_dimension(design, rows, start, stop)
     return rate == 0.0, rate
 
 
 @njit(cache=True)
-def survey_set(prior, design, rows):
-    """`survey` for rows stored as bits."""
+def node_summary_of_set(prior, design, rows):
+    """`node_summary` for rows stored as bits."""
     rate = 0.0
     for j in range(design.columns.shape[0]):
         if design.varies[j]:
@@ -193,7 +193,7 @@ def _renew_tree(rng, prior, trees, nodes, n_nodes):
 
 register(
     MondrianProcess,
-    survey=survey,
+    node_summary=node_summary,
     log_split=log_split,
     log_stop=log_stop,
     draw_time=draw_time,
@@ -204,7 +204,7 @@ register(
     is_time=is_time,
     add_time_terms=add_time_terms,
     renew_times=renew_times,
-    survey_set=survey_set,
+    node_summary_of_set=node_summary_of_set,
     draw_set_column=draw_set_column,
     log_set_column=log_set_column,
 )

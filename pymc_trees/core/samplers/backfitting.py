@@ -7,13 +7,13 @@ draw of the values: each leaves p(tree t | the other trees, y) invariant.
 """
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import next_tree, renew_rows
+from pymc_trees.core.leaves.contract import resample_latents, swap_residual
 from pymc_trees.core.leaves.path import write_paths
-from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.choice import choose_move, propose_chosen
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import know_rows
-from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
+from pymc_trees.core.moves.problem import ensure_rows
+from pymc_trees.core.order.contract import accept_ordered, draw_ordered, snapshot_tree
 from pymc_trees.core.priors.contract import renew_times
 
 # -------------------------------------------------------- One Metropolis-Hastings move on one tree
@@ -39,7 +39,7 @@ def metropolis_move(rng, problem, tree, moves, census, work):
 
 @njit(cache=True, nogil=True)
 def sweep(rng, problem, moves, work, counts):
-    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.stop_flag``.
 
     Parameters
     ----------
@@ -55,28 +55,28 @@ def sweep(rng, problem, moves, work, counts):
     trees, leaf = problem.trees, problem.leaf
     roots, nodes, stats, order = trees.roots, work.nodes, work.stats, work.order
     for t in range(roots.size):
-        if work.cease[0]:
+        if work.stop_flag[0]:
             return False
-        census = take_census(trees, t, nodes)
-        know_rows(trees, t, census.n_nodes, work)
-        next_tree(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
+        census = count_nodes(trees, t, nodes)
+        ensure_rows(trees, t, census.n_nodes, work)
+        swap_residual(leaf, trees, t - 1, t, nodes, census.n_nodes, stats)
         write_paths(leaf, problem.design, trees, nodes, census.n_nodes, stats)
-        note_tree(order, problem, t, census.n_nodes, work)
+        snapshot_tree(order, problem, t, census.n_nodes, work)
         for _ in range(moves.per_visit):
             kind, outcome = metropolis_move(rng, problem, t, moves, census, work)
             if outcome == FULL:
                 return False
-            if outcome == 1 and not settle(order, rng, problem, t, work, True):
+            if outcome == 1 and not accept_ordered(order, rng, problem, t, work, True):
                 outcome = 0
             if kind >= 0:
                 counts[0, kind] += 1
                 counts[1, kind] += outcome
             if outcome != 0:
-                census = take_census(trees, t, nodes)
+                census = count_nodes(trees, t, nodes)
         draw_ordered(order, rng, problem, t, census.n_nodes, work)
-    next_tree(leaf, trees, roots.size - 1, -1, nodes, 0, stats)
+    swap_residual(leaf, trees, roots.size - 1, -1, nodes, 0, stats)
     renew_times(rng, problem.prior, trees, nodes)
-    renew_rows(leaf, rng)
+    resample_latents(leaf, rng)
     return True
 
 

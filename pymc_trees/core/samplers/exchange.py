@@ -11,7 +11,7 @@ values from the conditional.
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.leaves.contract import draw_leaves, log_marginal, next_tree
+from pymc_trees.core.leaves.contract import draw_leaves, log_marginal, swap_residual
 from pymc_trees.core.leaves.path import write_paths
 
 
@@ -20,7 +20,7 @@ def _open(leaf, design, trees, old, work):
     """Statistics of the leaves of tree 0; its number of nodes."""
     nodes, stats = work.nodes, work.stats
     n_nodes = preorder(trees, trees.roots[0], nodes)
-    next_tree(leaf, trees, old, 0, nodes, n_nodes, stats)
+    swap_residual(leaf, trees, old, 0, nodes, n_nodes, stats)
     write_paths(leaf, design, trees, nodes, n_nodes, stats)
     return n_nodes
 
@@ -56,4 +56,4 @@ def close_exchanged(rng, problem, work):
     n_nodes = _open(leaf, problem.design, trees, 0, work)
     column, values, leaf_of = trees.column, trees.values, trees.leaf_of[0]
     draw_leaves(leaf, rng, column, values, leaf_of, work.nodes, n_nodes, work.stats)
-    next_tree(leaf, trees, 0, -1, work.nodes, 0, work.stats)
+    swap_residual(leaf, trees, 0, -1, work.nodes, 0, work.stats)

@@ -28,7 +28,7 @@ from pymc_trees.core.priors.contract import (
     log_column,
     log_split,
     log_stop,
-    survey,
+    node_summary,
 )
 from pymc_trees.core.samplers.optimal import (
     STOP,
@@ -223,7 +223,7 @@ def split_node(problem, growth, at, time):
         add_rows(leaf, rows, first, end, stats)
         extend_path(leaf, design, particles.stats[c, node], code, stats)
         particles.log_m[c, child] = log_marginal(leaf, stats)
-        alike, rate = survey(problem.prior, design, rows, first, end)
+        alike, rate = node_summary(problem.prior, design, rows, first, end)
         particles.unsplittable[c, child], particles.rate[c, child] = alike, rate
         unsplittable = unsplittable and alike
     particles.n_nodes[c] = left + 2

@@ -25,9 +25,9 @@ from pymc_trees.core.leaves.nonconjugate.joint import (
     write_leaves,
 )
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
-from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import know_rows
+from pymc_trees.core.moves.problem import ensure_rows
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
@@ -89,8 +89,8 @@ def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
         As `metropolis_move`, and the values of the resulting tree.
     """
     trees, leaf = problem.trees, problem.leaf
-    census = take_census(trees, tree, work.nodes)
-    know_rows(trees, tree, census.n_nodes, work)
+    census = count_nodes(trees, tree, work.nodes)
+    ensure_rows(trees, tree, census.n_nodes, work)
     keep_tree(trees, tree, work.nodes, census.n_nodes, work.sets, 1, kept)
     kind, outcome = metropolis_move(rng, without_data, tree, moves, census, work)
     if outcome != 1:
@@ -119,7 +119,7 @@ def joint_sweeps(rng, problem, without_data, moves, work, kept, n_sweeps, counts
 
 @njit(cache=True, nogil=True)
 def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
-    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.stop_flag``.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
     nodes, n_values = work.nodes, leaf.offset.shape[1]
     work.stats[:] = 0.0
     for t in range(trees.roots.size):
-        if work.cease[0]:
+        if work.stop_flag[0]:
             return False
         add_tree(leaf.offset, trees, t, -1.0)
         values = label(problem, t, preorder(trees, trees.roots[t], nodes), work)

@@ -9,13 +9,13 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import all_rows, preorder
-from pymc_trees.core.leaves.contract import add_rows, next_tree, reads_path
+from pymc_trees.core.leaves.contract import add_rows, reads_path, swap_residual
 from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.path import write_paths
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.order.contract import draw_ordered, note_tree, settle
+from pymc_trees.core.order.contract import accept_ordered, draw_ordered, snapshot_tree
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.samplers.growth import (
     CEASED,
@@ -154,7 +154,7 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     while True:
         for c in range(n_particles):
             if is_waiting(particles, c):
-                if particles.cease[0]:
+                if particles.stop_flag[0]:
                     return CEASED
                 if grow_particle(rng, problem, growth, c, c == 0) == FULL:
                     return FULL
@@ -191,7 +191,7 @@ class Batch(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
-    """Update a batch of trees; False when the forest outgrew its pool, or on ``particles.cease``.
+    """Update a batch of trees; False when the forest outgrew its pool, or on a stop flag.
 
     Parameters
     ----------
@@ -216,9 +216,9 @@ def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, 
     for step in range(batch.n_updated):
         t = (batch.first + step) % roots.size
         n_nodes = preorder(trees, roots[t], nodes)
-        next_tree(leaf, trees, old, t, nodes, n_nodes, stats)
+        swap_residual(leaf, trees, old, t, nodes, n_nodes, stats)
         write_paths(leaf, design, trees, nodes, n_nodes, stats)
-        note_tree(work.order, problem, t, n_nodes, work)
+        snapshot_tree(work.order, problem, t, n_nodes, work)
         start_growth(rng, problem, surrogate, work, n_nodes, root_stats)
         status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
         if status == CEASED:
@@ -234,13 +234,13 @@ def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, 
         outcome[1] += ess
         if chosen > 0:
             plant(trees, t, particles, chosen, stats, nodes)
-            work.is_known[roots[t]] = False
-            if settle(work.order, rng, problem, t, work, False):
+            work.rows_valid[roots[t]] = False
+            if accept_ordered(work.order, rng, problem, t, work, False):
                 outcome[0] += 1.0
         n_nodes = preorder(trees, roots[t], nodes)
         draw_ordered(work.order, rng, problem, t, n_nodes, work)
         old = t
     if old >= 0:
-        next_tree(leaf, trees, old, -1, nodes, 0, stats)
+        swap_residual(leaf, trees, old, -1, nodes, 0, stats)
     renew_times(rng, prior, trees, nodes)
     return True

@@ -11,7 +11,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.edit import fell_tree, split_leaf
+from pymc_trees.core.forest.edit import reset_tree, split_leaf
 
 
 @by_pointer
@@ -56,7 +56,7 @@ class Particles(NamedTuple):
     """(C,) float64: log weights since the last resampling."""
     reference: np.ndarray
     """(M,) int32: node of the reference tree for each node of particle 0."""
-    cease: np.ndarray
+    stop_flag: np.ndarray
     """(1,) bool: set from outside to end growth at once."""
 
 
@@ -83,7 +83,7 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
         queue=np.empty(shape, dtype=np.int32),
         log_w=np.zeros(n_particles),
         reference=np.empty(shape[1], dtype=np.int32),
-        cease=np.zeros(1, dtype=np.bool_),
+        stop_flag=np.zeros(1, dtype=np.bool_),
     )
 
 
@@ -167,7 +167,7 @@ def rearrange(particles, ancestors):
 def plant(trees, tree, particles, c, stats, nodes):
     """Make particle ``c`` the tree; False, with an invalid tree, if the pool is full."""
     root = trees.roots[tree]
-    fell_tree(trees, tree, nodes)
+    reset_tree(trees, tree, nodes)
     nodes[0] = root
     rows, leaf_of = particles.rows, trees.leaf_of
     for k in range(particles.n_nodes[c]):

@@ -22,10 +22,10 @@ from pymc_trees.core.leaves.contract import (
     add_rows,
     draw_leaves,
     log_marginal,
-    next_tree,
     path_below,
     reads_path,
-    renew_rows,
+    resample_latents,
+    swap_residual,
 )
 from pymc_trees.core.leaves.nonconjugate.gaussian import with_prior
 from pymc_trees.core.moves.by_address import is_common
@@ -38,9 +38,9 @@ from pymc_trees.core.priors.contract import (
     log_column,
     log_split,
     log_stop,
+    node_summary,
     renew_times,
     split_weight,
-    survey,
 )
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import LookAhead, columns_of, find_by_prior
@@ -59,7 +59,7 @@ DESIGN = (
     find_by_prior,
 )
 PRIOR = (
-    survey,
+    node_summary,
     log_split,
     log_stop,
     draw_time,
@@ -72,8 +72,8 @@ PRIOR = (
 LEAF = (
     reads_path,
     path_below,
-    next_tree,
-    renew_rows,
+    swap_residual,
+    resample_latents,
     add_rows,
     log_marginal,
     draw_leaves,

@@ -4,12 +4,12 @@ import numpy as np
 
 from pymc_trees.core.columns.design import float_design
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import fell_tree
+from pymc_trees.core.forest.edit import reset_tree
 from pymc_trees.core.forest.trees import make_trees, plant_stumps, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats, prior_at
 from pymc_trees.core.leaves.path import write_path
 from pymc_trees.core.order.contract import is_ordered
-from pymc_trees.core.priors.contract import survey
+from pymc_trees.core.priors.contract import node_summary
 from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.value.encode import encode
@@ -41,7 +41,7 @@ def draw_forest(rng, trees, design, prior, leaf, nodes, rows, spare, order=None)
                     "monotone asks for: declare a prior of smaller trees, by a smaller alpha or "
                     "larger beta, or a shorter lifetime."
                 )
-            fell_tree(trees, t, nodes)
+            reset_tree(trees, t, nodes)
     return True
 
 
@@ -81,7 +81,7 @@ def stumps_value(design, prior, centre, spread, sizes, fingerprint):
     design = design._replace(varies=design.varies & (prior.weights > 0))
     trees = make_trees(sizes.m, sizes.max_nodes, sizes.n_values, sizes.n_rows)
     rows = np.arange(sizes.n_rows, dtype=np.uint32)
-    unsplittable, rate = survey(prior, design, rows, 0, sizes.n_rows)
+    unsplittable, rate = node_summary(prior, design, rows, 0, sizes.n_rows)
     trees.values[trees.roots] = centre + np.resize([[1.0], [-1.0]], (sizes.m, 1)) * spread
     trees.unsplittable[trees.roots] = unsplittable
     trees.rate[trees.roots] = rate

@@ -27,17 +27,17 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import keep_tree, restore_tree
 from pymc_trees.core.leaves.contract import add_set
 from pymc_trees.core.leaves.nonconjugate.gaussian import (
-    aim_locally,
     aim_screen,
+    expand_at_current,
     fit_screen,
     log_value_weight,
     propose_value,
 )
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
-from pymc_trees.core.moves.census import take_census
+from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import know_rows, rows_of
+from pymc_trees.core.moves.problem import ensure_rows, rows_of
 from pymc_trees.core.order.contract import is_ordered
 from pymc_trees.core.priors.contract import renew_times
 from pymc_trees.core.random import accepts
@@ -67,7 +67,7 @@ def weigh_leaves(leaf, screen, trees, n_nodes, work, is_wide):
 
 @njit(cache=True, nogil=True)
 def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
-    """Update all trees once; False when the forest outgrew its pool, or on ``work.cease``.
+    """Update all trees once; False when the forest outgrew its pool, or on ``work.stop_flag``.
 
     Parameters
     ----------
@@ -91,18 +91,18 @@ def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
     n_kinds = moves.weights.size
     moved = np.zeros(n_kinds, dtype=np.int64)
     for t in range(trees.roots.size):
-        if work.cease[0]:
+        if work.stop_flag[0]:
             return False
         leaf_of = trees.leaf_of[t]
         subtract_outputs(leaf, values, leaf_of, leaf.offset)
         is_local = rng.random() < screen.local[0]
         if is_local:
-            aim_locally(leaf, screen, min(1.0, 2.0 * rng.random()))
+            expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
         else:
             aim_screen(leaf.offset, screen)
-        census = take_census(trees, t, nodes)
+        census = count_nodes(trees, t, nodes)
         n_nodes = census.n_nodes
-        know_rows(trees, t, n_nodes, work)
+        ensure_rows(trees, t, n_nodes, work)
         keep_tree(trees, t, nodes, n_nodes, work.sets, n_moves, kept)
         add_leaves(near, trees, n_nodes, work)
         before = weigh_leaves(leaf, screen, trees, n_nodes, work, is_local)
@@ -117,7 +117,7 @@ def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
                 counts[0, kind] += 1
                 moved[kind] += outcome
             if outcome != 0:
-                census = take_census(trees, t, nodes)
+                census = count_nodes(trees, t, nodes)
         for k in range(census.n_nodes):
             node = nodes[k]
             if trees.column[node] < 0:

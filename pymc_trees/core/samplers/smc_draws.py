@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.edit import fell_tree
+from pymc_trees.core.forest.edit import reset_tree
 from pymc_trees.core.forest.trees import count_forest, preorder
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.order.directions import arrange, branches_of, take_statistics
@@ -49,7 +49,7 @@ def write_draw(problem, sizes, fingerprint, nodes, draws, s):
 def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws):
     """Encode one draw for each entry of ``chosen``.
 
-    False if a tree does not fit the pool of ``problem``, or on ``particles.cease``.
+    False if a tree does not fit the pool of ``problem``, or on ``particles.stop_flag``.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def encode_particles(rng, problem, particles, chosen, sizes, fingerprint, draws)
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     for s in range(chosen.size):
-        if particles.cease[0]:
+        if particles.stop_flag[0]:
             return False
         if not plant(trees, 0, particles, chosen[s], stats, nodes):
             return False
@@ -100,14 +100,14 @@ def draw_in_order(rng, leaf, trees, order, stats):
 def encode_in_order(rng, problem, particles, order, sizes, fingerprint, draws, log_weights):
     """Encode each particle once, with values in order, and write the logs of their weights.
 
-    False if a tree does not fit the pool of ``problem``, or on ``particles.cease``. Parameters are
-    those of `draws.encode_particles`.
+    False if a tree does not fit the pool of ``problem``, or on ``particles.stop_flag``. Parameters
+    are those of `draws.encode_particles`.
     """
     trees, leaf = problem.trees, problem.leaf
     max_nodes = trees.column.size
     nodes, stats = np.zeros(max_nodes, dtype=np.int32), np.zeros((max_nodes, n_stats(leaf)))
     for c in range(log_weights.size):
-        if particles.cease[0]:
+        if particles.stop_flag[0]:
             return False
         if not plant(trees, 0, particles, c, stats, nodes):
             return False
@@ -127,5 +127,5 @@ def share_in_order(rng, problem, order, weights):
         if not draw_tree(rng, trees, 0, design, prior, rows, spare):
             return False
         weights[s] = np.exp(draw_in_order(rng, leaf, trees, order, nothing))
-        fell_tree(trees, 0, nodes)
+        reset_tree(trees, 0, nodes)
     return True

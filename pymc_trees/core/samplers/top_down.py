@@ -14,7 +14,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import all_rows
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.priors.contract import survey
+from pymc_trees.core.priors.contract import node_summary
 from pymc_trees.core.samplers.growth import (
     CEASED,
     count_waiting,
@@ -206,7 +206,7 @@ def top_down_smc(rng, problem, growth, schedule, root_stats, stages, weights):
     n_particles = particles.log_w.size
     ancestors = np.empty(n_particles, dtype=np.int64)
     n = all_rows(growth.buffer.size, growth.buffer)
-    unsplittable, rate = survey(problem.prior, problem.design, growth.buffer, 0, n)
+    unsplittable, rate = node_summary(problem.prior, problem.design, growth.buffer, 0, n)
     particles.log_w[:] = start_particles(problem, growth, root_stats, unsplittable, rate)  # line 4
     n_stages = 0
     log_sum = normalise(particles.log_w, weights)
@@ -219,7 +219,7 @@ def top_down_smc(rng, problem, growth, schedule, root_stats, stages, weights):
                 continue
             end = last_place(particles, c, schedule.expansion)
             while is_waiting(particles, c) and particles.waiting[c] < end:
-                if particles.cease[0]:
+                if particles.stop_flag[0]:
                     return CEASED, n_stages, np.nan
                 if grow_particle(rng, problem, growth, c, False) == FULL:  # lines 8 and 10
                     return FULL, n_stages, np.nan

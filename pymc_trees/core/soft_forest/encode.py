@@ -28,17 +28,20 @@ from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED, compute_checksu
 # to ``max_nodes - 1``, hold all trees in preorder (node, left subtree, right subtree), one after
 # another:
 #
-# ===== ==================== ============== =================== field split node leaf unused row
-# ===== ==================== ============== =================== 0 column, 0 .. p - 1 ``LEAF`` = -1
-# ``UNUSED`` = -2 1 cut in [0, 1] leaf value 0 ===== ==================== ==============
-# ===================
+# ===== ==================== ============== ===================
+# field split node           leaf           unused row
+# ===== ==================== ============== ===================
+# 0     column, 0 .. p - 1   ``LEAF`` = -1  ``UNUSED`` = -2
+# 1     cut in [0, 1]        leaf value     0
+# ===== ==================== ============== ===================
 #
 # Cuts are on the scale of `unit`. The rows after them, read as one flat vector and padded with 0:
 #
 # ============================ ===============================================================
-# entries meaning ============================
-# =============================================================== 0 checksum of the declaration's
-# fingerprint and every other entry 1 .. m bandwidths of the trees, on the scale of `unit`
+# entries                      meaning
+# ============================ ===============================================================
+# 0                            checksum of the declaration's fingerprint and every other entry
+# 1 .. m                       bandwidths of the trees, on the scale of `unit`
 # ============================ ===============================================================
 #
 # A value whose checksum does not match evaluates to NaN and has log-probability -inf.

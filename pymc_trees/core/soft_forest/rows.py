@@ -36,7 +36,7 @@ class SoftRows(NamedTuple):
     """(n,) precision of each row, or (1,) of all."""
 
 
-class Squares(NamedTuple):
+class GramSystem(NamedTuple):
     """Likelihood of the leaf values of a tree, with capacity for L leaves."""
 
     phi: np.ndarray
@@ -54,7 +54,7 @@ class Squares(NamedTuple):
 @njit(cache=True)
 def make_squares(leaves, n):
     """Arrays for a number of leaves."""
-    return Squares(
+    return GramSystem(
         np.empty((leaves, n)),
         np.empty((leaves, leaves)),
         np.empty(leaves),
@@ -166,8 +166,8 @@ class SoftWork(NamedTuple):
     """(R + 2,) int32: of the draft."""
     number: np.ndarray
     """(R + 2,) float64: of the draft."""
-    present: Squares
-    draft: Squares
+    present: GramSystem
+    draft: GramSystem
     """Its ``phi`` has only the leaves that differ, below the changed node."""
     path: np.ndarray
     """(L + 1, n) weights along a path."""

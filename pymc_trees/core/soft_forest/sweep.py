@@ -8,8 +8,8 @@ trees, y) invariant, then its leaf values from their conditional.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.contract import renew_rows
-from pymc_trees.core.leaves.nonconjugate.gaussian import aim_locally, aim_screen, fit_screen
+from pymc_trees.core.leaves.contract import resample_latents
+from pymc_trees.core.leaves.nonconjugate.gaussian import aim_screen, expand_at_current, fit_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.random import accepts
 from pymc_trees.core.soft_forest.moves import FULL, open_soft_tree, see_rows, soft_move
@@ -60,8 +60,8 @@ def move_and_draw(rng, problem, t, rows, weights, n_moves, counts, work):
 
 
 @njit(cache=True, nogil=True)
-def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, cease, counts):
-    """Update all trees so many times; False when the forest outgrew its room, or on ``cease``.
+def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, stop_flag, counts):
+    """Update all trees so many times; False when the forest outgrew its room, or on ``stop_flag``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, cease, counts):
         Of the kinds of moves.
     n_moves : int
         Moves of a visit.
-    cease : (1,) bool
+    stop_flag : (1,) bool
     counts : (2, 5) int64
         Moves proposed and accepted; incremented.
     """
@@ -83,7 +83,7 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, cease, counts):
     rows = SoftRows(leaf.mean, leaf.sd, r, leaf.w)
     for _ in range(n_sweeps):
         for t in range(trees.size.size):
-            if cease[0]:
+            if stop_flag[0]:
                 return False
             work = open_soft_tree(problem, t, work)
             add_open_tree(problem, t, work, 1.0, r)
@@ -91,7 +91,7 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, cease, counts):
             if not fits:
                 return False
             add_open_tree(problem, t, work, -1.0, r)
-        renew_rows(leaf, rng)
+        resample_latents(leaf, rng)
     return True
 
 
@@ -156,9 +156,9 @@ def _copy_tree(source, s, target, t):
 
 @njit(cache=True, nogil=True)
 def screened_soft_sweeps(
-    rng, problem, leaf, screen, kept, weights, n_moves, n_sweeps, cease, counts
+    rng, problem, leaf, screen, kept, weights, n_moves, n_sweeps, stop_flag, counts
 ):
-    """Update all trees so many times; False when the forest outgrew its room, or on ``cease``.
+    """Update all trees so many times; False when the forest outgrew its room, or on ``stop_flag``.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def screened_soft_sweeps(
         Its Gaussian rows are computed here.
     kept : SoftTrees
         Of one tree, with the same capacity; overwritten.
-    weights, n_moves, cease
+    weights, n_moves, stop_flag
         As for `sweep.soft_sweeps`.
     counts : (2, 6) int64
         Moves proposed and accepted, and in the last column visits and accepted visits. Moves of a
@@ -186,7 +186,7 @@ def screened_soft_sweeps(
     keep_rows(leaf)
     for _ in range(n_sweeps):
         for t in range(trees.size.size):
-            if cease[0]:
+            if stop_flag[0]:
                 return False
             work = open_soft_tree(problem, t, work)
             old[:] = 0.0
@@ -194,7 +194,7 @@ def screened_soft_sweeps(
             for i in range(n):
                 offset[i, 0] -= old[i]
             if rng.random() < screen.local[0]:
-                aim_locally(leaf, screen, min(1.0, 2.0 * rng.random()))
+                expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
             else:
                 aim_screen(offset, screen)
             _copy_tree(trees, t, kept, 0)

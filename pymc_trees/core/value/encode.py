@@ -13,8 +13,8 @@ from pymc_trees.core.priors.contract import (
     add_time_terms,
     is_time,
     log_column,
+    node_summary,
     place_of,
-    survey,
 )
 from pymc_trees.core.value.fields import (
     BITS,
@@ -112,7 +112,9 @@ def decode(value, design, prior, sizes, trees, rows, buffer):
                 return False
             kind = value[at, 0]
             trees.count[node] = stop - start
-            trees.unsplittable[node], trees.rate[node] = survey(prior, design, rows, start, stop)
+            trees.unsplittable[node], trees.rate[node] = node_summary(
+                prior, design, rows, start, stop
+            )
             if kind == LEAF:
                 for v in range(sizes.n_values):
                     trees.values[node, v] = value[at, 1 + v]

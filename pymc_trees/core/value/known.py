@@ -66,7 +66,9 @@ _known: WeakValueDictionary[tuple[float, float], Known] = WeakValueDictionary()
 _walked: OrderedDict[float, Known] = OrderedDict()
 
 
-def make_known(value: np.ndarray, checksum: float, fingerprint: float, fit: np.ndarray) -> Known:
+def publish_outputs(
+    value: np.ndarray, checksum: float, fingerprint: float, fit: np.ndarray
+) -> Known:
     """Let this process know the function of a value for as long as the result is kept."""
     known = Known(value, checksum, fingerprint, fit)
     _known[float(checksum), float(fingerprint)] = known
@@ -76,7 +78,7 @@ def make_known(value: np.ndarray, checksum: float, fingerprint: float, fit: np.n
 def keep_walked(value: np.ndarray, checksum: float, fingerprint: float, fit: np.ndarray) -> None:
     """Know the function of a value until another one of its declaration is walked."""
     _walked.pop(fingerprint, None)
-    _walked[fingerprint] = make_known(value, checksum, fingerprint, fit.copy())
+    _walked[fingerprint] = publish_outputs(value, checksum, fingerprint, fit.copy())
     while len(_walked) > MOST_WALKED:
         _walked.popitem(last=False)
 

@@ -152,18 +152,18 @@ def raise_again(name, value, X, X_train, constants, numbers, fingerprint):
 
 
 @external(types.int64(*[types.voidptr] * 2, types.float64, *[types.voidptr] * 4))
-def summarise_by_name(value, numbers, fingerprint, splits, open_leaves, values, scalars):
+def summarise_by_name(value, numbers, fingerprint, splits, splittable_leaves, values, scalars):
     """`summarise` into arrays with room for any forest; depths + leaves * 2**32 that it found."""
     s = read_sizes(carray(numbers, (N_SIZES,), np.int64))
     value = carray(value, (s.rows, s.fields), np.float64)
     splits = carray(splits, (s.max_nodes + 1,), np.float64)
-    open_leaves = carray(open_leaves, (s.max_nodes + 1,), np.float64)
+    splittable_leaves = carray(splittable_leaves, (s.max_nodes + 1,), np.float64)
     values = carray(values, (s.max_nodes, s.n_values), np.float64)
     scalars = carray(scalars, (N_SCALARS,), np.float64)
     found = summarise(value, s, fingerprint)
     depths, leaves = found[0].size, found[2].shape[0]
     for d in range(depths):
-        splits[d], open_leaves[d] = found[0][d], found[1][d]
+        splits[d], splittable_leaves[d] = found[0][d], found[1][d]
     for k in range(leaves):
         for v in range(s.n_values):
             values[k, v] = found[2][k, v]

@@ -267,14 +267,14 @@ def _numba_summary(op, node, **kwargs):
     def summary(value, fingerprint, sizes):
         value, numbers = np.ascontiguousarray(value), np.ascontiguousarray(sizes)
         s = read_sizes(numbers)
-        splits, open_leaves = np.empty(s.max_nodes + 1), np.empty(s.max_nodes + 1)
+        splits, splittable_leaves = np.empty(s.max_nodes + 1), np.empty(s.max_nodes + 1)
         values, scalars = np.empty((s.max_nodes, s.n_values)), np.empty(N_SCALARS)
         found = call(
             value.ctypes,
             numbers.ctypes,
             fingerprint.item(),
             splits.ctypes,
-            open_leaves.ctypes,
+            splittable_leaves.ctypes,
             values.ctypes,
             scalars.ctypes,
         )
@@ -282,7 +282,7 @@ def _numba_summary(op, node, **kwargs):
         log_cuts, log_columns = np.asarray(scalars[0]), np.asarray(scalars[1])
         return (
             splits[:depths],
-            open_leaves[:depths],
+            splittable_leaves[:depths],
             values[:leaves],
             log_cuts,
             log_columns,
@@ -341,10 +341,10 @@ def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
     known, prior = ForestInputs.of(inputs), op.prior_type
     first, second, weights = known.alpha, known.beta, known.weights
-    splits, open_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
+    splits, splittable_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
         value, known.fingerprint, sizes_of(op.layout)
     )
-    logp = prior.logp(TreeCounts(splits, open_leaves, times), first, second) + log_cuts
+    logp = prior.logp(TreeCounts(splits, splittable_leaves, times), first, second) + log_cuts
     conditions, words = prior.conditions(first, second)
     if prior.weighs_columns:
         conditions, words = [*conditions, pt.all(weights >= 0)], f"{words}, split_prior >= 0"

@@ -18,7 +18,7 @@ class TreeCounts(NamedTuple):
 
     splits: Variable
     """(D,) split nodes at each depth."""
-    open_leaves: Variable
+    splittable_leaves: Variable
     """(D,) leaves that could have split."""
     times: Variable
     """(3,) `core.value.fields.TIME_TERMS`; 0 unless `timed`."""

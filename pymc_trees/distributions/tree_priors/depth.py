@@ -31,7 +31,7 @@ class DepthPrior(TreePrior):
         """``sum_d S_d log p_d + sum_d O_d log(1 - p_d)`` (Lakshminarayanan 2015, eq. 4)."""
         depth = pt.arange(counts.splits.shape[0]).astype("float64")
         log_p = pt.log(first) - second * pt.log1p(depth)
-        stops = pt.sum(counts.open_leaves * pt.log1p(-pt.exp(log_p)))
+        stops = pt.sum(counts.splittable_leaves * pt.log1p(-pt.exp(log_p)))
         return pt.sum(counts.splits * log_p) + stops
 
     @staticmethod

@@ -74,7 +74,7 @@ def check_trees(left: Sequence[Left], model: pm.Model) -> None:
 
 _log = logging.getLogger("pymc.sampling.mcmc")
 
-OURS = {
+RESERVED = {
     "chains": "are those of the draws",
     "tune": "is over when chains go on",
     "random_seed": "is in the states of the chains",
@@ -161,7 +161,7 @@ def resume(
     model = pm.modelcontext(model)
     draws = check_number("draws", draws, 1)
     check_cores(cores)
-    for name, why in OURS.items():
+    for name, why in RESERVED.items():
         if name in options:
             raise TypeError(f"resume takes no {name}=, which {why}: leave it out.")
     check_options("resume", options)

@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from pymc_trees.inference.chains.checkpoint import Checkpoint
 from pymc_trees.inference.chains.states import POINT, STATE, Left, tuning_left
-from pymc_trees.inference.chains.task import Drawn, Task, Tries
+from pymc_trees.inference.chains.task import Drawn, RetryPool, Task
 
 RUNNER: ContextVar["Runner | None"] = ContextVar("runner of chains", default=None)
 """Runner to which `pymc.sample` passes its chains, if any."""
@@ -83,7 +83,7 @@ class Runner:
         errors: dict[int, BaseException] = {}
         try:
             with (
-                Tries(self.cores) as tries,
+                RetryPool(self.cores) as tries,
                 self._bar(sum(draws - len(traces[k]) for k in waiting)) as advance,
             ):
                 while waiting:

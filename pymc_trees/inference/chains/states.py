@@ -137,7 +137,11 @@ def state_of(step) -> dict[str, Any]:
     """State of step methods, with their names and variables."""
     # NUTS numbers its divergences, and leaves the number out of its state.
     divergences = [getattr(one, "divergences", None) for one in _several(step)]
-    return {"steps": _named_state(step), "state": step.sampling_state, "divergences": divergences}
+    return {
+        "steps": _names_of_steps(step),
+        "state": step.sampling_state,
+        "divergences": divergences,
+    }
 
 
 def put_back(step, state: dict[str, Any]) -> None:
@@ -152,7 +156,7 @@ def _several(step) -> list:
     return getattr(step, "methods", [step])
 
 
-def _named_state(step) -> list[str]:
+def _names_of_steps(step) -> list[str]:
     return [
         f"{type(one).__name__}({', '.join(v.name for v in getattr(one, 'vars', []))})"
         for one in _several(step)
@@ -264,7 +268,7 @@ def longest_tuning(idata: xr.DataTree) -> int:
 
 def read_states(idata: xr.DataTree, step: Any) -> list[Left]:
     """States stored by `note_states`, chain by chain, for steps of the same kinds."""
-    named, found = _named_state(step), []
+    named, found = _names_of_steps(step), []
     for number in numbers_of_chains(idata):
         node = idata[GROUP][f"chain_{number}"]
         stored = from_dataset(node.to_dataset())

@@ -165,7 +165,7 @@ ONE_BY_ONE = (False, False, True)
 """Attempts at chains: together, together again, and one by one, with all the memory."""
 
 
-class Tries:
+class RetryPool:
     """Context with joblib's processes for a run.
 
     Parameters

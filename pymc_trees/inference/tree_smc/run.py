@@ -9,7 +9,7 @@ from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign, from_prior
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.histograms.binning import make_bins
-from pymc_trees.core.interrupts import deferred_interrupts, run_apart
+from pymc_trees.core.interrupts import deferred_interrupts, run_interruptible
 from pymc_trees.core.leaves.contract import add_rows, n_stats
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.order.directions import Directions
@@ -110,7 +110,7 @@ def _run_island(rng, model, settings):
     forest = Problem(trees, design, prior, leaf)
     grow = partial(top_down_smc, rng, forest, growth, schedule, root_stats, stages, weights)
     long = n * n_particles > LONG
-    status, n_stages, log_z = run_apart(grow, particles.cease) if long else grow()
+    status, n_stages, log_z = run_interruptible(grow, particles.stop_flag) if long else grow()
     chosen = np.empty(n_particles if status == DONE else 0, dtype=np.int64)
     draws = make_draws(len(chosen), sizes, len(bins.offsets) - 1)
     ends = (sizes, model.fingerprint, draws)
@@ -144,7 +144,7 @@ def choose(rng, scheme, weights, chosen):
 
 
 def _to_the_end(write, particles, long):
-    fits = run_apart(write, particles.cease) if long else write()
+    fits = run_interruptible(write, particles.stop_flag) if long else write()
     assert fits, "a tree of max_nodes nodes fits max_nodes"
 
 

@@ -94,11 +94,11 @@ def keep_rows(tree, node, rows, start, stop):
 
 
 @njit(cache=True)
-def grow_block(rng, tree, labels, rules, data, node, rows, cease):
+def grow_block(rng, tree, labels, rules, data, node, rows, stop_flag):
     """Sample the block of a leaf from the time of its parent on; there must be room. Its splits.
 
     ``rows`` is put in another order. Statistics of the labels are filled in below and at the node.
-    On ``cease`` it ends at once, with a tree to throw away.
+    On ``stop_flag`` it ends at once, with a tree to throw away.
     """
     X, y = data
     n = rows.size
@@ -113,7 +113,7 @@ def grow_block(rng, tree, labels, rules, data, node, rows, cease):
     height, n_splits = 1, 0
     box, column, cut, time = tree.box, tree.column, tree.cut, tree.time
     while height > 0:
-        if cease[0]:
+        if stop_flag[0]:
             return splits[:0]
         height -= 1
         j, start, stop = nodes[height], starts[height], stops[height]
@@ -152,10 +152,10 @@ def grow_block(rng, tree, labels, rules, data, node, rows, cease):
 
 
 @njit(cache=True, nogil=True)
-def grow_tree(rng, tree, labels, rules, X, y, n, cease):
+def grow_tree(rng, tree, labels, rules, X, y, n, stop_flag):
     """Grow an empty tree from the first n rows; with new arrays if the old are full.
 
-    ``cease``, an array of one entry, may be set from outside: the tree is then invalid.
+    ``stop_flag``, an array of one entry, may be set from outside: the tree is then invalid.
     """
     if tree.next_row.size < n:
         tree = with_rows(tree, n)
@@ -165,8 +165,8 @@ def grow_tree(rng, tree, labels, rules, X, y, n, cease):
     root = take_place(tree, NONE)
     tree.state[ROOT] = root
     tree.state[ROWS] = n
-    grow_block(rng, tree, labels, rules, Labelled(X, y), root, np.arange(n), cease)
-    if cease[0]:
+    grow_block(rng, tree, labels, rules, Labelled(X, y), root, np.arange(n), stop_flag)
+    if stop_flag[0]:
         return tree, labels
     if tree.state[LEAVES] > rules.max_leaves:
         shorten(tree, labels, heap_of_splits(tree), rules.max_leaves)

@@ -113,7 +113,7 @@ def shap_values(
     {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2}
     """
     asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
-    explained = _Explained(idata, model, *asked)
+    explained = _ShapRun(idata, model, *asked)
     explained.run(False)
     return explained.dataset(explained.values, ())
 
@@ -174,7 +174,7 @@ def shap_interactions(
     {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2, 'other': 2}
     """
     asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
-    explained = _Explained(idata, model, *asked)
+    explained = _ShapRun(idata, model, *asked)
     explained.run(True)
     halves = 0.5 * (explained.pairs + np.swapaxes(explained.pairs, -3, -2))
     own = explained.values - halves.sum(axis=-2)
@@ -183,7 +183,7 @@ def shap_interactions(
     return explained.dataset(halves, ("other",))
 
 
-class _Explained:
+class _ShapRun:
     """Rows, background and draws that were asked for, and the values found."""
 
     def __init__(

@@ -26,7 +26,7 @@ from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.posterior.check_draws import SAMPLE, StoredDraws, checked_draws, model_of
 from pymc_trees.posterior.reading.given import draws_of
-from pymc_trees.posterior.reading.rows_apart import check_rows_apart
+from pymc_trees.posterior.reading.rows_apart import check_rowwise
 
 # ------------------------------------------ Rows with some columns held at one point after another
 
@@ -103,7 +103,7 @@ class Expression:
         self.draws = [checked.get(v.name) or StoredDraws(posterior[v.name]) for v in drawn]
         first = [np.array(d[0, 0], order="C") for d in self.draws]
         values_of_others = dict(zip(self.others, first[len(self.trees) :], strict=True))
-        check_rows_apart(variable, self.found, self.bases, name, values_of_others)
+        check_rowwise(variable, self.found, self.bases, name, values_of_others)
         self.coords = {dim: posterior[dim].to_numpy() for dim in SAMPLE}
         at, values = matrix("X", dtype="float64"), [v.type(v.name) for v in drawn]
         inputs = dict.fromkeys(self.bases, at)

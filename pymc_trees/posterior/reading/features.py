@@ -21,7 +21,7 @@ POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""
 MISSING_LABEL = "(missing)"
 GRIDS = ("quantile", "linear")
-OURS = (*SAMPLE, "row", "average", "individual", "effect", "prediction")
+RESERVED = (*SAMPLE, "row", "average", "individual", "effect", "prediction")
 """Dimensions and variables of results, which no column can share its name with."""
 
 
@@ -81,7 +81,7 @@ def dimension_of(feature: Feature) -> str:
     """Name of a column in results, with an underscore after it where that is a name of ours."""
     if not isinstance(feature.name, str):
         return f"x{feature.name}"
-    return f"{feature.name}_" if feature.name in OURS else feature.name
+    return f"{feature.name}_" if feature.name in RESERVED else feature.name
 
 
 def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:

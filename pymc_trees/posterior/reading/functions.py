@@ -21,7 +21,7 @@ from pymc_trees.posterior.reading.expressions import (
     random_below,
 )
 from pymc_trees.posterior.reading.features import column_words
-from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rows_apart
+from pymc_trees.posterior.reading.rows_apart import OtherRowsError, check_rowwise
 
 NOTHING: Mapping[Variable, np.ndarray] = MappingProxyType({})
 
@@ -149,7 +149,7 @@ def _is_of_single_rows(
     """Whether entry i of a function of trees depends on row i of X alone."""
     found = evaluations([variable], blockers=model.basic_RVs)
     try:
-        check_rows_apart(variable, found, bases_of(found, model), variable.name, others)
+        check_rowwise(variable, found, bases_of(found, model), variable.name, others)
     except OtherRowsError:
         return False
     return True

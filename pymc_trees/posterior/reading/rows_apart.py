@@ -32,7 +32,7 @@ class OtherRowsError(ValueError):
     """An expression whose entries are not functions of single rows of X."""
 
 
-def check_rows_apart(
+def check_rowwise(
     variable: Variable,
     found: list[Evaluation],
     bases: list[Variable],

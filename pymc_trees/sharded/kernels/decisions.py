@@ -9,10 +9,10 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import log_marginal
-from pymc_trees.core.moves.census import Census, take_census
+from pymc_trees.core.moves.census import NodeCounts, count_nodes
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
-from pymc_trees.core.moves.subtree import gather, log_replaced_choice
+from pymc_trees.core.moves.subtree import load_subtree, log_replaced_choice
 from pymc_trees.core.priors.contract import Place, log_split, log_stop, place_of
 from pymc_trees.core.random import accepts
 from pymc_trees.sharded.kernels.drafts import CHANGE, GROW, PRUNE, is_alike, log_column, top_of
@@ -44,7 +44,7 @@ def join_children(counted, work):
 @njit(cache=True)
 def decide(rng, forest, leaf, unit, tree, kind, node, moves, counted, work):
     """Accept the subtree in ``work`` or not, and edit the tree: 1, 0 or `FULL`."""
-    census = take_census(forest.trees, tree, work.nodes)
+    census = count_nodes(forest.trees, tree, work.nodes)
     join_children(counted, work)
     if kind == GROW:
         return decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work)
@@ -101,10 +101,10 @@ def decide_prune(rng, forest, leaf, unit, node, moves, census, counted, work):
     if parent >= 0:
         sibling = trees.right[parent] if trees.left[parent] == node else trees.left[parent]
         sibling_is_leaf = trees.column[sibling] < 0
-    open_before = census.open_leaves + 1
+    open_before = census.splittable_leaves + 1
     open_before -= int(not trees.unsplittable[left]) + int(not trees.unsplittable[right])
     nogs = census.nogs - 1 + int(sibling_is_leaf)
-    smaller = Census(census.n_nodes - 2, open_before, census.splits - 1, nogs)
+    smaller = NodeCounts(census.n_nodes - 2, open_before, census.splits - 1, nogs)
     log_ratio = (
         log_leaf(leaf, unit, counted.count[0], counted.sum[0], work.stats)
         - log_leaf(leaf, unit, trees.count[left], total[left], work.stats)
@@ -131,7 +131,7 @@ def decide_prune(rng, forest, leaf, unit, node, moves, census, counted, work):
 def decide_rules(rng, forest, leaf, unit, kind, node, moves, census, counted, work):
     """`decide` for changing one rule of a subtree, or swapping two."""
     trees, prior, total = forest.trees, forest.prior, forest.sum
-    subtree = gather(trees, top_of(trees, kind, node), work)
+    subtree = load_subtree(trees, top_of(trees, kind, node), work)
     with_top = kind != CHANGE
     log_new = log_proposed(forest, leaf, unit, subtree, counted, with_top, work)
     if log_new == -np.inf:

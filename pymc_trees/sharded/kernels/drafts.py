@@ -8,10 +8,10 @@ from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.census import NOG, OPEN_LEAF, SPLIT, draw_node, take_census
+from pymc_trees.core.moves.census import NOG, OPEN_LEAF, SPLIT, count_nodes, draw_node
 from pymc_trees.core.moves.choice import choose_move
 from pymc_trees.core.moves.contract import name_of
-from pymc_trees.core.moves.subtree import gather
+from pymc_trees.core.moves.subtree import load_subtree
 from pymc_trees.core.moves.swap import exchange
 from pymc_trees.core.priors.cgm import CGMPrior
 
@@ -22,7 +22,7 @@ from pymc_trees.core.priors.cgm import CGMPrior
 # terms of these.
 
 
-class Scattered(NamedTuple):
+class ShardedForest(NamedTuple):
     """A forest without its rows, and its prior."""
 
     trees: Trees
@@ -39,7 +39,7 @@ class Scattered(NamedTuple):
     """(N,) int64: residuals of the rows of each leaf of the open tree, the same."""
 
 
-class Drafted(NamedTuple):
+class ProposalBuffers(NamedTuple):
     """Arrays that drafts and decisions write to; N places each."""
 
     nodes: np.ndarray
@@ -68,11 +68,11 @@ class Drafted(NamedTuple):
     """(2,) float64."""
 
 
-def make_drafted(max_nodes: int) -> Drafted:
+def make_drafted(max_nodes: int) -> ProposalBuffers:
     """Arrays for a forest of so many nodes; three places are the least that a draft takes."""
     most = max(max_nodes, 3)
     kinds = ("i4", "i4", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "?", "i4")
-    return Drafted(*(np.zeros(most, dtype=kind) for kind in kinds), np.zeros(2))
+    return ProposalBuffers(*(np.zeros(most, dtype=kind) for kind in kinds), np.zeros(2))
 
 
 @njit(cache=True)
@@ -137,11 +137,11 @@ class Draft(NamedTuple):
 def draft_move(rng, forest, tree, moves, work):
     """Numbers of a `Draft` for a tree."""
     trees = forest.trees
-    census = take_census(trees, tree, work.nodes)
+    census = count_nodes(trees, tree, work.nodes)
     kind = choose_move(rng, moves, census)
     node, column, n_nodes = -1, -1, census.n_nodes
     if kind == GROW:
-        node = draw_node(rng, trees, work.nodes, 0, n_nodes, OPEN_LEAF, census.open_leaves)
+        node = draw_node(rng, trees, work.nodes, 0, n_nodes, OPEN_LEAF, census.splittable_leaves)
     elif kind == PRUNE:
         node = draw_node(rng, trees, work.nodes, 0, n_nodes, NOG, census.nogs)
     elif kind == CHANGE:
@@ -163,7 +163,7 @@ def top_of(trees, kind, node):
 def list_leaves(trees, top, work, out):
     """Write the leaves below a node, in preorder, to ``out``; return their number."""
     n = 0
-    for k in range(gather(trees, top, work).n_nodes):
+    for k in range(load_subtree(trees, top, work).n_nodes):
         if trees.column[work.below[k]] < 0:
             out[n] = work.below[k]
             n += 1
@@ -187,7 +187,7 @@ def write_rules(rng, forest, kind, node, column, low, high, work):
     else:
         if kind == SWAP:
             exchange(trees, node)
-        n_nodes = gather(trees, top_of(trees, kind, node), work).n_nodes
+        n_nodes = load_subtree(trees, top_of(trees, kind, node), work).n_nodes
         for k in range(n_nodes):
             below = work.below[k]
             work.column[k], work.cut[k] = trees.column[below], trees.cut[below]

@@ -14,7 +14,7 @@ from pymc_trees.core.moves.contract import FULL, WeightedMoves
 from pymc_trees.sharded.kernels.decisions import decide
 from pymc_trees.sharded.kernels.drafts import (
     Draft,
-    Scattered,
+    ShardedForest,
     draft_move,
     list_leaves,
     make_drafted,
@@ -95,7 +95,7 @@ class Driver:
         varies = np.zeros((max_nodes, design.varies.size), dtype=np.bool_)
         varies[:m] = design.varies
         fixed, total = np.zeros((2, max_nodes), dtype=np.int64)
-        self.forest = Scattered(trees, design, prior, varies, fixed, total)
+        self.forest = ShardedForest(trees, design, prior, varies, fixed, total)
         self.work = make_drafted(max_nodes)
         self.counts = np.zeros((2, len(MOVES)), dtype=np.int64)
         self.closed, self.moved = NO_LEAVES, NO_NODES

@@ -109,7 +109,7 @@ def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
 
 
 @njit(cache=True, nogil=True)
-def _survey(rows, first, varies):
+def _node_summary(rows, first, varies):
     """Cells of the first row of each place of the rules, and which columns differ from them.
 
     A place is complete when all columns that can vary do, mostly after a few rows.
@@ -177,7 +177,7 @@ def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
     given = (moved, closed, opened, rules, sums, count, total, low, high)
     largest = call(_pass, rows, *given)
     if n_places > 0:
-        call(_survey, rows, first, varies)
+        call(_node_summary, rows, first, varies)
     if asked.tree >= 0:
         call(_extent, rows, asked, extent)
     high_half, low_half = call(square_sum, rows.residual) if squares else (0, 0)

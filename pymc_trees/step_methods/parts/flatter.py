@@ -72,7 +72,9 @@ class FlatterForests(LadderPart):
         self.least = LEAST_INFORMATION if temperatures is None else 0.0
         given = USUAL if temperatures is None else temperatures
         self.temperatures, self.local = check_number("temperatures", given, 1), local
-        self.statistics = ("accept_exchange", "least_power") if self.temperatures > 1 else ()
+        self.statistics = (
+            ("accept_exchange", "min_inverse_temperature") if self.temperatures > 1 else ()
+        )
 
     def places(self, forest):
         """Forests that share the sweeps of a step."""

@@ -47,7 +47,7 @@ class Ladder:
         """Precision of all rows times the prior variance of f, averaged over tuning."""
         self.workspaces = workspaces
         for work in workspaces:
-            work.is_known[:] = False  # of the trees of an earlier chain
+            work.rows_valid[:] = False  # of the trees of an earlier chain
         self.trees = [Trees(*(field.copy() for field in trees)) for _ in workspaces]
         self.r = [r.copy() for _ in workspaces]
 
@@ -78,7 +78,7 @@ class Ladder:
         for own, other in zip(self.trees[k], trees, strict=True):
             own[...] = other
         self.r[k][:] = self.target - f
-        self.workspaces[k].is_known[:] = False
+        self.workspaces[k].rows_valid[:] = False
 
     def adapt(self, share):
         """Adapt the gaps towards the target share of accepted exchanges, where it is known."""
@@ -161,5 +161,5 @@ def change_places(a, b, work_a, work_b):
     """Let two forests have each other's trees."""
     for of_a, of_b in zip(a, b, strict=True):
         of_a[...], of_b[...] = of_b, of_a.copy()
-    work_a.is_known[:] = False
-    work_b.is_known[:] = False
+    work_a.rows_valid[:] = False
+    work_b.rows_valid[:] = False

@@ -121,7 +121,7 @@ class AdaptiveMoves(LocalMoves):
 class AdaptiveRedraw(TreeRedraw):
     """Redrawn trees, tried less often if tuning shows that they are rarely accepted."""
 
-    statistics = (*TreeRedraw.statistics, "chance_of_redraw")
+    statistics = (*TreeRedraw.statistics, "redraw_probability")
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -142,7 +142,7 @@ class AdaptiveRedraw(TreeRedraw):
             return None
         if tuning:
             self.learnt[forest].learn([found["trees_changed"]])
-        return found | {"chance_of_redraw": chance}
+        return found | {"redraw_probability": chance}
 
     @property
     def kept(self):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.forest.trees import make_room
+from pymc_trees.core.forest.trees import reserve_row_sets
 from pymc_trees.core.forest.undo import make_kept_tree
-from pymc_trees.core.interrupts import run_apart
+from pymc_trees.core.interrupts import run_interruptible
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered, weigh
@@ -72,7 +72,7 @@ class Accepted(NamedTuple):
 
 
 def accepted_shares(
-    run: Callable[[np.ndarray], bool], cease: np.ndarray, long: bool, n_counted: int
+    run: Callable[[np.ndarray], bool], stop_flag: np.ndarray, long: bool, n_counted: int
 ) -> Accepted | None:
     """What a run accepted; None if it ran out of room.
 
@@ -80,7 +80,7 @@ def accepted_shares(
     ----------
     run : callable
         Function of the (2, n_counted) numbers of proposed and accepted moves.
-    cease : (1,) bool
+    stop_flag : (1,) bool
         Flag that ends a run from outside.
     long : bool
         Whether interrupts are handled during it.
@@ -90,7 +90,7 @@ def accepted_shares(
     def counted():
         return run(counts)
 
-    if not (run_apart(counted, cease) if long else counted()):
+    if not (run_interruptible(counted, stop_flag) if long else counted()):
         return None
     proposed, accepted = counts
     share = np.full(n_counted, np.nan)
@@ -143,9 +143,9 @@ class LocalMoves(Screened, Part):
 
     def prepare(self, forest):
         """Name the statistic of screened sweeps if there are any."""
-        if is_screened(forest) and "accept_screened" not in self.counted:
-            self.counted += ("accept_screened",)
-            self.statistics += ("accept_screened",)
+        if is_screened(forest) and "accept_delayed" not in self.counted:
+            self.counted += ("accept_delayed",)
+            self.statistics += ("accept_delayed",)
 
     def moves_of(self, forest) -> WeightedMoves:
         """Moves of a forest's trees, with their weights."""
@@ -184,9 +184,9 @@ class LocalMoves(Screened, Part):
             if screened is None:
                 return None
             if tuning:
-                screening.learn(screened["accept_screened"])
+                screening.learn(screened["accept_delayed"])
             found = found or screened
-            found["accept_screened"] = screened["accept_screened"]
+            found["accept_delayed"] = screened["accept_delayed"]
         self.screenings[forest.name] = screening
         return found
 
@@ -213,7 +213,7 @@ class LocalMoves(Screened, Part):
             free = problem._replace(leaf=flat)
             without_data, moves = forest.by_address(free, work, moves)
             problem = without_data._replace(leaf=problem.leaf)
-            kept = make_kept_tree(problem.trees, make_room(*work.sets.shape))
+            kept = make_kept_tree(problem.trees, reserve_row_sets(*work.sets.shape))
             given = problem, without_data, moves, work, kept
             return partial(forest.call, joint_sweeps, rng, *given)
         problem, moves = forest.by_address(problem, work, moves)
@@ -225,7 +225,9 @@ class LocalMoves(Screened, Part):
         long = _size(forest) * n_sweeps * self.moves.per_visit > most
         names = [name_of(move) for move in self.moves.moves]
         n_moves = len(names)
-        accepted = accepted_shares(partial(run, n_sweeps), work.cease, long, n_moves + n_further)
+        accepted = accepted_shares(
+            partial(run, n_sweeps), work.stop_flag, long, n_moves + n_further
+        )
         if accepted is None:
             return None
         shares = [*accepted.shares, *[np.nan] * (len(self.counted) - n_moves - n_further)]

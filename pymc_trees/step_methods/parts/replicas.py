@@ -109,7 +109,7 @@ class Replicas(LadderPart):
         What a step does with the forest of the model, and with each of the flatter ones.
     """
 
-    statistics = ("accept_exchange", "accept_exchange_each", "least_power", "replica")
+    statistics = ("accept_exchange", "accept_exchange_each", "min_inverse_temperature", "replica")
 
     def __init__(self, n_places, powers, parts):
         super().__init__()

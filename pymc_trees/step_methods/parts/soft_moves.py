@@ -48,7 +48,7 @@ class SoftMoves(Screened):
 
     def statistics(self, forest) -> list[str]:
         """Names of the statistics per draw of a forest."""
-        more = ["accept_screened"] if is_screened(forest) else []
+        more = ["accept_delayed"] if is_screened(forest) else []
         return [*(f"accept_{name}" for name in MOVES), *more]
 
     def update(self, rng, forest, problem, leaf, tuning) -> dict | None:
@@ -58,8 +58,8 @@ class SoftMoves(Screened):
         """
         n, m = forest.layout.n_rows, forest.layout.m
         n_sweeps = self.n_sweeps or int(np.clip(ROWS // (n * m), 1, MOST))
-        cease = np.zeros(1, dtype=np.bool_)
-        given: tuple = (self.weights, self.per_visit, n_sweeps, cease)
+        stop_flag = np.zeros(1, dtype=np.bool_)
+        given: tuple = (self.weights, self.per_visit, n_sweeps, stop_flag)
         names, screening = self.statistics(forest), None
         if is_screened(forest):
             screening = self.take_screening(forest, leaf)
@@ -71,7 +71,7 @@ class SoftMoves(Screened):
         sweeps = screened_soft_sweeps if screening else soft_sweeps
         run = partial(forest.call, sweeps, rng, problem, leaf, *given)
         long = n * m * n_sweeps * self.per_visit > LONG
-        accepted = accepted_shares(run, cease, long, len(names))
+        accepted = accepted_shares(run, stop_flag, long, len(names))
         if accepted is None:
             return None
         if screening:

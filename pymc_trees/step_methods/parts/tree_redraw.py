@@ -8,7 +8,7 @@ from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
-from pymc_trees.core.interrupts import run_apart
+from pymc_trees.core.interrupts import run_interruptible
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
@@ -82,7 +82,7 @@ class TreeRedraw(Part):
         outcome = np.zeros(2)
         redraw = self._redraw(rng, forest, problem, batch, outcome)
         long = self.num_particles * forest.layout.n_rows * n_updated > LONG
-        fits = run_apart(redraw, particles.cease) if long else redraw()
+        fits = run_interruptible(redraw, particles.stop_flag) if long else redraw()
         if not fits:
             return None
         changed, ess = outcome / n_updated

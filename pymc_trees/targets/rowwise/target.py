@@ -23,7 +23,7 @@ from pymc_trees.targets.likelihoods.contract import (
 )
 from pymc_trees.targets.native import Group, LazilyCompiled, NativeFunction, UnitData, pack
 from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
-from pymc_trees.targets.settings import NumbersAt, Settings
+from pymc_trees.targets.settings import PointFunction, Settings
 from pymc_trees.targets.terms import likelihood_terms, slope
 
 
@@ -66,7 +66,7 @@ class RowwiseTarget:
         self.slopes: LazilyCompiled = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
-        self._numbers_at = NumbersAt(model, forest, [*free, *indices], outputs, self._pack)
+        self._numbers_at = PointFunction(model, forest, [*free, *indices], outputs, self._pack)
         self._n_free = len(free)
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
 
@@ -220,7 +220,7 @@ class KernelTarget(RowwiseTarget):
         term, self.likelihood, (wanted, outputs) = recognise_rows(model, forest, KernelLikelihood)
         kind = type(self.likelihood)
         self.value, self.slopes = KernelFunction(kind, False), KernelFunction(kind, True)
-        self._numbers_at = NumbersAt(model, forest, [term.value, *wanted], outputs, self._rows)
+        self._numbers_at = PointFunction(model, forest, [term.value, *wanted], outputs, self._rows)
 
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:

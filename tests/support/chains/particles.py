@@ -7,7 +7,7 @@ from numba import njit
 
 from pymc_trees.core.columns.mixed import from_prior
 from pymc_trees.core.histograms.binning import make_bins
-from pymc_trees.core.leaves.contract import renew_rows
+from pymc_trees.core.leaves.contract import resample_latents
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
@@ -62,7 +62,7 @@ def run_particle_sweeps(
     for s in range(draws):
         if not particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
             raise ValueError("full")
-        renew_rows(leaf, rng)
+        resample_latents(leaf, rng)
         record(trees, work.nodes, s, codes, depths, roots, fits)
 
 

@@ -66,9 +66,9 @@ def record(problem, chain, s):
 
 @njit(cache=True)
 def run_soft(rng, problem, leaf, weights, n_moves, chain):
-    cease, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
+    stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
     for s in range(len(chain.size)):
-        if not soft_sweeps(rng, problem, leaf, weights, n_moves, 1, cease, counts):
+        if not soft_sweeps(rng, problem, leaf, weights, n_moves, 1, stop_flag, counts):
             raise ValueError("full")
         record(problem, chain, s)
     return counts
@@ -76,10 +76,10 @@ def run_soft(rng, problem, leaf, weights, n_moves, chain):
 
 @njit(cache=True)
 def run_screened_soft(rng, problem, leaf, screen, kept, weights, n_moves, chain):
-    cease, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 6), dtype=np.int64)
+    stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 6), dtype=np.int64)
     for s in range(len(chain.size)):
         if not screened_soft_sweeps(
-            rng, problem, leaf, screen, kept, weights, n_moves, 1, cease, counts
+            rng, problem, leaf, screen, kept, weights, n_moves, 1, stop_flag, counts
         ):
             raise ValueError("full")
         record(problem, chain, s)
@@ -92,12 +92,12 @@ def run_joint(rng, problem, leaf, concentration, shape, scale, weights, n_moves,
 
     ``problem.prior.weights`` holds the split weights; ``log_s`` (D, p) their logs.
     """
-    cease, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
+    stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
     n, p = leaf.r.size, concentration.size
     none, inclusion = np.empty((0, p)), np.zeros(p, dtype=np.int64)
     now = np.log(problem.prior.weights)
     for s in range(len(chain.size)):
-        if not soft_sweeps(rng, problem, leaf, weights, n_moves, 1, cease, counts):
+        if not soft_sweeps(rng, problem, leaf, weights, n_moves, 1, stop_flag, counts):
             raise ValueError("full")
         record(problem, chain, s)
         total = 0.0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.leaves.contract import next_tree
-from pymc_trees.core.moves.census import take_census
-from pymc_trees.core.moves.problem import Problem, know_rows
+from pymc_trees.core.leaves.contract import swap_residual
+from pymc_trees.core.moves.census import count_nodes
+from pymc_trees.core.moves.problem import Problem, ensure_rows
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.draw import draw_tree
 from support.chains import make_setup, weights_of
@@ -37,10 +37,10 @@ class Bench:
 
     def open(self):
         work = self.setup.work
-        self.census = take_census(self.trees, 0, work.nodes)
-        work.is_known[:] = False
-        know_rows(self.trees, 0, self.census.n_nodes, work)
-        next_tree(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
+        self.census = count_nodes(self.trees, 0, work.nodes)
+        work.rows_valid[:] = False
+        ensure_rows(self.trees, 0, self.census.n_nodes, work)
+        swap_residual(self.leaf, self.trees, -1, 0, work.nodes, self.census.n_nodes, work.stats)
 
     @property
     def problem(self):

@@ -14,7 +14,7 @@ from pymc_trees.core.moves.contract import Needs, register
 from pymc_trees.core.moves.problem import rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
-    gather,
+    load_subtree,
     log_current,
     log_replaced,
     log_replaced_choice,
@@ -40,7 +40,7 @@ def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     """`perturb` by the parts of `subtree`, right or wrong."""
     trees, design, leaf, mistake = problem.trees, problem.design, problem.leaf, move.mistake
     top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
-    subtree = gather(trees, top, work)
+    subtree = load_subtree(trees, top, work)
     rows = rows_of(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     log_old = log_current(problem, subtree, work)
@@ -81,4 +81,4 @@ def rest(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("rest", Rest, needs=Needs(open_leaves=1, most_open_leaves=1), propose=rest)
+register("rest", Rest, needs=Needs(splittable_leaves=1, most_open_leaves=1), propose=rest)

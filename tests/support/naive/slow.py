@@ -196,7 +196,7 @@ def log_prior(root, cells, alpha, beta, weights):
 class Counts(NamedTuple):
     """What a tree offers to be moved, as places in the pool."""
 
-    open_leaves: list
+    splittable_leaves: list
     splits: list
     nogs: list
     pairs: list
@@ -209,7 +209,7 @@ def counts(root, cells, weights):
     for node, _, rows, parent in visits(root, cells):
         if isinstance(node, Leaf):
             if varying(cells, rows, weights):
-                out.open_leaves.append(node.place)
+                out.splittable_leaves.append(node.place)
             continue
         out.splits.append(node.place)
         if isinstance(node.left, Leaf) and isinstance(node.right, Leaf):
@@ -221,7 +221,7 @@ def counts(root, cells, weights):
 
 def move_probabilities(found, weights):
     """Probabilities of choosing grow, prune, change and swap: weights of those there are."""
-    offered = [found.open_leaves, found.nogs, found.splits, found.pairs]
+    offered = [found.splittable_leaves, found.nogs, found.splits, found.pairs]
     able = np.array([w if some else 0.0 for w, some in zip(weights, offered)])
     return able / able.sum() if able.sum() > 0 else able
 

@@ -137,12 +137,12 @@ GROW_PRUNE = (
         "moves": on_model(lambda m: pmt.GrowPrune(moves={"grow": 1}), r"moves"),
     }
 )
-WTW = (
-    of_vars(pmt.WTW)
-    | of_visits(pmt.WTW)
-    | of_threads(pmt.WTW)
+RestructureCGM = (
+    of_vars(pmt.RestructureCGM)
+    | of_visits(pmt.RestructureCGM)
+    | of_threads(pmt.RestructureCGM)
     | {
-        "moves": on_model(lambda m: pmt.WTW(moves={"restructure": 1}), r"moves"),
+        "moves": on_model(lambda m: pmt.RestructureCGM(moves={"restructure": 1}), r"moves"),
     }
 )
 TEMPERING = of_threads(lambda **given: pmt.Tempering(pmt.CGM(), 2, **given)) | {

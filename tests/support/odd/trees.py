@@ -86,8 +86,8 @@ SUMMARISE_TREES = _of_forests(pmt.summarise_trees, _one_tree) | {
     "tree beyond": _asked(pmt.summarise_trees, r"tree=1: there are 1", _one_tree, tree=1),
     "top beyond": _asked(pmt.summarise_trees, None, _one_tree, top=99),
 }
-SUMMARY_OF_FUNCTION = common(pmt.summary_of_function) | {
-    "ci_prob zero": row(pmt.summary_of_function, r"ci_prob=0", ci_prob=0),
-    "ci_prob text": row(pmt.summary_of_function, r"ci_prob='95%'", ci_prob="95%"),
-    "ci_prob percent": row(pmt.summary_of_function, r"ci_prob=95", ci_prob=95),
+SUMMARY_OF_FUNCTION = common(pmt.summarise_function) | {
+    "ci_prob zero": row(pmt.summarise_function, r"ci_prob=0", ci_prob=0),
+    "ci_prob text": row(pmt.summarise_function, r"ci_prob='95%'", ci_prob="95%"),
+    "ci_prob percent": row(pmt.summarise_function, r"ci_prob=95", ci_prob=95),
 }

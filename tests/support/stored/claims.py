@@ -210,7 +210,7 @@ def best_or_second() -> bool:
 def only_wtw() -> bool:
     both = stored("two_modes").groupby("sampler").both
     least = both.min()[both.size() == both.size().max()]  # of those run on all data sets
-    return bool(least["WTW"] == 1 and (least.drop("WTW") < 1).all())
+    return bool(least["RestructureCGM"] == 1 and (least.drop("RestructureCGM") < 1).all())
 
 
 def fewest_and_most_rows() -> bool:
@@ -239,7 +239,7 @@ def flat_stream() -> bool:
 
 COMPARISONS: dict[str, dict[str, Callable[[], bool]]] = {
     "docs/benchmarks.md": {
-        "only `WTW` visits both in every chain of all data sets": only_wtw,
+        "only `RestructureCGM` visits both in every chain of all data sets": only_wtw,
         "At 100 rows bartz and dbarts give more effective samples a second, from 1,000 to 10,000 "
         "pymc_trees.": fewest_and_most_rows,
         "From 100,000 on no chains agree yet, and iterations of bartz are quicker": no_agreement,
@@ -253,6 +253,6 @@ COMPARISONS: dict[str, dict[str, Callable[[], bool]]] = {
             ranks_of_uci().idxmin(axis=1)["boston"] == "pymc_trees, one sigma"
         ),
     },
-    "docs/papers/wtw.md": {"All chains of `WTW` visit both kinds.": only_wtw},
+    "docs/papers/wtw.md": {"All chains of `RestructureCGM` visit both kinds.": only_wtw},
 }
 """Comparisons in words, and whether the stored results bear them out."""

@@ -275,8 +275,8 @@ def expand_rows(at, slopes, linear, precision):
 # of tuning, never of the current trees.
 #
 # Far from the anchors they are a poor approximation. Some visits are therefore local: their rows
-# are expanded at ``o + mean``, with o the sum of the other trees and mean the prior mean of a
-# leaf (`aim_locally`). Leaf values are drawn from q, their conditional under the Gaussian rows.
+# are expanded at ``o + mean``, with o the sum of the other trees and mean the prior mean of a leaf
+# (`expand_at_current`). Leaf values are drawn from q, their conditional under the Gaussian rows.
 # Its tails may be too light, so q is wide in local visits: as in `proposal`, 0.95 t_8 around the
 # mean of that conditional + 0.05 of the prior.
 
@@ -360,7 +360,7 @@ def aim_screen(offset, screen):
 
 
 @njit(cache=True)
-def aim_locally(leaf, screen, power):
+def expand_at_current(leaf, screen, power):
     """The same about ``leaf.offset`` and the prior mean, the precisions times ``power``."""
     offset, outputs, mean = leaf.offset, leaf.work.outputs, leaf.mean
     linear, precision = screen.local_linear, screen.local_precision

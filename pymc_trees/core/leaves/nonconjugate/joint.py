@@ -390,7 +390,7 @@ def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
 register(
     JointData,
     n_stats=_n_stats,
-    next_tree=_next_tree,
+    swap_residual=_next_tree,
     draw_leaves=_draw_leaves,
     log_likelihood=_log_likelihood,
 )

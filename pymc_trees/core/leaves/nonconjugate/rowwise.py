@@ -342,11 +342,11 @@ def _log_likelihood(leaf, trees):
 register(
     RowwiseData,
     n_stats=_n_stats,
-    next_tree=_next_tree,
+    swap_residual=_next_tree,
     add_rows=_add_rows,
     add_sets=_add_sets,
     renew_sets=_renew_sets,
-    join_sides=_join_sides,
+    merge_stats=_join_sides,
     log_marginal=_log_marginal,
     draw_leaves=_draw_leaves,
     log_likelihood=_log_likelihood,
