@@ -58,10 +58,7 @@ def _keep_compiled_code() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(here / "numba")
     flags = os.environ.get("PYTENSOR_FLAGS", "")
     if "compiledir" not in flags:
-        flags += f",base_compiledir={here / 'pytensor'}"
-    if "cxx" not in flags:  # no test needs C, whose compiler takes a second for each graph
-        flags += ",cxx="
-    os.environ["PYTENSOR_FLAGS"] = flags.lstrip(",")
+        os.environ["PYTENSOR_FLAGS"] = f"{flags},base_compiledir={here / 'pytensor'}".lstrip(",")
     if sys.dont_write_bytecode:  # then each process would compile PyMC's sources, for ten seconds
         sys.dont_write_bytecode, sys.pycache_prefix = False, str(KEPT / "bytecode")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -165,5 +162,6 @@ def quick_compile():
     """
     import pytensor
 
-    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+    # Functions within Ops would be compiled in C, which takes a second for each.
+    with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
         yield

@@ -4,6 +4,7 @@ A target is read from the model once, when a step method is created, and evaluat
 `choose.TARGETS` lists all kinds.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -68,9 +69,23 @@ class Target(Protocol):
         """Log-likelihood of the model minus that of the leaf model."""
 
 
-def refuse_leaf(forest: Variable) -> Refusal | None:
-    """Error for a leaf whose values can only be integrated out."""
+def made_or_refused[T](
+    kind: Callable[[pm.Model, Variable], T],
+    model: pm.Model,
+    forest: Variable,
+    *unsupported: type[Exception],
+) -> T | Refusal:
+    """A target of a kind that draws leaf values, or the reason why it does not support a model.
+
+    Parameters
+    ----------
+    *unsupported
+        What the kind raises for likelihoods that it does not support.
+    """
     leaf = forest.owner.op.leaf_type
-    if leaf.any_likelihood and leaf.is_constant():
-        return None
-    return Refusal(LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}."))
+    if not (leaf.any_likelihood and leaf.is_constant()):
+        return Refusal(LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}."))
+    try:
+        return kind(model, forest)
+    except unsupported as error:
+        return Refusal(error)

@@ -10,7 +10,7 @@ from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
-from pymc_trees.targets.contract import Refusal, refuse_leaf
+from pymc_trees.targets.contract import Refusal, made_or_refused
 from pymc_trees.targets.graph import cut_free, read_graph
 from pymc_trees.targets.native import (
     SIGNATURE,
@@ -103,7 +103,7 @@ class JointTarget:
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
         """Target of a forest, unless there are no proposals for its leaf values."""
-        return refuse_leaf(forest) or cls(model, forest)
+        return made_or_refused(cls, model, forest)
 
     @property
     def n_stats(self) -> int:

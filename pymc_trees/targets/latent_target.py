@@ -8,7 +8,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.latent.rows import latent_rows, renew
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.contract import Refusal, refuse_leaf
+from pymc_trees.targets.contract import Refusal, made_or_refused
 from pymc_trees.targets.errors import NotConjugateError
 from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
@@ -56,13 +56,7 @@ class LatentTarget:
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
         """Target of a forest, unless its rows are not known to be Gaussian given others."""
-        refused = refuse_leaf(forest)
-        if refused is not None:
-            return refused
-        try:
-            return cls(model, forest)
-        except (NotConjugateError, NotRecognisedError) as error:
-            return Refusal(error)
+        return made_or_refused(cls, model, forest, NotConjugateError, NotRecognisedError)
 
     def at(self, point: dict) -> tuple[Settings, tuple]:
         """Settings; numbers of the rows, slope and offset of the linear predictor."""

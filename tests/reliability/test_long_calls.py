@@ -15,7 +15,6 @@ from pymc_trees.core.samplers.backfitting import sweep, sweeps
 from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
 from pymc_trees.mondrian import forest as estimators
 from pymc_trees.mondrian import trees as grown
-from pymc_trees.mondrian import trees as threads
 from pymc_trees.mondrian.kernels.extend import extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
 from pymc_trees.mondrian.kernels.labels import make_moments
@@ -41,7 +40,6 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
     monkeypatch.setattr(local_moves, "LONG_CONJUGATE", 0)
     for module in (local_moves, tree_redraw):
         monkeypatch.setattr(module, "LONG", 0)
-    for module in (local_moves, tree_redraw):
         run = module.run_interruptible
         monkeypatch.setattr(
             module, "run_interruptible", lambda *a, run=run: apart.append(1) or run(*a)
@@ -142,7 +140,7 @@ def test_an_interrupted_extension_holds_whole_rows(monkeypatch):
 def test_predictions_in_small_pieces_are_the_same(monkeypatch):
     forest, X, _ = learn(1000)
     mean, sd = forest.predict(X, return_std=True)
-    monkeypatch.setattr(threads, "LONG", 50)  # apart, too
+    monkeypatch.setattr(grown, "LONG", 50)  # apart, too
     monkeypatch.setattr(estimators, "LONG", 50)
     small = forest.predict(X, return_std=True)
     np.testing.assert_array_equal(mean, small[0])

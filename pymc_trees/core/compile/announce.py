@@ -110,8 +110,8 @@ def purpose(function, args) -> str:
     """What a kernel is for: its name in words, and the kind of model from its types."""
     name = function.__name__.strip("_")
     words = NAMES.get(name, name.replace("_", " "))
-    kinds = [in_words(kind) for kind in _parts(args)]
-    return f"{words} ({', '.join(kinds)})" if kinds else words
+    kinds = ", ".join(map(in_words, _parts(args)))
+    return f"{words} ({kinds})" if kinds else words
 
 
 def _parts(args: tuple) -> Iterator[types.Type]:
@@ -123,7 +123,7 @@ def _parts(args: tuple) -> Iterator[types.Type]:
 
 def kinds_of(problem: tuple) -> str:
     """The kind of a model in words."""
-    return ", ".join(in_words(typeof(getattr(problem, name))) for name in PARTS)
+    return ", ".join(map(in_words, _parts((typeof(problem),))))
 
 
 def in_words(kind) -> str:

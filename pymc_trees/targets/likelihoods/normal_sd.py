@@ -88,9 +88,6 @@ def _inputs(var, kind):
 # ----------------------------- r ~ N(0, exp(e)^2), e = slope f + offset; numbers: r, slope, offset
 
 
-HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
-
-
 @njit(cache=True)
 def log_sd_value(numbers, f):
     """Log-likelihood of a row."""

@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
-from pymc_trees.targets.contract import Refusal, refuse_leaf
+from pymc_trees.targets.contract import Refusal, made_or_refused
 from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
 from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.likelihoods.contract import (
@@ -73,13 +73,7 @@ class RowwiseTarget:
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
         """Target of a forest, unless its likelihood is not known to be a product over rows."""
-        refused = refuse_leaf(forest)
-        if refused is not None:
-            return refused
-        try:
-            return cls(model, forest)
-        except NotRowwiseError as error:
-            return Refusal(error)
+        return made_or_refused(cls, model, forest, NotRowwiseError)
 
     @property
     def n_stats(self) -> int:
@@ -225,17 +219,7 @@ class KernelTarget(RowwiseTarget):
     @classmethod
     def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
         """Target of a forest, if its likelihood is recognised."""
-        refused = refuse_leaf(forest)
-        if refused is not None:
-            return refused
-        try:
-            return cls(model, forest)
-        except (NotConjugateError, NotRecognisedError) as error:
-            return Refusal(error)
-
-    def at(self, point: dict) -> tuple[Settings, UnitData]:
-        """Settings, and the numbers of the rows at a point."""
-        return self._numbers_at(point)
+        return made_or_refused(cls, model, forest, NotConjugateError, NotRecognisedError)
 
     def _rows(self, found):
         n = self.layout.n_rows
