@@ -18,7 +18,7 @@ from benchmarks.mixing.local_moves import moves_of, run_block, start
 from benchmarks.peers import data, table
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.catalogue import standard_moves
 
 NEVER = 1e-9
 KINDS = {
@@ -36,7 +36,7 @@ def microseconds(arrays, rng, weights, per_visit):
     """CPU time of a visit."""
     problem, work, y = arrays
     weights = np.array(weights) / np.sum(weights)
-    moves = weighted(weights)._replace(per_visit=per_visit)
+    moves = standard_moves(weights)._replace(per_visit=per_visit)
     counts = np.zeros((2, weights.size), dtype=np.int64)
     times = []
     for _ in range(REPEATS):

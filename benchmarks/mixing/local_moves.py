@@ -18,7 +18,7 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import weigh
+from pymc_trees.core.moves.contract import make_weighted_moves
 from pymc_trees.core.moves.perturb import Perturb
 from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.moves.restructure import Restructure
@@ -67,7 +67,7 @@ def moves_of(name):
     """`WeightedMoves` of a set."""
     weights, largest, per_visit = SETS[name]
     moves = (*MOVES, Perturb(largest or 0.0), Rotate(), Restructure())[: len(weights)]
-    return weigh(moves, np.array(weights) / np.sum(weights), per_visit)
+    return make_weighted_moves(moves, np.array(weights) / np.sum(weights), per_visit)
 
 
 def start(case, design=None):

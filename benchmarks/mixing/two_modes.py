@@ -35,7 +35,7 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.catalogue import standard_moves
 from pymc_trees.core.moves.problem import Problem, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.backfitting import sweep
@@ -107,7 +107,7 @@ def chain(name, sampler, seed, steps=STEPS):
     leaf = make_normal(0.0, np.ptp(y) / 4, y.copy(), 1 / y.var(), MAX_NODES)
     prior = make_prior(0.95, 1.0, np.full(p, 1 / p))
     problem = Problem(make_trees(1, MAX_NODES, 1, n), design, prior, leaf)
-    work, moves = make_workspace(MAX_NODES, 2, design), weighted(np.array(SAMPLERS[sampler]))
+    work, moves = make_workspace(MAX_NODES, 2, design), standard_moves(np.array(SAMPLERS[sampler]))
     counts, seen = np.zeros((2, 7), dtype=np.int64), np.empty(steps, dtype=np.int64)
     begin = process_time()
     run(np.random.default_rng(seed), problem, moves, work, n, LOOK[name], counts, seen)

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
+from pymc_trees.core.columns.mixed import MAX_LEVELS, MISSING
 from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.data.variables import TrainingInputs, register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -144,7 +144,7 @@ def _linear(inputs: TrainingInputs) -> np.ndarray:
     for j, levels in enumerate(known):
         cells = values[:, j]
         present = cells != MISSING
-        if levels is not None and len(levels) > MOST_LEVELS:
+        if levels is not None and len(levels) > MAX_LEVELS:
             continue  # excluded from splits
         if levels is not None:
             found += [(cells == code).astype(float) for code in range(1, len(levels))]

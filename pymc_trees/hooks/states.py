@@ -16,7 +16,7 @@ from pymc.sampling.parallel import ParallelSampler, ProcessAdapter, _Process
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.value.fields import CHECKSUM
-from pymc_trees.core.value.known import known_fit, publish_outputs
+from pymc_trees.core.value.output_cache import cached_outputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables
@@ -312,7 +312,7 @@ def write_functions(step, point: dict[str, Any]) -> None:
             continue
         value, shared = point[forest.value_name], _here[forest.value_name]
         checksum = value[forest.layout.max_nodes, CHECKSUM]
-        fit = known_fit(value, checksum, forest.fingerprint)
+        fit = cached_outputs(value, checksum, forest.fingerprint)
         shared[0] = np.nan if fit is None else checksum
         if fit is not None:
             shared[1:] = fit.reshape(-1)

@@ -152,7 +152,7 @@ def _log_terms(encoded: Encoded, nodes: list[Node]) -> tuple[float, float]:
     for node in nodes:
         if node.column < 0:
             continue
-        left = sent_left(encoded.X[node.rows, node.column], node.way, node.cut)
+        left = sent_left(encoded.X[node.rows, node.column], node.rule_kind, node.cut)
         if not left.any() or left.all():
             return -np.inf, 0.0
         try:

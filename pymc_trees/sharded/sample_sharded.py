@@ -15,9 +15,9 @@ from rich.progress import Progress
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.forest.trees import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.moves.catalogue import MOVES, weighted
-from pymc_trees.core.moves.contract import name_of
-from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
+from pymc_trees.core.moves.catalogue import MOVES, standard_moves
+from pymc_trees.core.moves.contract import move_name
+from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.core.value.encode import encode
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
@@ -75,10 +75,10 @@ class Chain:
     def __init__(self, known: ShardedModel, rng: np.random.Generator, sigma: Sigma | None):
         layout = known.layout
         size = (layout.m, layout.max_nodes, layout.n_rows)
-        moves = weighted(np.array(WEIGHTS))
+        moves = standard_moves(np.array(WEIGHTS))
         self.driver = Driver(rng, known.rootless, known.prior, known.scale, size, moves)
         self.known, self.rng, self.sigma = known, rng, sigma
-        self.point, self.precision, self.width = dict(known.start), known.precision, FIRST_WIDTH
+        self.point, self.precision, self.width = dict(known.start), known.precision, INITIAL_WIDTH
         self.points: list[dict] = []
         self.stats: list[dict] = []
         self.made = 0
@@ -123,7 +123,7 @@ class Chain:
         self.points.append(self.point | {known.value_name: value})
         proposed, accepted = driver.counts
         stats: dict = {
-            f"accept_{name_of(move)}": accepted[k] / proposed[k] if proposed[k] else np.nan
+            f"accept_{move_name(move)}": accepted[k] / proposed[k] if proposed[k] else np.nan
             for k, move in enumerate(MOVES)
         }
         inclusion = np.zeros(known.design.varies.size, dtype=np.int64)

@@ -10,7 +10,7 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
+from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.distributions.without_dims import counterpart, without_dims
 from pymc_trees.targets.noise import Noise, NoiseDensity, compiled_at, numbers_at, read_noise
 
@@ -110,7 +110,7 @@ class NoiseScale(BlockedStep):
 
     def _forget(self):
         self.tune, self.n_tunes = True, 0
-        self.widths = {scale.name: FIRST_WIDTH for scale in self._scales}
+        self.widths = {scale.name: INITIAL_WIDTH for scale in self._scales}
 
     def setup_chain(self, rng, tune, draws):
         """Forget the chain before: one instance may serve several."""

@@ -13,7 +13,7 @@ from pymc_trees.core.moves.by_address import ByAddress
 from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
 from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
-from pymc_trees.core.value.known import Known, known_fit, publish_outputs
+from pymc_trees.core.value.output_cache import CachedOutputs, cached_outputs, publish_outputs
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
@@ -32,7 +32,7 @@ class Arrays(NamedTuple):
     """(n, K) outputs at the training rows: the sum of the trees, to the last bit."""
     weights: np.ndarray
     """Split weights with which the trees' column probabilities were computed."""
-    known: Known | None = None
+    known: CachedOutputs | None = None
     """Lets this process know the outputs of the value."""
 
 
@@ -105,7 +105,7 @@ class WorkingForest:
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
                 "initvals, or give a draw from the same model."
             )
-        fit = known_fit(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
+        fit = cached_outputs(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
         fit = self.add_up(trees) if fit is None else fit
         return Arrays(value.copy(), trees, fit, weights.copy())
 

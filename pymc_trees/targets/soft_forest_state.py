@@ -11,7 +11,7 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.trees import SoftTrees, add_up
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
-from pymc_trees.core.value.known import Known, publish_outputs
+from pymc_trees.core.value.output_cache import CachedOutputs, publish_outputs
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import UnsupportedModelError
@@ -26,7 +26,7 @@ class SoftArrays(NamedTuple):
     trees: SoftTrees
     fit: np.ndarray
     """(n, 1) the function at the training rows: the sum of the trees, to the last bit."""
-    known: Known | None = None
+    known: CachedOutputs | None = None
     """Lets this process know the function of the value."""
 
 

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from pymc_trees.core.columns.row_index import words_of
+from pymc_trees.core.columns.row_set import words_of
 from pymc_trees.core.compile.lanes import cell_range, write_up_to
 
 KINDS = pytest.mark.parametrize("kind", ["uint8", "uint16", "float64"])

@@ -11,10 +11,10 @@ from support.tiers import tiers
 from pymc_trees.core.histograms.cache import fill_root
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
 from pymc_trees.core.samplers import particle_gibbs as smc
-from pymc_trees.core.samplers.growth import FULL, grow_particle, is_waiting
-from pymc_trees.core.samplers.optimal import choose_columns, columns_of
+from pymc_trees.core.samplers.growth import FULL, grow_particle, is_incomplete
+from pymc_trees.core.samplers.optimal import candidate_columns, draw_candidates
 from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
-from pymc_trees.core.samplers.particles import plant, start_particle
+from pymc_trees.core.samplers.particles import start_particle, write_tree
 
 OPTIONS = [("prior", 1.0, 100), ("empirical", 1.0, 100), ("optimal", 1.0, 100)]
 OPTIONS += [("optimal", 0.5, 100), ("optimal", 1.0, 2)]
@@ -63,10 +63,10 @@ def grow(rng, setup, tools, c, replay, prior=None):
 def begin(setup, tools, c, root):
     start_particle(tools.particles, c, False, root, log_marginal(setup.leaf, root))
     tools.particles.reference[0] = setup.trees.roots[0]
-    look = tools.growth.look
+    look = tools.growth.look_ahead
     look.root[0] = np.nan
     rows = tools.particles.rows[c]
-    fill_root(look.histograms, tools.growth.bins, setup.leaf, columns_of(look), rows)
+    fill_root(look.histograms, tools.growth.bins, setup.leaf, candidate_columns(look), rows)
 
 
 def log_prior(name, setup, column, cut, rows, depth):
@@ -126,8 +126,8 @@ def test_replay_repeats_the_reference_and_weighs_target_over_proposal(rng, name,
         setup, tools, nodes, root = start(name, proposal, seed=seed)
         trees, particles = setup.trees, tools.particles
         begin(setup, tools, 0, root)
-        while is_waiting(particles, 0):
-            k, before = particles.waiting[0], particles.log_w[0]
+        while is_incomplete(particles, 0):
+            k, before = particles.queue_head[0], particles.log_w[0]
             rows = np.sort(particles.rows[0, particles.start[0, k] : particles.stop[0, k]])
             assert grow(rng, setup, tools, 0, True) == 0
             node, depth = nodes[k], particles.depth[0, k]
@@ -164,14 +164,14 @@ def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
     for seed in range(30):
         setup, tools, nodes, root = start(name, proposal, share, n_bins, seed=seed)
         particles, work = tools.particles, setup.work
-        choose_columns(rng, tools.growth.look, setup.design, setup.trees, 0, work.nodes)
+        draw_candidates(rng, tools.growth.look_ahead, setup.design, setup.trees, 0, work.nodes)
         begin(setup, tools, 1, root)
-        while is_waiting(particles, 1):
+        while is_incomplete(particles, 1):
             assert grow(rng, setup, tools, 1, False) == 0
         if particles.log_w[1] == -np.inf:
             assert n_bins == 2  # a cut that parts nothing
             continue
-        assert plant(setup.trees, 0, particles, 1, work.stats, work.nodes)
+        assert write_tree(setup.trees, 0, particles, 1, work.stats, work.nodes)
         assert_conserved(setup.trees)
         size = particles.n_nodes[1]
         for k, node in enumerate(breadth_first(setup.trees)):
@@ -181,7 +181,7 @@ def test_a_planted_draw_replayed_has_the_weight_it_was_drawn_with(
             if setup.trees.column[node] < 0:
                 assert set(rows) == set(np.flatnonzero(setup.trees.leaf_of[0] == node))
         begin(setup, tools, 0, root)
-        while is_waiting(particles, 0):
+        while is_incomplete(particles, 0):
             assert grow(rng, setup, tools, 0, True) == 0
         assert particles.n_nodes[0] == size
         assert particles.log_w[0] == pytest.approx(particles.log_w[1], abs=1e-9)
@@ -199,13 +199,13 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
     def spy_grow(*args):
         c, replay = args[-2:]
         assert replay == (c == 0)
-        assert particles.waiting[c] < particles.n_nodes[c]
+        assert particles.queue_head[c] < particles.n_nodes[c]
         before = particles.log_w.copy()
         np.testing.assert_allclose(before, followed, atol=1e-9)
         status = grow_particle(*args)
         others = np.arange(6) != c
         np.testing.assert_array_equal(before[others], particles.log_w[others])
-        seen["waited"] += (particles.waiting[others] == particles.n_nodes[others]).any()
+        seen["waited"] += (particles.queue_head[others] == particles.n_nodes[others]).any()
         followed[c] = particles.log_w[c]
         return status
 
@@ -227,10 +227,10 @@ def test_waiting_and_weights_of_a_whole_run(rng, monkeypatch, proposal):
             rng, setup.problem, 0, tools.growth, tools.scheme, root, setup.work.nodes
         )
         assert status == 0
-        chosen, ess = smc.choose.py_func(rng, particles.log_w)
+        chosen, ess = smc.draw_particle.py_func(rng, particles.log_w)
         assert 0 <= chosen < 6 and 1 - 1e-9 <= ess <= 6 + 1e-9
         assert np.isfinite(particles.log_w[chosen])
-        assert (particles.waiting == particles.n_nodes).all()
+        assert (particles.queue_head == particles.n_nodes).all()
     assert seen["resampled"] > 3 and seen["waited"] > 5
 
 

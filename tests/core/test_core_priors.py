@@ -11,12 +11,11 @@ from scipy import stats
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.columns.rules import log_column_probability
-from pymc_trees.core.moves.catalogue import weighted
-from pymc_trees.core.moves.census import NodeCounts
-from pymc_trees.core.moves.choice import available_weight, choose_move
-from pymc_trees.core.priors.by_depth import draw_column
-from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.priors.contract import Place, log_split, log_stop
+from pymc_trees.core.moves.catalogue import standard_moves
+from pymc_trees.core.moves.contract import available_weight, choose_move
+from pymc_trees.core.moves.problem import NodeCounts
+from pymc_trees.core.priors.cgm import draw_column, make_prior
+from pymc_trees.core.priors.contract import NodeContext, log_split, log_stop
 from pymc_trees.core.random import accepts, pick
 
 DRAWS = 20_000
@@ -37,7 +36,7 @@ def test_split_and_stop_probabilities(alpha, beta):
     prior = make_prior(alpha, beta, np.ones(2))
     for depth in (0, 1, 2, 7, 63, 64, 65, 200):
         p = alpha * (1 + depth) ** -beta
-        place = Place(depth, 0.0, 0.0, False)
+        place = NodeContext(depth, 0.0, 0.0, False)
         assert log_split(prior, place) == pytest.approx(math.log(p), abs=1e-12)
         assert log_stop(prior, place) == pytest.approx(math.log1p(-p), abs=1e-12)
         assert log_stop(prior, place._replace(unsplittable=True)) == 0.0
@@ -84,7 +83,7 @@ def test_columns_are_drawn_by_weight_among_those_that_vary(weights, stop, rng):
 def test_moves_are_chosen_by_weight_among_those_there_are(census, able, weights, rng):
     weights = np.array(weights)
     offered = weights * able
-    moves = weighted(weights)
+    moves = standard_moves(weights)
     total = available_weight(moves, census)
     assert total == pytest.approx(offered.sum(), abs=1e-15)
     if offered.sum() == 0:

@@ -12,7 +12,7 @@ from scipy import stats
 from pymc_trees.core.random import draw_by_weight
 from pymc_trees.core.samplers.particles import make_particles, rearrange
 from pymc_trees.core.samplers.resampling import (
-    SCHEMES,
+    CONDITIONAL_SCHEMES,
     effective_size,
     forced_move,
     log_sum_exp,
@@ -40,7 +40,7 @@ def ancestor_draws(rng, scheme, weights, out):
 
 def conditional(rng, scheme, weights, draws):
     out = np.full((draws, len(weights)), -9)
-    ancestor_draws(rng, SCHEMES.index(scheme), np.array(weights), out)
+    ancestor_draws(rng, CONDITIONAL_SCHEMES.index(scheme), np.array(weights), out)
     return out
 
 
@@ -78,7 +78,7 @@ def same_law(a, b):
     return 1.0 if table.shape[1] < 2 else stats.chi2_contingency(table, correction=False).pvalue
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", CONDITIONAL_SCHEMES)
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_the_law_is_the_unconditional_one_given_the_first_ancestor(rng, name, scheme):
     weights = WEIGHTS[name]
@@ -91,7 +91,7 @@ def test_the_law_is_the_unconditional_one_given_the_first_ancestor(rng, name, sc
     assert same_law(offspring(free)[1], offspring(drawn)[1]) > P
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", CONDITIONAL_SCHEMES)
 @pytest.mark.parametrize("name", ["three", "four", "five"])
 def test_where_the_reference_stands_among_the_particles_does_not_matter(rng, name, scheme):
     """Particles 0 and 1 change places: the law of offspring, weighed back, stays what it is.
@@ -122,7 +122,7 @@ def test_where_the_reference_stands_among_the_particles_does_not_matter(rng, nam
         assert abs(x - y) < 5 * np.hypot(s, t) + 20 / draws, (key, x, y)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", CONDITIONAL_SCHEMES)
 def test_the_reference_stays_in_the_pool(rng, scheme):
     """Its expected children beyond child 0; every child has a right to it.
 
@@ -150,7 +150,7 @@ def test_children_keep_the_place_of_their_ancestor_or_take_a_free_one(rng):
         particles = make_particles(n, 5, 3, 1)
         for c in range(n):
             particles.n_nodes[c] = 1 + c % 5
-            particles.waiting[c] = c
+            particles.queue_head[c] = c
             particles.rows[c] = c
             for field in particles[:11]:
                 field[c] = c % 2 if field.dtype == bool else c
@@ -161,7 +161,7 @@ def test_children_keep_the_place_of_their_ancestor_or_take_a_free_one(rng):
         sources = particles.rows[:, 0].astype(int)
         assert sources[0] == 0 and sorted(sources) == sorted(ancestors)
         assert (particles.rows == sources[:, None]).all()
-        np.testing.assert_array_equal(particles.waiting, sources)
+        np.testing.assert_array_equal(particles.queue_head, sources)
         np.testing.assert_array_equal(particles.n_nodes, 1 + sources % 5)
         for c in range(n):
             for name, field in zip(particles._fields[:11], particles[:11]):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.columns.row_index import make_row_index
-from pymc_trees.core.columns.row_set import RowSet, count_rows
+from pymc_trees.core.columns.row_set import RowSet, count_rows, make_row_index
 from pymc_trees.core.compile import threads
 from pymc_trees.core.compile.threads import taken_threads
 from pymc_trees.core.forest.trees import make_trees

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from pymc_trees.core.columns.row_index import words_of
+from pymc_trees.core.columns.row_set import words_of
 from pymc_trees.core.compile import lanes
 
 CASES = pytest.mark.parametrize("n", [1, 5, 8, 63, 64, 65, 100, 128, 191, 1000, 1024])

@@ -12,21 +12,22 @@ from pymc_trees.core.columns.design import (
     make_design,
     partition_rows,
 )
-from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
+from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.columns.row_index import make_row_index, words_of
 from pymc_trees.core.columns.row_set import (
     RowSet,
-    any_set_varies,
+    any_varies_in_set,
     count_rows,
     left_rows,
     list_rows,
+    make_row_index,
+    range_in_set,
     remove_rows,
-    set_range,
-    set_varies,
+    varies_in_set,
+    words_of,
 )
 from pymc_trees.core.columns.rules import draw_rule, draw_set_rule, log_rule, log_set_rule
-from pymc_trees.core.columns.steps import alike_cuts, is_alike, log_alike
+from pymc_trees.core.columns.steps import equivalent_cuts, is_equivalent, log_equivalent
 from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
 from pymc_trees.core.leaves.masked import set_sum
 from pymc_trees.core.leaves.normal import make_normal
@@ -76,15 +77,15 @@ def test_a_set_answers_as_the_list_of_its_rows(which, rng):
         found, listed = as_set(design, rows, index), rows.astype(np.uint32)
         m = len(rows)
         assert count_rows(found.words) == m == list_rows(found)
-        assert (found.index.listed[:m] == rows).all()
-        assert any_set_varies(design, found) == any_column_varies(design, listed, 0, m)
+        assert (found.index.row_list[:m] == rows).all()
+        assert any_varies_in_set(design, found) == any_column_varies(design, listed, 0, m)
         if m == 1:
             continue
         for j in range(p):
-            assert set_varies(design, j, found) == column_varies(design, j, listed, 0, m)
-            if index.special_row[j] < 0:
-                assert set_range(design, j, found) == column_range(design, j, listed, 0, m)
-            if not set_varies(design, j, found):
+            assert varies_in_set(design, j, found) == column_varies(design, j, listed, 0, m)
+            if index.first_level_set[j] < 0:
+                assert range_in_set(design, j, found) == column_range(design, j, listed, 0, m)
+            if not varies_in_set(design, j, found):
                 continue
             for seed in range(40):
                 code, cut, log_p = draw_set_rule(np.random.default_rng(seed), design, j, found)
@@ -99,7 +100,7 @@ def test_a_set_answers_as_the_list_of_its_rows(which, rng):
                 assert log_set_rule(design, code, cut, other) == log_there
             args = (prior, design, j, -0.3, 0.0)
             assert log_set_column(*args, found) == log_column(*args, listed, 0, m)
-        if any_set_varies(design, found):
+        if any_varies_in_set(design, found):
             for seed in range(20):
                 assert same_draws(
                     seed,
@@ -123,13 +124,13 @@ def check_sides(design, code, cut, found, listed):
 def check_alike(design, code, cut, found, left, n_left):
     """Cuts from the first to before the last part the rows alike, and no others."""
     right = found._replace(words=found.words & ~left, n=found.n - n_left)
-    low, high = alike_cuts(design, code, cut, found._replace(words=left, n=n_left), right)
-    assert is_alike(cut, (low, high)) and (low == high or not is_alike(high, (low, high)))
+    low, high = equivalent_cuts(design, code, cut, found._replace(words=left, n=n_left), right)
+    assert is_equivalent(cut, (low, high)) and (low == high or not is_equivalent(high, (low, high)))
     if low == high:
         assert code // len(design.columns) >= 2 or abs(cut) == EVERY_CELL
-        assert log_alike((low, high)) == 0.0
+        assert log_equivalent((low, high)) == 0.0
         return
-    assert log_alike((low, high)) == -np.log(high - low)
+    assert log_equivalent((low, high)) == -np.log(high - low)
     least = 1.0 if design.is_grid else 1e-9
     there = np.zeros_like(left)
     for other, same in ((low, True), (high - least, True), (high, False), (low - least, False)):
@@ -151,7 +152,9 @@ def test_an_index_with_little_room_sends_rows_the_same_way(rng):
             for index, out in zip((dense, sparse), sides):
                 left_rows(design, column, cut, as_set(design, rows, index), out)
             assert (sides[0] == sides[1]).all()
-            of_each = [set_range(design, column, as_set(design, rows, i)) for i in (dense, sparse)]
+            of_each = [
+                range_in_set(design, column, as_set(design, rows, i)) for i in (dense, sparse)
+            ]
             assert of_each[0] == of_each[1]
 
 
@@ -164,7 +167,7 @@ def test_the_tiny_problems_too(name, rng):
         rows = np.sort(rng.choice(n, rng.integers(2, n + 1), replace=False))
         found, listed = as_set(design, rows, index), rows.astype(np.uint32)
         for j in range(p):
-            if set_varies(design, j, found):
+            if varies_in_set(design, j, found):
                 code, cut, _ = draw_set_rule(rng, design, j, found)
                 check_sides(design, code, cut, found, listed)
 
@@ -191,7 +194,7 @@ def test_statistics_of_leaves_whose_rows_have_changed(precision, moved, rng):
     stats = [np.zeros(2), np.zeros(2)]
     for rows, out in zip(sets, stats):
         add_set(leaf, rows, out)
-        listed = np.flatnonzero(np.isin(np.arange(n), rows.index.listed[: list_rows(rows)]))
+        listed = np.flatnonzero(np.isin(np.arange(n), rows.index.row_list[: list_rows(rows)]))
         by_list = np.zeros(2)
         add_rows(leaf, listed.astype(np.uint32), 0, len(listed), by_list)
         np.testing.assert_allclose(out, by_list, atol=1e-10)

@@ -6,7 +6,7 @@ from support.chains import ALL_MOVES, make_setup, sweep_on
 from support.naive.laws import PROBLEMS
 
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.forest.undo import keep_tree, make_kept_tree, restore_tree
+from pymc_trees.core.forest.undo import make_saved_tree, restore_tree, save_tree
 
 
 def state(setup):
@@ -27,7 +27,7 @@ def test_a_tree_put_back_is_what_it_was(name, rng):
     problem = PROBLEMS[name]
     setup = make_setup(problem, "normal", m=2)
     trees, work = setup.trees, setup.work
-    kept = make_kept_tree(trees, np.empty_like(work.sets))
+    kept = make_saved_tree(trees, np.empty_like(work.sets))
     nodes, n_moves = np.empty_like(work.nodes), 5
     moves = ALL_MOVES._replace(per_visit=n_moves)
     changed = 0
@@ -36,7 +36,7 @@ def test_a_tree_put_back_is_what_it_was(name, rng):
         for t in range(2):
             before = state(setup)
             n_nodes = preorder(trees, trees.roots[t], nodes)
-            keep_tree(trees, t, nodes, n_nodes, work.sets, n_moves, kept)
+            save_tree(trees, t, nodes, n_nodes, work.sets, n_moves, kept)
             r = setup.leaf.r.copy()
             one = trees._replace(roots=trees.roots[t : t + 1], leaf_of=trees.leaf_of[t : t + 1])
             sweep_on(rng, setup.problem._replace(trees=one), moves, work)

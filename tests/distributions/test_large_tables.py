@@ -35,9 +35,9 @@ N, P = 50, 3
 def small(monkeypatch):
     """Everything is large; a block has seven rows or so, a group two columns."""
     monkeypatch.setattr(large, "LARGE", 0)
-    monkeypatch.setattr(large, "BLOCK", 8 * 7 * P)
-    monkeypatch.setattr(table_file, "BLOCK", 8 * 5 * P)
-    monkeypatch.setattr(table_file, "COLUMNS", 8 * 2 * N)
+    monkeypatch.setattr(large, "BLOCK_BYTES", 8 * 7 * P)
+    monkeypatch.setattr(table_file, "BLOCK_BYTES", 8 * 5 * P)
+    monkeypatch.setattr(table_file, "COLUMN_BYTES", 8 * 2 * N)
 
 
 def numbers(dtype=np.float32, missing=False):
@@ -237,9 +237,9 @@ def test_errors_name_the_table(small, monkeypatch):
 
 
 def test_no_table_of_float64_in_memory(small, monkeypatch, tmp_path):
-    monkeypatch.setattr(large, "BLOCK", 2**17)
-    monkeypatch.setattr(table_file, "BLOCK", 2**17)
-    monkeypatch.setattr(table_file, "COLUMNS", 2**19)
+    monkeypatch.setattr(large, "BLOCK_BYTES", 2**17)
+    monkeypatch.setattr(table_file, "BLOCK_BYTES", 2**17)
+    monkeypatch.setattr(table_file, "COLUMN_BYTES", 2**19)
     values = np.random.default_rng(0).random((10_000, 50))
     n_bytes, most = values.nbytes, []
     for X in (values, on_disk(values, tmp_path / "table", dtype=np.float32)):

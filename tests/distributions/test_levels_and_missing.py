@@ -12,7 +12,7 @@ from support.small_models import FAST, forest_of
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.columns.mixed import EVERY, MISSING
+from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
 from pymc_trees.core.value.text import tree_text
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared
@@ -263,8 +263,8 @@ def test_text_of_rules():
         (6, 0.0, "city is missing"),
         (1, 0.25, "wind <= 0.25"),
         (3, 0.25, "wind <= 0.25 or missing"),
-        (1, EVERY, "wind is present"),
-        (3, -EVERY, "wind is missing"),
+        (1, MAX_CUT, "wind is present"),
+        (3, -MAX_CUT, "wind is missing"),
     ]
     for code, cut, text in shown:
         assert rule_text(code, cut, names, levels) == text

@@ -11,7 +11,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.priors.by_depth import register_by_depth
+from pymc_trees.core.priors.cgm import register_by_depth
 from pymc_trees.distributions.capacity import default_room
 from pymc_trees.distributions.tree_priors.contract import TreePrior, register_tree_prior
 
@@ -35,13 +35,13 @@ def make_geometric(gamma, unused, weights):
 
 
 @njit(cache=True)
-def _log_split(prior, place):
-    return (1 + place.depth) * np.log(prior.gamma)
+def _log_split(prior, context):
+    return (1 + context.depth) * np.log(prior.gamma)
 
 
 @njit(cache=True)
-def _log_stop(prior, place):
-    return 0.0 if place.unsplittable else np.log1p(-(prior.gamma ** (1 + place.depth)))
+def _log_stop(prior, context):
+    return 0.0 if context.unsplittable else np.log1p(-(prior.gamma ** (1 + context.depth)))
 
 
 register_by_depth(GeometricPrior, log_split=_log_split, log_stop=_log_stop)

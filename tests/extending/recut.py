@@ -11,15 +11,14 @@ from typing import NamedTuple
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.rules import draw_set_rule
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.problem import rows_of
+from pymc_trees.core.moves.problem import SPLIT, draw_node, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     load_subtree,
     log_current,
-    log_replaced,
-    log_replaced_choice,
+    log_proposed,
+    log_proposed_choice,
 )
 from pymc_trees.core.random import accepts
 
@@ -29,24 +28,24 @@ class Recut(NamedTuple):
 
 
 @njit(cache=True)
-def recut(move, rng, problem, tree, moves, census, work):
+def recut(move, rng, problem, tree, moves, node_counts, work):
     """Propose another cut at a random split node; 1 when accepted, else 0."""
     trees, design = problem.trees, problem.design
-    top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
+    top = draw_node(rng, trees, work.nodes, 0, node_counts.n_nodes, SPLIT, node_counts.splits)
     subtree = load_subtree(trees, top, work)
     old_code, old_cut = trees.column[top], trees.cut[top]
     column = column_of(design, old_code)
     code, cut, log_cut = draw_set_rule(rng, design, column, rows_of(trees, top, work))
     log_old = log_current(problem, subtree, work)
     trees.column[top], trees.cut[top] = code, cut
-    log_new = log_replaced(problem, subtree, work, True)  # -inf where a side below runs empty
+    log_new = log_proposed(problem, subtree, work, True)  # -inf where a side below runs empty
     if log_new > -1e300:
         log_ratio = (
             log_new
             - log_old
             + trees.log_cut[top]
             - log_cut
-            + log_replaced_choice(trees, moves, census, subtree, work)
+            + log_proposed_choice(trees, moves, node_counts, subtree, work)
         )
         if accepts(rng, log_ratio):
             commit(trees, tree, subtree, work)

@@ -10,10 +10,10 @@ from support.naive.laws import EVERY
 import pymc_trees as pmt
 from extending.recut import Recut
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import weigh
+from pymc_trees.core.moves.contract import make_weighted_moves
 
 # Mostly the new move, so that an error in it cannot hide behind grow and prune.
-WITH_RECUT = weigh((*MOVES, Recut()), np.array([0.2, 0.2, 0.0, 0.0, 0.6]))
+WITH_RECUT = make_weighted_moves((*MOVES, Recut()), np.array([0.2, 0.2, 0.0, 0.0, 0.6]))
 
 
 @pytest.mark.full

@@ -18,8 +18,8 @@ from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem, make_workspace
-from pymc_trees.core.priors.draw import draw_tree
 from pymc_trees.core.samplers.backfitting import sweep
+from pymc_trees.core.samplers.prior_draw import draw_tree
 from pymc_trees.core.value.encode import decode, encode
 from pymc_trees.core.value.fields import Layout, sizes
 

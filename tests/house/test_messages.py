@@ -33,13 +33,12 @@ NO_ENTRY = {
     **dict.fromkeys(
         [
             "… does not answer ….",
-            "the moves of the sweep lack one that they rest on",
+            "a sweep with grow needs prune too, and prune needs grow",
             "a kernel that was left out of a handle was called",
             "…: … types for … names.",
             "… is not among the kernels that a … is made for.",
             "…: argument … is no … by address.",
             "…: argument … is …, but is declared as ….",
-            "…: opens … trees, but a sweep opens one at a time.",
             "…: another move has this name.",
             "…: outputs must be a kernel at the top level of a module that can be imported by its "
             "name, since compiled code is kept under that name.",

@@ -34,8 +34,7 @@ from pymc_trees.core.forest.edit import reset_tree, split_leaf
 from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.contract import swap_residual
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.moves.census import count_nodes
-from pymc_trees.core.moves.problem import Problem, ensure_rows, make_workspace
+from pymc_trees.core.moves.problem import Problem, count_nodes, ensure_rows, make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.backfitting import metropolis_move
 

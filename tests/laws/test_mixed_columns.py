@@ -20,7 +20,7 @@ from support.naive.laws import EVERY, law, partition_posterior
 from support.oracle import partition_prior
 from support.tiers import tiers
 
-from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
+from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.columns.rules import draw_rule, log_rule
 

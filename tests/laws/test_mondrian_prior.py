@@ -27,17 +27,15 @@ from support.naive.laws import PROBLEMS
 from support.oracle import MondrianLaw
 from support.tiers import tiers
 
-from pymc_trees.core.forest.trees import make_trees, plant_stumps
+from pymc_trees.core.forest.trees import make_stumps, make_trees
 from pymc_trees.core.leaves.contract import swap_residual
-from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.perturb import Perturb, perturb
-from pymc_trees.core.moves.problem import Problem, ensure_rows
-from pymc_trees.core.priors.contract import Place
-from pymc_trees.core.priors.draw import draw_tree
+from pymc_trees.core.moves.problem import Problem, count_nodes, ensure_rows
+from pymc_trees.core.priors.contract import NodeContext
 from pymc_trees.core.priors.mondrian import draw_time, make_mondrian, truncated_exponential
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
-from pymc_trees.core.samplers.prior_draw import draw_forest
+from pymc_trees.core.samplers.prior_draw import draw_forest, draw_tree
 
 BATCHES = 60
 Z = 6.0
@@ -89,7 +87,7 @@ def run_whole_trees(rng, setup, growth, scheme, draws, records):
 def draw_many(rng, draws, design, prior, leaf, work, codes, depths, roots, times):
     """Independent draws from the prior."""
     for s in range(draws):
-        trees = plant_stumps(work.nodes.size, 1, np.empty((1, work.rows.size), np.uint16))
+        trees = make_stumps(work.nodes.size, 1, np.empty((1, work.rows.size), np.uint16))
         if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.buffer):
             raise ValueError("full")
         record(trees, work.nodes, s, codes, depths, roots, np.empty((0, 1, 1)))
@@ -255,4 +253,4 @@ def test_times_of_a_node_without_extent_or_room(rng):
     prior = make_mondrian(1.0, 0.0, np.ones(1))
     late = np.nextafter(1.0, 0.0)
     for rate in (1e-300, 1.0, 1e300):
-        assert late <= draw_time(rng, prior, Place(3, late, rate, False)) <= 1.0
+        assert late <= draw_time(rng, prior, NodeContext(3, late, rate, False)) <= 1.0

@@ -141,7 +141,7 @@ def test_a_forgotten_row_is_seen(monkeypatch):
 @pytest.mark.parametrize(("width", "most"), [(3.0, 100), (0.4, 100), (50.0, 100), (0.5, 3)])
 def test_slices_of_two_humps(monkeypatch, width, most):
     """Neal's figures 3 and 5, also where the interval may not grow over the slice, or is huge."""
-    monkeypatch.setattr(slicing, "MOST_STEPS", most)
+    monkeypatch.setattr(slicing, "MAX_STEPS", most)
     law = [stats.norm(-1.0, 0.5), stats.norm(1.5, 0.7)]
 
     def log_density(x):

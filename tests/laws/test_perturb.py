@@ -21,13 +21,12 @@ from support.laws.mistaken_moves import MISTAKES, Mistaken, Rest
 from support.naive.laws import EVERY
 from support.tiers import tiers
 
-from pymc_trees.core.columns.mixed import EVERY as EVERY_CELL
-from pymc_trees.core.columns.row_index import make_row_index, words_of
-from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.columns.mixed import MAX_CUT as EVERY_CELL
+from pymc_trees.core.columns.row_set import RowSet, make_row_index, words_of
 from pymc_trees.core.columns.rules import log_rule
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import weigh
+from pymc_trees.core.moves.contract import make_weighted_moves
 from pymc_trees.core.moves.perturb import Perturb
 
 STEPS = 8_000
@@ -115,7 +114,7 @@ WITH_REST = np.array([0.1, 0.05, 0.0, 0.0, 0.25, 0.6])
 
 
 def chain_with(move, name, weights):
-    moves = weigh((*MOVES, move, Rest()), weights)
+    moves = make_weighted_moves((*MOVES, move, Rest()), weights)
     return run_chain(5, make_setup(EVERY[name], "normal"), moves, 240_000, keep_fits=True)
 
 

@@ -21,7 +21,7 @@ from support.naive import slow
 from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
-from pymc_trees.core.forest.trees import make_trees, plant_stumps, preorder
+from pymc_trees.core.forest.trees import make_stumps, make_trees, preorder
 from pymc_trees.core.samplers.prior_draw import draw_forest
 
 P = 1e-5
@@ -57,7 +57,7 @@ def draw_many(rng, draws, design, prior, leaf, work, n_values, codes, depths, ro
     """Draw one-tree forests; record what `run_sweeps` records, and the values at row 0."""
     n, max_nodes = work.rows.size, work.nodes.size
     for s in range(draws):
-        trees = plant_stumps(max_nodes, n_values, np.empty((1, n), np.uint16))
+        trees = make_stumps(max_nodes, n_values, np.empty((1, n), np.uint16))
         if not draw_forest(rng, trees, design, prior, leaf, work.nodes, work.rows, work.buffer):
             raise ValueError("full")
         codes[s] = partition_code(trees.leaf_of[0], n)

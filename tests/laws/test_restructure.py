@@ -19,13 +19,13 @@ from support.naive.laws import EVERY, PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees.core.moves.restructure as restructure_module
-from pymc_trees.core.columns.blocks import draw_separating, part_blocks
+from pymc_trees.core.columns.blocks import draw_separating, partition_blocks
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.forest.edit import split_leaf
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.moves.restructure import (
     Restructure,
-    blocks_of,
+    leaf_blocks,
     log_rules,
     log_same_leaves,
     weigh_columns,
@@ -51,7 +51,7 @@ def kernel_density(bench):
     """Log density of the tree of a bench by the kernels."""
     work = bench.setup.work
     subtree = load_subtree(bench.trees, bench.trees.roots[0], work)
-    blocks = blocks_of(bench.problem, subtree, work)
+    blocks = leaf_blocks(bench.problem, subtree, work)
     found = log_same_leaves(bench.problem, subtree, blocks, work)
     return found + log_rules(bench.trees.column, bench.trees.log_cut, work.below, subtree.n_nodes)
 
@@ -120,7 +120,7 @@ def test_draws_have_the_density_of_the_definition(problem, rng):
             continue
         work, design = bench.setup.work, bench.setup.design
         subtree = load_subtree(bench.trees, 0, work)
-        blocks = blocks_of(bench.problem, subtree, work)
+        blocks = leaf_blocks(bench.problem, subtree, work)
         rows = RowSet(work.sets[0], bench.trees.count[0], work.index)
         weights, n_blocks = np.empty((2, p)), (subtree.n_nodes + 1) // 2
         weigh_columns(bench.problem, blocks, 0, n_blocks, rows, weights)
@@ -136,7 +136,7 @@ def test_draws_have_the_density_of_the_definition(problem, rng):
             ]
             check_draws(drawn, pieces)
             code, cut = drawn[-1]
-            middle = part_blocks(design, code, cut, blocks, 0, n_blocks)
+            middle = partition_blocks(design, code, cut, blocks, 0, n_blocks)
             goes = [slow.goes_left(bench.cells, leaves[b][0], code, cut) for b in blocks.order]
             assert all(goes[:middle]) and not any(goes[middle:]) and 0 < middle < n_blocks
             blocks.order.sort()

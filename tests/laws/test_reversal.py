@@ -28,11 +28,11 @@ from pymc_trees.core.moves.subtree import (
     commit,
     load_subtree,
     log_current,
-    log_replaced,
-    log_replaced_choice,
+    log_proposed,
+    log_proposed_choice,
 )
-from pymc_trees.core.moves.swap import exchange
-from pymc_trees.core.priors.contract import Place
+from pymc_trees.core.moves.swap import exchange_rules
+from pymc_trees.core.priors.contract import NodeContext
 
 NAMES = ["repeats", "binary_constant", "three_columns", "deep", "grid", "levels", "mixed_grid"]
 NAMES += ["missing", "onehot"]
@@ -95,8 +95,8 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
                     )
                 ratio = log_grow_ratio(
                     bench.setup.prior,
-                    Place(depth, 0.0, 0.0, False),
-                    *(Place(depth + 1, 0.0, 0.0, side) for side in unsplittable),
+                    NodeContext(depth, 0.0, 0.0, False),
+                    *(NodeContext(depth + 1, 0.0, 0.0, side) for side in unsplittable),
                     with_weights(*WEIGHTS),
                     bench.census,
                     parent is not None and parent.place in offered.nogs,
@@ -107,11 +107,11 @@ def test_grow_ratio_is_that_of_the_definition(problem, rng):
 
 
 def replaced_terms(bench, top, subtree):
-    """`log_replaced` with the rule of the top node; without it, it must lack just that rule."""
+    """`log_proposed` with the rule of the top node; without it, it must lack just that rule."""
     work = bench.setup.work
     args = (bench.problem, subtree, work)
-    below = log_replaced(*args, False) if bench.top_is_possible(top) else None
-    whole = log_replaced(*args, True)
+    below = log_proposed(*args, False) if bench.top_is_possible(top) else None
+    whole = log_proposed(*args, True)
     if whole > -math.inf:
         rule = work.log_cut[top] + work.log_column[top]
         assert below + rule == pytest.approx(whole, abs=ATOL)
@@ -137,7 +137,7 @@ def there_and_back(bench, top, edit, undo):
         assert slow.shape_of(bench.root) == slow.shape_of(before)
         return False
     assert replaced - current == pytest.approx(exact, abs=ATOL)
-    choice = log_replaced_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
+    choice = log_proposed_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
     there = slow.move_probabilities(bench.counts(before), WEIGHTS)
     back = slow.move_probabilities(bench.counts(after), WEIGHTS)
     for kind in (2, 3) if there[3] > 0 else (2,):
@@ -150,7 +150,7 @@ def there_and_back(bench, top, edit, undo):
     current = log_current(bench.problem, subtree, work)
     undo()
     reverse = replaced_terms(bench, top, subtree)
-    reverse_choice = log_replaced_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
+    reverse_choice = log_proposed_choice(trees, with_weights(*WEIGHTS), bench.census, subtree, work)
     assert reverse - current + exact == pytest.approx(0.0, abs=ATOL)
     assert reverse_choice + choice == pytest.approx(0.0, abs=ATOL)
     commit(trees, 0, subtree, work)
@@ -182,7 +182,7 @@ def test_swap_ratio_is_that_of_the_definition_and_reverses(problem, rng):
     for _ in range(150):
         bench = Bench(problem, rng)
         for child in bench.counts(bench.root).pairs:
-            swap = partial(exchange, bench.trees, child)
+            swap = partial(exchange_rules, bench.trees, child)
             possible += there_and_back(bench, bench.trees.parent[child], swap, swap)
     assert possible > 0
 
@@ -200,10 +200,10 @@ def test_exchange_takes_both_children_that_carry_the_same_rule(rng):
             same = same and trees.cut[left] == trees.cut[right]
             before = slow.shape_of(bench.root)
             rule = (trees.column[top], trees.cut[top])
-            exchange(trees, child)
+            exchange_rules(trees, child)
             moved = [(trees.column[k], trees.cut[k]) == rule for k in (left, right)]
             assert all(moved) if same else sum(moved) == 1
-            exchange(trees, child)
+            exchange_rules(trees, child)
             assert slow.shape_of(bench.root) == before
             met += same
     assert met > 5

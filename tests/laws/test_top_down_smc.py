@@ -26,13 +26,12 @@ from support.tiers import tiers
 from pymc_trees.core.leaves.contract import add_rows, log_constant
 from pymc_trees.core.priors.mondrian import make_mondrian
 from pymc_trees.core.samplers.proposals import PROPOSALS
+from pymc_trees.core.samplers.resampling import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.top_down import (
     DONE,
     EXPANSIONS,
-    SCHEMES,
     UNFINISHED,
     Schedule,
-    draw_ancestors,
     make_stages,
     top_down_smc,
 )

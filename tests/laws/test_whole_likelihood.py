@@ -28,7 +28,7 @@ from support.naive.laws import PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.joint_sweep import joint_sweep
@@ -203,7 +203,7 @@ def local_moves(setup, target, leaf, moves, draws):
         flat,
         weights,
         setup.work,
-        make_kept_tree(setup.trees, np.empty_like(setup.work.sets)),
+        make_saved_tree(setup.trees, np.empty_like(setup.work.sets)),
         draws,
         codes,
         depths,

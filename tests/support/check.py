@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import EVERY, MISSING
+from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
 from pymc_trees.core.value.fields import (
     BITS,
     CHECKSUM,
@@ -137,15 +137,15 @@ def check_unused(encoded, nodes):
 def parts_rows(encoded, node):
     """Whether both children have rows, and the cut is one the prior can draw."""
     x = encoded.X[node.rows, node.column]
-    left = sent_left(x, node.way, node.cut)
+    left = sent_left(x, node.rule_kind, node.cut)
     present = x[x != MISSING]
     if not (left.any() and not left.all() and present.size):
         return False
-    apart = len(set(sent_left(present, node.way, node.cut))) == 1
-    if node.way >= 2:
+    apart = len(set(sent_left(present, node.rule_kind, node.cut))) == 1
+    if node.rule_kind >= 2:
         every = 2.0 ** abs(encoded.kinds[node.column]) - 1
         return 0 <= node.cut <= every and (not apart or node.cut in (0.0, every))
-    return not apart or abs(node.cut) == EVERY
+    return not apart or abs(node.cut) == MAX_CUT
 
 
 @value_check
@@ -159,12 +159,12 @@ def check_cuts(encoded, nodes):
                 f"Row {node.row}: cut {node.cut:g} of column {node.column} is not within [min, max)"
                 " of the training rows in the node."
             )
-        if (node.way >= 2) != (encoded.kinds[node.column] != 0):
+        if (node.rule_kind >= 2) != (encoded.kinds[node.column] != 0):
             return f"Row {node.row}: column {node.column} is split by the rule of another kind."
         if (
             encoded.grid is not None
-            and node.way < 2
-            and abs(node.cut) != EVERY
+            and node.rule_kind < 2
+            and abs(node.cut) != MAX_CUT
             and node.cut not in encoded.grid[node.column]
         ):
             return f"Row {node.row}: cut {node.cut:g} is not a grid cut of column {node.column}."

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.forest.trees import NONE, Trees
-from pymc_trees.core.value.walk import chance_of, sent_left
+from pymc_trees.core.value.walk import rule_density, sent_left
 from support.check import sentences
 
 Rows = dict[int, np.ndarray]
@@ -144,7 +144,9 @@ def check_tree_terms(trees, design, weights, rows):
                 x = design.columns[column, reached].astype(float)
                 x[x == getattr(design, "missing", MISSING)] = MISSING
                 kinds = getattr(design, "kinds", None)
-                chance = chance_of(x, way, trees.cut[node], 0 if kinds is None else kinds[column])
+                chance = rule_density(
+                    x, way, trees.cut[node], 0 if kinds is None else kinds[column]
+                )
                 share = weights[column] / weights[varies].sum()
                 expected = (np.log(chance * (1.0 if kinds is None else 0.5)), np.log(share))
             if not np.allclose((trees.log_cut[node], trees.log_column[node]), expected):

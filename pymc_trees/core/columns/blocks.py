@@ -11,9 +11,9 @@ block both ways. In a given column, the rules that cut no block are
   with another;
 - missing against present rows, if no block has both.
 
-``p_separates`` is the probability of these under the prior given the column, ``draw_separating``
-draws from the prior given that the rule is one of them. So ``log_set_rule`` less the log of the
-chance is the density of the draw.
+``p_separates`` is the probability of these rules under the prior given the column, and
+``draw_separating`` draws from the prior given that the rule is one of them. The log density of the
+draw is therefore ``log_set_rule`` minus the log of ``p_separates``.
 """
 
 from typing import NamedTuple
@@ -24,8 +24,8 @@ from numba import boolean, float64, int64
 from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.columns.mixed import (
     DESIGN,
-    EVERY,
     LEFT,
+    MAX_CUT,
     SET,
     MixedDesign,
     present_range,
@@ -33,10 +33,10 @@ from pymc_trees.core.columns.mixed import (
 from pymc_trees.core.columns.row_set import (
     RowSet,
     any_missing,
+    levels_in_set,
     list_rows,
-    set_levels,
-    set_numbers,
-    set_range,
+    numbers_in_set,
+    range_in_set,
 )
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
@@ -49,39 +49,39 @@ from pymc_trees.core.random import pick
 
 
 @njit(cache=True)
-def line_up(low, blocks, start, stop):
-    """Write blocks with present cells to ``line``, by smallest cell; return their number."""
-    order, line = blocks.order, blocks.line
+def sort_blocks(low, blocks, start, stop):
+    """Write blocks with present cells to ``by_low``, by smallest cell; return their number."""
+    order, by_low = blocks.order, blocks.by_low
     n = 0
     for k in range(start, stop):
-        block, place = order[k], n
+        block, position = order[k], n
         if low[block] == np.inf:
             continue
-        while place > 0 and low[line[place - 1]] > low[block]:
-            line[place] = line[place - 1]
-            place -= 1
-        line[place] = block
+        while position > 0 and low[by_low[position - 1]] > low[block]:
+            by_low[position] = by_low[position - 1]
+            position -= 1
+        by_low[position] = block
         n += 1
     return n
 
 
 @njit(cache=True)
-def extent_of(low, high, line, n):
-    """Range of the cells of the first n blocks of the line."""
-    largest = -np.inf
+def extent_of(low, high, by_low, n):
+    """Range of the cells of n sorted blocks."""
+    merged_high = -np.inf
     for k in range(n):
-        largest = max(largest, high[line[k]])
-    return largest - low[line[0]] if n > 0 else 0.0
+        merged_high = max(merged_high, high[by_low[k]])
+    return merged_high - low[by_low[0]] if n > 0 else 0.0
 
 
 @njit(cache=True)
-def find_gap(low, high, line, n, held, point):
+def find_gap(low, high, by_low, n, merged, point):
     """Total width of the gaps between n sorted blocks, up to and including the gap at a point.
 
     Parameters
     ----------
-    held : tuple of float
-        Smallest and largest cell of blocks that stay together: there is no gap between them.
+    merged : tuple of float
+        Smallest and largest cell of blocks that stay together: no gap lies between them.
     point : float
         inf for the width of all.
 
@@ -91,15 +91,15 @@ def find_gap(low, high, line, n, held, point):
         Total width, and the last gap that was reached.
     """
     total, begin, end = 0.0, 0.0, 0.0
-    reach = high[line[0]] if n > 0 else 0.0
+    reach = high[by_low[0]] if n > 0 else 0.0
     for k in range(1, n):
-        after = low[line[k]]
-        if after > reach and not (held[0] <= reach and after <= held[1]):
+        after = low[by_low[k]]
+        if after > reach and not (merged[0] <= reach and after <= merged[1]):
             total += after - reach
             begin, end = reach, after
             if point < total:
                 break
-        reach = max(reach, high[line[k]])
+        reach = max(reach, high[by_low[k]])
     return total, begin, end
 
 
@@ -116,16 +116,16 @@ def join_levels(levels, missing, blocks, start, stop):
     order, joint = blocks.order, blocks.joint
     n = 0
     for k in range(start, stop):
-        block, kept = order[k], 0
-        found = levels[block] | (MISSING_LEVEL if missing[block] else np.int64(0))
+        block, n_kept = order[k], 0
+        joined = levels[block] | (MISSING_LEVEL if missing[block] else np.int64(0))
         for q in range(n):
-            if joint[q] & found != 0:
-                found |= joint[q]
+            if joint[q] & joined != 0:
+                joined |= joint[q]
             else:
-                joint[kept] = joint[q]
-                kept += 1
-        joint[kept] = found
-        n = kept + 1
+                joint[n_kept] = joint[q]
+                n_kept += 1
+        joint[n_kept] = joined
+        n = n_kept + 1
     return n
 
 
@@ -136,44 +136,45 @@ def is_single(levels):
 
 
 @njit(cache=True)
-def chances_of_levels(kind, joint, n_joint):
-    """Of missing rows apart, and of a set of levels elsewhere: `p_separates`; the missing's set.
+def level_set_probabilities(kind, joint, n_joint):
+    """Probabilities of both kinds of rule that cut no block, and the set joined to missing cells.
 
-    ``joint[:n_joint]`` is from `join_levels`; the missing cells' set is 0 where none is missing.
+    The rules are missing against present, and any other; their sum is `p_separates`.
+    ``joint[:n_joint]`` is from `join_levels`; the set is 0 where no cell is missing.
     """
-    present, of_missing, n_single = np.int64(0), np.int64(0), 0
+    present, missing_set, n_single = np.int64(0), np.int64(0), 0
     for q in range(n_joint):
         present |= joint[q] & ~MISSING_LEVEL
         n_single += is_single(joint[q])
         if joint[q] & MISSING_LEVEL != 0:
-            of_missing = joint[q]
+            missing_set = joint[q]
     n_present = popcount(np.uint64(present))
-    is_alone = of_missing == MISSING_LEVEL
-    apart, elsewhere = 0.0, 1.0
-    if of_missing != 0:
-        apart = 1.0 if n_present == 1 else 1.0 / (1.0 + n_present)
-        elsewhere = 1.0 - apart
-        if n_present == 0 or not is_alone:
-            apart = 0.0
-        if not is_alone:
-            elsewhere *= 0.5
+    missing_is_alone = missing_set == MISSING_LEVEL
+    p_missing_split, p_other = 0.0, 1.0
+    if missing_set != 0:
+        p_missing_split = 1.0 if n_present == 1 else 1.0 / (1.0 + n_present)
+        p_other = 1.0 - p_missing_split
+        if n_present == 0 or not missing_is_alone:
+            p_missing_split = 0.0
+        if not missing_is_alone:
+            p_other *= 0.5
     if n_present < 2:
-        elsewhere = 0.0
+        p_other = 0.0
     elif kind < 0:
-        elsewhere *= n_single / n_present
+        p_other *= n_single / n_present
     else:
-        elsewhere *= (2.0 ** (n_joint - int(is_alone)) - 2.0) / (2.0**n_present - 2.0)
-    return apart, elsewhere, of_missing
+        p_other *= (2.0 ** (n_joint - int(missing_is_alone)) - 2.0) / (2.0**n_present - 2.0)
+    return p_missing_split, p_other, missing_set
 
 
 @njit(cache=True)
-def draw_levels_uncut(rng, kind, joint, n_joint):
+def draw_separating_levels(rng, kind, joint, n_joint):
     """`draw_separating` of a column of levels: side of missing rows, and set that goes left."""
-    apart, elsewhere, of_missing = chances_of_levels(kind, joint, n_joint)
-    every = (np.int64(1) << abs(kind)) - 1
+    p_missing_split, p_other, missing_set = level_set_probabilities(kind, joint, n_joint)
+    all_levels = (np.int64(1) << abs(kind)) - 1
     side = int(rng.random() < 0.5)
-    if rng.random() * (apart + elsewhere) < apart:
-        return side, 0.0 if side == 1 else float(every)
+    if rng.random() * (p_missing_split + p_other) < p_missing_split:
+        return side, 0.0 if side == 1 else float(all_levels)
     chosen = np.int64(0)
     if kind < 0:
         n_single = 0
@@ -199,7 +200,7 @@ def draw_levels_uncut(rng, kind, joint, n_joint):
         for level in range(kind):
             if (present >> level) & 1 == 0 and rng.random() < 0.5:
                 chosen |= np.int64(1) << level
-    if of_missing != 0 and of_missing != MISSING_LEVEL:
+    if missing_set != 0 and missing_set != MISSING_LEVEL:
         side = int(chosen & MISSING_LEVEL != 0)
     return side, float(chosen & ~MISSING_LEVEL)
 
@@ -220,8 +221,8 @@ class Blocks(NamedTuple):
     missing: np.ndarray
     """(p, b) bool: whether a cell is missing."""
     order: np.ndarray
-    """(b,) int64: the blocks; a node holds a stretch of them, ``order[start:stop]``."""
-    line: np.ndarray
+    """(b,) int64: the blocks; a node has the slice ``order[start:stop]``."""
+    by_low: np.ndarray
     """(b,) int64, overwritten: blocks of a node by their smallest cell."""
     joint: np.ndarray
     """(64,) int64, overwritten: sets of levels that stay together."""
@@ -242,7 +243,7 @@ def make_blocks(n_columns, n_blocks):
 
 
 @generic("design", args=(DESIGN, RowSet, Blocks, int64), result=None)
-def note_block(design, rows, blocks, block):
+def record_block(design, rows, blocks, block):
     """Store the extents and levels of a block, given its rows as a `RowSet`."""
 
 
@@ -267,9 +268,9 @@ def goes_left(design, code, cut, blocks, block):
 
 
 @njit(cache=True)
-def part_blocks(design, code, cut, blocks, start, stop):
+def partition_blocks(design, code, cut, blocks, start, stop):
     """Move the blocks that a rule sends left to the front; return where the others start."""
-    order, line = blocks.order, blocks.line
+    order, by_low = blocks.order, blocks.by_low
     middle, n_right = start, 0
     for k in range(start, stop):
         block = order[k]
@@ -277,36 +278,41 @@ def part_blocks(design, code, cut, blocks, start, stop):
             order[middle] = block
             middle += 1
         else:
-            line[n_right] = block
+            by_low[n_right] = block
             n_right += 1
     for k in range(n_right):
-        order[middle + k] = line[k]
+        order[middle + k] = by_low[k]
     return middle
 
 
 @njit(cache=True)
-def _note_plain(design, rows, blocks, block):
+def _record_plain(design, rows, blocks, block):
     for j in range(design.columns.shape[0]):
         if design.varies[j]:
-            blocks.low[j, block], blocks.high[j, block] = set_range(design, j, rows)
+            blocks.low[j, block], blocks.high[j, block] = range_in_set(design, j, rows)
 
 
 @njit(cache=True)
-def _chance_plain(design, column, blocks, start, stop, rows):
-    low, high, line = blocks.low[column], blocks.high[column], blocks.line
-    n = line_up(low, blocks, start, stop)
-    extent = extent_of(low, high, line, n)
+def _p_separates_plain(design, column, blocks, start, stop, rows):
+    low, high, by_low = blocks.low[column], blocks.high[column], blocks.by_low
+    n = sort_blocks(low, blocks, start, stop)
+    extent = extent_of(low, high, by_low, n)
     if extent == 0.0:
         return 0.0, 0.0
-    return find_gap(low, high, line, n, (np.inf, -np.inf), np.inf)[0] / extent, extent
+    return find_gap(low, high, by_low, n, (np.inf, -np.inf), np.inf)[0] / extent, extent
 
 
 @njit(cache=True)
 def _draw_plain(rng, design, column, blocks, start, stop, rows):
-    low, high, line, held = blocks.low[column], blocks.high[column], blocks.line, (np.inf, -np.inf)
-    n = line_up(low, blocks, start, stop)
-    total = find_gap(low, high, line, n, held, np.inf)[0]
-    _, begin, end = find_gap(low, high, line, n, held, rng.random() * total)
+    low, high, by_low, merged = (
+        blocks.low[column],
+        blocks.high[column],
+        blocks.by_low,
+        (np.inf, -np.inf),
+    )
+    n = sort_blocks(low, blocks, start, stop)
+    total = find_gap(low, high, by_low, n, merged, np.inf)[0]
+    _, begin, end = find_gap(low, high, by_low, n, merged, rng.random() * total)
     return column, draw_cut(rng, design, begin, end)
 
 
@@ -316,113 +322,120 @@ def _plain_goes_left(design, code, cut, blocks, block):
 
 
 @njit(cache=True)
-def _note_mixed(design, rows, blocks, block):
+def _record_mixed(design, rows, blocks, block):
     for j in range(design.columns.shape[0]):
         if not design.varies[j]:
             continue
         blocks.missing[j, block] = any_missing(design, j, rows)
         if design.kinds[j] != 0:
-            blocks.levels[j, block] = set_levels(design, j, rows)[0]
+            blocks.levels[j, block] = levels_in_set(design, j, rows)[0]
         elif blocks.missing[j, block]:
-            _, distinct, low, high = present_range(design, j, rows.index.listed, 0, list_rows(rows))
+            _, distinct, low, high = present_range(
+                design, j, rows.index.row_list, 0, list_rows(rows)
+            )
             if distinct > 0:
                 blocks.low[j, block], blocks.high[j, block] = low, high
         else:
-            blocks.low[j, block], blocks.high[j, block] = set_range(design, j, rows)
+            blocks.low[j, block], blocks.high[j, block] = range_in_set(design, j, rows)
 
 
 @njit(cache=True)
-def chances_of_numbers(design, column, blocks, start, stop, rows):
-    """Of missing rows apart, and of a cut elsewhere: `p_separates`; the held cells, the extent."""
+def cut_probabilities(design, column, blocks, start, stop, rows):
+    """Probabilities of the two kinds of rule that cut no block; the merged cells, and the extent.
+
+    As `level_set_probabilities`, for numbers. No cut falls between the merged cells.
+    """
     low, high, missing = blocks.low[column], blocks.high[column], blocks.missing[column]
-    order, line = blocks.order, blocks.line
-    n = line_up(low, blocks, start, stop)
-    extent = extent_of(low, high, line, n)
-    least, largest, is_gappy = np.inf, -np.inf, False
+    order, by_low = blocks.order, blocks.by_low
+    n = sort_blocks(low, blocks, start, stop)
+    extent = extent_of(low, high, by_low, n)
+    merged_low, merged_high, has_missing = np.inf, -np.inf, False
     for k in range(start, stop):
         block = order[k]
         if missing[block]:
-            is_gappy = True
-            least, largest = min(least, low[block]), max(largest, high[block])
-    apart, elsewhere = 0.0, 1.0
-    if is_gappy:
-        distinct = set_numbers(design, column, rows)[1]
-        apart = 1.0 if distinct == 1 else 1.0 / (1.0 + distinct)
-        elsewhere = 1.0 - apart
-        if n == 0 or least <= largest:
-            apart = 0.0
-        if least <= largest:
-            elsewhere *= 0.5
+            has_missing = True
+            merged_low, merged_high = min(merged_low, low[block]), max(merged_high, high[block])
+    p_missing_split, p_other = 0.0, 1.0
+    if has_missing:
+        distinct = numbers_in_set(design, column, rows)[1]
+        p_missing_split = 1.0 if distinct == 1 else 1.0 / (1.0 + distinct)
+        p_other = 1.0 - p_missing_split
+        if n == 0 or merged_low <= merged_high:
+            p_missing_split = 0.0
+        if merged_low <= merged_high:
+            p_other *= 0.5
     if extent > 0.0:
-        elsewhere *= find_gap(low, high, line, n, (least, largest), np.inf)[0] / extent
+        p_other *= find_gap(low, high, by_low, n, (merged_low, merged_high), np.inf)[0] / extent
     else:
-        elsewhere = 0.0
-    return apart, elsewhere, (least, largest), extent
+        p_other = 0.0
+    return p_missing_split, p_other, (merged_low, merged_high), extent
 
 
 @njit(cache=True)
-def draw_number_uncut(rng, design, column, blocks, start, stop, rows):
+def draw_separating_cut(rng, design, column, blocks, start, stop, rows):
     """`draw_separating` of a column of numbers: the side of missing rows, and the cut."""
-    apart, elsewhere, held, _ = chances_of_numbers(design, column, blocks, start, stop, rows)
+    p_missing_split, p_other, merged, _ = cut_probabilities(
+        design, column, blocks, start, stop, rows
+    )
     side = int(rng.random() < 0.5)
-    if rng.random() * (apart + elsewhere) < apart:
-        return side, -EVERY if side == 1 else EVERY
-    low, high, line = blocks.low[column], blocks.high[column], blocks.line
-    n = line_up(low, blocks, start, stop)
-    total = find_gap(low, high, line, n, held, np.inf)[0]
-    _, begin, end = find_gap(low, high, line, n, held, rng.random() * total)
-    if held[0] <= held[1]:
-        side = int(held[1] <= begin)
+    if rng.random() * (p_missing_split + p_other) < p_missing_split:
+        return side, -MAX_CUT if side == 1 else MAX_CUT
+    low, high, by_low = blocks.low[column], blocks.high[column], blocks.by_low
+    n = sort_blocks(low, blocks, start, stop)
+    total = find_gap(low, high, by_low, n, merged, np.inf)[0]
+    _, begin, end = find_gap(low, high, by_low, n, merged, rng.random() * total)
+    if merged[0] <= merged[1]:
+        side = int(merged[1] <= begin)
     return side, draw_cut(rng, design, begin, end)
 
 
 @njit(cache=True)
-def _chance_mixed(design, column, blocks, start, stop, rows):
+def _p_separates_mixed(design, column, blocks, start, stop, rows):
     kind = design.kinds[column]
     if kind == 0:
-        found = chances_of_numbers(design, column, blocks, start, stop, rows)
-        return found[0] + found[1], found[3]
+        p_split, p_other, _, extent = cut_probabilities(design, column, blocks, start, stop, rows)
+        return p_split + p_other, extent
     levels, missing = blocks.levels[column], blocks.missing[column]
     n_joint = join_levels(levels, missing, blocks, start, stop)
-    apart, elsewhere, _ = chances_of_levels(kind, blocks.joint, n_joint)
-    return apart + elsewhere, 0.0
+    p_split, p_other, _ = level_set_probabilities(kind, blocks.joint, n_joint)
+    return p_split + p_other, 0.0
 
 
 @njit(cache=True)
 def _draw_mixed(rng, design, column, blocks, start, stop, rows):
     p, kind = design.columns.shape[0], design.kinds[column]
     if kind == 0:
-        side, cut = draw_number_uncut(rng, design, column, blocks, start, stop, rows)
+        side, cut = draw_separating_cut(rng, design, column, blocks, start, stop, rows)
         return column + p * side, cut
     levels, missing = blocks.levels[column], blocks.missing[column]
     n_joint = join_levels(levels, missing, blocks, start, stop)
-    side, cut = draw_levels_uncut(rng, kind, blocks.joint, n_joint)
+    side, cut = draw_separating_levels(rng, kind, blocks.joint, n_joint)
     return column + p * (SET + side), cut
 
 
 @njit(cache=True)
 def _mixed_goes_left(design, code, cut, blocks, block):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
-    if way >= SET:
+    column, rule_kind = code % p, code // p
+    if rule_kind >= SET:
         if blocks.levels[column, block] != 0:
             return np.int64(cut) & blocks.levels[column, block] != 0
     elif blocks.low[column, block] != np.inf:
         return blocks.low[column, block] <= cut
-    return way & LEFT != 0
+    return rule_kind & LEFT != 0
 
 
 register(
     Design,
-    note_block=_note_plain,
-    p_separates=_chance_plain,
+    record_block=_record_plain,
+    p_separates=_p_separates_plain,
     draw_separating=_draw_plain,
     goes_left=_plain_goes_left,
 )
 register(
     MixedDesign,
-    note_block=_note_mixed,
-    p_separates=_chance_mixed,
+    record_block=_record_mixed,
+    p_separates=_p_separates_mixed,
     draw_separating=_draw_mixed,
     goes_left=_mixed_goes_left,
 )

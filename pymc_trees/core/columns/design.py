@@ -150,7 +150,7 @@ register(
 
 @njit(cache=True)
 def cut_value(design, column, cut):
-    """Cut in the units of X of a cut in the units of the design's cells."""
+    """Convert a cut from the units of the design's cells to those of X."""
     if design.is_grid:
         return design.grid[design.offsets[column] + int(cut)]
     return cut
@@ -158,7 +158,7 @@ def cut_value(design, column, cut):
 
 @njit(cache=True)
 def cut_code(design, column, value):
-    """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
+    """Convert a cut from the units of X to those of the design's cells; -1 if off the grid."""
     if not design.is_grid:
         return value
     first, last = design.offsets[column], design.offsets[column + 1]
@@ -180,7 +180,7 @@ def _draw_cut(rng, design, low, high):
 
 @generic("design", default=_draw_cut, args=(GENERATOR, DESIGN, float64, float64), result=float64)
 def draw_cut(rng, design, low, high):
-    """Cut uniform over ``[low, high)``: real numbers, or the whole ones for a grid."""
+    """Draw a cut uniformly from ``[low, high)``: a real number, or a whole one on a grid."""
 
 
 @njit(cache=True)
@@ -195,7 +195,7 @@ def varying(design):
 
 @njit(cache=True)
 def column_varies(design, column, rows, start, stop):
-    """Whether ``rows[start:stop]`` hold two different values of a column."""
+    """Whether ``rows[start:stop]`` contain two different values of a column."""
     if not design.varies[column]:
         return False
     columns = design.columns
@@ -211,13 +211,9 @@ def any_column_varies(design, rows, start, stop):
     """Whether ``rows[start:stop]`` can be split at all."""
     if stop - start < 2:
         return False
-    columns, varies = design.columns, design.varies
-    for j in range(columns.shape[0]):
-        if varies[j]:
-            first = columns[j, rows[start]]
-            for k in range(start + 1, stop):
-                if columns[j, rows[k]] != first:
-                    return True
+    for j in range(design.columns.shape[0]):
+        if column_varies(design, j, rows, start, stop):
+            return True
     return False
 
 

@@ -1,22 +1,23 @@
 """Training columns with categories or missing cells, and which way a rule sends their rows.
 
-The rule of a split node is two numbers. With p columns, the first is ``column + p * way``:
+The rule of a split node is two numbers. With p columns, the first is ``column + p * rule_kind``:
 
-=== ======================== ==================================
-way rule                     a row whose cell is missing goes
-=== ======================== ==================================
-0   ``x <= cut`` left        right
-1   ``x <= cut`` left        left
-2   levels in ``cut`` left   right
-3   levels in ``cut`` left   left
-=== ======================== ==================================
+========= ======================== ===============================
+rule_kind sends left               and a row whose cell is missing
+========= ======================== ===============================
+0         ``x <= cut``             right
+1         ``x <= cut``             left
+2         the levels in ``cut``    right
+3         the levels in ``cut``    left
+========= ======================== ===============================
 
-Levels are the whole numbers 0, 1, .. and a set of them a whole number: bit l stands for level l.
-The split of missing against present rows sends every present cell to the other side: cut
-`EVERY` with missing rows right, its negative with missing rows left, and the sets of all levels
-and of none. In a `Design` (`design`), without levels and missing cells, a rule is column and cut.
+Levels are the whole numbers 0, 1, 2 and so on; a set of them is a whole number whose bit l stands
+for level l. The split of missing against present rows sends every present cell to the other side:
+cut `MAX_CUT` with missing rows right, its negative with missing rows left, and the sets of all
+levels and of none. In a `Design` (`design`), without levels and missing cells, a rule is column and
+cut.
 
-Functions here and in `rules` take either type of design; numba resolves them at compile time.
+Functions here and in `rules` take either type of design.
 """
 
 from typing import NamedTuple
@@ -33,11 +34,11 @@ from pymc_trees.core.compile.pointer import by_pointer
 DESIGN = Role("design")
 MISSING = -(2.0**900)
 """Code of a missing cell in X; finite, so columns can be summed."""
-EVERY = float(np.finfo(np.float64).max)
+MAX_CUT = float(np.finfo(np.float64).max)
 """Cut above every cell; its negative is below every cell."""
-MOST_LEVELS = 50
+MAX_LEVELS = 50
 LEFT, SET = 1, 2
-"""Parts of ``way``: missing rows go left; the cut is a set of levels."""
+"""Parts of ``rule_kind``: missing rows go left; the cut is a set of levels."""
 
 
 @by_pointer
@@ -57,18 +58,18 @@ class MixedDesign(NamedTuple):
     is_grid: bool
     kinds: np.ndarray
     """(p,) int64: 0 for numbers; L for subsets of L levels; -L for one level against the rest."""
-    gaps: np.ndarray
+    has_missing: np.ndarray
     """(p,) bool: the column has missing cells."""
     missing: float
-    """The cell that stands for a missing one."""
+    """Code of a missing cell."""
     rank: np.ndarray
-    """(q, n) uint32: for each column with missing cells, the number of its cell's value."""
+    """(q, n) uint32: rank of each cell among the distinct ones, by column with missing cells."""
     rank_row: np.ndarray
     """(p,) int64: row of ``rank``, or -1."""
-    stamp: np.ndarray
-    """For each number in ``rank``: the last count of distinct values in which it occurred."""
-    token: np.ndarray
-    """(1,) int64: number of the last count."""
+    visited: np.ndarray
+    """For each rank, the last epoch in which `present_range` counted it."""
+    epoch: np.ndarray
+    """(1,) int64: number of counts of distinct values so far."""
     sides: np.ndarray
     """(n,) as cells, overwritten: 0 for rows that go left, 1 for the others."""
 
@@ -95,42 +96,42 @@ def fill_mixed(X, grid, offsets, kinds, weights, columns, missing):
     """`MixedDesign` whose cells are written to ``columns``; weight 0 excludes a column."""
     n, p = X.shape
     is_grid = offsets.size > 0
-    varies, gaps = np.zeros(p, dtype=np.bool_), np.zeros(p, dtype=np.bool_)
+    varies, has_missing = np.zeros(p, dtype=np.bool_), np.zeros(p, dtype=np.bool_)
     low, high = np.zeros(p), np.zeros(p)
     rank_row = np.full(p, -1)
-    n_gaps = 0
+    n_with_missing = 0
     for j in range(p):
         for i in range(n):
             if X[i, j] == MISSING:
-                gaps[j] = True
+                has_missing[j] = True
                 columns[j, i] = missing
             elif is_grid and kinds[j] == 0:
                 columns[j, i] = np.searchsorted(grid[offsets[j] : offsets[j + 1]], X[i, j])
             else:
                 columns[j, i] = X[i, j]
-        met = False
+        any_present = False
         for i in range(n):
             cell = float(columns[j, i])
             varies[j] |= columns[j, i] != columns[j, 0]
             if cell != missing:
-                low[j] = min(low[j], cell) if met else cell
-                high[j] = max(high[j], cell) if met else cell
-                met = True
+                low[j] = min(low[j], cell) if any_present else cell
+                high[j] = max(high[j], cell) if any_present else cell
+                any_present = True
         varies[j] &= weights[j] > 0.0
-        if gaps[j]:
-            rank_row[j] = n_gaps
-            n_gaps += 1
-    rank = np.zeros((n_gaps, n), dtype=np.uint32)
-    most = 0
+        if has_missing[j]:
+            rank_row[j] = n_with_missing
+            n_with_missing += 1
+    rank = np.zeros((n_with_missing, n), dtype=np.uint32)
+    max_rank = 0
     for j in range(p):
-        if not gaps[j]:
+        if not has_missing[j]:
             continue
         order = np.argsort(columns[j])
-        number = 0
+        value_rank = 0
         for k in range(1, n):
-            number += columns[j, order[k]] != columns[j, order[k - 1]]
-            rank[rank_row[j], order[k]] = number
-        most = max(most, number)
+            value_rank += columns[j, order[k]] != columns[j, order[k - 1]]
+            rank[rank_row[j], order[k]] = value_rank
+        max_rank = max(max_rank, value_rank)
     return MixedDesign(
         columns,
         varies,
@@ -140,28 +141,28 @@ def fill_mixed(X, grid, offsets, kinds, weights, columns, missing):
         offsets,
         is_grid,
         kinds,
-        gaps,
+        has_missing,
         missing,
         rank,
         rank_row,
-        np.zeros(most + 1, dtype=np.int64),
+        np.zeros(max_rank + 1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros_like(columns[0]),
     )
 
 
-def from_prior(design) -> np.ndarray | None:
-    """Columns, (p,) bool, with levels or missing cells; None in a `Design`."""
-    return (design.kinds != 0) | design.gaps if isinstance(design, MixedDesign) else None
+def rules_from_prior(design) -> np.ndarray | None:
+    """(p,) bool: columns with levels or missing cells, whose rules come from the prior, or None."""
+    return (design.kinds != 0) | design.has_missing if isinstance(design, MixedDesign) else None
 
 
 @njit(cache=True)
 def present_range(design, column, rows, start, stop):
     """Missing rows, distinct values and extent of a numeric column among some rows."""
     cells, missing = design.columns[column], design.missing
-    rank, stamp = design.rank[design.rank_row[column]], design.stamp
-    design.token[0] += 1
-    token = design.token[0]
+    rank, visited = design.rank[design.rank_row[column]], design.visited
+    design.epoch[0] += 1
+    epoch = design.epoch[0]
     n_missing, distinct = 0, 0
     low, high = 0.0, 0.0
     for k in range(start, stop):
@@ -173,8 +174,8 @@ def present_range(design, column, rows, start, stop):
         if distinct == 0:
             low, high = cell, cell
         low, high = min(low, cell), max(high, cell)
-        distinct += stamp[rank[i]] != token
-        stamp[rank[i]] = token
+        distinct += visited[rank[i]] != epoch
+        visited[rank[i]] = epoch
     return n_missing, distinct, low, high
 
 
@@ -223,7 +224,7 @@ def side_cells(design, code, cut, rows, start, stop):
 
 @generic("design", args=(DESIGN, int64), result=boolean)
 def rule_from_prior(design, column):
-    """Whether a column has levels or missing cells: proposals take its rules from the prior."""
+    """Whether a column has levels or missing cells: its rules come from the prior."""
 
 
 @njit(cache=True)
@@ -239,24 +240,24 @@ def _n_codes(design):
 @njit(cache=True)
 def _side_cells(design, code, cut, rows, start, stop):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
+    column, rule_kind = code % p, code // p
     cells = design.columns[column]
-    if way < SET and not design.gaps[column]:
+    if rule_kind < SET and not design.has_missing[column]:
         return cells, cut
     sides, missing = design.sides, design.missing
-    to_missing = 0 if way & LEFT else 1
-    if way < SET:
+    missing_side = 0 if rule_kind & LEFT else 1
+    if rule_kind < SET:
         for k in range(start, stop):
             i = rows[k]
             cell = float(cells[i])
-            sides[i] = to_missing if cell == missing else int(cell > cut)
+            sides[i] = missing_side if cell == missing else int(cell > cut)
         return sides, 0.5
     levels = np.int64(cut)
     for k in range(start, stop):
         i = rows[k]
         cell = float(cells[i])
         if cell == missing:
-            sides[i] = to_missing
+            sides[i] = missing_side
         else:
             sides[i] = 1 - ((levels >> np.int64(cell)) & 1)
     return sides, 0.5
@@ -264,7 +265,7 @@ def _side_cells(design, code, cut, rows, start, stop):
 
 @njit(cache=True)
 def _rule_from_prior(design, column):
-    return design.kinds[column] != 0 or design.gaps[column]
+    return design.kinds[column] != 0 or design.has_missing[column]
 
 
 register(

@@ -29,14 +29,14 @@ from pymc_trees.core.columns.design import (
 )
 from pymc_trees.core.columns.mixed import (
     DESIGN,
-    EVERY,
+    MAX_CUT,
     SET,
     MixedDesign,
     levels_present,
     nth_level,
     present_range,
 )
-from pymc_trees.core.columns.row_set import RowSet, set_levels, set_numbers, set_range
+from pymc_trees.core.columns.row_set import RowSet, levels_in_set, numbers_in_set, range_in_set
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import GENERATOR, LIST
@@ -59,22 +59,22 @@ def log_rule(design, code, cut, rows, start, stop):
 
 @generic("design")
 def rule_value(design, code, cut):
-    """Cut in the units of X of a cut in the units of the design's cells."""
+    """Convert a cut from the units of the design's cells to those of X."""
 
 
 @generic("design")
 def rule_code(design, code, value):
-    """Cut in the design's units of a cut in the units of X; -1 when it is not on the grid."""
+    """Convert a cut from the units of X to those of the design's cells; -1 if off the grid."""
 
 
 @generic("design", args=(GENERATOR, DESIGN, int64), result=int64)
 def draw_side(rng, design, column):
-    """First number of a rule of a column of numbers: a side for missing rows, by a fair coin."""
+    """First number of a rule of a column of numbers: a fair coin sets the side of missing rows."""
 
 
 @generic("design", args=(DESIGN,), result=float64, constant=True)
 def log_side(design):
-    """Log probability of that side."""
+    """Log probability of the side that `draw_side` draws."""
 
 
 @njit(cache=True)
@@ -104,7 +104,7 @@ def _no_side(design):
 @njit(cache=True)
 def _mixed_value(design, code, cut):
     p = design.columns.shape[0]
-    if code >= SET * p or abs(cut) == EVERY:
+    if code >= SET * p or abs(cut) == MAX_CUT:
         return cut
     return cut_value(design, code % p, cut)
 
@@ -112,7 +112,7 @@ def _mixed_value(design, code, cut):
 @njit(cache=True)
 def _mixed_code(design, code, value):
     p = design.columns.shape[0]
-    if code >= SET * p or abs(value) == EVERY:
+    if code >= SET * p or abs(value) == MAX_CUT:
         return value
     return cut_code(design, code % p, value)
 
@@ -130,7 +130,7 @@ def _log_side(design):
 @njit(cache=True)
 def numbers_present(design, column, rows, start, stop):
     """`present_range`, of any column of numbers."""
-    if design.gaps[column]:
+    if design.has_missing[column]:
         return present_range(design, column, rows, start, stop)
     low, high = column_range(design, column, rows, start, stop)
     return 0, 0, low, high
@@ -141,93 +141,97 @@ def _draw_mixed(rng, design, column, rows, start, stop):
     p = design.columns.shape[0]
     side = int(rng.random() < 0.5)
     if design.kinds[column] != 0:
-        found = levels_present(design, column, rows, start, stop)
-        levels, log_p = draw_levels(rng, design.kinds[column], side, found)
+        summary = levels_present(design, column, rows, start, stop)
+        levels, log_p = draw_levels(rng, design.kinds[column], side, summary)
         return column + p * (SET + side), levels, log_p
-    found = numbers_present(design, column, rows, start, stop)
-    cut, log_p = draw_number(rng, design, side, found)
+    summary = numbers_present(design, column, rows, start, stop)
+    cut, log_p = draw_number(rng, design, side, summary)
     return column + p * side, cut, log_p
 
 
 @njit(cache=True)
 def _log_mixed(design, code, cut, rows, start, stop):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
-    if stop - start < 2 or not design.varies[column] or (way >= SET) != (design.kinds[column] != 0):
+    column, rule_kind = code % p, code // p
+    if (
+        stop - start < 2
+        or not design.varies[column]
+        or (rule_kind >= SET) != (design.kinds[column] != 0)
+    ):
         return -np.inf
-    if way >= SET:
-        found = levels_present(design, column, rows, start, stop)
-        return log_levels(design.kinds[column], way - SET, cut, found)
-    return log_number(way, cut, numbers_present(design, column, rows, start, stop))
+    if rule_kind >= SET:
+        summary = levels_present(design, column, rows, start, stop)
+        return log_levels(design.kinds[column], rule_kind - SET, cut, summary)
+    return log_number(rule_kind, cut, numbers_present(design, column, rows, start, stop))
 
 
 @njit(cache=True)
-def draw_number(rng, design, side, found):
+def draw_number(rng, design, side, summary):
     """Cut of a column of numbers, and log density, the coin of the side included.
 
-    ``found`` is from `numbers_present`.
+    ``summary`` is from `numbers_present`.
     """
-    n_missing, distinct, low, high = found
+    n_missing, distinct, low, high = summary
     log_p = -LOG_2
     if n_missing > 0:
         if distinct == 1 or rng.random() * (1 + distinct) < 1.0:
-            return -EVERY if side == 1 else EVERY, log_p + log_p_missing_split(distinct)
-        log_p += log_not_apart(distinct)
+            return -MAX_CUT if side == 1 else MAX_CUT, log_p + log_p_missing_split(distinct)
+        log_p += log_p_other_rule(distinct)
     return draw_cut(rng, design, low, high), log_p - np.log(high - low)
 
 
 @njit(cache=True)
-def log_number(side, cut, found):
+def log_number(side, cut, summary):
     """Log density of a cut of a numeric column; -inf if it leaves one side empty."""
-    n_missing, distinct, low, high = found
+    n_missing, distinct, low, high = summary
     log_p = -LOG_2
     if n_missing > 0:
         if distinct == 0:
             return -np.inf
-        if cut == (-EVERY if side == 1 else EVERY):
+        if cut == (-MAX_CUT if side == 1 else MAX_CUT):
             return log_p + log_p_missing_split(distinct)
         if distinct == 1:
             return -np.inf
-        log_p += log_not_apart(distinct)
+        log_p += log_p_other_rule(distinct)
     return log_p - np.log(high - low) if cut >= low and cut < high else -np.inf
 
 
 @njit(cache=True)
 def log_p_missing_split(distinct):
-    """Log probability of splitting missing against present."""
+    """Log probability that the rule splits missing against present cells."""
     return 0.0 if distinct == 1 else -np.log1p(distinct)
 
 
 @njit(cache=True)
-def log_not_apart(distinct):
-    """Log probability of another split, given at least two values."""
+def log_p_other_rule(distinct):
+    """Log probability of any other rule, given at least two values."""
     return np.log(distinct / (1.0 + distinct))
 
 
 @njit(cache=True)
-def log_share(kind, n_present):
+def log_p_level_set(kind, n_present):
     """Log probability of a set that separates the levels present, with sides of absent ones."""
     if kind < 0:
         return -np.log(n_present)
-    parted = n_present * LOG_2 + np.log1p(-(2.0 ** (1 - n_present)))
-    return -parted - (kind - n_present) * LOG_2
+    log_n_sets = n_present * LOG_2 + np.log1p(-(2.0 ** (1 - n_present)))
+    return -log_n_sets - (kind - n_present) * LOG_2
 
 
 @njit(cache=True)
-def draw_levels(rng, kind, side, found):
+def draw_levels(rng, kind, side, summary):
     """Set of levels, as a float, and log density, the coin of the side included.
 
-    ``found`` is from `levels_present`.
+    ``summary`` is from `levels_present`.
     """
     n_levels = abs(kind)
-    present, n_present, any_missing = found
+    present, n_present, any_missing = summary
     log_p = -LOG_2
     if any_missing:
         if n_present == 1 or rng.random() * (1 + n_present) < 1.0:
-            every = (np.int64(1) << n_levels) - 1
-            return 0.0 if side == 1 else float(every), log_p + log_p_missing_split(n_present)
-        log_p += log_not_apart(n_present)
-    log_p += log_share(kind, n_present)
+            all_levels = (np.int64(1) << n_levels) - 1
+            return 0.0 if side == 1 else float(all_levels), log_p + log_p_missing_split(n_present)
+        log_p += log_p_other_rule(n_present)
+    log_p += log_p_level_set(kind, n_present)
     if kind < 0:
         return float(nth_level(present, pick(rng, n_present))), log_p
     while True:
@@ -239,43 +243,38 @@ def draw_levels(rng, kind, side, found):
 
 
 @njit(cache=True)
-def log_levels(kind, side, cut, found):
+def log_levels(kind, side, cut, summary):
     """Log density of a set of levels; -inf if it is invalid or leaves one side empty."""
     n_levels = abs(kind)
-    every = (np.int64(1) << n_levels) - 1
-    if not (cut >= 0.0 and cut <= every and cut == np.floor(cut)):
+    all_levels = (np.int64(1) << n_levels) - 1
+    if not (cut >= 0.0 and cut <= all_levels and cut == np.floor(cut)):
         return -np.inf
     levels = np.int64(cut)
-    present, n_present, any_missing = found
+    present, n_present, any_missing = summary
     if n_present == 0:
         return -np.inf
     log_p = -LOG_2
     if any_missing:
-        if levels == (0 if side == 1 else every):
+        if levels == (0 if side == 1 else all_levels):
             return log_p + log_p_missing_split(n_present)
         if n_present == 1:
             return -np.inf
-        log_p += log_not_apart(n_present)
+        log_p += log_p_other_rule(n_present)
     inside = levels & present
     if inside == 0 or inside == present:
         return -np.inf
     if kind < 0 and levels & (levels - 1) != 0:
         return -np.inf
-    return log_p + log_share(kind, n_present)
+    return log_p + log_p_level_set(kind, n_present)
 
 
 @njit(cache=True)
 def log_column_probability(design, weights, column, rows, start, stop):
     """Log of ``weights[column]`` over the sum of the weights of the columns that vary in a node."""
-    columns, varies = design.columns, design.varies
     total = 0.0
     for j in range(weights.size):
-        if varies[j]:
-            first = columns[j, rows[start]]
-            for k in range(start + 1, stop):
-                if columns[j, rows[k]] != first:
-                    total += weights[j]
-                    break
+        if column_varies(design, j, rows, start, stop):
+            total += weights[j]
     return np.log(weights[column] / total)
 
 
@@ -299,22 +298,22 @@ register(
 )
 
 
-# --------------------- `rules` for rows stored as bits: the same draws from the same distributions
+# --------------------------------------------------- The same distributions for rows stored as bits
 
 
 @generic("design", args=(GENERATOR, DESIGN, int64, RowSet), result=(int64, float64, float64))
 def draw_set_rule(rng, design, column, rows):
-    """`rules.draw_rule` for a `RowSet` in which the column varies."""
+    """`draw_rule` for a `RowSet` in which the column varies."""
 
 
 @generic("design", args=(DESIGN, int64, float64, RowSet), result=float64)
 def log_set_rule(design, code, cut, rows):
-    """`rules.log_rule` for a `RowSet`."""
+    """`log_rule` for a `RowSet`."""
 
 
 @njit(cache=True)
 def _draw_plain_set(rng, design, column, rows):
-    low, high = set_range(design, column, rows)
+    low, high = range_in_set(design, column, rows)
     return column, draw_cut(rng, design, low, high), -np.log(high - low)
 
 
@@ -322,7 +321,7 @@ def _draw_plain_set(rng, design, column, rows):
 def _log_plain_set(design, code, cut, rows):
     if rows.n < 2 or not design.varies[code]:
         return -np.inf
-    low, high = set_range(design, code, rows)
+    low, high = range_in_set(design, code, rows)
     return -np.log(high - low) if cut >= low and cut < high else -np.inf
 
 
@@ -331,22 +330,22 @@ def _draw_mixed_set(rng, design, column, rows):
     p, kind = design.columns.shape[0], design.kinds[column]
     side = int(rng.random() < 0.5)
     if kind != 0:
-        levels, log_p = draw_levels(rng, kind, side, set_levels(design, column, rows))
+        levels, log_p = draw_levels(rng, kind, side, levels_in_set(design, column, rows))
         return column + p * (SET + side), levels, log_p
-    cut, log_p = draw_number(rng, design, side, set_numbers(design, column, rows))
+    cut, log_p = draw_number(rng, design, side, numbers_in_set(design, column, rows))
     return column + p * side, cut, log_p
 
 
 @njit(cache=True)
 def _log_mixed_set(design, code, cut, rows):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
-    if rows.n < 2 or not design.varies[column] or (way >= SET) != (design.kinds[column] != 0):
+    column, rule_kind = code % p, code // p
+    if rows.n < 2 or not design.varies[column] or (rule_kind >= SET) != (design.kinds[column] != 0):
         return -np.inf
-    if way >= SET:
-        found = set_levels(design, column, rows)
-        return log_levels(design.kinds[column], way - SET, cut, found)
-    return log_number(way, cut, set_numbers(design, column, rows))
+    if rule_kind >= SET:
+        summary = levels_in_set(design, column, rows)
+        return log_levels(design.kinds[column], rule_kind - SET, cut, summary)
+    return log_number(rule_kind, cut, numbers_in_set(design, column, rows))
 
 
 register(Design, draw_set_rule=_draw_plain_set, log_set_rule=_log_plain_set)

@@ -22,13 +22,19 @@ from numba import float64, int64
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import (
     DESIGN,
-    EVERY,
     LEFT,
+    MAX_CUT,
     SET,
     MixedDesign,
     nth_level,
 )
-from pymc_trees.core.columns.row_set import RowSet, any_missing, has_row, set_levels, set_range
+from pymc_trees.core.columns.row_set import (
+    RowSet,
+    any_missing,
+    has_row,
+    levels_in_set,
+    range_in_set,
+)
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
 from pymc_trees.core.compile.handle import GENERATOR
@@ -45,8 +51,8 @@ def step_rule(rng, design, code, cut, largest, rows):
 @njit(cache=True)
 def draw_step(rng, design, column, largest):
     """Displacement of a cut: symmetric, with the same distribution at every cut."""
-    least = min(3.0 / design.columns.shape[1], largest)
-    share = least * np.exp(rng.random() * np.log(largest / least))
+    smallest = min(3.0 / design.columns.shape[1], largest)
+    share = smallest * np.exp(rng.random() * np.log(largest / smallest))
     step = share * (design.high[column] - design.low[column]) * (2.0 * rng.random() - 1.0)
     if design.is_grid:
         step = np.copysign(np.ceil(abs(step)), step)
@@ -61,36 +67,38 @@ def _step_plain(rng, design, code, cut, largest, rows):
 @njit(cache=True)
 def _step_mixed(rng, design, code, cut, largest, rows):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
-    if way >= SET:
-        found = set_levels(design, column, rows)
-        side, levels = step_levels(rng, design.kinds[column], way - SET, np.int64(cut), found)
+    column, rule_kind = code % p, code // p
+    if rule_kind >= SET:
+        summary = levels_in_set(design, column, rows)
+        side, levels = step_levels(
+            rng, design.kinds[column], rule_kind - SET, np.int64(cut), summary
+        )
         return column + p * (SET + side), float(levels)
     step = draw_step(rng, design, column, largest)
     if not any_missing(design, column, rows):
         return column + p * pick(rng, 2), cut + step
-    is_apart = abs(cut) == EVERY
+    is_missing_split = abs(cut) == MAX_CUT
     if pick(rng, 2) == 0:
-        return column + p * (way ^ LEFT), -cut if is_apart else cut
-    return code, cut if is_apart else cut + step
+        return column + p * (rule_kind ^ LEFT), -cut if is_missing_split else cut
+    return code, cut if is_missing_split else cut + step
 
 
 @njit(cache=True)
-def step_levels(rng, kind, side, levels, found):
-    """Side of missing rows and set of levels after a step; ``found`` is from `set_levels`."""
-    present, n_present, is_missing = found
-    every = (np.int64(1) << abs(kind)) - 1
-    apart = np.int64(0) if side == 1 else every
+def step_levels(rng, kind, side, levels, summary):
+    """Side of missing rows and set of levels after a step; ``summary`` is from `levels_in_set`."""
+    present, n_present, is_missing = summary
+    all_levels = (np.int64(1) << abs(kind)) - 1
+    missing_split = np.int64(0) if side == 1 else all_levels
     if is_missing and pick(rng, 2) == 0:
-        return side ^ LEFT, every ^ levels if levels == apart else levels
+        return side ^ LEFT, all_levels ^ levels if levels == missing_split else levels
     if kind > 0:
         levels ^= nth_level(present, pick(rng, n_present))
-    elif n_present > 1 and not (is_missing and levels == apart):
+    elif n_present > 1 and not (is_missing and levels == missing_split):
         levels = nth_level(present & ~levels, pick(rng, n_present - 1))
     if not is_missing:
         side = pick(rng, 2)
         if kind > 0:
-            levels ^= np.int64(rng.random() * (every + 1)) & every & ~present
+            levels ^= np.int64(rng.random() * (all_levels + 1)) & all_levels & ~present
     return side, levels
 
 
@@ -105,40 +113,40 @@ register(MixedDesign, step_rule=_step_mixed)
 
 
 @generic("design", args=(DESIGN, int64, float64, RowSet, RowSet), result=(float64, float64))
-def alike_cuts(design, code, cut, left, right):
+def equivalent_cuts(design, code, cut, left, right):
     """Interval of the cuts that separate two sets of rows as a rule does.
 
-    Both ends are the rule's own value where it is a set of levels or splits off missing rows.
+    Both ends are the rule's own value if it is a set of levels or splits off missing rows.
     """
 
 
 @njit(cache=True)
-def is_alike(cut, interval):
-    """Whether a cut is one of `alike_cuts`."""
+def is_equivalent(cut, interval):
+    """Whether a cut is one of `equivalent_cuts`."""
     low, high = interval
     return (low <= cut and cut < high) or (low == high and cut == low)
 
 
 @njit(cache=True)
-def log_alike(interval):
-    """Log density of a draw among `alike_cuts`, whole numbers or real ones."""
+def log_equivalent(interval):
+    """Log density of a draw among `equivalent_cuts`, whole numbers or real ones."""
     low, high = interval
     return -np.log(high - low) if low < high else 0.0
 
 
 @njit(cache=True)
-def _alike_plain(design, code, cut, left, right):
-    return set_range(design, code, left)[1], set_range(design, code, right)[0]
+def _equivalent_plain(design, code, cut, left, right):
+    return range_in_set(design, code, left)[1], range_in_set(design, code, right)[0]
 
 
 @njit(cache=True)
-def _alike_mixed(design, code, cut, left, right):
+def _equivalent_mixed(design, code, cut, left, right):
     p = design.columns.shape[0]
-    column, way = code % p, code // p
-    if way >= SET or abs(cut) == EVERY:
+    column, rule_kind = code % p, code // p
+    if rule_kind >= SET or abs(cut) == MAX_CUT:
         return cut, cut
-    if not design.gaps[column]:
-        return _alike_plain(design, column, cut, left, right)
+    if not design.has_missing[column]:
+        return _equivalent_plain(design, column, cut, left, right)
     low, high, cells = -np.inf, np.inf, design.columns[column]
     for i in range(cells.size):
         if cells[i] != design.missing:
@@ -151,5 +159,5 @@ def _alike_mixed(design, code, cut, left, right):
     return low, high
 
 
-register(Design, alike_cuts=_alike_plain)
-register(MixedDesign, alike_cuts=_alike_mixed)
+register(Design, equivalent_cuts=_equivalent_plain)
+register(MixedDesign, equivalent_cuts=_equivalent_mixed)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-BLOCK = 2**26
+BLOCK_BYTES = 2**26
 """Bytes of a block of rows, as float64."""
-COLUMNS = 2**30
+COLUMN_BYTES = 2**30
 """Bytes of the columns that are read from a file at once."""
 
 
@@ -83,7 +83,7 @@ def row_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     The pages of a table in a file are released after each block.
     """
     n, p = X.shape
-    step = max(1, BLOCK // (8 * max(p, 1)))
+    step = max(1, BLOCK_BYTES // (8 * max(p, 1)))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         yield rows, X[rows]
@@ -102,9 +102,9 @@ def each_column(X: np.ndarray) -> Iterator[np.ndarray]:
         yield from X.T
         return
     n, p = X.shape
-    together = max(1, COLUMNS // (8 * max(n, 1)))
-    for first in range(0, p, together):
-        some = np.empty((min(together, p - first), n))
+    n_together = max(1, COLUMN_BYTES // (8 * max(n, 1)))
+    for first in range(0, p, n_together):
+        part = np.empty((min(n_together, p - first), n))
         for rows, block in row_blocks(X):
-            some[:, rows] = block[:, first : first + together].T
-        yield from some
+            part[:, rows] = block[:, first : first + n_together].T
+        yield from part

@@ -76,7 +76,7 @@ def child_on(trees, node, side):
 
 
 @njit(cache=True)
-def hang(trees, node, side, child):
+def set_child(trees, node, side, child):
     """Make a node the child of another on a side."""
     if side == 1:
         trees.right[node] = child
@@ -86,28 +86,28 @@ def hang(trees, node, side, child):
 
 
 @njit(cache=True)
-def lower(trees, top, levels, below):
+def shift_depths(trees, top, levels, below):
     """Add to the depths of a node and of all below it; ``below`` is overwritten."""
     for k in range(preorder(trees, top, below)):
         trees.depth[below[k]] += levels
 
 
 @njit(cache=True)
-def turn(trees, top, side, way, below):
-    """Rotate the child on one side up, and attach the other child below it on the side ``way``.
+def rotate_up(trees, top, side, other_side, below):
+    """Rotate the child on one side up, and attach its sibling below it on ``other_side``.
 
-    ``turn(trees, top, way, side, below)`` undoes it; ``below`` is overwritten.
+    ``rotate_up(trees, top, other_side, side, below)`` undoes it; ``below`` is overwritten.
     """
     child, other = child_on(trees, top, side), child_on(trees, top, 1 - side)
-    inner, outer = child_on(trees, child, way), child_on(trees, child, 1 - way)
-    hang(trees, top, way, child)
-    hang(trees, top, 1 - way, outer)
-    hang(trees, child, side, inner)
-    hang(trees, child, 1 - side, other)
+    inner, outer = child_on(trees, child, other_side), child_on(trees, child, 1 - other_side)
+    set_child(trees, top, other_side, child)
+    set_child(trees, top, 1 - other_side, outer)
+    set_child(trees, child, side, inner)
+    set_child(trees, child, 1 - side, other)
     trees.column[top], trees.column[child] = trees.column[child], trees.column[top]
     trees.cut[top], trees.cut[child] = trees.cut[child], trees.cut[top]
-    lower(trees, outer, -1, below)
-    lower(trees, other, 1, below)
+    shift_depths(trees, outer, -1, below)
+    shift_depths(trees, other, 1, below)
 
 
 @njit(cache=True)
@@ -119,8 +119,8 @@ def transpose(trees, top, side):
     """
     left, right = trees.left[top], trees.right[top]
     from_left, from_right = trees.right[left], trees.left[right]
-    hang(trees, left, 1, from_right)
-    hang(trees, right, 0, from_left)
+    set_child(trees, left, 1, from_right)
+    set_child(trees, right, 0, from_left)
     child, code, cut = child_on(trees, top, side), trees.column[top], trees.cut[top]
     trees.column[top], trees.cut[top] = trees.column[child], trees.cut[child]
     for node in (left, right):

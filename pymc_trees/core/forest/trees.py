@@ -71,12 +71,12 @@ def label_type(max_nodes: int) -> type:
 def make_trees(m, max_nodes, n_values, n_rows):
     """Forest of ``m`` stumps whose values are 0."""
     leaf_of = np.empty((m, n_rows), dtype=label_type(max_nodes))
-    plant = getattr(plant_stumps, "py_func", plant_stumps)  # a second of compilation less
-    return plant(max_nodes, n_values, leaf_of)
+    make = getattr(make_stumps, "py_func", make_stumps)  # a second of compilation less
+    return make(max_nodes, n_values, leaf_of)
 
 
 @njit(cache=True)
-def plant_stumps(max_nodes, n_values, leaf_of):
+def make_stumps(max_nodes, n_values, leaf_of):
     """`make_trees` for compiled code, which needs the type of ``leaf_of`` as an argument."""
     m, n_rows = leaf_of.shape
     free = np.empty(max_nodes, dtype=np.int32)
@@ -154,7 +154,7 @@ def count_forest(trees, nodes, inclusion):
         for k in range(preorder(trees, trees.roots[t], nodes)):
             node = nodes[k]
             if trees.column[node] >= 0:
-                inclusion[trees.column[node] % inclusion.size] += 1  # with `way` left out
+                inclusion[trees.column[node] % inclusion.size] += 1  # without `rule_kind`
             else:
                 leaves += 1
                 depth = max(depth, trees.depth[node])

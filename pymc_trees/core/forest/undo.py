@@ -13,7 +13,7 @@ from pymc_trees.core.compile.pointer import by_pointer
 
 
 @by_pointer
-class KeptTree(NamedTuple):
+class SavedTree(NamedTuple):
     """Arrays for one tree; N nodes, W words, n rows, K values, and the end of the free list."""
 
     column: np.ndarray
@@ -42,69 +42,69 @@ class KeptTree(NamedTuple):
     """(1,) int64."""
 
 
-def make_kept_tree(trees, sets) -> KeptTree:
+def make_saved_tree(trees, sets) -> SavedTree:
     """Arrays for any tree of a forest, with ``sets``, (N, W), for the rows of its nodes."""
-    places = [np.empty_like(getattr(trees, field)) for field in KeptTree._fields[:13]]
+    arrays = [np.empty_like(getattr(trees, field)) for field in SavedTree._fields[:13]]
     nodes, free = np.empty_like(trees.left), np.empty_like(trees.free)
     leaf_of, n_free = np.empty_like(trees.leaf_of[0]), np.empty_like(trees.n_free)
-    return KeptTree(*places, nodes, sets, leaf_of, free, n_free)
+    return SavedTree(*arrays, nodes, sets, leaf_of, free, n_free)
 
 
 @njit(cache=True)
-def keep_tree(trees, tree, nodes, n_nodes, sets, n_moves, kept):
+def save_tree(trees, tree, nodes, n_nodes, sets, n_moves, saved):
     """Copy a tree, whose nodes are in ``nodes[:n_nodes]``, before a number of moves."""
     for k in range(n_nodes):
         node = nodes[k]
-        kept.nodes[k] = node
-        kept.column[k], kept.cut[k] = trees.column[node], trees.cut[node]
-        kept.left[k], kept.right[k] = trees.left[node], trees.right[node]
-        kept.parent[k], kept.depth[k] = trees.parent[node], trees.depth[node]
-        kept.count[k], kept.unsplittable[k] = trees.count[node], trees.unsplittable[node]
-        kept.log_cut[k], kept.log_column[k] = trees.log_cut[node], trees.log_column[node]
-        kept.time[k], kept.rate[k] = trees.time[node], trees.rate[node]
-        for v in range(kept.values.shape[1]):
-            kept.values[k, v] = trees.values[node, v]
+        saved.nodes[k] = node
+        saved.column[k], saved.cut[k] = trees.column[node], trees.cut[node]
+        saved.left[k], saved.right[k] = trees.left[node], trees.right[node]
+        saved.parent[k], saved.depth[k] = trees.parent[node], trees.depth[node]
+        saved.count[k], saved.unsplittable[k] = trees.count[node], trees.unsplittable[node]
+        saved.log_cut[k], saved.log_column[k] = trees.log_cut[node], trees.log_column[node]
+        saved.time[k], saved.rate[k] = trees.time[node], trees.rate[node]
+        for v in range(saved.values.shape[1]):
+            saved.values[k, v] = trees.values[node, v]
         for w in range(sets.shape[1]):
-            kept.sets[k, w] = sets[node, w]
+            saved.sets[k, w] = sets[node, w]
     leaf_of = trees.leaf_of[tree]
     for i in range(leaf_of.size):
-        kept.leaf_of[i] = leaf_of[i]
+        saved.leaf_of[i] = leaf_of[i]
     # a move takes or frees two nodes at most
     n_free = trees.n_free[0]
-    kept.n_free[0] = n_free
+    saved.n_free[0] = n_free
     for k in range(max(n_free - 2 * n_moves, 0), n_free):
-        kept.free[k] = trees.free[k]
+        saved.free[k] = trees.free[k]
 
 
 @njit(cache=True)
-def restore_tree(trees, tree, n_nodes, sets, n_moves, kept):
+def restore_tree(trees, tree, n_nodes, sets, n_moves, saved):
     """Restore the copied tree, which has ``n_nodes`` nodes."""
     for k in range(n_nodes):
-        node = kept.nodes[k]
-        trees.column[node], trees.cut[node] = kept.column[k], kept.cut[k]
-        trees.left[node], trees.right[node] = kept.left[k], kept.right[k]
-        trees.parent[node], trees.depth[node] = kept.parent[k], kept.depth[k]
-        trees.count[node], trees.unsplittable[node] = kept.count[k], kept.unsplittable[k]
-        trees.log_cut[node], trees.log_column[node] = kept.log_cut[k], kept.log_column[k]
-        trees.time[node], trees.rate[node] = kept.time[k], kept.rate[k]
-        for v in range(kept.values.shape[1]):
-            trees.values[node, v] = kept.values[k, v]
+        node = saved.nodes[k]
+        trees.column[node], trees.cut[node] = saved.column[k], saved.cut[k]
+        trees.left[node], trees.right[node] = saved.left[k], saved.right[k]
+        trees.parent[node], trees.depth[node] = saved.parent[k], saved.depth[k]
+        trees.count[node], trees.unsplittable[node] = saved.count[k], saved.unsplittable[k]
+        trees.log_cut[node], trees.log_column[node] = saved.log_cut[k], saved.log_column[k]
+        trees.time[node], trees.rate[node] = saved.time[k], saved.rate[k]
+        for v in range(saved.values.shape[1]):
+            trees.values[node, v] = saved.values[k, v]
         for w in range(sets.shape[1]):
-            sets[node, w] = kept.sets[k, w]
+            sets[node, w] = saved.sets[k, w]
     leaf_of = trees.leaf_of[tree]
     for i in range(leaf_of.size):
-        leaf_of[i] = kept.leaf_of[i]
-    n_free = kept.n_free[0]
+        leaf_of[i] = saved.leaf_of[i]
+    n_free = saved.n_free[0]
     trees.n_free[0] = n_free
     for k in range(max(n_free - 2 * n_moves, 0), n_free):
-        trees.free[k] = kept.free[k]
+        trees.free[k] = saved.free[k]
 
 
 # --------------------------- Links between the nodes of a tree, saved so that they can be restored
 
 
 @by_pointer
-class Outline(NamedTuple):
+class SavedLinks(NamedTuple):
     """Fields of `Trees` for some nodes, by index."""
 
     nodes: np.ndarray
@@ -118,10 +118,10 @@ class Outline(NamedTuple):
 
 
 @njit(cache=True)
-def outline_of(trees, nodes, n_nodes):
-    """`Outline` of ``nodes[:n_nodes]``."""
+def save_links(trees, nodes, n_nodes):
+    """`SavedLinks` of ``nodes[:n_nodes]``."""
     chosen = nodes[:n_nodes].copy()
-    return Outline(
+    return SavedLinks(
         chosen,
         trees.column[chosen],
         trees.cut[chosen],
@@ -134,11 +134,11 @@ def outline_of(trees, nodes, n_nodes):
 
 
 @njit(cache=True)
-def put_back(trees, outline):
+def restore_links(trees, links):
     """Restore the links of the nodes."""
-    for k in range(outline.nodes.size):
-        node = outline.nodes[k]
-        trees.column[node], trees.cut[node] = outline.column[k], outline.cut[k]
-        trees.left[node], trees.right[node] = outline.left[k], outline.right[k]
-        trees.parent[node], trees.depth[node] = outline.parent[k], outline.depth[k]
-        trees.time[node] = outline.time[k]
+    for k in range(links.nodes.size):
+        node = links.nodes[k]
+        trees.column[node], trees.cut[node] = links.column[k], links.cut[k]
+        trees.left[node], trees.right[node] = links.left[k], links.right[k]
+        trees.parent[node], trees.depth[node] = links.parent[k], links.depth[k]
+        trees.time[node] = links.time[k]

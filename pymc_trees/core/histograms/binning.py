@@ -26,7 +26,7 @@ class Bins(NamedTuple):
     single: np.ndarray
     """As ``edges``: whether the code of that number has a single value."""
     ahead: np.ndarray
-    """As ``edges``: 1/2 when cuts of the interval from this edge part the code above, else 0."""
+    """As ``edges``: 1/2 when cuts of the interval from this edge split the code above, else 0."""
     offsets: np.ndarray
     """(p + 1,) int64: column j's edges are ``edges[offsets[j]:offsets[j + 1]]``."""
 
@@ -87,8 +87,8 @@ def _edges_of_codes(cells, quantiles):
     """The same for integers below 65,536, which are counted instead of sorted."""
     counts = np.bincount(cells)
     values = np.flatnonzero(counts)
-    at = np.searchsorted(np.cumsum(counts[values]), quantiles, side="right")
-    chosen = _edges(values, values[at])
+    index = np.searchsorted(np.cumsum(counts[values]), quantiles, side="right")
+    chosen = _edges(values, values[index])
     table = np.searchsorted(chosen, np.arange(len(counts))).astype(np.uint8)
     return values, chosen.astype(np.float64), table[cells]
 

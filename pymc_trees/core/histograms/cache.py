@@ -16,8 +16,8 @@ from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.contract import add_to_histogram, make_sums, pack_rows
 
 ROOT, BUFFER, NONE = 0, 1, -1
-_MOST_BYTES = 64e6
-_EACH = 4
+MAX_BYTES = 64e6
+MAX_PER_PARTICLE = 4
 
 
 @by_pointer
@@ -29,10 +29,10 @@ class Histograms(NamedTuple):
     unit: np.ndarray
     """(3,) float64: units of the integers."""
     sums: np.ndarray
-    """(2 + C S, D, p, B): by histogram, number, place of a column, code."""
-    of_node: np.ndarray
+    """(2 + C S, D, p, B): by histogram, number, position of a column, code."""
+    slot_of: np.ndarray
     """(C, M) int32: histogram of each node of each particle, or -1."""
-    taken: np.ndarray
+    in_use: np.ndarray
     """(C, S) bool: histograms in use of those that belong to a particle."""
 
 
@@ -52,108 +52,115 @@ def make_histograms(leaf, bins: Bins, n_particles: int, max_nodes: int) -> Histo
     """Histograms of zeros for ``n_particles``."""
     n, p = bins.codes.shape
     n_codes = int(np.diff(bins.offsets).max())
-    one = make_sums(leaf, 1, p, n_codes)
-    each = int(min(_EACH, _MOST_BYTES // (one.nbytes * n_particles)))
-    sums = make_sums(leaf, 2 + n_particles * each, p, n_codes)
+    single = make_sums(leaf, 1, p, n_codes)
+    per_particle = int(min(MAX_PER_PARTICLE, MAX_BYTES // (single.nbytes * n_particles)))
+    sums = make_sums(leaf, 2 + n_particles * per_particle, p, n_codes)
     return Histograms(
         np.zeros((sums.shape[1], n), dtype=sums.dtype),
         np.ones(3),
         sums,
         np.full((n_particles, max(max_nodes, 1)), NONE, dtype=np.int32),
-        np.zeros((n_particles, each), dtype=np.bool_),
+        np.zeros((n_particles, per_particle), dtype=np.bool_),
     )
 
 
 @njit(cache=True)
-def _fill(histograms, bins, leaf, subset, rows, start, stop, at):
+def _fill(histograms, bins, leaf, subset, rows, start, stop, slot):
     sums = histograms.sums
-    sums[at, :, : subset.n, :] = 0
-    add_to_histogram(leaf, histograms.packed, rows, start, stop, bins.codes, subset, sums[at])
+    sums[slot, :, : subset.n, :] = 0
+    add_to_histogram(leaf, histograms.packed, rows, start, stop, bins.codes, subset, sums[slot])
 
 
 @njit(cache=True)
 def fill_root(histograms, bins, leaf, subset, rows):
     """Pack the rows and compute the root's histogram, before any particle grows."""
-    of_node, taken = histograms.of_node, histograms.taken
+    slot_of, in_use = histograms.slot_of, histograms.in_use
     pack_rows(leaf, histograms.packed, histograms.unit)
     _fill(histograms, bins, leaf, subset, rows, 0, rows.size, ROOT)
-    for c in range(taken.shape[0]):
-        taken[c] = False
-        of_node[c, 0] = ROOT
+    for c in range(in_use.shape[0]):
+        in_use[c] = False
+        slot_of[c, 0] = ROOT
 
 
 @njit(cache=True)
-def forget(histograms, c):
+def clear_histograms(histograms, c):
     """Reset particle ``c``, now a copy of another one: its nodes have no histograms."""
-    histograms.taken[c] = False
-    histograms.of_node[c] = NONE
+    histograms.in_use[c] = False
+    histograms.slot_of[c] = NONE
 
 
 @njit(cache=True)
-def histogram_of(histograms, bins, leaf, subset, at):
+def histogram_slot(histograms, bins, leaf, subset, node_rows):
     """Histogram of a node, `NodeRows`: stored, or computed now."""
-    found = histograms.of_node[at.particle, at.node]
-    if found == NONE:
-        found = BUFFER
-        _fill(histograms, bins, leaf, subset, at.rows, at.start, at.stop, found)
-    return found
+    slot = histograms.slot_of[node_rows.particle, node_rows.node]
+    if slot == NONE:
+        slot = BUFFER
+        _fill(histograms, bins, leaf, subset, node_rows.rows, node_rows.start, node_rows.stop, slot)
+    return slot
 
 
 @njit(cache=True)
-def _take(taken, c):
-    each = taken.shape[1]
-    for s in range(each):
-        if not taken[c, s]:
-            taken[c, s] = True
-            return 2 + c * each + s
+def _reserve_slot(in_use, c):
+    per_particle = in_use.shape[1]
+    for s in range(per_particle):
+        if not in_use[c, s]:
+            in_use[c, s] = True
+            return 2 + c * per_particle + s
     return NONE
 
 
 @njit(cache=True)
-def release(histograms, c, node):
+def release_histogram(histograms, c, node):
     """Free the histogram of a node that became a leaf, or whose children need none."""
-    of_node, taken = histograms.of_node, histograms.taken
-    found = of_node[c, node]
-    if found > BUFFER:
-        taken[c, found - 2 - c * taken.shape[1]] = False
-    of_node[c, node] = NONE
+    slot_of, in_use = histograms.slot_of, histograms.in_use
+    slot = slot_of[c, node]
+    if slot > BUFFER:
+        in_use[c, slot - 2 - c * in_use.shape[1]] = False
+    slot_of[c, node] = NONE
 
 
 @njit(cache=True)
-def divide(histograms, bins, leaf, subset, at, left, middle, unsplittable):
+def split_histogram(histograms, bins, leaf, subset, node_rows, left, middle, unsplittable):
     """Histograms of the children of a split node, as long as free ones remain.
 
     Parameters
     ----------
-    at : NodeRows
+    node_rows : NodeRows
         The node, whose rows are now partitioned at ``middle``.
     left : int
         Left child; the right one is the next.
     unsplittable : bool
         Whether neither child can be split.
     """
-    of_node, taken, sums, c = histograms.of_node, histograms.taken, histograms.sums, at.particle
+    slot_of, in_use, sums, c = (
+        histograms.slot_of,
+        histograms.in_use,
+        histograms.sums,
+        node_rows.particle,
+    )
     right = left + 1
-    of_node[c, left] = NONE
-    of_node[c, right] = NONE
-    whole = of_node[c, at.node]
-    if whole == NONE:
+    slot_of[c, left] = NONE
+    slot_of[c, right] = NONE
+    parent_slot = slot_of[c, node_rows.node]
+    if parent_slot == NONE:
         return
-    part = NONE if unsplittable else _take(taken, c)
-    if part == NONE:
-        release(histograms, c, at.node)
+    smaller_slot = NONE if unsplittable else _reserve_slot(in_use, c)
+    if smaller_slot == NONE:
+        release_histogram(histograms, c, node_rows.node)
         return
-    left_is_smaller = middle - at.start <= at.stop - middle
+    left_is_smaller = middle - node_rows.start <= node_rows.stop - middle
     smaller, larger = (left, right) if left_is_smaller else (right, left)
-    first, last = (at.start, middle) if left_is_smaller else (middle, at.stop)
-    _fill(histograms, bins, leaf, subset, at.rows, first, last, part)
-    rest = _take(taken, c) if whole == ROOT else whole
-    of_node[c, at.node] = NONE
-    of_node[c, smaller] = part
-    if rest == NONE:
+    first, last = (node_rows.start, middle) if left_is_smaller else (middle, node_rows.stop)
+    _fill(histograms, bins, leaf, subset, node_rows.rows, first, last, smaller_slot)
+    larger_slot = _reserve_slot(in_use, c) if parent_slot == ROOT else parent_slot
+    slot_of[c, node_rows.node] = NONE
+    slot_of[c, smaller] = smaller_slot
+    if larger_slot == NONE:
         return
-    of_node[c, larger] = rest
+    slot_of[c, larger] = larger_slot
     for d in range(sums.shape[1]):
         for a in range(subset.n):
             for b in range(sums.shape[3]):
-                sums[rest, d, a, b] = sums[whole, d, a, b] - sums[part, d, a, b]
+                sums[larger_slot, d, a, b] = (
+                    sums[parent_slot, d, a, b] - sums[smaller_slot, d, a, b]
+                )

@@ -5,19 +5,21 @@ sums of D numbers over the node's rows; the first plane shows which codes have r
 and subtract: a child's is its parent's minus its sibling's. Rounding here only affects the proposal
 distribution, since the weight of a proposal is computed from its rows.
 
-========================================== ========================================================
-``histogram_layout(leaf)``                 D, and the dtype of the sums; called from Python only
-``pack_rows(leaf, packed, unit)``          write what a row adds, and the units it is counted in
-``add_to_histogram(leaf, packed, rows,     add ``rows[start:stop]`` to the (D, p, B) histogram of
-start, stop, codes, subset, histogram)``   the columns in ``subset``
-``tempering(leaf, rows, start, stop)``     power in (0, 1] of the likelihood to look ahead with
-``score_cuts(leaf, histogram, offsets,     write `CutScores` of the columns in ``subset``
+============================================ ======================================================
+``histogram_layout(leaf)``                   D, and the dtype of the sums; called from Python only
+``pack_rows(leaf, packed, unit)``            write what a row adds, and the units it is counted in
+``add_to_histogram(leaf, packed, rows,       add ``rows[start:stop]`` to the (D, p, B) histogram of
+start, stop, codes, subset, histogram)``     the columns in ``subset``
+``tempering(leaf, rows, start, stop)``       power in (0, 1] of the likelihood to look ahead with
+``score_cuts(leaf, histogram, offsets,       write `CutScores` of the columns in ``subset``
 subset, power, unit, scores)``
-``left_stats(leaf, histogram, place, k,    write the statistics of the rows with codes up to k of
-unit, out)``                               the column in that place
-========================================== ========================================================
+``left_stats(leaf, histogram, position, k,   write the statistics of the rows with codes up to k of
+unit, out)``                                 the column at that position
+============================================ ======================================================
 
-A leaf model needs no kernels of its own: `additive` derives them from its statistics.
+A leaf model needs no kernels of its own. By default a histogram has the number of rows and the sums
+of the statistics, which are sums over rows (`leaves.sums`); the marginal likelihood of both sides
+of a cut follows from them.
 """
 
 from typing import NamedTuple
@@ -25,13 +27,115 @@ from typing import NamedTuple
 import numpy as np
 from numba import float64, int64
 
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic
 from pymc_trees.core.compile.handle import CODES, COUNTS, LIST, ROW
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.histograms import additive
-from pymc_trees.core.leaves.contract import LEAF
+from pymc_trees.core.leaves.contract import (
+    LEAF,
+    add_row,
+    log_marginal,
+    n_stats,
+    path_below,
+    reads_path,
+)
 
-PROPOSES = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
+
+def _histogram_layout(leaf):
+    """Numbers that a histogram sums, and their dtype."""
+    return 1 + n_stats(leaf), np.float64
+
+
+@njit(cache=True)
+def _pack_rows(leaf, packed, unit):
+    """Contribution of each row to a histogram."""
+    row_stats = np.empty(packed.shape[0] - 1)
+    for i in range(packed.shape[1]):
+        row_stats[:] = 0.0
+        add_row(leaf, i, row_stats)
+        packed[0, i] = 1.0
+        for d in range(row_stats.size):
+            packed[1 + d, i] = row_stats[d]
+
+
+@njit(cache=True)
+def _add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
+    """Add rows to a histogram."""
+    columns = subset.columns
+    for plane in range(packed.shape[0]):
+        for k in range(start, stop):
+            i = rows[k]
+            value = packed[plane, i]
+            if value != 0.0:
+                for a in range(subset.n):
+                    histogram[plane, a, codes[i, columns[a]]] += value
+
+
+@njit(cache=True)
+def _tempering(leaf, rows, start, stop):
+    """Power of the likelihood for looking ahead."""
+    return 1.0  # the untempered likelihood
+
+
+@njit(cache=True)
+def _score_column(leaf, histogram, position, n_codes, column, path, sides, gain):
+    """Gains of the cuts of one column, and the log of their common factor."""
+    left, right, total = sides[0], sides[1], sides[2]
+    last, below = total.size - 1, path_below(leaf, path, column)
+    left[:] = 0.0
+    total[:] = 0.0
+    n, n_left = 0.0, 0.0
+    for k in range(n_codes):
+        n += histogram[0, position, k]
+        for d in range(total.size):
+            total[d] += histogram[1 + d, position, k]
+    if reads_path(leaf):
+        total[last], left[last] = path, below
+    log_all = log_marginal(leaf, total)
+    top = 0.0
+    gain[0] = 0.0
+    for k in range(n_codes):
+        gain[k + 1] = gain[k]
+        if histogram[0, position, k] > 0.0:
+            n_left += histogram[0, position, k]
+            for d in range(left.size):
+                left[d] += histogram[1 + d, position, k]
+                right[d] = total[d] - left[d]
+            if reads_path(leaf):
+                right[last] = below
+            gain[k + 1] = 0.0  # one side empty
+            if n_left < n:
+                gain[k + 1] = log_marginal(leaf, left) + log_marginal(leaf, right) - log_all
+        top = max(top, gain[k + 1])
+    for k in range(n_codes + 1):
+        gain[k] = np.exp(max(gain[k] - top, -300.0))
+    return top
+
+
+@njit(cache=True)
+def _score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
+    """Marginal likelihood of the two sides of each cut between codes."""
+    sides = np.empty((3, n_stats(leaf)))
+    gain, log_factor, path = scores.gain, scores.log_factor, scores.path[0]
+    for a in range(subset.n):
+        j = subset.columns[a]
+        n_codes = offsets[j + 1] - offsets[j]
+        log_factor[a] = _score_column(leaf, histogram, a, n_codes, j, path, sides, gain[a])
+
+
+@njit(cache=True)
+def _left_stats(leaf, histogram, position, k, unit, out):
+    """Statistics of the rows with codes up to k."""
+    out[:] = 0.0
+    for code in range(k + 1):
+        for d in range(histogram.shape[0] - 1):
+            out[d] += histogram[1 + d, position, code]
+
+
+# ------------------------------------------------------------------------------------ The interface
+
+
+VECTORISE = {"fastmath": {"nsz", "nnan", "ninf"}, "error_model": "numpy"}
 """Options required to vectorise loops over codes. None lets operations be reordered or fused: what
 a loop computes would depend on the processor, and on the order in which kernels were compiled."""
 
@@ -69,19 +173,19 @@ class CutScores(NamedTuple):
     """(1,) float64: path of the node, for leaves that read it."""
 
 
-@generic("leaf", default=additive.histogram_layout)
+@generic("leaf", default=_histogram_layout)
 def histogram_layout(leaf):
     """Numbers that a histogram sums, and their dtype."""
 
 
-@generic("leaf", default=additive.pack_rows, args=(LEAF, Packed, ROW), result=None)
+@generic("leaf", default=_pack_rows, args=(LEAF, Packed, ROW), result=None)
 def pack_rows(leaf, packed, unit):
     """Contribution of each row to a histogram."""
 
 
 @generic(
     "leaf",
-    default=additive.add_to_histogram,
+    default=_add_to_histogram,
     args=(LEAF, Packed, LIST, int64, int64, CODES, ColumnSubset, Histogram),
     result=None,
 )
@@ -89,14 +193,14 @@ def add_to_histogram(leaf, packed, rows, start, stop, codes, subset, histogram):
     """Add rows to a histogram."""
 
 
-@generic("leaf", default=additive.tempering, args=(LEAF, LIST, int64, int64), result=float64)
+@generic("leaf", default=_tempering, args=(LEAF, LIST, int64, int64), result=float64)
 def tempering(leaf, rows, start, stop):
     """Power of the likelihood for looking ahead."""
 
 
 @generic(
     "leaf",
-    default=additive.score_cuts,
+    default=_score_cuts,
     args=(LEAF, Histogram, COUNTS, ColumnSubset, float64, ROW, CutScores),
     result=None,
 )
@@ -104,10 +208,8 @@ def score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     """Marginal likelihood of the two sides of each cut between codes."""
 
 
-@generic(
-    "leaf", default=additive.left_stats, args=(LEAF, Histogram, int64, int64, ROW, ROW), result=None
-)
-def left_stats(leaf, histogram, place, k, unit, out):
+@generic("leaf", default=_left_stats, args=(LEAF, Histogram, int64, int64, ROW, ROW), result=None)
+def left_stats(leaf, histogram, position, k, unit, out):
     """Statistics of the rows with codes up to k."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
-from pymc_trees.core.histograms.contract import PROPOSES
+from pymc_trees.core.histograms.contract import VECTORISE
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.threaded import ThreadedNormal
 
@@ -26,21 +26,21 @@ def _pack_rows(leaf, packed, unit):
     while n >> bits:
         bits += 1
     shift = 62 - bits
-    one = np.int64(1) << shift
+    one_row = np.int64(1) << shift
     largest, largest_w = 0.0, 0.0
     for i in range(n):
         x = abs(r[i]) if w.size == 1 else w[i] * abs(r[i])
         largest = x if x > largest else largest
     for i in range(w.size):
         largest_w = w[i] if w[i] > largest_w else largest_w
-    most = (one >> 2) // n  # half of the range: rounding of equal rows must not carry
-    unit[0] = largest / most if largest > 0.0 else 1.0
-    unit[1] = largest_w / most if largest_w > 0.0 else 1.0
+    max_sum = (one_row >> 2) // n  # half of the range: rounding of equal rows must not carry
+    unit[0] = largest / max_sum if largest > 0.0 else 1.0
+    unit[1] = largest_w / max_sum if largest_w > 0.0 else 1.0
     unit[2] = shift
     scale = 1.0 / unit[0]
     for i in range(n):
         x = r[i] if w.size == 1 else w[i] * r[i]
-        packed[0, i] = one + np.int64(np.rint(x * scale))
+        packed[0, i] = one_row + np.int64(np.rint(x * scale))
     if w.size > 1:
         for i in range(n):
             packed[1, i] = np.int64(np.rint(w[i] / unit[1]))
@@ -87,18 +87,18 @@ def _tempering(leaf, rows, start, stop):
     return min(1.0, (stop - start) / ss) if ss > 0.0 else 1.0
 
 
-@njit(cache=True, **PROPOSES)
-def _prefix_sums(histogram, place, n_codes, shift, count, total):
+@njit(cache=True, **VECTORISE)
+def _prefix_sums(histogram, position, n_codes, shift, count, total):
     half = np.int64(1) << (shift - 1)
-    both = np.int64(0)
+    packed_sum = np.int64(0)
     for k in range(n_codes):
-        both += histogram[0, place, k]
-        n = (both + half) >> shift
+        packed_sum += histogram[0, position, k]
+        n = (packed_sum + half) >> shift
         count[k] = n
-        total[k] = both - (n << shift)
+        total[k] = packed_sum - (n << shift)
 
 
-@njit(cache=True, **PROPOSES)
+@njit(cache=True, **VECTORISE)
 def _exponents(n, units, total, left_w, left_b, exponent, factor):
     """`normal._log_marginal` of both sides; W in units of the prior, b = (S - W mean) sd."""
     w_unit, b_unit, shrink = units
@@ -113,7 +113,7 @@ def _exponents(n, units, total, left_w, left_b, exponent, factor):
         factor[k + 1] = np.sqrt(both)
 
 
-@njit(cache=True, **PROPOSES)
+@njit(cache=True, **VECTORISE)
 def _largest(n, exponent):
     top = exponent[n - 1]
     for k in range(n):
@@ -121,7 +121,7 @@ def _largest(n, exponent):
     return top
 
 
-@njit(cache=True, **PROPOSES)
+@njit(cache=True, **VECTORISE)
 def _times_exp(n, exponent, top, norm, factor):
     """Multiply by exp(exponent - top): ten squarings of the cubic of a 1024th part."""
     for k in range(n):
@@ -150,12 +150,12 @@ def _score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
     w_unit = power * sd * sd * (w[0] if w.size == 1 else unit[1])
     b_unit = power * sd * unit[0] * (w[0] if w.size == 1 else 1.0)
     units = (w_unit, b_unit, shrink)
-    each = w.size > 1
+    by_row = w.size > 1
     for a in range(subset.n):
         n_codes = offsets[columns[a] + 1] - offsets[columns[a]]
         factor = gain[a]
         _prefix_sums(histogram, a, n_codes, shift, left_w, left_b)
-        if each:
+        if by_row:
             total = np.int64(0)
             for k in range(n_codes):
                 total += histogram[1, a, k]
@@ -170,12 +170,12 @@ def _score_cuts(leaf, histogram, offsets, subset, power, unit, scores):
 
 
 @njit(cache=True)
-def _left_stats(leaf, histogram, place, k, unit, out):
+def _left_stats(leaf, histogram, position, k, unit, out):
     w = leaf.w
     shift = np.int64(unit[2])
     total, total_w = np.int64(0), np.int64(0)
     for code in range(k + 1):
-        total += histogram[0, place, code]
+        total += histogram[0, position, code]
     count = (total + (np.int64(1) << (shift - 1))) >> shift
     s = unit[0] * (total - (count << shift))
     if w.size == 1:
@@ -183,7 +183,7 @@ def _left_stats(leaf, histogram, place, k, unit, out):
         out[1] = w[0] * s
         return
     for code in range(k + 1):
-        total_w += histogram[1, place, code]
+        total_w += histogram[1, position, code]
     out[0] = unit[1] * total_w
     out[1] = s
 

@@ -87,7 +87,7 @@ def add_rows(leaf, rows, start, stop, out):
 
 @njit(cache=True)
 def _add_list(leaf, rows, out):
-    add_rows(leaf, rows.index.listed, 0, list_rows(rows), out)
+    add_rows(leaf, rows.index.row_list, 0, list_rows(rows), out)
 
 
 @generic("leaf", default=_add_list, args=(LEAF, RowSet, ROW), result=None)

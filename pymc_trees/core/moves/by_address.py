@@ -1,7 +1,8 @@
 """Problems and moves as sweeps take them: design, prior, leaf and each move by address.
 
-The code of a sweep then belongs to no kind of model and to no set of moves; the most common kind
-has code of its own (`is_common`). What a move, or a sweep, asks of a model must be listed here.
+The compiled code of a sweep thus serves every model and every set of moves; only the most common
+kind of model has code of its own (`is_common`). Each kernel that a move or a sweep calls must be
+listed here.
 """
 
 import weakref
@@ -14,14 +15,14 @@ from pymc_trees.core.columns.blocks import (
     draw_separating,
     goes_left,
     make_blocks,
-    note_block,
     p_separates,
+    record_block,
 )
 from pymc_trees.core.columns.design import Design, draw_cut, varying
 from pymc_trees.core.columns.mixed import column_of, rule_from_prior
 from pymc_trees.core.columns.row_set import RowSet, left_rows
 from pymc_trees.core.columns.rules import draw_set_rule, log_set_rule
-from pymc_trees.core.columns.steps import alike_cuts, step_rule
+from pymc_trees.core.columns.steps import equivalent_cuts, step_rule
 from pymc_trees.core.compile.handle import Handle, Handles, made_in_kernels
 from pymc_trees.core.compile.turns import Busy
 from pymc_trees.core.forest.trees import Labels, Trees
@@ -40,12 +41,11 @@ from pymc_trees.core.leaves.contract import (
     swap_residual,
 )
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.moves.census import NodeCounts
-from pymc_trees.core.moves.contract import WeightedMoves, asked_by, propose
-from pymc_trees.core.moves.problem import Problem, Workspace
+from pymc_trees.core.moves.contract import WeightedMoves, kernels_used_by, propose
+from pymc_trees.core.moves.problem import NodeCounts, Problem, Workspace
 from pymc_trees.core.priors.cgm import CGMPrior
 from pymc_trees.core.priors.contract import (
-    Place,
+    NodeContext,
     column_weight,
     draw_set_column,
     draw_set_split,
@@ -59,7 +59,7 @@ from pymc_trees.core.priors.contract import (
     log_stops,
     node_summaries,
     node_summary_of_set,
-    renew_times,
+    resample_times,
 )
 
 DESIGN = (
@@ -71,8 +71,8 @@ DESIGN = (
     draw_set_rule,
     log_set_rule,
     step_rule,
-    alike_cuts,
-    note_block,
+    equivalent_cuts,
+    record_block,
     p_separates,
     draw_separating,
     goes_left,
@@ -91,7 +91,7 @@ PRIOR = (
     draw_set_column,
     log_set_column,
     column_weight,
-    renew_times,
+    resample_times,
 )
 LEAF = (
     reads_path,
@@ -112,9 +112,9 @@ LEAF = (
 RARE = frozenset(
     kernel.__name__
     for kernel in (
-        alike_cuts,
+        equivalent_cuts,
         step_rule,
-        note_block,
+        record_block,
         p_separates,
         draw_separating,
         goes_left,
@@ -123,13 +123,13 @@ RARE = frozenset(
         add_set,
     )
 )
-"""Compiled for moves that ask for them, where these have a weight."""
+"""Compiled only where a move with a positive weight uses them."""
 
 
 def is_common(problem: Problem) -> bool:
-    """Whether sweeps are compiled for the types of a model, as calls by address take time.
+    """Whether a model has sweeps of its own, without calls by address.
 
-    That is a normal leaf, columns of numbers, and the prior by depth: what most forests have.
+    Most forests have a normal leaf, columns of numbers, and the prior of `cgm`.
     """
     kinds = type(problem.leaf), type(problem.prior), type(problem.design)
     return kinds == (NormalData, CGMPrior, Design) and problem.design.columns.dtype == np.float64
@@ -155,13 +155,13 @@ class MovesByAddress:
             self._blocks = np.zeros(len(moves.moves), dtype=np.int64)
             # What the array points to lives as long as the array.
             weakref.finalize(self._blocks, len, self._of_moves).atexit = False
-        called = moves._replace(moves=self._blocks)
+        addressed = moves._replace(moves=self._blocks)
 
-        def places():
+        def argument_types():
             return {
                 NodeCounts: typeof(NodeCounts(1, 1, 1, 1)),
                 Problem: typeof(problem),
-                WeightedMoves: typeof(called),
+                WeightedMoves: typeof(addressed),
                 Workspace: typeof(work),
             }
 
@@ -169,15 +169,15 @@ class MovesByAddress:
         for k in np.flatnonzero(moves.weights > 0):
             if self._of_moves[k] is None:
                 try:
-                    [handle] = self._handles(places, frozenset(), move=moves.moves[k])
-                except Busy as error:  # another process is at this move: the next one meanwhile
+                    [handle] = self._handles(argument_types, frozenset(), move=moves.moves[k])
+                except Busy as error:  # another process compiles this move: continue with the next
                     busy = error
                     continue
                 self._of_moves[k], self._blocks[k] = handle, handle.address
         if busy is not None:
             raise busy
-        self._seen, self._called = moves, called
-        return called
+        self._seen, self._called = moves, addressed
+        return addressed
 
 
 class ByAddress:
@@ -186,7 +186,7 @@ class ByAddress:
     Parameters
     ----------
     always : bool
-        Whether models that are common are called by address too, not only their moves.
+        Whether to call common models by address too, not only their moves.
     """
 
     def __init__(self, always: bool = False) -> None:
@@ -198,32 +198,33 @@ class ByAddress:
     def __call__(self, problem: Problem, work: Workspace, moves: WeightedMoves):
         """The problem, and the moves, to call a sweep with.
 
-        An order of the leaf values knows the type of the leaf: then both stay as they are.
+        Under an order of the leaf values both stay as they are: an order needs the type of the
+        leaf.
         """
         if work.order is not None or config.DISABLE_JIT:
             return problem, moves
-        is_called = self.always or not is_common(problem)
-        if is_called:
+        by_address = self.always or not is_common(problem)
+        if by_address:
             problem = self._call(problem, work, moves)
-        return problem, self._moves[is_called](moves, problem, work)
+        return problem, self._moves[by_address](moves, problem, work)
 
     def _call(self, problem, work, moves):
         trees, design, prior, leaf = problem
 
-        def places():
+        def argument_types():
             rows = RowSet(work.sets[0], 1, work.index)
             return {
                 Trees: typeof(trees),
                 Labels: typeof(trees.leaf_of[0]),
                 RowSet: typeof(rows),
-                Place: typeof(Place(0, 0.0, 0.0, False)),
+                NodeContext: typeof(NodeContext(0, 0.0, 0.0, False)),
                 Blocks: made_in_kernels(make_blocks.py_func(1, 1)),
             }
 
-        asked = [asked_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
-        left_out = frozenset() if None in asked else RARE.difference(*asked)
-        given = {"design": design, "prior": prior, "leaf": leaf}
-        return Problem(trees, *self._handles(places, left_out, **given))
+        used = [kernels_used_by(type(moves.moves[k])) for k in np.flatnonzero(moves.weights > 0)]
+        left_out = frozenset() if None in used else RARE.difference(*used)
+        parts = {"design": design, "prior": prior, "leaf": leaf}
+        return Problem(trees, *self._handles(argument_types, left_out, **parts))
 
     def __reduce__(self):
         """State without the parts that belong to a process."""

@@ -16,26 +16,24 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import log_marginals, renew_sets
 from pymc_trees.core.leaves.path import write_path_below
-from pymc_trees.core.moves.census import SPLIT, NodeCounts, draw_node
-from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.problem import proposed_rows, rows_of
+from pymc_trees.core.moves.contract import Needs, log_choice_ratio, register
+from pymc_trees.core.moves.problem import SPLIT, NodeCounts, draw_node, proposed_rows, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     commit_leaf,
     load_subtree,
     log_current,
-    log_replaced,
-    log_replaced_choice,
-    send_down,
+    log_proposed,
+    log_proposed_choice,
+    split_rows,
 )
 from pymc_trees.core.priors.contract import (
-    Place,
+    NodeContext,
+    context_of,
     draw_set_split,
     log_set_column,
     log_stops,
     node_summaries,
-    place_of,
 )
 from pymc_trees.core.random import accepts
 
@@ -55,15 +53,15 @@ class Rule(NamedTuple):
 
 
 @njit(cache=True)
-def change(move, rng, problem, tree, moves, census, work):
+def change(move, rng, problem, tree, moves, node_counts, work):
     """Propose a new rule at a random split node; 1 when accepted, else 0."""
     trees, design, prior = problem.trees, problem.design, problem.prior
-    top = draw_node(rng, trees, work.nodes, 0, census.n_nodes, SPLIT, census.splits)
+    top = draw_node(rng, trees, work.nodes, 0, node_counts.n_nodes, SPLIT, node_counts.splits)
     subtree = load_subtree(trees, top, work)
     rows = rows_of(trees, top, work)
     column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
     rule = Rule(code, cut, 0.0)
-    changed = replace_rule(rng, problem, tree, moves, census, work, subtree, rule)
+    changed = replace_rule(rng, problem, tree, moves, node_counts, work, subtree, rule)
     if changed == 1:
         trees.log_cut[top] = log_cut
         rate = trees.rate[top]
@@ -72,27 +70,27 @@ def change(move, rng, problem, tree, moves, census, work):
 
 
 @njit(cache=True)
-def replace_rule(rng, problem, tree, moves, census, work, subtree, rule):
-    """Accept or refuse a rule for the top of a subtree; the caller saves its prior terms.
+def replace_rule(rng, problem, tree, moves, node_counts, work, subtree, rule):
+    """Accept or reject a rule for the top of a subtree; the caller saves its prior terms.
 
     These are ``log_cut`` and ``log_column``. A rule that leaves one side of a node empty has prior
     0.
     """
     if subtree.n_nodes == 3:
-        changed = change_nog(rng, problem, tree, moves, census, work, subtree, rule)
+        changed = change_nog(rng, problem, tree, moves, node_counts, work, subtree, rule)
     else:
-        changed = change_inside(rng, problem, tree, moves, census, work, subtree, rule)
+        changed = change_subtree(rng, problem, tree, moves, node_counts, work, subtree, rule)
     return changed
 
 
 @njit(cache=True)
-def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
+def change_nog(rng, problem, tree, moves, node_counts, work, subtree, rule):
     """`replace_rule` of a node with two leaves: no row needs to move before acceptance."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     top, code, cut = work.below[0], rule.code, rule.cut
     stats, new_stats = work.stats, work.new_stats
     left, right = trees.left[top], trees.right[top]
-    send_down(design, code, cut, rows_of(trees, top, work), 1, 2, work)
+    split_rows(design, code, cut, rows_of(trees, top, work), 1, 2, work)
     if work.counts[1] == 0 or work.counts[2] == 0:
         return 0
     left_half, right_half = proposed_rows(work, 1), proposed_rows(work, 2)
@@ -102,13 +100,15 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
     left_unsplittable, left_rate, right_unsplittable, right_rate = node_summaries(
         prior, design, left_half, right_half
     )
-    open_after = census.splittable_leaves - int(left_unsplittable) - int(right_unsplittable)
-    open_after += int(trees.unsplittable[left]) + int(trees.unsplittable[right])
+    splittable_after = (
+        node_counts.splittable_leaves - int(left_unsplittable) - int(right_unsplittable)
+    )
+    splittable_after += int(trees.unsplittable[left]) + int(trees.unsplittable[right])
     depth, time = np.int64(trees.depth[left]), trees.time[top]
-    left_after = Place(depth, time, left_rate, left_unsplittable)
-    right_after = Place(depth, time, right_rate, right_unsplittable)
+    left_after = NodeContext(depth, time, left_rate, left_unsplittable)
+    right_after = NodeContext(depth, time, right_rate, right_unsplittable)
     after = log_stops(prior, left_after, right_after)
-    before = log_stops(prior, place_of(trees, left), place_of(trees, right))
+    before = log_stops(prior, context_of(trees, left), context_of(trees, right))
     log_new = log_marginals(leaf, new_stats[left], new_stats[right])
     log_old = log_marginals(leaf, stats[left], stats[right])
     log_ratio = (
@@ -121,7 +121,9 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
         - before[0]
         - before[1]
         + log_choice_ratio(
-            moves, census, NodeCounts(census.n_nodes, open_after, census.splits, census.nogs)
+            moves,
+            node_counts,
+            NodeCounts(node_counts.n_nodes, splittable_after, node_counts.splits, node_counts.nogs),
         )
         + rule.log_gain
     )
@@ -136,18 +138,18 @@ def change_nog(rng, problem, tree, moves, census, work, subtree, rule):
 
 
 @njit(cache=True)
-def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
+def change_subtree(rng, problem, tree, moves, node_counts, work, subtree, rule):
     """`replace_rule` of a node with splits below: the rows pass down its subtree again."""
     trees, top = problem.trees, work.below[0]
     old_code, old_cut = trees.column[top], trees.cut[top]
     trees.column[top], trees.cut[top] = rule.code, rule.cut
-    log_new = log_replaced(problem, subtree, work, False)
+    log_new = log_proposed(problem, subtree, work, False)
     if log_new > -1e300:
         log_old = log_current(problem, subtree, work)
         log_ratio = (
             log_new
             - (log_old - trees.log_cut[top] - trees.log_column[top])
-            + log_replaced_choice(trees, moves, census, subtree, work)
+            + log_proposed_choice(trees, moves, node_counts, subtree, work)
             + rule.log_gain
         )
         if accepts(rng, log_ratio):
@@ -157,4 +159,4 @@ def change_inside(rng, problem, tree, moves, census, work, subtree, rule):
     return 0
 
 
-register("change", Change, needs=Needs(splits=1), asks=(), propose=change)
+register("change", Change, needs=Needs(splits=1), uses=(), propose=change)

@@ -22,19 +22,31 @@ from pymc_trees.core.forest.edit import child_on, join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import add_sets, log_marginal, log_marginals, merge_stats
 from pymc_trees.core.leaves.path import write_path, write_path_below
-from pymc_trees.core.moves.census import NOG, OPEN_LEAF, NodeCounts, draw_node
-from pymc_trees.core.moves.choice import available_weight, index_of
-from pymc_trees.core.moves.contract import FULL, Needs, number_of, register
-from pymc_trees.core.moves.problem import proposed_rows, rows_of
-from pymc_trees.core.moves.subtree import send_down
+from pymc_trees.core.moves.contract import (
+    FULL,
+    Needs,
+    available_weight,
+    index_of_type,
+    register,
+    type_id,
+)
+from pymc_trees.core.moves.problem import (
+    NOG,
+    SPLITTABLE_LEAF,
+    NodeCounts,
+    draw_node,
+    proposed_rows,
+    rows_of,
+)
+from pymc_trees.core.moves.subtree import split_rows
 from pymc_trees.core.priors.contract import (
-    Place,
+    NodeContext,
+    context_of,
     draw_set_split,
     draw_time,
     log_growth,
     log_set_column,
     node_summaries,
-    place_of,
 )
 from pymc_trees.core.random import accepts
 
@@ -47,38 +59,50 @@ class Prune(NamedTuple):
     """A split with two leaves becomes a leaf."""
 
 
-GROW, PRUNE = number_of(Grow), number_of(Prune)
+GROW, PRUNE = type_id(Grow), type_id(Prune)
 
 
 @njit(cache=True)
-def log_grow_ratio(prior, place, left, right, moves, census, parent_is_nog):
+def log_grow_ratio(prior, context, left, right, moves, node_counts, parent_is_nog):
     """Log ratio of grow without the likelihood: tree prior times the moves' own probabilities.
 
-    ``place``, ``left``, ``right`` are those of the node and its children; ``census`` counts the
-    smaller tree; ``parent_is_nog`` says whether the parent of the grown leaf can be pruned before
-    the move.
+    ``context``, ``left`` and ``right`` are those of the node and its children, ``node_counts``
+    those of the smaller tree; ``parent_is_nog`` tells whether the parent of the grown leaf can be
+    pruned before the move.
     """
-    open_after = census.splittable_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
-    # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
-    log_prior = log_growth(prior, place, left, right)
-    weights, nogs_after = moves.weights, census.nogs + 1 - int(parent_is_nog)
-    after = NodeCounts(census.n_nodes + 2, open_after, census.splits + 1, nogs_after)
-    back = weights[index_of(moves, PRUNE)] / (available_weight(moves, after) * nogs_after)
-    there = weights[index_of(moves, GROW)] / (
-        available_weight(moves, census) * census.splittable_leaves
+    splittable_after = (
+        node_counts.splittable_leaves - 1 + (not left.unsplittable) + (not right.unsplittable)
     )
-    return log_prior + np.log(back / there)
+    # Lakshminarayanan2015 (4)-(5); column, cut and time cancel
+    log_prior = log_growth(prior, context, left, right)
+    weights, nogs_after = moves.weights, node_counts.nogs + 1 - int(parent_is_nog)
+    after = NodeCounts(
+        node_counts.n_nodes + 2, splittable_after, node_counts.splits + 1, nogs_after
+    )
+    reverse = weights[index_of_type(moves, PRUNE)] / (available_weight(moves, after) * nogs_after)
+    forward = weights[index_of_type(moves, GROW)] / (
+        available_weight(moves, node_counts) * node_counts.splittable_leaves
+    )
+    return log_prior + np.log(reverse / forward)
 
 
 @njit(cache=True)
-def grow(move, rng, problem, tree, moves, census, work):
+def grow(move, rng, problem, tree, moves, node_counts, work):
     """Propose to split a leaf; 1 if accepted, 0 if not, `FULL` if the pool is full."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
-    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, OPEN_LEAF, census.splittable_leaves)
+    node = draw_node(
+        rng,
+        trees,
+        work.nodes,
+        0,
+        node_counts.n_nodes,
+        SPLITTABLE_LEAF,
+        node_counts.splittable_leaves,
+    )
     stats, new_stats = work.stats, work.new_stats
     rows = rows_of(trees, node, work)
     column, code, cut, log_cut = draw_set_split(rng, prior, design, rows)
-    send_down(design, code, cut, rows, 0, 1, work)
+    split_rows(design, code, cut, rows, 0, 1, work)
     left_half, right_half = proposed_rows(work, 0), proposed_rows(work, 1)
     add_sets(leaf, left_half, right_half, stats[node], new_stats[0], new_stats[1])
     write_path_below(leaf, design, trees, node, code, new_stats[0], new_stats[1])
@@ -86,8 +110,8 @@ def grow(move, rng, problem, tree, moves, census, work):
         prior, design, left_half, right_half
     )
     parent = trees.parent[node]
-    place = place_of(trees, node)
-    time = draw_time(rng, prior, place)
+    context = context_of(trees, node)
+    time = draw_time(rng, prior, context)
     below = log_marginals(leaf, new_stats[0], new_stats[1])
     log_ratio = (
         below[0]
@@ -95,21 +119,21 @@ def grow(move, rng, problem, tree, moves, census, work):
         - log_marginal(leaf, stats[node])
         + log_grow_ratio(
             prior,
-            place,
-            Place(place.depth + 1, time, left_rate, left_unsplittable),
-            Place(place.depth + 1, time, right_rate, right_unsplittable),
+            context,
+            NodeContext(context.depth + 1, time, left_rate, left_unsplittable),
+            NodeContext(context.depth + 1, time, right_rate, right_unsplittable),
             moves,
-            census,
+            node_counts,
             parent >= 0 and is_nog(trees, parent),
         )
     )
     if not accepts(rng, log_ratio):
         return 0
-    log_share = log_set_column(prior, design, column, log_cut, place.rate, rows)
+    log_p_column = log_set_column(prior, design, column, log_cut, context.rate, rows)
     if not split_leaf(trees, node, code, cut):
         return FULL
     trees.log_cut[node] = log_cut
-    trees.log_column[node] = log_share
+    trees.log_column[node] = log_p_column
     trees.time[node] = time
     left, right = trees.left[node], trees.right[node]
     trees.unsplittable[left], trees.unsplittable[right] = left_unsplittable, right_unsplittable
@@ -124,22 +148,27 @@ def grow(move, rng, problem, tree, moves, census, work):
 
 
 @njit(cache=True)
-def prune(move, rng, problem, tree, moves, census, work):
+def prune(move, rng, problem, tree, moves, node_counts, work):
     """Propose to join two leaves; 1 when accepted, else 0."""
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     stats, new_stats = work.stats, work.new_stats
-    node = draw_node(rng, trees, work.nodes, 0, census.n_nodes, NOG, census.nogs)
+    node = draw_node(rng, trees, work.nodes, 0, node_counts.n_nodes, NOG, node_counts.nogs)
     left, right = trees.left[node], trees.right[node]
     left_unsplittable, right_unsplittable = trees.unsplittable[left], trees.unsplittable[right]
-    place = place_of(trees, node)
+    context = context_of(trees, node)
     parent = trees.parent[node]
     sibling_is_leaf = False
     if parent >= 0:
         sibling = child_on(trees, parent, int(trees.left[parent] == node))
         sibling_is_leaf = trees.column[sibling] < 0
-    open_before = census.splittable_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
+    splittable_before = (
+        node_counts.splittable_leaves + 1 - (not left_unsplittable) - (not right_unsplittable)
+    )
     smaller = NodeCounts(
-        census.n_nodes - 2, open_before, census.splits - 1, census.nogs - 1 + int(sibling_is_leaf)
+        node_counts.n_nodes - 2,
+        splittable_before,
+        node_counts.splits - 1,
+        node_counts.nogs - 1 + int(sibling_is_leaf),
     )
     merge_stats(leaf, trees.leaf_of[tree], left, right, stats, new_stats[0])
     write_path(leaf, design, trees, node, new_stats[0])
@@ -150,9 +179,9 @@ def prune(move, rng, problem, tree, moves, census, work):
         - below[1]
         - log_grow_ratio(
             prior,
-            place,
-            place_of(trees, left),
-            place_of(trees, right),
+            context,
+            context_of(trees, left),
+            context_of(trees, right),
             moves,
             smaller,
             sibling_is_leaf,
@@ -166,5 +195,5 @@ def prune(move, rng, problem, tree, moves, census, work):
     return 1
 
 
-register("grow", Grow, needs=Needs(splittable_leaves=1), asks=(), propose=grow)
-register("prune", Prune, needs=Needs(splits=1), asks=(), propose=prune)
+register("grow", Grow, needs=Needs(splittable_leaves=1), uses=(), propose=grow)
+register("prune", Prune, needs=Needs(splits=1), uses=(), propose=prune)

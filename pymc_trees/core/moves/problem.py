@@ -6,12 +6,12 @@ import numpy as np
 
 from pymc_trees.core.columns.design import Design
 from pymc_trees.core.columns.mixed import MixedDesign
-from pymc_trees.core.columns.row_index import RowIndex, make_row_index
-from pymc_trees.core.columns.row_set import RowSet
+from pymc_trees.core.columns.row_set import RowIndex, RowSet, make_row_index
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.handle import Handle
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import Trees, reserve_row_sets
+from pymc_trees.core.forest.trees import Trees, is_nog, preorder, reserve_row_sets
+from pymc_trees.core.random import pick
 
 
 @by_pointer
@@ -62,14 +62,14 @@ class Workspace(NamedTuple):
     sets: np.ndarray
     """(N, W) uint64: rows of each node, as bits (`ensure_rows`)."""
     rows_valid: np.ndarray
-    """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Whoever changes a tree
-    without them sets it to False."""
+    """(N,) bool: of a root: whether ``sets`` holds the rows of its tree. Code that changes a
+    tree without them sets it to False."""
     proposed: np.ndarray
-    """(N, W) uint64: proposed rows of nodes, each at its ``place``."""
-    place: np.ndarray
+    """(N, W) uint64: proposed rows of nodes, each at its ``position``."""
+    position: np.ndarray
     """(N,) int32: index of a node in ``below``."""
     counts: np.ndarray
-    """(N,) int64: proposed ``Trees.count``, by place."""
+    """(N,) int64: proposed ``Trees.count``, by position."""
     order: tuple | None = None
     """Order constraint on the leaf values of a tree, see `order.contract`; None: no constraint."""
 
@@ -99,11 +99,11 @@ def make_workspace(
         new_stats=np.zeros((max_nodes, n_stats)),
         rate=np.zeros(max_nodes),
         stop_flag=np.zeros(1, dtype=np.bool_),
-        index=index._replace(listed=rows),
+        index=index._replace(row_list=rows),
         sets=reserve_row_sets(max_nodes, n_words),
         rows_valid=np.zeros(max_nodes, dtype=np.bool_),
         proposed=reserve_row_sets(max_nodes, n_words),
-        place=np.zeros(max_nodes, dtype=np.int32),
+        position=np.zeros(max_nodes, dtype=np.int32),
         counts=np.zeros(max_nodes, dtype=np.int64),
         order=order,
     )
@@ -123,13 +123,13 @@ def rows_of(trees, node, work):
 
 
 @njit(cache=True)
-def proposed_rows(work, place):
-    """`RowSet` of the rows proposed for a node, by its place."""
-    return RowSet(work.proposed[place], work.counts[place], work.index)
+def proposed_rows(work, position):
+    """`RowSet` of the rows proposed for a node, by its position."""
+    return RowSet(work.proposed[position], work.counts[position], work.index)
 
 
 @njit(cache=True)
-def unite_rows(sets, left, right, node):
+def union_rows(sets, left, right, node):
     """Write the union of the rows of two nodes as those of a third."""
     for w in range(sets.shape[1]):
         sets[node, w] = sets[left, w] | sets[right, w]
@@ -137,7 +137,7 @@ def unite_rows(sets, left, right, node):
 
 @njit(cache=True)
 def ensure_rows(trees, tree, n_nodes, work):
-    """Build the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless known."""
+    """Build the sets of a tree, whose nodes are in ``work.nodes`` in preorder, unless valid."""
     if work.rows_valid[trees.roots[tree]]:
         return
     sets, nodes, leaf_of = work.sets, work.nodes, trees.leaf_of[tree]
@@ -149,5 +149,60 @@ def ensure_rows(trees, tree, n_nodes, work):
     for k in range(n_nodes - 1, -1, -1):  # children before their parents
         node = nodes[k]
         if trees.column[node] >= 0:
-            unite_rows(sets, trees.left[node], trees.right[node], node)
+            union_rows(sets, trees.left[node], trees.right[node], node)
     work.rows_valid[trees.roots[tree]] = True
+
+
+# -------- Candidates for moves: counts of a tree's nodes by role, and a draw among those of a role
+
+
+SPLITTABLE_LEAF, SPLIT, NOG = 0, 1, 2
+"""Roles of a node; see `NodeCounts`."""
+
+
+class NodeCounts(NamedTuple):
+    """Counts over one tree."""
+
+    n_nodes: int
+    splittable_leaves: int
+    """Leaves with a valid split: where grow can act."""
+    splits: int
+    """Split nodes: where change can act; all but the root can swap with their parent."""
+    nogs: int
+    """Split nodes with two leaves as children: where prune can act."""
+
+
+@njit(cache=True)
+def count_nodes(trees, tree, nodes):
+    """Count one tree; ``nodes`` receives it in preorder."""
+    n_nodes = preorder(trees, trees.roots[tree], nodes)
+    splittable_leaves, splits, nogs = 0, 0, 0
+    for k in range(n_nodes):
+        node = nodes[k]
+        if trees.column[node] >= 0:
+            splits += 1
+            nogs += is_nog(trees, node)
+        else:
+            splittable_leaves += not trees.unsplittable[node]
+    return NodeCounts(n_nodes, splittable_leaves, splits, nogs)
+
+
+@njit(cache=True)
+def draw_node(rng, trees, nodes, first, n_nodes, role, count):
+    """Uniform draw among the ``count`` nodes of a role in ``nodes[first:n_nodes]``."""
+    target = pick(rng, count)
+    drawn = -1
+    for k in range(first, n_nodes):
+        node = nodes[k]
+        if role == SPLITTABLE_LEAF:
+            eligible = trees.column[node] < 0 and not trees.unsplittable[node]
+        elif role == SPLIT:
+            eligible = trees.column[node] >= 0
+        else:
+            eligible = trees.column[node] >= 0 and is_nog(trees, node)
+        if eligible:
+            if target == 0:
+                drawn = node
+                break
+            target -= 1
+    return drawn

@@ -20,30 +20,33 @@ from pymc_trees.core.columns.blocks import (
     draw_separating,
     goes_left,
     make_blocks,
-    note_block,
     p_separates,
-    part_blocks,
+    partition_blocks,
+    record_block,
 )
 from pymc_trees.core.columns.design import varying
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.columns.row_set import RowSet
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.edit import hang
-from pymc_trees.core.forest.trees import NONE, is_nog
-from pymc_trees.core.forest.undo import outline_of, put_back
-from pymc_trees.core.moves.census import NodeCounts
-from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.problem import rows_of
-from pymc_trees.core.moves.subtree import commit, load_subtree, log_current, log_replaced
+from pymc_trees.core.forest.edit import set_child
+from pymc_trees.core.forest.trees import NONE
+from pymc_trees.core.forest.undo import restore_links, save_links
+from pymc_trees.core.moves.contract import Needs, log_choice_ratio, register
+from pymc_trees.core.moves.problem import NodeCounts, rows_of
+from pymc_trees.core.moves.subtree import (
+    commit,
+    count_candidates,
+    load_subtree,
+    log_current,
+    log_proposed,
+)
 from pymc_trees.core.priors.contract import (
-    Place,
     column_weight,
+    context_of,
+    context_with,
     draw_time,
-    log_split,
-    log_split_at,
+    log_time,
     node_summary_of_set,
-    place_of,
 )
 from pymc_trees.core.random import accepts, draw_by_weight
 
@@ -51,10 +54,9 @@ from pymc_trees.core.random import accepts, draw_by_weight
 #
 # From the root down, a node that contains several of the leaves gets
 #
-# - a column j, in proportion to its weight w_j under the tree prior times the chance c_j that a
-#   rule of it cuts no leaf (`columns.blocks`);
-# - a rule of the column, from its prior p(rule | j) given that it cuts no leaf;
-# - a time, from its prior given that the node splits.
+# - a column j, in proportion to its weight w_j under the tree prior times the probability c_j that
+# a rule of it cuts no leaf (`columns.blocks`); - a rule of the column, from its prior p(rule | j)
+# given that it cuts no leaf; - a time, from its prior given that the node splits.
 #
 # So with Z the sum of ``w_j c_j`` in the node, the density of a tree is
 #
@@ -66,7 +68,7 @@ from pymc_trees.core.random import accepts, draw_by_weight
 
 
 @njit(cache=True)
-def blocks_of(problem, subtree, work):
+def leaf_blocks(problem, subtree, work):
     """The leaves of a subtree, in preorder, as blocks of rows."""
     trees, design = problem.trees, problem.design
     blocks = make_blocks(varying(design).size, (subtree.n_nodes + 1) // 2)
@@ -74,7 +76,7 @@ def blocks_of(problem, subtree, work):
     for k in range(subtree.n_nodes):
         node = work.below[k]
         if trees.column[node] < 0:
-            note_block(design, rows_of(trees, node, work), blocks, block)
+            record_block(design, rows_of(trees, node, work), blocks, block)
             block += 1
     return blocks
 
@@ -87,18 +89,12 @@ def weigh_columns(problem, blocks, start, stop, rows, weights):
     weights[:] = 0.0
     for j in range(varies.size):
         if varies[j]:
-            chance, extent = p_separates(design, j, blocks, start, stop, rows)
-            if chance > 0.0:
+            p_free, extent = p_separates(design, j, blocks, start, stop, rows)
+            if p_free > 0.0:
                 weights[0, j] = column_weight(prior, j, extent)
-                weights[1, j] = weights[0, j] * chance
+                weights[1, j] = weights[0, j] * p_free
                 total += weights[1, j]
     return total
-
-
-@njit(cache=True)
-def log_time(prior, place, time):
-    """Log density of the time of a split, given that there is one."""
-    return log_split_at(prior, place, time) - log_split(prior, place)
 
 
 @njit(cache=True)
@@ -110,7 +106,7 @@ def log_same_leaves(problem, subtree, blocks, work):
     for k in range(subtree.n_nodes - 1, -1, -1):
         if trees.column[below[k]] >= 0:
             left, right = trees.left[below[k]], trees.right[below[k]]
-            n_leaves[k] = n_leaves[work.place[left]] + n_leaves[work.place[right]]
+            n_leaves[k] = n_leaves[work.position[left]] + n_leaves[work.position[right]]
     start, total = 0, 0.0
     for k in range(subtree.n_nodes):
         node = below[k]
@@ -120,12 +116,12 @@ def log_same_leaves(problem, subtree, blocks, work):
         rows = rows_of(trees, node, work)
         z = weigh_columns(problem, blocks, start, start + n_leaves[k], rows, weights)
         total += np.log(weights[0, column_of(design, trees.column[node])] / z)
-        total += log_time(problem.prior, place_of(trees, node), trees.time[node])
+        total += log_time(problem.prior, context_of(trees, node), trees.time[node])
     return total
 
 
 @njit(cache=True)
-def unite_blocks(leaves, blocks, start, stop, trees, work):
+def union_blocks(leaves, blocks, start, stop, trees, work):
     """Write the rows of some blocks to ``work.proposed[0]``; return their number."""
     words, n = work.proposed[0], 0
     words[:] = np.uint64(0)
@@ -138,15 +134,14 @@ def unite_blocks(leaves, blocks, start, stop, trees, work):
 
 
 @njit(cache=True)
-def draw_same_leaves(rng, problem, outline, blocks, work):
-    """Link the nodes of a subtree anew; log q without p(rule | j), -inf if it was not possible.
+def draw_same_leaves(rng, problem, links, blocks, work):
+    """Link the nodes of a subtree anew; log q without p(rule | j), -inf if that is impossible.
 
-    ``outline`` is that of the subtree, whose leaves in preorder are the blocks. Leaves stay leaves
-    and splits stay splits, and the top stays; the caller updates the other fields of ``Trees`` and
-    `log_replaced`.
+    ``links`` are those of the subtree, whose leaves in preorder are the blocks. Leaves stay leaves,
+    splits stay splits, and the top stays; the caller updates the other fields of ``Trees``.
     """
     trees, design, prior = problem.trees, problem.design, problem.prior
-    splits, leaves = outline.nodes[outline.column >= 0], outline.nodes[outline.column < 0]
+    splits, leaves = links.nodes[links.column >= 0], links.nodes[links.column < 0]
     weights = np.empty((2, varying(design).size))
     # Ranges of blocks still to be linked, and their parents; the last one first.
     starts, stops, tops = np.empty((3, leaves.size), dtype=np.int64)
@@ -158,12 +153,12 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         is_leaf = stop - start == 1
         node = leaves[blocks.order[start]] if is_leaf else splits[n_splits]
         if top != NONE:
-            hang(trees, top, int(trees.left[top] != NONE), node)  # on the left unless occupied
+            set_child(trees, top, int(trees.left[top] != NONE), node)  # on the left unless occupied
             trees.depth[node] = trees.depth[top] + 1
         if is_leaf:
             continue
         n_splits += 1
-        n = unite_blocks(leaves, blocks, start, stop, trees, work)
+        n = union_blocks(leaves, blocks, start, stop, trees, work)
         rows = RowSet(work.proposed[0], n, work.index)
         z = weigh_columns(problem, blocks, start, stop, rows, weights)
         if not z > 0.0:  # column weights that underflow
@@ -174,11 +169,10 @@ def draw_same_leaves(rng, problem, outline, blocks, work):
         )
         trees.left[node], trees.right[node] = NONE, NONE
         unsplittable, rate = node_summary_of_set(prior, design, rows)
-        begin = trees.time[top] if top != NONE else 0.0
-        place = Place(np.int64(trees.depth[node]), begin, rate, unsplittable)
-        trees.time[node] = draw_time(rng, prior, place)
-        total += np.log(weights[0, column] / z) + log_time(prior, place, trees.time[node])
-        middle = part_blocks(design, trees.column[node], trees.cut[node], blocks, start, stop)
+        context = context_with(trees, node, rate, unsplittable)
+        trees.time[node] = draw_time(rng, prior, context)
+        total += np.log(weights[0, column] / z) + log_time(prior, context, trees.time[node])
+        middle = partition_blocks(design, trees.column[node], trees.cut[node], blocks, start, stop)
         starts[height], stops[height], tops[height] = middle, stop, node
         starts[height + 1], stops[height + 1], tops[height + 1] = start, middle, node
         height += 2
@@ -203,37 +197,30 @@ def log_rules(column, log_cut, below, n_nodes):
 
 
 @njit(cache=True)
-def count_nogs(trees, below, n_nodes):
-    """Splits of a subtree that can be pruned."""
-    nogs = 0
-    for k in range(n_nodes):
-        nogs += trees.column[below[k]] >= 0 and is_nog(trees, below[k])
-    return nogs
-
-
-@njit(cache=True)
-def restructure(move, rng, problem, tree, moves, census, work):
+def restructure(move, rng, problem, tree, moves, node_counts, work):
     """Propose another tree with the same leaves; 1 when accepted, else 0."""
     trees, root, below = problem.trees, problem.trees.roots[tree], work.below
     subtree = load_subtree(trees, root, work)
-    blocks = blocks_of(problem, subtree, work)
+    blocks = leaf_blocks(problem, subtree, work)
     log_old = log_current(problem, subtree, work)
-    log_back = log_same_leaves(problem, subtree, blocks, work)
-    log_back += log_rules(trees.column, trees.log_cut, below, subtree.n_nodes)
-    outline = outline_of(trees, below, subtree.n_nodes)
-    log_there = draw_same_leaves(rng, problem, outline, blocks, work)
-    if log_there > -np.inf:
+    log_reverse = log_same_leaves(problem, subtree, blocks, work)
+    log_reverse += log_rules(trees.column, trees.log_cut, below, subtree.n_nodes)
+    links = save_links(trees, below, subtree.n_nodes)
+    log_forward = draw_same_leaves(rng, problem, links, blocks, work)
+    if log_forward > -np.inf:
         subtree = load_subtree(trees, root, work)
-        log_new = log_replaced(problem, subtree, work, True)
+        log_new = log_proposed(problem, subtree, work, True)
         if log_new > -1e300:
-            log_there += log_rules(trees.column, work.log_cut, below, subtree.n_nodes)
-            nogs = count_nogs(trees, below, subtree.n_nodes)
-            after = NodeCounts(census.n_nodes, census.splittable_leaves, census.splits, nogs)
-            log_choice = log_choice_ratio(moves, census, after)
-            if accepts(rng, log_new - log_old + log_back - log_there + log_choice):
+            log_forward += log_rules(trees.column, work.log_cut, below, subtree.n_nodes)
+            _, nogs = count_candidates(trees, work.unsplittable, subtree, work)
+            after = NodeCounts(
+                node_counts.n_nodes, node_counts.splittable_leaves, node_counts.splits, nogs
+            )
+            log_choice = log_choice_ratio(moves, node_counts, after)
+            if accepts(rng, log_new - log_old + log_reverse - log_forward + log_choice):
                 commit(trees, tree, subtree, work)
                 return 1
-    put_back(trees, outline)
+    restore_links(trees, links)
     return 0
 
 
@@ -241,6 +228,6 @@ register(
     "restructure",
     Restructure,
     needs=Needs(splits=1),
-    asks=(note_block, p_separates, draw_separating, goes_left),
+    uses=(record_block, p_separates, draw_separating, goes_left),
     propose=restructure,
 )

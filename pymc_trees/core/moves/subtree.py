@@ -17,20 +17,18 @@ from pymc_trees.core.columns.row_set import (
 )
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import copy_numbers
-from pymc_trees.core.forest.trees import preorder
+from pymc_trees.core.forest.trees import is_nog, preorder
 from pymc_trees.core.leaves.contract import log_marginal, renew_set
 from pymc_trees.core.leaves.path import write_path
-from pymc_trees.core.moves.census import NodeCounts
-from pymc_trees.core.moves.choice import log_choice_ratio
-from pymc_trees.core.moves.problem import proposed_rows
+from pymc_trees.core.moves.contract import log_choice_ratio
+from pymc_trees.core.moves.problem import NodeCounts, proposed_rows
 from pymc_trees.core.priors.contract import (
-    Place,
-    begin_of,
+    context_of,
+    context_with,
     log_set_split,
     log_split_at,
     log_stop,
     node_summary_of_set,
-    place_of,
 )
 
 
@@ -45,12 +43,25 @@ def load_subtree(trees, top, work):
     """The `Subtree` below a node, with its nodes written to ``work``."""
     n_nodes = preorder(trees, top, work.below)
     for k in range(n_nodes):
-        work.place[work.below[k]] = k
+        work.position[work.below[k]] = k
     return Subtree(n_nodes)
 
 
 @njit(cache=True)
-def send_down(design, code, cut, rows, left, right, work):
+def count_candidates(trees, unsplittable, subtree, work):
+    """Leaves of a subtree that can grow, and its splits that can be pruned."""
+    splittable_leaves, nogs = 0, 0
+    for k in range(subtree.n_nodes):
+        node = work.below[k]
+        if trees.column[node] >= 0:
+            nogs += is_nog(trees, node)
+        else:
+            splittable_leaves += not unsplittable[node]
+    return splittable_leaves, nogs
+
+
+@njit(cache=True)
+def split_rows(design, code, cut, rows, left, right, work):
     """Write the rows that a rule sends to two children, and their numbers, to ``work``."""
     work.counts[left] = left_rows(design, code, cut, rows, work.proposed[left])
     work.counts[right] = rows.n - work.counts[left]
@@ -64,21 +75,21 @@ def log_current(problem, subtree, work):
     total = 0.0
     for k in range(subtree.n_nodes):
         node = work.below[k]
-        place = place_of(trees, node)
+        context = context_of(trees, node)
         if trees.column[node] >= 0:
             total += (
                 trees.log_cut[node]
                 + trees.log_column[node]
-                + log_split_at(prior, place, trees.time[node])
+                + log_split_at(prior, context, trees.time[node])
             )
         else:
-            total += log_stop(prior, place)
+            total += log_stop(prior, context)
             total += log_marginal(leaf, work.stats[node])
     return total
 
 
 @njit(cache=True)
-def log_replaced(problem, subtree, work, with_top):
+def log_proposed(problem, subtree, work, with_top):
     """Log of prior and likelihood of the subtree under the rules now in ``trees``; -inf if empty.
 
     ``with_top``: whether the rule of the top node counts and is checked; if not, it is the only one
@@ -89,7 +100,7 @@ def log_replaced(problem, subtree, work, with_top):
     copy_numbers(work.sets[work.below[0]], work.proposed[0])
     work.counts[0] = trees.count[work.below[0]]
     total = 0.0
-    for k in range(subtree.n_nodes):  # preorder: a node's rows are known before its children's
+    for k in range(subtree.n_nodes):  # preorder: rows of a node come before those of its children
         node = work.below[k]
         rows = proposed_rows(work, k)
         is_same = same_rows(rows.words, work.sets[node])
@@ -98,21 +109,21 @@ def log_replaced(problem, subtree, work, with_top):
         else:
             unsplittable, rate = node_summary_of_set(prior, design, rows)
         work.unsplittable[node], work.rate[node] = unsplittable, rate
-        place = Place(np.int64(trees.depth[node]), begin_of(trees, node), rate, unsplittable)
+        context = context_with(trees, node, rate, unsplittable)
         if trees.column[node] >= 0:
             code, cut = trees.column[node], trees.cut[node]
-            total += log_split_at(prior, place, trees.time[node])
+            total += log_split_at(prior, context, trees.time[node])
             if k > 0 or with_top:
                 if is_same and not with_top:
-                    log_cut, log_share = trees.log_cut[node], trees.log_column[node]
+                    log_cut, log_p_column = trees.log_cut[node], trees.log_column[node]
                 else:
-                    log_cut, log_share = log_set_split(prior, design, code, cut, rate, rows)
+                    log_cut, log_p_column = log_set_split(prior, design, code, cut, rate, rows)
                     if log_cut == -np.inf:
                         return -np.inf
-                work.log_cut[node], work.log_column[node] = log_cut, log_share
-                total += log_cut + log_share
-            left, right = work.place[trees.left[node]], work.place[trees.right[node]]
-            send_down(design, code, cut, rows, left, right, work)
+                work.log_cut[node], work.log_column[node] = log_cut, log_p_column
+                total += log_cut + log_p_column
+            left, right = work.position[trees.left[node]], work.position[trees.right[node]]
+            split_rows(design, code, cut, rows, left, right, work)
             if work.counts[left] == 0 or work.counts[right] == 0:
                 return -np.inf
         else:
@@ -121,30 +132,30 @@ def log_replaced(problem, subtree, work, with_top):
             else:
                 renew_set(leaf, rows, work.sets[node], work.stats[node], work.new_stats[node])
             write_path(leaf, design, trees, node, work.new_stats[node])
-            total += log_stop(prior, place)
+            total += log_stop(prior, context)
             total += log_marginal(leaf, work.new_stats[node])
     return total
 
 
 @njit(cache=True)
-def log_replaced_choice(trees, moves, census, subtree, work):
+def log_proposed_choice(trees, moves, node_counts, subtree, work):
     """`log_choice_ratio` after rules of the subtree change: other leaves may be able to split."""
-    open_after = census.splittable_leaves
+    splittable_after = node_counts.splittable_leaves
     for k in range(subtree.n_nodes):
         node = work.below[k]
         if trees.column[node] < 0:
-            open_after += int(trees.unsplittable[node]) - int(work.unsplittable[node])
-    after = NodeCounts(census.n_nodes, open_after, census.splits, census.nogs)
-    return log_choice_ratio(moves, census, after)
+            splittable_after += int(trees.unsplittable[node]) - int(work.unsplittable[node])
+    after = NodeCounts(node_counts.n_nodes, splittable_after, node_counts.splits, node_counts.nogs)
+    return log_choice_ratio(moves, node_counts, after)
 
 
 @njit(cache=True)
 def commit_leaf(trees, tree, leaf, work):
     """Give a leaf its proposed rows and statistics."""
-    place = work.place[leaf]
-    label_new_rows(work.proposed[place], work.sets[leaf], leaf, trees.leaf_of[tree])
-    trees.count[leaf] = work.counts[place]
-    copy_numbers(work.proposed[place], work.sets[leaf])
+    position = work.position[leaf]
+    label_new_rows(work.proposed[position], work.sets[leaf], leaf, trees.leaf_of[tree])
+    trees.count[leaf] = work.counts[position]
+    copy_numbers(work.proposed[position], work.sets[leaf])
     copy_numbers(work.new_stats[leaf], work.stats[leaf])
 
 

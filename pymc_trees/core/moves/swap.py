@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import child_on
-from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
+from pymc_trees.core.moves.problem import SPLIT, draw_node
 from pymc_trees.core.moves.subtree import (
     commit,
     load_subtree,
     log_current,
-    log_replaced,
-    log_replaced_choice,
+    log_proposed,
+    log_proposed_choice,
 )
 from pymc_trees.core.random import accepts
 
@@ -31,7 +31,7 @@ class Swap(NamedTuple):
 
 
 @njit(cache=True)
-def exchange(trees, child):
+def exchange_rules(trees, child):
     """Exchange the rules of a split node and its parent; applying it twice restores them."""
     top = trees.parent[child]
     sibling = child_on(trees, top, int(trees.left[top] == child))
@@ -43,24 +43,24 @@ def exchange(trees, child):
 
 
 @njit(cache=True)
-def swap(move, rng, problem, tree, moves, census, work):
+def swap(move, rng, problem, tree, moves, node_counts, work):
     """Propose to exchange the rules of a random parent and child; 1 when accepted, else 0."""
     trees = problem.trees
-    child = draw_node(rng, trees, work.nodes, 1, census.n_nodes, SPLIT, census.splits - 1)
+    child = draw_node(rng, trees, work.nodes, 1, node_counts.n_nodes, SPLIT, node_counts.splits - 1)
     subtree = load_subtree(trees, trees.parent[child], work)
-    exchange(trees, child)
-    log_new = log_replaced(problem, subtree, work, True)
+    exchange_rules(trees, child)
+    log_new = log_proposed(problem, subtree, work, True)
     if log_new > -1e300:
         log_ratio = (
             log_new
             - log_current(problem, subtree, work)
-            + log_replaced_choice(trees, moves, census, subtree, work)
+            + log_proposed_choice(trees, moves, node_counts, subtree, work)
         )
         if accepts(rng, log_ratio):
             commit(trees, tree, subtree, work)
             return 1
-    exchange(trees, child)
+    exchange_rules(trees, child)
     return 0
 
 
-register("swap", Swap, needs=Needs(splits=2), asks=(), propose=swap)
+register("swap", Swap, needs=Needs(splits=2), uses=(), propose=swap)

@@ -48,12 +48,12 @@ def no_order(constants, kinds):
 
 
 @njit(cache=True)
-def _note_nothing(order, problem, tree, n_nodes, work):
+def _no_snapshot(order, problem, tree, n_nodes, work):
     pass
 
 
 @njit(cache=True)
-def _stay(order, rng, problem, tree, work, by_rows):
+def _accept(order, rng, problem, tree, work, by_rows):
     return True
 
 
@@ -71,8 +71,8 @@ def _no_order(order, trees, tree):
 
 register(
     type(None),
-    snapshot_tree=_note_nothing,
-    accept_ordered=_stay,
+    snapshot_tree=_no_snapshot,
+    accept_ordered=_accept,
     draw_ordered=_draw_freely,
     is_ordered=_no_order,
 )

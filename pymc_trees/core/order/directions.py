@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import EVERY, LEFT, SET
+from pymc_trees.core.columns.mixed import LEFT, MAX_CUT, SET
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import register
 from pymc_trees.core.compile.lanes import copy_numbers
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import make_trees, reserve_row_sets
-from pymc_trees.core.forest.undo import KeptTree, make_kept_tree
+from pymc_trees.core.forest.undo import SavedTree, make_saved_tree
 
 # -------------------------- Which leaf of a tree may not exceed which, if its function is monotone
 #
@@ -67,28 +67,28 @@ class Extent(NamedTuple):
 @njit(cache=True)
 def extent_of(branches, p, node, column):
     """`Extent` of the box of a node along a column."""
-    low, high, levels, missing = -EVERY, EVERY, np.int64(1), branches.kinds.size > 0
+    low, high, levels, missing = -MAX_CUT, MAX_CUT, np.int64(1), branches.kinds.size > 0
     if missing and branches.kinds[column] != 0:
         levels = (np.int64(1) << abs(branches.kinds[column])) - 1
     parent = branches.parent[node]
     while parent >= 0:
         code = branches.column[parent]
         if code % p == column:
-            way, cut, is_left = code // p, branches.cut[parent], branches.left[parent] == node
-            if way >= SET:
+            rule_kind, cut, is_left = code // p, branches.cut[parent], branches.left[parent] == node
+            if rule_kind >= SET:
                 chosen = np.int64(cut)
                 levels &= chosen if is_left else ~chosen
             elif is_left:
                 high = min(high, cut)
             else:
                 low = max(low, cut)
-            missing = missing and (way & LEFT != 0) == is_left
+            missing = missing and (rule_kind & LEFT != 0) == is_left
         node, parent = parent, branches.parent[parent]
     return Extent(low, high, levels, missing)
 
 
 @njit(cache=True)
-def meet(a, b, direction):
+def overlap(a, b, direction):
     """Whether two extents hold an x and an x' as above; ``direction`` is 0, 1 or -1."""
     if a.missing and b.missing:
         return True
@@ -108,8 +108,8 @@ def is_below(branches, directions, a, b):
     p, node = directions.size, branches.parent[a]
     while node >= 0:
         column = branches.column[node] % p
-        one, other = extent_of(branches, p, a, column), extent_of(branches, p, b, column)
-        if not meet(one, other, directions[column]):
+        own, other = extent_of(branches, p, a, column), extent_of(branches, p, b, column)
+        if not overlap(own, other, directions[column]):
             return False
         node = branches.parent[node]
     return True
@@ -142,7 +142,7 @@ _ONE = np.uint64(1)
 
 @by_pointer
 class OrderedLeaves(NamedTuple):
-    """Leaves of a tree in the order of `boxes.lower_first`; at most L, with D statistics."""
+    """Leaves of a tree in the order of `lower_first`; at most L, with D statistics."""
 
     n: np.ndarray
     """(1,) int64: their number."""
@@ -169,7 +169,7 @@ def make_ordered_leaves(n_leaves, n_stats):
 
 
 @njit(cache=True)
-def arrange(leaves, branches, directions, root, stack):
+def order_leaves(leaves, branches, directions, root, stack):
     """Write the leaves of a tree, and which pairs are ordered."""
     n = lower_first(branches, directions, root, stack, leaves.node)
     leaves.n[0] = n
@@ -182,7 +182,7 @@ def arrange(leaves, branches, directions, root, stack):
 
 
 @njit(cache=True)
-def take_statistics(leaves, stats):
+def copy_statistics(leaves, stats):
     """Copy the statistics of the leaves from those of the nodes."""
     for k in range(leaves.n[0]):
         copy_numbers(stats[leaves.node[k]], leaves.stats[k])
@@ -195,26 +195,26 @@ def is_above(leaves, b, a):
 
 
 @njit(cache=True)
-def bounds_of(leaves, known, k):
-    """Bounds of the value of leaf k, given the known values of other leaves."""
+def bounds_of(leaves, fixed, k):
+    """Bounds of the value of leaf k, given the fixed values of other leaves."""
     low, high = -np.inf, np.inf
     for a in range(k):
-        if known[a] and is_above(leaves, k, a):
+        if fixed[a] and is_above(leaves, k, a):
             low = max(low, leaves.value[a])
     for b in range(k + 1, leaves.n[0]):
-        if known[b] and is_above(leaves, b, k):
+        if fixed[b] and is_above(leaves, b, k):
             high = min(high, leaves.value[b])
     return low, high
 
 
 @njit(cache=True)
-def known_in_order(leaves, known):
-    """Whether the known values are in order."""
+def fixed_in_order(leaves, fixed):
+    """Whether the fixed values are in order."""
     for a in range(leaves.n[0]):
-        if not known[a]:
+        if not fixed[a]:
             continue
         for b in range(a + 1, leaves.n[0]):
-            if known[b] and is_above(leaves, b, a) and not leaves.value[a] <= leaves.value[b]:
+            if fixed[b] and is_above(leaves, b, a) and not leaves.value[a] <= leaves.value[b]:
                 return False
     return True
 
@@ -222,7 +222,7 @@ def known_in_order(leaves, known):
 @njit(cache=True)
 def in_order(leaves):
     """Whether all values are in order."""
-    return known_in_order(leaves, np.ones(leaves.n[0], dtype=np.bool_))
+    return fixed_in_order(leaves, np.ones(leaves.n[0], dtype=np.bool_))
 
 
 @njit(cache=True)
@@ -248,24 +248,24 @@ class Monotone(NamedTuple):
     """(p,) int64: 1 where f rises in the column, -1 where it falls, else 0."""
     kinds: np.ndarray
     """As in `Branches`."""
-    was: OrderedLeaves
+    old: OrderedLeaves
     """Of the recorded tree."""
-    now: OrderedLeaves
+    new: OrderedLeaves
     """Of the changed tree."""
-    known: np.ndarray
+    fixed: np.ndarray
     """(L,) bool, overwritten: leaves whose values are bounds for others."""
-    kept_value: np.ndarray
-    """(L,) bool, overwritten: leaves of the tree as noted that are leaves of the new one."""
+    in_both: np.ndarray
+    """(L,) bool, overwritten: leaves of the recorded tree that are leaves of the changed one."""
     stack: np.ndarray
     """(N,) int32, overwritten."""
-    place: np.ndarray
-    """(N,) int32: of a node: its place among the leaves as noted."""
-    kept: KeptTree
-    """The tree as noted."""
+    position: np.ndarray
+    """(N,) int32: index of a node among the recorded leaves."""
+    saved: SavedTree
+    """The recorded tree."""
 
 
 class Directions(NamedTuple):
-    """What a declaration says of the order of its leaf values."""
+    """Columns in which a declared forest is monotone, without arrays for a tree."""
 
     directions: np.ndarray
     """(p,) int64, as in `Monotone`."""
@@ -273,23 +273,23 @@ class Directions(NamedTuple):
     """As in `Branches`."""
 
     def with_room(self, max_nodes: int, n_rows: int, n_stats: int) -> Monotone:
-        """With room to work in."""
-        most, sets = max_nodes // 2 + 1, reserve_row_sets(max_nodes, -(-n_rows // 64))
+        """With arrays for one tree."""
+        n_leaves, sets = max_nodes // 2 + 1, reserve_row_sets(max_nodes, -(-n_rows // 64))
         return Monotone(
             *self,
-            make_ordered_leaves(most, n_stats),
-            make_ordered_leaves(most, n_stats),
-            np.zeros(most, dtype=np.bool_),
-            np.zeros(most, dtype=np.bool_),
+            make_ordered_leaves(n_leaves, n_stats),
+            make_ordered_leaves(n_leaves, n_stats),
+            np.zeros(n_leaves, dtype=np.bool_),
+            np.zeros(n_leaves, dtype=np.bool_),
             np.zeros(max_nodes, dtype=np.int32),
             np.zeros(max_nodes, dtype=np.int32),
-            make_kept_tree(make_trees(1, max_nodes, 1, n_rows), sets),
+            make_saved_tree(make_trees(1, max_nodes, 1, n_rows), sets),
         )
 
 
 @njit(cache=True)
-def monotone_in(constants, kinds):
-    """`Directions` of a forest whose constants they are."""
+def monotone_directions(constants, kinds):
+    """`Directions` from the constants of a declaration."""
     return Directions(constants.astype(np.int64), kinds.astype(np.int64))
 
 
@@ -300,9 +300,9 @@ def branches_of(order, trees):
 
 
 @njit(cache=True)
-def hold_order(order, trees, tree, leaves, stack):
+def tree_in_order(order, trees, tree, leaves, stack):
     """Whether the values of a tree are in order; ``leaves`` and ``stack`` are overwritten."""
-    arrange(leaves, branches_of(order, trees), order.directions, trees.roots[tree], stack)
+    order_leaves(leaves, branches_of(order, trees), order.directions, trees.roots[tree], stack)
     for k in range(leaves.n[0]):
         leaves.value[k] = trees.values[leaves.node[k], 0]
     return in_order(leaves)
@@ -310,9 +310,9 @@ def hold_order(order, trees, tree, leaves, stack):
 
 @njit(cache=True)
 def _is_ordered(order, trees, tree):
-    most = trees.column.size
-    leaves = make_ordered_leaves(most // 2 + 1, 0)
-    return hold_order(order, trees, tree, leaves, np.empty(most, dtype=np.int32))
+    max_nodes = trees.column.size
+    leaves = make_ordered_leaves(max_nodes // 2 + 1, 0)
+    return tree_in_order(order, trees, tree, leaves, np.empty(max_nodes, dtype=np.int32))
 
 
 register(Directions, is_ordered=_is_ordered)

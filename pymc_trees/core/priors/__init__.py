@@ -1,8 +1,8 @@
-"""How probable is a tree before the data? Depth, split column, cut, and draws of whole trees.
+"""How probable is a tree before the data? Depth, split column, cut, time.
 
-Reading order: `contract` (the interface of a prior), `by_depth` (priors whose split probability
-depends on depth), `cgm` (that of Chipman, George and McCulloch), `mondrian` (the Mondrian process,
-whose splits have times), `draw` (a tree from a prior).
+Reading order: `contract` (the interface of a prior), `cgm` (the prior of Chipman, George and
+McCulloch, and any other whose split probability depends on depth), `mondrian` (the Mondrian
+process, whose splits have times).
 
 May import: `core.columns`, `core.forest`.
 """

@@ -21,8 +21,8 @@ from pymc_trees.core.forest.trees import Trees
 PRIOR = Role("prior")
 
 
-class Place(NamedTuple):
-    """Data on a node that a prior uses."""
+class NodeContext(NamedTuple):
+    """What a prior uses of a node."""
 
     depth: int
     time: float
@@ -34,17 +34,23 @@ class Place(NamedTuple):
 
 
 @njit(cache=True)
-def begin_of(trees, node):
+def parent_time_of(trees, node):
     """Time of the parent's split; 0 for a root."""
     parent = trees.parent[node]
     return trees.time[parent] if parent >= 0 else 0.0
 
 
 @njit(cache=True)
-def place_of(trees, node):
-    """Position of a node in a tree."""
-    depth, time = np.int64(trees.depth[node]), begin_of(trees, node)
-    return Place(depth, time, trees.rate[node], trees.unsplittable[node])
+def context_of(trees, node):
+    """`NodeContext` of a node."""
+    return context_with(trees, node, trees.rate[node], trees.unsplittable[node])
+
+
+@njit(cache=True)
+def context_with(trees, node, rate, unsplittable):
+    """`NodeContext` of a node for other rows than its current ones."""
+    depth, time = np.int64(trees.depth[node]), parent_time_of(trees, node)
+    return NodeContext(depth, time, rate, unsplittable)
 
 
 @generic("prior", args=(PRIOR, DESIGN, LIST, int64, int64), result=(boolean, float64))
@@ -52,24 +58,30 @@ def node_summary(prior, design, rows, start, stop):
     """Whether a node's rows are all alike, and its rate."""
 
 
-@generic("prior", args=(PRIOR, Place), result=float64)
-def log_split(prior, place):
+@generic("prior", args=(PRIOR, NodeContext), result=float64)
+def log_split(prior, context):
     """Log probability that a node splits."""
 
 
-@generic("prior", args=(PRIOR, Place), result=float64)
-def log_stop(prior, place):
+@generic("prior", args=(PRIOR, NodeContext), result=float64)
+def log_stop(prior, context):
     """Log probability that a node is a leaf."""
 
 
-@generic("prior", args=(GENERATOR, PRIOR, Place), result=float64)
-def draw_time(rng, prior, place):
+@generic("prior", args=(GENERATOR, PRIOR, NodeContext), result=float64)
+def draw_time(rng, prior, context):
     """Time of a split."""
 
 
-@generic("prior", args=(PRIOR, Place, float64), result=float64)
-def log_split_at(prior, place, time):
+@generic("prior", args=(PRIOR, NodeContext, float64), result=float64)
+def log_split_at(prior, context, time):
     """Log density of a split at a time."""
+
+
+@njit(cache=True)
+def log_time(prior, context, time):
+    """Log density of the time of a split, given that there is one."""
+    return log_split_at(prior, context, time) - log_split(prior, context)
 
 
 @generic("prior", args=(GENERATOR, PRIOR, DESIGN, LIST, int64, int64), result=int64)
@@ -98,21 +110,21 @@ def split_weight(prior, column):
 
 
 @njit(cache=True)
-def _survey_list(prior, design, rows):
-    return node_summary(prior, design, rows.index.listed, 0, list_rows(rows))
+def _summary_of_list(prior, design, rows):
+    return node_summary(prior, design, rows.index.row_list, 0, list_rows(rows))
 
 
 @njit(cache=True)
 def _draw_of_list(rng, prior, design, rows):
-    return draw_column(rng, prior, design, rows.index.listed, 0, list_rows(rows))
+    return draw_column(rng, prior, design, rows.index.row_list, 0, list_rows(rows))
 
 
 @njit(cache=True)
 def _log_of_list(prior, design, column, log_cut, rate, rows):
-    return log_column(prior, design, column, log_cut, rate, rows.index.listed, 0, list_rows(rows))
+    return log_column(prior, design, column, log_cut, rate, rows.index.row_list, 0, list_rows(rows))
 
 
-@generic("prior", default=_survey_list, args=(PRIOR, DESIGN, RowSet), result=(boolean, float64))
+@generic("prior", default=_summary_of_list, args=(PRIOR, DESIGN, RowSet), result=(boolean, float64))
 def node_summary_of_set(prior, design, rows):
     """`node_summary` of a `RowSet`."""
 
@@ -133,7 +145,7 @@ def log_set_column(prior, design, column, log_cut, rate, rows):
 
 
 @generic("prior")
-def is_time(prior, place, time):
+def is_valid_time(prior, context, time):
     """Whether a split may have a time."""
 
 
@@ -143,11 +155,11 @@ def add_time_terms(prior, trees, nodes, terms):
 
 
 @generic("prior", args=(GENERATOR, PRIOR, Trees, NODES), result=None)
-def renew_times(rng, prior, trees, nodes):
+def resample_times(rng, prior, trees, nodes):
     """New times of all trees."""
 
 
-# Several of the above in one call, which by address are dearer than what most of them do.
+# Several of the above in one call: a call by address costs more than what most of them compute.
 
 
 @njit(cache=True)
@@ -167,7 +179,7 @@ def _log_set_split(prior, design, code, cut, rate, rows):
 
 
 @njit(cache=True)
-def _survey_both(prior, design, left, right):
+def _summaries(prior, design, left, right):
     left_unsplittable, left_rate = node_summary_of_set(prior, design, left)
     right_unsplittable, right_rate = node_summary_of_set(prior, design, right)
     return left_unsplittable, left_rate, right_unsplittable, right_rate
@@ -179,12 +191,12 @@ def _log_stops(prior, left, right):
 
 
 @njit(cache=True)
-def _log_growth(prior, place, left, right):
+def _log_growth(prior, context, left, right):
     return (
-        log_split(prior, place)
+        log_split(prior, context)
         + log_stop(prior, left)
         + log_stop(prior, right)
-        - log_stop(prior, place)
+        - log_stop(prior, context)
     )
 
 
@@ -210,7 +222,7 @@ def log_set_split(prior, design, code, cut, rate, rows):
 
 @generic(
     "prior",
-    default=_survey_both,
+    default=_summaries,
     args=(PRIOR, DESIGN, RowSet, RowSet),
     result=(boolean, float64, boolean, float64),
 )
@@ -218,13 +230,20 @@ def node_summaries(prior, design, left, right):
     """`node_summary_of_set` of two sets."""
 
 
-@generic("prior", default=_log_stops, args=(PRIOR, Place, Place), result=(float64, float64))
+@generic(
+    "prior", default=_log_stops, args=(PRIOR, NodeContext, NodeContext), result=(float64, float64)
+)
 def log_stops(prior, left, right):
     """`log_stop` of two nodes."""
 
 
-@generic("prior", default=_log_growth, args=(PRIOR, Place, Place, Place), result=float64)
-def log_growth(prior, place, left, right):
+@generic(
+    "prior",
+    default=_log_growth,
+    args=(PRIOR, NodeContext, NodeContext, NodeContext),
+    result=float64,
+)
+def log_growth(prior, context, left, right):
     """Log of p(split, and two leaves below) over p(leaf)."""
 
 
@@ -233,15 +252,15 @@ class PriorKernels(NamedTuple):
 
     node_summary: Callable
     """``(prior, design, rows, start, stop)``: whether ``rows[start:stop]`` are all alike, and the
-    node's rate (`Place`)."""
+    node's rate (`NodeContext`)."""
     log_split: Callable
-    """``(prior, place)``: log probability that a node with a valid split splits."""
+    """``(prior, context)``: log probability that a node with a valid split splits."""
     log_stop: Callable
-    """``(prior, place)``: log probability that a node is a leaf."""
+    """``(prior, context)``: log probability that a node is a leaf."""
     draw_time: Callable
-    """``(rng, prior, place)``: time of a split, given that there is one."""
+    """``(rng, prior, context)``: time of a split, given that there is one."""
     log_split_at: Callable
-    """``(prior, place, time)``: `log_split` and the log density of the time."""
+    """``(prior, context, time)``: `log_split` and the log density of the time."""
     draw_column: Callable
     """``(rng, prior, design, rows, start, stop)``: split column of ``rows[start:stop]``; one must
     vary."""
@@ -250,21 +269,23 @@ class PriorKernels(NamedTuple):
     column, where cuts have a given log density."""
     column_weight: Callable
     """``(prior, column, extent)``: the same up to a factor, for proposals."""
-    is_time: Callable
-    """``(prior, place, time)``: whether a split may have that time, whatever the settings."""
+    is_valid_time: Callable
+    """``(prior, context, time)``: whether a split may have that time, whatever the settings."""
     add_time_terms: Callable
     """``(prior, trees, nodes, terms)``: add to ``terms``, (3,) of zeros, what the times of all
-    trees say of the prior with any settings (`core.value.fields`); ``nodes`` is overwritten."""
-    renew_times: Callable
+    trees contribute to the log prior under any settings (`core.value.fields`); ``nodes`` is
+    overwritten."""
+    resample_times: Callable
     """``(rng, prior, trees, nodes)``: times of all trees from their conditional given all else;
     ``nodes``, (max_nodes,), is overwritten."""
     node_summary_of_set: Callable | None = None
-    """``(prior, design, rows)``: `node_summary` of a `RowSet`; of a list of its rows unless
-    given."""
+    """``(prior, design, rows)``: `node_summary` of a `RowSet`. Default: from a list of its
+    rows."""
     draw_set_column: Callable | None = None
-    """``(rng, prior, design, rows)``: `draw_column` in a `RowSet`; the same."""
+    """``(rng, prior, design, rows)``: `draw_column` in a `RowSet`. Default: likewise."""
     log_set_column: Callable | None = None
-    """``(prior, design, column, log_cut, rate, rows)``: `log_column` in a `RowSet`; the same."""
+    """``(prior, design, column, log_cut, rate, rows)``: `log_column` in a `RowSet`. Default:
+    likewise."""
 
 
 register = registrar(PriorKernels)

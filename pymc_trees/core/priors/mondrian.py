@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import column_range, linear_dimension
-from pymc_trees.core.columns.row_set import set_range
+from pymc_trees.core.columns.row_set import range_in_set
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.priors.contract import begin_of, register
+from pymc_trees.core.priors.contract import parent_time_of, register
 from pymc_trees.core.random import draw_by_weight
 
 
 class MondrianProcess(NamedTuple):
-    """Numbers of the prior."""
+    """Settings."""
 
     lifetime: float
     weights: np.ndarray
@@ -35,7 +35,7 @@ class MondrianProcess(NamedTuple):
 
 @njit(cache=True)
 def make_mondrian(lifetime, unused, weights):
-    """Prior with the given numbers; ``unused`` takes the place of a depth prior's second."""
+    """Prior with these settings; ``unused`` stands where `CGMPrior` has beta."""
     return MondrianProcess(lifetime, weights)
 
 
@@ -64,35 +64,35 @@ def node_summary_of_set(prior, design, rows):
     rate = 0.0
     for j in range(design.columns.shape[0]):
         if design.varies[j]:
-            low, high = set_range(design, j, rows)
+            low, high = range_in_set(design, j, rows)
             rate += high - low
     return rate == 0.0, rate
 
 
 @njit(cache=True)
-def log_split(prior, place):
+def log_split(prior, context):
     """Log probability of a split before the lifetime ends."""
-    return np.log(-np.expm1(-place.rate * (prior.lifetime - place.time)))
+    return np.log(-np.expm1(-context.rate * (prior.lifetime - context.time)))
 
 
 @njit(cache=True)
-def log_stop(prior, place):
+def log_stop(prior, context):
     """Log probability of no split before the lifetime ends."""
-    return -place.rate * (prior.lifetime - place.time)
+    return -context.rate * (prior.lifetime - context.time)
 
 
 @njit(cache=True)
-def draw_time(rng, prior, place):
+def draw_time(rng, prior, context):
     """Time of a split before the lifetime ends."""
-    return place.time + truncated_exponential(rng, place.rate, prior.lifetime - place.time)
+    return context.time + truncated_exponential(rng, context.rate, prior.lifetime - context.time)
 
 
 @njit(cache=True)
-def log_split_at(prior, place, time):
+def log_split_at(prior, context, time):
     """Log density of the time of a split; -inf before its parent's and after the lifetime."""
-    if time < place.time or time > prior.lifetime:
+    if time < context.time or time > prior.lifetime:
         return -np.inf
-    return np.log(place.rate) - place.rate * (time - place.time)
+    return np.log(context.rate) - context.rate * (time - context.time)
 
 
 @njit(cache=True)
@@ -121,12 +121,12 @@ def draw_set_column(rng, prior, design, rows):
     total, drawn = 0.0, -1
     for j in range(p):
         if design.varies[j]:
-            low, high = set_range(design, j, rows)
+            low, high = range_in_set(design, j, rows)
             total += high - low
     point = rng.random() * total
     for j in range(p):
         if design.varies[j]:
-            low, high = set_range(design, j, rows)
+            low, high = range_in_set(design, j, rows)
             if high > low:
                 drawn = j
                 point -= high - low
@@ -148,9 +148,9 @@ def column_weight(prior, column, extent):
 
 
 @njit(cache=True)
-def is_time(prior, place, time):
+def is_valid_time(prior, context, time):
     """Whether a time is finite and no earlier than the parent's."""
-    return time >= place.time and time < np.inf
+    return time >= context.time and time < np.inf
 
 
 @njit(cache=True)
@@ -159,7 +159,7 @@ def add_time_terms(prior, trees, nodes, terms):
     for t in range(trees.roots.size):
         for k in range(preorder(trees, trees.roots[t], nodes)):
             node = nodes[k]
-            start, rate = begin_of(trees, node), trees.rate[node]
+            start, rate = parent_time_of(trees, node), trees.rate[node]
             if trees.column[node] >= 0:
                 terms[0] += np.log(rate) - rate * (trees.time[node] - start)
                 terms[2] = max(terms[2], trees.time[node])
@@ -169,19 +169,19 @@ def add_time_terms(prior, trees, nodes, terms):
 
 
 @njit(cache=True)
-def renew_times(rng, prior, trees, nodes):
+def resample_times(rng, prior, trees, nodes):
     """One Gibbs step for the time of each split of each tree, parents first."""
     for t in range(trees.roots.size):
-        _renew_tree(rng, prior, trees, nodes, preorder(trees, trees.roots[t], nodes))
+        _resample_tree(rng, prior, trees, nodes, preorder(trees, trees.roots[t], nodes))
 
 
 @njit(cache=True)
-def _renew_tree(rng, prior, trees, nodes, n_nodes):
+def _resample_tree(rng, prior, trees, nodes, n_nodes):
     for k in range(n_nodes):
         node = nodes[k]
         if trees.column[node] < 0:
             continue
-        low, high = begin_of(trees, node), prior.lifetime
+        low, high = parent_time_of(trees, node), prior.lifetime
         left, right = trees.left[node], trees.right[node]
         if trees.column[left] >= 0:
             high = min(high, trees.time[left])
@@ -201,9 +201,9 @@ register(
     draw_column=draw_column,
     log_column=log_column,
     column_weight=column_weight,
-    is_time=is_time,
+    is_valid_time=is_valid_time,
     add_time_terms=add_time_terms,
-    renew_times=renew_times,
+    resample_times=resample_times,
     node_summary_of_set=node_summary_of_set,
     draw_set_column=draw_set_column,
     log_set_column=log_set_column,

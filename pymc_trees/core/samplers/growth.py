@@ -1,4 +1,4 @@
-"""Grow one particle by one node."""
+"""Growth of particles: one node at a time, and from one generation to the next."""
 
 from typing import NamedTuple
 
@@ -12,18 +12,18 @@ from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import (
     NodeRows,
-    divide,
+    clear_histograms,
     fill_root,
-    forget,
-    histogram_of,
-    release,
+    histogram_slot,
+    release_histogram,
+    split_histogram,
 )
 from pymc_trees.core.histograms.contract import tempering
 from pymc_trees.core.leaves.contract import add_rows, log_marginal, reads_path
 from pymc_trees.core.leaves.path import extend_path
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.priors.contract import (
-    Place,
+    NodeContext,
     draw_time,
     log_column,
     log_split,
@@ -34,12 +34,12 @@ from pymc_trees.core.samplers.optimal import (
     STOP,
     Interval,
     LookAhead,
-    columns_of,
+    candidate_columns,
     cut_in_interval,
     draw_interval,
-    find_by_prior,
     find_interval,
     log_new_column,
+    mark_from_prior,
     mark_used,
     weigh_splits,
 )
@@ -55,8 +55,8 @@ from pymc_trees.core.samplers.proposals import (
 
 
 @njit(cache=True)
-def split_ahead(rng, problem, growth, at, place, code, cut, replay):
-    """Draw stop or a split, or evaluate the outcome ``code``, ``cut`` of a reference.
+def draw_optimal(rng, problem, growth, node_rows, context, code, cut, replay):
+    """Draw stop or a split by the optimal proposal, or evaluate the outcome of a reference.
 
     Returns
     -------
@@ -67,34 +67,41 @@ def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     log_new : float
         `log_new_column` of its column.
     """
-    design, prior, look, bins = problem.design, problem.prior, growth.look, growth.bins
-    rows, start, stop = at.rows, at.start, at.stop
-    found = histogram_of(look.histograms, bins, problem.leaf, columns_of(look), at)
-    histogram = look.histograms.sums[found]
-    log_total = look.root[0] if at.node == 0 else np.nan
+    design, prior, look_ahead, bins = problem.design, problem.prior, growth.look_ahead, growth.bins
+    rows, start, stop = node_rows.rows, node_rows.start, node_rows.stop
+    slot = histogram_slot(
+        look_ahead.histograms, bins, problem.leaf, candidate_columns(look_ahead), node_rows
+    )
+    histogram = look_ahead.histograms.sums[slot]
+    log_total = look_ahead.root[0] if node_rows.node == 0 else np.nan
     if np.isnan(log_total):  # weights of the root are computed once for all particles
-        mark_used(look, design, growth.particles, at.particle)
-        find_by_prior(look, design, rows, start, stop)
+        mark_used(look_ahead, design, growth.particles, node_rows.particle)
+        mark_from_prior(look_ahead, design, rows, start, stop)
         if reads_path(problem.leaf):
-            above = growth.particles.stats[at.particle, at.node]
-            look.scores.path[0] = above[above.size - 1]
+            above = growth.particles.stats[node_rows.particle, node_rows.node]
+            look_ahead.scores.path[0] = above[above.size - 1]
         power = tempering(problem.leaf, rows, start, stop)
-        log_total = weigh_splits(look, bins, prior, problem.leaf, histogram, place, power)
-        look.root[0] = log_total if at.node == 0 else np.nan
-    known = np.nan
+        log_total = weigh_splits(look_ahead, bins, prior, problem.leaf, histogram, context, power)
+        look_ahead.root[0] = log_total if node_rows.node == 0 else np.nan
+    reference_cut = np.nan
     if replay:
         column = STOP if code == STOP else column_of(design, code)
-        a, k, log_q = find_interval(look, bins, prior, place, log_total, column, cut)
-        known = cut
+        a, k, log_q = find_interval(look_ahead, bins, prior, context, log_total, column, cut)
+        reference_cut = cut
     else:
-        a, k, log_q = draw_interval(rng, look, prior, place, log_total)
+        a, k, log_q = draw_interval(rng, look_ahead, prior, context, log_total)
     if a == STOP:
-        release(look.histograms, at.particle, at.node)
+        release_histogram(look_ahead.histograms, node_rows.particle, node_rows.node)
         return code, cut, log_q, 0.0
-    column = look.columns[a]
-    if not look.by_prior[a]:
-        stats, interval = growth.particles.stats[at.particle, at.node], Interval(a, column, k)
-        cut, log_p = cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
+    column = look_ahead.columns[a]
+    if not look_ahead.from_prior[a]:
+        stats, interval = (
+            growth.particles.stats[node_rows.particle, node_rows.node],
+            Interval(a, column, k),
+        )
+        cut, log_p = cut_in_interval(
+            rng, problem, growth, node_rows, histogram, interval, stats, reference_cut
+        )
         log_q += log_p + log_side(design)
         if not replay:
             code = draw_side(rng, design, column)
@@ -103,13 +110,13 @@ def split_ahead(rng, problem, growth, at, place, code, cut, replay):
     else:
         code, cut, log_p = draw_rule(rng, design, column, rows, start, stop)
         log_q += log_p
-    return code, cut, log_q, log_new_column(look, column)
+    return code, cut, log_q, log_new_column(look_ahead, column)
 
 
 # ------------------------------------------------------------------- Grow one particle by one node
 
 
-CEASED = -2
+INTERRUPTED = -2
 """Growth was interrupted before the trees were complete."""
 
 
@@ -119,7 +126,7 @@ class Growth(NamedTuple):
 
     particles: Particles
     bins: Bins
-    look: LookAhead
+    look_ahead: LookAhead
     """Of the optimal proposal."""
     proposal: int
     """Index in `proposals.PROPOSALS`."""
@@ -149,25 +156,27 @@ def grow_particle(rng, problem, growth, c, replay):
         0, or `FULL`.
     """
     trees, design, prior, particles = problem.trees, problem.design, problem.prior, growth.particles
-    node = int(particles.queue[c, particles.waiting[c]])
-    particles.waiting[c] += 1
+    node = int(particles.queue[c, particles.queue_head[c]])
+    particles.queue_head[c] += 1
     rows, start, stop = particles.rows[c], particles.start[c, node], particles.stop[c, node]
-    at = NodeRows(c, node, rows, start, stop)
-    depth, begin = np.int64(particles.depth[c, node]), particles.begin[c, node]
-    place = Place(depth, begin, particles.rate[c, node], False)
+    node_rows = NodeRows(c, node, rows, start, stop)
+    depth, parent_time = np.int64(particles.depth[c, node]), particles.parent_time[c, node]
+    context = NodeContext(depth, parent_time, particles.rate[c, node], False)
     code, cut, time, log_new = STOP, 0.0, 0.0, 0.0
     source = particles.reference[node] if replay else STOP
     if replay and trees.column[source] >= 0:
         code, cut, time = int(trees.column[source]), trees.cut[source], trees.time[source]
     empirical = growth.proposal == EMPIRICAL
     if growth.proposal == OPTIMAL:
-        code, cut, log_q, log_new = split_ahead(rng, problem, growth, at, place, code, cut, replay)
+        code, cut, log_q, log_new = draw_optimal(
+            rng, problem, growth, node_rows, context, code, cut, replay
+        )
     elif replay:
-        log_q = log_q_prior(design, prior, place, at, code, cut, empirical)
+        log_q = log_q_prior(design, prior, context, node_rows, code, cut, empirical)
     else:
-        code, cut, log_q = draw_from_prior(rng, design, prior, place, at, empirical)
+        code, cut, log_q = draw_from_prior(rng, design, prior, context, node_rows, empirical)
     if code == STOP:
-        particles.log_w[c] += log_stop(prior, place) - log_q
+        particles.log_w[c] += log_stop(prior, context) - log_q
         return 0
     left, right = particles.n_nodes[c], particles.n_nodes[c] + 1
     if right >= particles.column.shape[1]:
@@ -175,21 +184,21 @@ def grow_particle(rng, problem, growth, c, replay):
     log_cut = log_rule(design, code, cut, rows, start, stop)
     if log_cut == -np.inf:  # a cut of the optimal proposal that leaves one side empty
         particles.log_w[c] = -np.inf
-        particles.waiting[c] = particles.n_nodes[c]
+        particles.queue_head[c] = particles.n_nodes[c]
         return 0
     column = column_of(design, code)
-    log_share = log_column(prior, design, column, log_cut, place.rate, rows, start, stop)
+    log_p_column = log_column(prior, design, column, log_cut, context.rate, rows, start, stop)
     if not replay:
-        time = draw_time(rng, prior, place)
+        time = draw_time(rng, prior, context)
     particles.column[c, node], particles.cut[c, node] = code, cut
-    particles.log_cut[c, node], particles.log_column[c, node] = log_cut, log_share
-    split_node(problem, growth, at, time)
+    particles.log_cut[c, node], particles.log_column[c, node] = log_cut, log_p_column
+    split_node(problem, growth, node_rows, time)
     if replay:
         particles.reference[left] = trees.left[source]
         particles.reference[right] = trees.right[source]
     particles.log_w[c] += (
-        log_split(prior, place)
-        + log_share
+        log_split(prior, context)
+        + log_p_column
         + log_cut
         + particles.log_m[c, left]
         + particles.log_m[c, right]
@@ -201,10 +210,10 @@ def grow_particle(rng, problem, growth, c, replay):
 
 
 @njit(cache=True)
-def split_node(problem, growth, at, time):
+def split_node(problem, growth, node_rows, time):
     """Give a node, whose rule is written, two children with its rows."""
-    design, leaf, particles, c = problem.design, problem.leaf, growth.particles, at.particle
-    rows, start, stop, node = at.rows, at.start, at.stop, at.node
+    design, leaf, particles, c = problem.design, problem.leaf, growth.particles, node_rows.particle
+    rows, start, stop, node = node_rows.rows, node_rows.start, node_rows.stop, node_rows.node
     code, cut = int(particles.column[c, node]), particles.cut[c, node]
     middle = partition_rows(design, code, cut, rows, start, stop, growth.buffer)
     left = particles.n_nodes[c]
@@ -218,19 +227,21 @@ def split_node(problem, growth, at, time):
         particles.column[c, child] = STOP
         particles.depth[c, child] = particles.depth[c, node] + 1
         particles.start[c, child], particles.stop[c, child] = first, end
-        particles.begin[c, child] = time
+        particles.parent_time[c, child] = time
         stats = particles.stats[c, child]
         add_rows(leaf, rows, first, end, stats)
         extend_path(leaf, design, particles.stats[c, node], code, stats)
         particles.log_m[c, child] = log_marginal(leaf, stats)
-        alike, rate = node_summary(problem.prior, design, rows, first, end)
-        particles.unsplittable[c, child], particles.rate[c, child] = alike, rate
-        unsplittable = unsplittable and alike
+        child_unsplittable, rate = node_summary(problem.prior, design, rows, first, end)
+        particles.unsplittable[c, child], particles.rate[c, child] = child_unsplittable, rate
+        unsplittable = unsplittable and child_unsplittable
     particles.n_nodes[c] = left + 2
     if growth.proposal == OPTIMAL:
-        look = growth.look
-        subset = columns_of(look)
-        divide(look.histograms, growth.bins, leaf, subset, at, left, middle, unsplittable)
+        look_ahead = growth.look_ahead
+        subset = candidate_columns(look_ahead)
+        split_histogram(
+            look_ahead.histograms, growth.bins, leaf, subset, node_rows, left, middle, unsplittable
+        )
 
 
 # --------------- All particles together: start, number of incomplete ones, and the next generation
@@ -238,38 +249,38 @@ def split_node(problem, growth, at, time):
 
 @njit(cache=True)
 def start_particles(problem, growth, root_stats, unsplittable, rate):
-    """Make every particle a root with all rows, of known statistics and prior terms.
+    """Make every particle a root with all rows, given its statistics and prior terms.
 
-    The log marginal likelihood of the root; weights are 1.
+    Weights are 1. Return the log marginal likelihood of the root.
     """
-    particles, look = growth.particles, growth.look
+    particles, look_ahead = growth.particles, growth.look_ahead
     log_m = log_marginal(problem.leaf, root_stats)
     for c in range(particles.log_w.size):
         start_particle(particles, c, unsplittable, root_stats, log_m)
         particles.rate[c, 0] = rate
     if growth.proposal == OPTIMAL:
-        look.root[0] = np.nan
-        subset, rows = columns_of(look), particles.rows[0]
-        fill_root(look.histograms, growth.bins, problem.leaf, subset, rows)
+        look_ahead.root[0] = np.nan
+        subset, rows = candidate_columns(look_ahead), particles.rows[0]
+        fill_root(look_ahead.histograms, growth.bins, problem.leaf, subset, rows)
     return log_m
 
 
 @njit(cache=True)
-def is_waiting(particles, c):
+def is_incomplete(particles, c):
     """Whether a particle has a node to expand; nodes whose rows are all alike are skipped."""
-    place, n_nodes = particles.waiting[c], particles.n_nodes[c]
-    while place < n_nodes and particles.unsplittable[c, particles.queue[c, place]]:
-        place += 1
-    particles.waiting[c] = place
-    return place < n_nodes
+    position, n_nodes = particles.queue_head[c], particles.n_nodes[c]
+    while position < n_nodes and particles.unsplittable[c, particles.queue[c, position]]:
+        position += 1
+    particles.queue_head[c] = position
+    return position < n_nodes
 
 
 @njit(cache=True)
-def count_waiting(particles):
+def count_incomplete(particles):
     """Number of particles that are not complete."""
     n = 0
     for c in range(particles.log_w.size):
-        n += is_waiting(particles, c)
+        n += is_incomplete(particles, c)
     return n
 
 
@@ -280,5 +291,5 @@ def next_generation(growth, ancestors, log_sum):
     rearrange(particles, ancestors)
     for c in range(ancestors.size):
         if growth.proposal == OPTIMAL:
-            forget(growth.look.histograms, c)
+            clear_histograms(growth.look_ahead.histograms, c)
         particles.log_w[c] = log_sum - np.log(ancestors.size)

@@ -2,7 +2,7 @@
 
 A move of tree t is proposed and accepted as if there were no data: a reversible step that leaves
 the prior of trees invariant. The resulting tree and values drawn for all its leaves are then
-accepted or refused by the ratio of weights (`leaves.nonconjugate.joint`), which is the
+accepted or rejected by the ratio of weights (`leaves.nonconjugate.joint`), which is the
 Metropolis-Hastings ratio of a proposal that is reversible with respect to the prior (Tierney 1998).
 Several moves are treated the same way, one by one; then the values are refreshed once more by the
 same rule.
@@ -15,7 +15,7 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.forest.trees import preorder
-from pymc_trees.core.forest.undo import keep_tree, restore_tree
+from pymc_trees.core.forest.undo import restore_tree, save_tree
 from pymc_trees.core.leaves.nonconjugate.joint import (
     TreeFit,
     fit_tree,
@@ -25,11 +25,10 @@ from pymc_trees.core.leaves.nonconjugate.joint import (
     write_leaves,
 )
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal
-from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import ensure_rows
+from pymc_trees.core.moves.problem import count_nodes, ensure_rows
 from pymc_trees.core.order.contract import is_ordered
-from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.priors.contract import resample_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.backfitting import metropolis_move
 
@@ -44,7 +43,7 @@ def add_tree(outputs, trees, tree, times):
 
 
 @by_pointer
-class WeighedValues(NamedTuple):
+class WeightedValues(NamedTuple):
     """Values of all leaves of a tree, and their weight."""
 
     values: np.ndarray
@@ -56,14 +55,14 @@ class WeighedValues(NamedTuple):
 
 
 @njit(cache=True)
-def weigh(leaf, fit, values):
-    """Weigh the values of the leaves as labelled last."""
+def weigh_values(leaf, fit, values):
+    """Weight of the values of the leaves that `label_tree` listed last."""
     total = log_likelihood_at(leaf, values)
-    return WeighedValues(values, fit, total, log_weight(leaf, fit, values, total))
+    return WeightedValues(values, fit, total, log_weight(leaf, fit, values, total))
 
 
 @njit(cache=True)
-def label(problem, tree, n_nodes, work):
+def label_tree(problem, tree, n_nodes, work):
     """`label_leaves` of a tree."""
     trees, leaf_of = problem.trees, problem.trees.leaf_of[tree]
     column, values = trees.column, trees.values
@@ -71,54 +70,54 @@ def label(problem, tree, n_nodes, work):
 
 
 @njit(cache=True)
-def move_tree(rng, problem, without_data, tree, moves, work, kept, present):
+def move_tree(rng, problem, without_data, tree, moves, work, saved, current):
     """Propose a tree and values for all its leaves, accept both or neither.
 
     Parameters
     ----------
     without_data : Problem
         See `joint_sweep`.
-    kept : KeptTree
+    saved : SavedTree
         Overwritten.
-    present : WeighedValues
+    current : WeightedValues
         Of the current tree.
 
     Returns
     -------
-    kind, outcome, present
+    kind, outcome, current
         As `metropolis_move`, and the values of the resulting tree.
     """
     trees, leaf = problem.trees, problem.leaf
-    census = count_nodes(trees, tree, work.nodes)
-    ensure_rows(trees, tree, census.n_nodes, work)
-    keep_tree(trees, tree, work.nodes, census.n_nodes, work.sets, 1, kept)
-    kind, outcome = metropolis_move(rng, without_data, tree, moves, census, work)
+    node_counts = count_nodes(trees, tree, work.nodes)
+    ensure_rows(trees, tree, node_counts.n_nodes, work)
+    save_tree(trees, tree, work.nodes, node_counts.n_nodes, work.sets, 1, saved)
+    kind, outcome = metropolis_move(rng, without_data, tree, moves, node_counts, work)
     if outcome != 1:
-        return kind, outcome, present
+        return kind, outcome, current
     n_nodes = preorder(trees, trees.roots[tree], work.nodes)
-    values = label(problem, tree, n_nodes, work)
+    values = label_tree(problem, tree, n_nodes, work)
     fit = fit_tree(leaf, values.size // leaf.offset.shape[1])
     draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, values)
-    proposed = weigh(leaf, fit, values)
+    proposed = weigh_values(leaf, fit, values)
     write_leaves(trees.column, trees.values, work.nodes, n_nodes, values)
-    stays = is_ordered(work.order, trees, tree)
-    if stays and accepts(rng, proposed.log_weight - present.log_weight):
+    ordered = is_ordered(work.order, trees, tree)
+    if ordered and accepts(rng, proposed.log_weight - current.log_weight):
         return kind, 1, proposed
-    restore_tree(trees, tree, census.n_nodes, work.sets, 1, kept)
-    return kind, 0, present
+    restore_tree(trees, tree, node_counts.n_nodes, work.sets, 1, saved)
+    return kind, 0, current
 
 
 @njit(cache=True, nogil=True)
-def joint_sweeps(rng, problem, without_data, moves, work, kept, n_sweeps, counts):
-    """Several calls of `joint_sweep` in one."""
+def joint_sweeps(rng, problem, without_data, moves, work, saved, n_sweeps, counts):
+    """Run `joint_sweep` several times."""
     for _ in range(n_sweeps):
-        if not joint_sweep(rng, problem, without_data, moves, work, kept, counts):
+        if not joint_sweep(rng, problem, without_data, moves, work, saved, counts):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
+def joint_sweep(rng, problem, without_data, moves, work, saved, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.stop_flag``.
 
     Parameters
@@ -129,7 +128,7 @@ def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
         The same forest under a leaf model without data, under which moves are proposed.
     moves, work, counts
         As for `sweep`.
-    kept : KeptTree
+    saved : SavedTree
         Overwritten.
     """
     trees, leaf = problem.trees, problem.leaf
@@ -139,11 +138,11 @@ def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
         if work.stop_flag[0]:
             return False
         add_tree(leaf.offset, trees, t, -1.0)
-        values = label(problem, t, preorder(trees, trees.roots[t], nodes), work)
-        present = weigh(leaf, fit_tree(leaf, values.size // n_values), values)
+        values = label_tree(problem, t, preorder(trees, trees.roots[t], nodes), work)
+        current = weigh_values(leaf, fit_tree(leaf, values.size // n_values), values)
         for _ in range(moves.per_visit):
-            kind, outcome, present = move_tree(
-                rng, problem, without_data, t, moves, work, kept, present
+            kind, outcome, current = move_tree(
+                rng, problem, without_data, t, moves, work, saved, current
             )
             if outcome == FULL:
                 return False
@@ -151,15 +150,15 @@ def joint_sweep(rng, problem, without_data, moves, work, kept, counts):
                 counts[0, kind] += 1
                 counts[1, kind] += outcome
         n_nodes = preorder(trees, trees.roots[t], nodes)
-        refreshed, fit = label(problem, t, n_nodes, work), present.fit
+        refreshed, fit = label_tree(problem, t, n_nodes, work), current.fit
         draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, refreshed)
-        proposed = weigh(leaf, fit, refreshed)
+        proposed = weigh_values(leaf, fit, refreshed)
         write_leaves(trees.column, trees.values, nodes, n_nodes, refreshed)
-        stays = is_ordered(work.order, trees, t)
-        if stays and accepts(rng, proposed.log_weight - present.log_weight):
-            present = proposed
-        write_leaves(trees.column, trees.values, nodes, n_nodes, present.values)
-        leaf.total[0] = present.log_likelihood
+        ordered = is_ordered(work.order, trees, t)
+        if ordered and accepts(rng, proposed.log_weight - current.log_weight):
+            current = proposed
+        write_leaves(trees.column, trees.values, nodes, n_nodes, current.values)
+        leaf.total[0] = current.log_likelihood
         add_tree(leaf.offset, trees, t, 1.0)
-    renew_times(rng, problem.prior, trees, nodes)
+    resample_times(rng, problem.prior, trees, nodes)
     return True

@@ -35,7 +35,7 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.histograms.binning import Bins
 from pymc_trees.core.histograms.cache import Histograms, make_histograms
 from pymc_trees.core.histograms.contract import (
-    PROPOSES,
+    VECTORISE,
     ColumnSubset,
     CutScores,
     left_stats,
@@ -55,23 +55,23 @@ from pymc_trees.core.random import draw_by_weight
 # out. This costs one pass over the codes of the node's rows and a sort of q numbers.
 
 
-FEW = 64
+INSERTION_SORT_MAX = 64
 """Numbers that are sorted by insertion, which is Shell's sort with one gap."""
 
 
 @njit(cache=True)
-def order_of(values):
-    """Order in which numbers increase, by Shell's sort; numba's own takes 3 s to compile."""
+def argsort(values):
+    """Indices that sort numbers, by Shell's sort; numba's own takes 3 s to compile."""
     order, gap = np.arange(values.size), 1
-    while values.size > FEW and 3 * gap < values.size:
+    while values.size > INSERTION_SORT_MAX and 3 * gap < values.size:
         gap = 3 * gap + 1
     while gap > 0:
         for r in range(gap, values.size):
-            one, place = order[r], r
-            while place >= gap and values[order[place - gap]] > values[one]:
-                order[place] = order[place - gap]
-                place -= gap
-            order[place] = one
+            moving, position = order[r], r
+            while position >= gap and values[order[position - gap]] > values[moving]:
+                order[position] = order[position - gap]
+                position -= gap
+            order[position] = moving
         gap //= 3
     return order
 
@@ -79,7 +79,7 @@ def order_of(values):
 class Interval(NamedTuple):
     """An interval between two edges of a candidate column."""
 
-    place: int
+    position: int
     """Index of the column among the candidates."""
     column: int
     k: int
@@ -87,12 +87,12 @@ class Interval(NamedTuple):
 
 
 @njit(cache=True)
-def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known):
-    """Draw a cut in an interval, or evaluate the density of a given one.
+def cut_in_interval(rng, problem, growth, node_rows, histogram, interval, stats, reference_cut):
+    """Draw a cut in an interval, or evaluate the density of a given cut.
 
     Parameters
     ----------
-    at : NodeRows
+    node_rows : NodeRows
         The node.
     histogram : (D, p, B) array
         Of the node.
@@ -100,7 +100,7 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
         Interval of the cut.
     stats : (S,) float64
         Statistics of the node's rows.
-    known : float
+    reference_cut : float
         Given cut; NaN to draw one.
 
     Returns
@@ -111,23 +111,23 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
     bins, design, column = growth.bins, problem.design, interval.column
     offset, code = bins.offsets[column], interval.k + 1
     low, high = bins.edges[offset + code - 1], bins.edges[offset + code]
-    draws = np.isnan(known)
+    draws = np.isnan(reference_cut)
     if bins.single[offset + code]:
-        return draw_cut(rng, design, low, high) if draws else known, -np.log(high - low)
-    codes, rows, inside = bins.codes, at.rows, growth.buffer
+        return draw_cut(rng, design, low, high) if draws else reference_cut, -np.log(high - low)
+    codes, rows, inside = bins.codes, node_rows.rows, growth.buffer
     q = 0
-    for r in range(at.start, at.stop):
+    for r in range(node_rows.start, node_rows.stop):
         i = rows[r]
         inside[q] = i
         q += codes[i, column] == code
     values = np.empty(q)
     write_cells(design, column, inside, 0, q, values)
-    order = order_of(values)
+    order = argsort(values)
     edges = np.empty(q + 2)
     edges[0], edges[q + 1] = low, high
     for s in range(q):
         edges[s + 1] = values[order[s]]
-    log_w = _weigh_parts(problem, growth, histogram, interval, stats, order, edges)
+    log_w = _log_part_weights(problem, growth, histogram, interval, stats, order, edges)
     largest = log_w.max()
     if largest == -np.inf:  # every cut here leaves a side empty: the particle gets weight 0
         return low, -np.log(high - low)
@@ -139,36 +139,36 @@ def cut_in_interval(rng, problem, growth, at, histogram, interval, stats, known)
         chosen = draw_by_weight(weights, 0, q + 1, rng.random() * total)
     else:
         chosen = 0
-        while chosen < q and values[order[chosen]] <= known:
+        while chosen < q and values[order[chosen]] <= reference_cut:
             chosen += 1
     begin, end = edges[chosen], edges[chosen + 1]
-    cut = draw_cut(rng, design, begin, end) if draws else known
+    cut = draw_cut(rng, design, begin, end) if draws else reference_cut
     return cut, log_w[chosen] - largest - np.log(total) - np.log(end - begin)
 
 
 @njit(cache=True)
-def _weigh_parts(problem, growth, histogram, interval, stats, order, edges):
+def _log_part_weights(problem, growth, histogram, interval, stats, order, edges):
     """Log weights of the parts of an interval between ``edges``, whose rows are in the buffer."""
     leaf, design = problem.leaf, problem.design
-    place, code, bins = interval.place, interval.k + 1, growth.bins
+    position, code, bins = interval.position, interval.k + 1, growth.bins
     offset = bins.offsets[interval.column]
     n_codes = bins.offsets[interval.column + 1] - offset
-    unit, q = growth.look.histograms.unit, order.size
+    unit, q = growth.look_ahead.histograms.unit, order.size
     sides = np.empty((3, stats.size))
-    left, right, one = sides[0], sides[1], sides[2]
-    left_stats(leaf, histogram, place, interval.k, unit, left)
+    left, right, row_stats = sides[0], sides[1], sides[2]
+    left_stats(leaf, histogram, position, interval.k, unit, left)
     below, above = 0, 0
     for b in range(code):
-        below += histogram[0, place, b] != 0
+        below += histogram[0, position, b] != 0
     for b in range(code + 1, n_codes):
-        above += histogram[0, place, b] != 0
+        above += histogram[0, position, b] != 0
     log_w = np.full(q + 1, -np.inf)
     for s in range(q + 1):
         if s > 0:
             row = order[s - 1]
-            add_rows(leaf, growth.buffer, row, row + 1, one)
+            add_rows(leaf, growth.buffer, row, row + 1, row_stats)
             for d in range(left.size):
-                left[d] += one[d]
+                left[d] += row_stats[d]
         length = edges[s + 1] - edges[s]
         if length > 0.0 and (s > 0 or below > 0) and (s < q or above > 0):
             for d in range(left.size):
@@ -197,14 +197,14 @@ class LookAhead(NamedTuple):
     """(1,) int64: number of candidates."""
     used: np.ndarray
     """(p,) bool: columns a tree splits on."""
-    by_prior: np.ndarray
+    from_prior: np.ndarray
     """(p,) bool: the column varies in the node, and its rule is drawn from the prior."""
     first: np.ndarray
     """(p,) int64: first interval of each candidate column."""
     last: np.ndarray
     """(p,) int64: end of its intervals; equal to ``first`` when it does not vary."""
     weight: np.ndarray
-    """(p, 256) float64: weights of the intervals of a column, by place in ``columns``."""
+    """(p, 256) float64: weights of the intervals of a column, by index in ``columns``."""
     total: np.ndarray
     """(p,) float64: their sums."""
     log_mass: np.ndarray
@@ -236,77 +236,82 @@ def make_look_ahead(leaf, bins: Bins, n_particles: int, max_nodes: int, share=1.
 
 
 @njit(cache=True)
-def columns_of(look):
+def candidate_columns(look_ahead):
     """The candidate columns."""
-    return ColumnSubset(look.columns, look.n_columns[0])
+    return ColumnSubset(look_ahead.columns, look_ahead.n_columns[0])
 
 
 @njit(cache=True)
-def choose_columns(rng, look, design, trees, tree, nodes):
+def draw_candidates(rng, look_ahead, design, trees, tree, nodes):
     """Draw the candidate columns, given the current tree."""
-    if look.share >= 1.0:
+    if look_ahead.share >= 1.0:
         return
-    look.used[:] = False
+    look_ahead.used[:] = False
     for k in range(preorder(trees, trees.roots[tree], nodes)):
         code = trees.column[nodes[k]]
         if code >= 0:
-            look.used[column_of(design, code)] = True
+            look_ahead.used[column_of(design, code)] = True
     n = 0
-    for j in range(look.used.size):
-        if look.used[j] or rng.random() < look.share:
-            look.columns[n] = j
+    for j in range(look_ahead.used.size):
+        if look_ahead.used[j] or rng.random() < look_ahead.share:
+            look_ahead.columns[n] = j
             n += 1
-    look.n_columns[0] = n
+    look_ahead.n_columns[0] = n
 
 
 @njit(cache=True)
-def mark_used(look, design, particles, c):
+def mark_used(look_ahead, design, particles, c):
     """Mark the columns that a particle splits on."""
-    if look.share >= 1.0:
+    if look_ahead.share >= 1.0:
         return
-    look.used[:] = False
+    look_ahead.used[:] = False
     for k in range(particles.n_nodes[c]):
         code = particles.column[c, k]
         if code >= 0:
-            look.used[column_of(design, code)] = True
+            look_ahead.used[column_of(design, code)] = True
 
 
 @njit(cache=True)
-def log_new_column(look, column):
+def log_new_column(look_ahead, column):
     """Log factor of the target for a split on a column, given the candidate columns."""
-    if look.share >= 1.0 or look.used[column]:
+    if look_ahead.share >= 1.0 or look_ahead.used[column]:
         return 0.0
-    return -np.log(look.share)
+    return -np.log(look_ahead.share)
 
 
 @generic("design", args=(LookAhead, DESIGN, LIST, int64, int64), result=None)
-def find_by_prior(look, design, rows, start, stop):
-    """Mark candidate columns that vary in a node and whose rule is drawn from the prior."""
+def mark_from_prior(look_ahead, design, rows, start, stop):
+    """Mark candidate columns that vary in a node and whose rules come from the prior."""
 
 
 @njit(cache=True)
-def _find_none(look, design, rows, start, stop):
+def _mark_none(look_ahead, design, rows, start, stop):
     pass
 
 
 @njit(cache=True)
-def _find_by_prior(look, design, rows, start, stop):
+def _mark_from_prior(look_ahead, design, rows, start, stop):
     """These have levels or missing cells; their rules are not evaluated one step ahead."""
-    for a in range(look.n_columns[0]):
-        j = look.columns[a]
-        look.by_prior[a] = rule_from_prior(design, j) and column_varies(
+    for a in range(look_ahead.n_columns[0]):
+        j = look_ahead.columns[a]
+        look_ahead.from_prior[a] = rule_from_prior(design, j) and column_varies(
             design, j, rows, start, stop
         )
 
 
-register(Design, find_by_prior=_find_none)
-register(MixedDesign, find_by_prior=_find_by_prior)
+register(Design, mark_from_prior=_mark_none)
+register(MixedDesign, mark_from_prior=_mark_from_prior)
 
 
-@njit(cache=True, **PROPOSES)
-def _blend(look, bins, a, offset, begin, end):
+@njit(cache=True, **VECTORISE)
+def _interval_weights(look_ahead, bins, a, offset, begin, end):
     """Weights of the intervals of a column, and their sum."""
-    lengths, ahead, gain, weight = bins.lengths, bins.ahead, look.scores.gain, look.weight
+    lengths, ahead, gain, weight = (
+        bins.lengths,
+        bins.ahead,
+        look_ahead.scores.gain,
+        look_ahead.weight,
+    )
     for k in range(begin, end):
         h = ahead[offset + k]
         weight[a, k] = lengths[offset + k] * ((1.0 - h) * gain[a, k + 1] + h * gain[a, k + 2])
@@ -326,19 +331,19 @@ def _sum_by_four(x, begin, end):
 
 
 @njit(cache=True)
-def _interval_range(histogram, place, single, offset, n_codes):
+def _interval_range(histogram, position, single, offset, n_codes):
     """First and end of the intervals between codes that have rows; equal when there are none."""
     low, high = 0, n_codes - 1
-    while low < high and histogram[0, place, low] == 0:
+    while low < high and histogram[0, position, low] == 0:
         low += 1
-    while low < high and histogram[0, place, high] == 0:
+    while low < high and histogram[0, position, high] == 0:
         high -= 1
     begin = low if single[offset + low] else low - 1
     return min(begin, high), high
 
 
 @njit(cache=True)
-def weigh_splits(look, bins, prior, leaf, histogram, place, power):
+def weigh_splits(look_ahead, bins, prior, leaf, histogram, context, power):
     """Fill the weights of all intervals of the candidate columns; log of the normaliser.
 
     Parameters
@@ -346,23 +351,29 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
     histogram : (D, p, B) array
         Of the node.
     power : float
-        Of the likelihood, from `histograms.contract.tempering`.
+        Of the likelihood, from `tempering`.
     """
-    unit, scores, n = look.histograms.unit, look.scores, look.n_columns[0]
-    score_cuts(leaf, histogram, bins.offsets, columns_of(look), power, unit, scores)
-    spread = 0.0
+    unit, scores, n = look_ahead.histograms.unit, look_ahead.scores, look_ahead.n_columns[0]
+    score_cuts(leaf, histogram, bins.offsets, candidate_columns(look_ahead), power, unit, scores)
+    total_weight = 0.0
     largest = -np.inf
     for a in range(n):
-        j = look.columns[a]
+        j = look_ahead.columns[a]
         s_j = split_weight(prior, j)
-        look.first[a], look.last[a] = 0, 0
-        rarity = look.share if look.share < 1.0 and not look.used[j] else 1.0
-        if look.by_prior[a] and s_j > 0.0:  # one interval, with the marginal likelihood as it is
-            s_j /= rarity
-            look.last[a] = 1
-            look.weight[a, 0], look.total[a], look.log_mass[a] = 1.0, 1.0, np.log(s_j)
-            spread += s_j
-            largest = max(largest, look.log_mass[a])
+        look_ahead.first[a], look_ahead.last[a] = 0, 0
+        p_candidate = look_ahead.share if look_ahead.share < 1.0 and not look_ahead.used[j] else 1.0
+        if (
+            look_ahead.from_prior[a] and s_j > 0.0
+        ):  # one interval, with the marginal likelihood as it is
+            s_j /= p_candidate
+            look_ahead.last[a] = 1
+            look_ahead.weight[a, 0], look_ahead.total[a], look_ahead.log_mass[a] = (
+                1.0,
+                1.0,
+                np.log(s_j),
+            )
+            total_weight += s_j
+            largest = max(largest, look_ahead.log_mass[a])
             continue
         offset = bins.offsets[j]
         n_codes = bins.offsets[j + 1] - offset
@@ -371,62 +382,66 @@ def weigh_splits(look, bins, prior, leaf, histogram, place, power):
         begin, high = _interval_range(histogram, a, bins.single, offset, n_codes)
         if begin >= high:
             continue
-        look.first[a], look.last[a] = begin, high
-        total = _blend(look, bins, a, offset, begin, high)
-        look.total[a] = total
+        look_ahead.first[a], look_ahead.last[a] = begin, high
+        total = _interval_weights(look_ahead, bins, a, offset, begin, high)
+        look_ahead.total[a] = total
         span = bins.edges[offset + high] - bins.edges[offset + begin]
-        s_j = column_weight(prior, j, span) / rarity
-        spread += s_j
-        look.log_mass[a] = scores.log_factor[a] + np.log(s_j * total / span)
-        largest = max(largest, look.log_mass[a])
-    stop = log_stop(prior, place)
-    if spread == 0.0:
-        return stop
-    log_p = log_split(prior, place) - np.log(spread)
-    largest = max(largest + log_p, stop)
-    sum_all = np.exp(stop - largest)
+        s_j = column_weight(prior, j, span) / p_candidate
+        total_weight += s_j
+        look_ahead.log_mass[a] = scores.log_factor[a] + np.log(s_j * total / span)
+        largest = max(largest, look_ahead.log_mass[a])
+    log_p_stop = log_stop(prior, context)
+    if total_weight == 0.0:
+        return log_p_stop
+    log_p = log_split(prior, context) - np.log(total_weight)
+    largest = max(largest + log_p, log_p_stop)
+    total_p = np.exp(log_p_stop - largest)
     for a in range(n):
-        if look.last[a] > look.first[a]:
-            look.log_mass[a] += log_p
-            sum_all += np.exp(look.log_mass[a] - largest)
-    return largest + np.log(sum_all)
+        if look_ahead.last[a] > look_ahead.first[a]:
+            look_ahead.log_mass[a] += log_p
+            total_p += np.exp(look_ahead.log_mass[a] - largest)
+    return largest + np.log(total_p)
 
 
 @njit(cache=True)
-def draw_interval(rng, look, prior, place, log_total):
+def draw_interval(rng, look_ahead, prior, context, log_total):
     """Draw from the weights just filled: index of the column or `STOP`, interval, log q."""
-    stop = log_stop(prior, place)
-    u = rng.random() - np.exp(stop - log_total)
+    log_p_stop = log_stop(prior, context)
+    u = rng.random() - np.exp(log_p_stop - log_total)
     chosen = STOP
     if u >= 0.0:
-        for a in range(look.n_columns[0]):
-            if look.last[a] > look.first[a]:
+        for a in range(look_ahead.n_columns[0]):
+            if look_ahead.last[a] > look_ahead.first[a]:
                 chosen = a
-                u -= np.exp(look.log_mass[a] - log_total)
+                u -= np.exp(look_ahead.log_mass[a] - log_total)
                 if u < 0.0:
                     break
     if chosen == STOP:  # or rounding, with nothing to split
-        return STOP, 0, stop - log_total
-    point = rng.random() * look.total[chosen]
-    k = draw_by_weight(look.weight[chosen], look.first[chosen], look.last[chosen], point)
-    return chosen, k, _log_q(look, chosen, k, log_total)
+        return STOP, 0, log_p_stop - log_total
+    point = rng.random() * look_ahead.total[chosen]
+    k = draw_by_weight(
+        look_ahead.weight[chosen], look_ahead.first[chosen], look_ahead.last[chosen], point
+    )
+    return chosen, k, _log_q(look_ahead, chosen, k, log_total)
 
 
 @njit(cache=True)
-def _log_q(look, a, k, log_total):
-    return look.log_mass[a] - log_total + np.log(look.weight[a, k] / look.total[a])
+def _log_q(look_ahead, a, k, log_total):
+    return (
+        look_ahead.log_mass[a] - log_total + np.log(look_ahead.weight[a, k] / look_ahead.total[a])
+    )
 
 
 @njit(cache=True)
-def find_interval(look, bins, prior, place, log_total, column, cut):
+def find_interval(look_ahead, bins, prior, context, log_total, column, cut):
     """As `draw_interval`, for a given outcome."""
     if column == STOP:
-        return STOP, 0, log_stop(prior, place) - log_total
-    for a in range(look.n_columns[0]):
-        if look.columns[a] == column and look.by_prior[a]:
-            return a, 0, _log_q(look, a, 0, log_total)
-        if look.columns[a] == column:
+        return STOP, 0, log_stop(prior, context) - log_total
+    for a in range(look_ahead.n_columns[0]):
+        if look_ahead.columns[a] == column and look_ahead.from_prior[a]:
+            return a, 0, _log_q(look_ahead, a, 0, log_total)
+        if look_ahead.columns[a] == column:
             edges = bins.edges[bins.offsets[column] : bins.offsets[column + 1]]
             k = np.searchsorted(edges, cut, side="right") - 1
-            return a, k, _log_q(look, a, k, log_total)
+            return a, k, _log_q(look_ahead, a, k, log_total)
     return STOP, 0, -np.inf

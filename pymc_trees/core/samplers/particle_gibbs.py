@@ -3,30 +3,72 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import typeof
 
-from pymc_trees.core.columns.design import varying
+from pymc_trees.core.columns.design import draw_cut, partition_rows, varying, write_cells
+from pymc_trees.core.columns.mixed import column_of, rule_from_prior
+from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_side
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, register
+from pymc_trees.core.compile.handle import Handles, made_in_kernels
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.forest.trees import all_rows, preorder
-from pymc_trees.core.leaves.contract import add_rows, reads_path, swap_residual
-from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector
+from pymc_trees.core.forest.trees import Labels, Trees, all_rows, preorder
+from pymc_trees.core.histograms.contract import (
+    ColumnSubset,
+    CutScores,
+    Histogram,
+    Packed,
+    add_to_histogram,
+    left_stats,
+    pack_rows,
+    score_cuts,
+    tempering,
+)
+from pymc_trees.core.leaves.contract import (
+    add_rows,
+    draw_leaves,
+    log_marginal,
+    path_below,
+    reads_path,
+    resample_latents,
+    swap_residual,
+)
+from pymc_trees.core.leaves.nonconjugate.gaussian import GaussianVector, with_prior
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate, finish_tree
 from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.leaves.path import write_paths
+from pymc_trees.core.moves.by_address import is_common
 from pymc_trees.core.moves.contract import FULL
+from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.order.contract import accept_ordered, draw_ordered, snapshot_tree
-from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.priors.contract import (
+    NodeContext,
+    column_weight,
+    draw_column,
+    draw_time,
+    log_column,
+    log_split,
+    log_stop,
+    node_summary,
+    resample_times,
+    split_weight,
+)
 from pymc_trees.core.samplers.growth import (
-    CEASED,
-    count_waiting,
+    INTERRUPTED,
+    Growth,
+    count_incomplete,
     grow_particle,
-    is_waiting,
+    is_incomplete,
     next_generation,
     start_particles,
 )
-from pymc_trees.core.samplers.optimal import choose_columns
-from pymc_trees.core.samplers.particles import plant
+from pymc_trees.core.samplers.optimal import (
+    LookAhead,
+    candidate_columns,
+    draw_candidates,
+    mark_from_prior,
+)
+from pymc_trees.core.samplers.particles import write_tree
 from pymc_trees.core.samplers.proposals import OPTIMAL
 from pymc_trees.core.samplers.resampling import (
     effective_size,
@@ -37,11 +79,11 @@ from pymc_trees.core.samplers.resampling import (
 
 # ------ Likelihood under which particles grow: the leaf model, or a surrogate corrected afterwards
 #
-# Where leaf values integrate out, particles grow under the leaf model: nothing is to correct.
+# Where leaf values integrate out, particles grow under the leaf model and need no correction.
 #
 # Elsewhere the state is a tree T with its leaf values mu, given the other trees. Particles grow
-# as in `conditional_smc` under a surrogate, Gaussian rows near the likelihood of all outputs,
-# whose leaf values do integrate out: partial trees have the weights of
+# under a surrogate, Gaussian rows near the likelihood of all outputs, whose leaf values do
+# integrate out: partial trees have the weights of
 #
 #     p(T) prod_leaves m(rows),    m(rows) = int prod_rows exp(l~_i(mu)) dN(mu; mean, sd^2).
 #
@@ -69,7 +111,7 @@ def correct_weights(rng, problem, surrogate, particles, work, n_nodes):
 
 
 @njit(cache=True)
-def _add_up(rng, problem, surrogate, work, n_nodes, root_stats):
+def _sum_statistics(rng, problem, surrogate, work, n_nodes, root_stats):
     root_stats[:] = 0.0
     for k in range(n_nodes):
         node = work.nodes[k]
@@ -81,19 +123,19 @@ def _add_up(rng, problem, surrogate, work, n_nodes, root_stats):
 
 
 @njit(cache=True)
-def _nothing_to_correct(rng, problem, surrogate, particles, work, n_nodes):
+def _no_correction(rng, problem, surrogate, particles, work, n_nodes):
     pass
 
 
 @njit(cache=True)
-def _see_rows(rng, problem, surrogate, work, n_nodes, root_stats):
+def _use_surrogate(rng, problem, surrogate, work, n_nodes, root_stats):
     fill_surrogate(problem.leaf, surrogate)
     n = problem.trees.leaf_of.shape[1]
     add_rows(surrogate, work.rows, 0, all_rows(n, work.rows), root_stats)
 
 
 @njit(cache=True)
-def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
+def _correct_for_surrogate(rng, problem, surrogate, particles, work, n_nodes):
     """Draw leaf values for the particles, and weigh them."""
     log_w = particles.log_w
     for c in range(log_w.size):
@@ -111,9 +153,9 @@ def _correct_for_both(rng, problem, surrogate, particles, work, n_nodes):
                 log_w[c] -= particles.log_m[c, k]
 
 
-register(type(None), start_growth=_add_up, correct_weights=_nothing_to_correct)
+register(type(None), start_growth=_sum_statistics, correct_weights=_no_correction)
 for kind in (NormalData, GaussianVector):
-    register(kind, start_growth=_see_rows, correct_weights=_correct_for_both)
+    register(kind, start_growth=_use_surrogate, correct_weights=_correct_for_surrogate)
 
 
 # ------------- Conditional sequential Monte Carlo on one tree (Lakshminarayanan 2015, algorithm 2)
@@ -121,13 +163,13 @@ for kind in (NormalData, GaussianVector):
 # Particle 0 replays the current tree, the reference, node by node in the same breadth-first
 # order; the others grow from the root. Between stages, if the weights have become uneven, all are
 # resampled with the reference among the possible ancestors and kept as child 0, and every weight
-# becomes the mean W / C. The new tree is chosen by the final weights (`choose`); `surrogate`
-# corrects these before.
+# becomes the mean W / C. The new tree is chosen by the final weights (`draw_particle`), which
+# `correct_weights` corrects before.
 
 
 @njit(cache=True)
 def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
-    """Grow the particles to the end; 0, `FULL` or `CEASED`. Their weights are left in ``log_w``.
+    """Grow all particles to complete trees; 0, `FULL` or `INTERRUPTED`. Weights are in ``log_w``.
 
     Parameters
     ----------
@@ -136,7 +178,7 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     tree : int
         The current tree.
     scheme : int
-        Index in `resampling.SCHEMES`.
+        Index in `resampling.CONDITIONAL_SCHEMES`.
     root_stats : (D,) float64
         Statistics of all rows.
     nodes : (N,) int32
@@ -148,18 +190,18 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
     ancestors = np.empty(n_particles, dtype=np.int64)
     root = trees.roots[tree]
     if growth.proposal == OPTIMAL:
-        choose_columns(rng, growth.look, design, trees, tree, nodes)
+        draw_candidates(rng, growth.look_ahead, design, trees, tree, nodes)
     start_particles(problem, growth, root_stats, not varying(design).any(), trees.rate[root])
     particles.reference[0] = root
     while True:
         for c in range(n_particles):
-            if is_waiting(particles, c):
+            if is_incomplete(particles, c):
                 if particles.stop_flag[0]:
-                    return CEASED
+                    return INTERRUPTED
                 if grow_particle(rng, problem, growth, c, c == 0) == FULL:
                     return FULL
         log_sum = normalise(particles.log_w, weights)
-        if count_waiting(particles) == 0:
+        if count_incomplete(particles) == 0:
             return 0
         if effective_size(weights) < 0.5 * n_particles:
             resample_given_first(rng, scheme, weights, ancestors)
@@ -167,7 +209,7 @@ def grow_particles(rng, problem, tree, growth, scheme, root_stats, nodes):
 
 
 @njit(cache=True)
-def choose(rng, log_w):
+def draw_particle(rng, log_w):
     """Particle chosen by its weight (0: the tree stays), and the effective number of particles."""
     weights = np.empty(log_w.size)
     normalise(log_w, weights)
@@ -185,17 +227,17 @@ class Batch(NamedTuple):
     n_updated: int
     """Number of trees, from the first on; the last tree is followed by tree 0."""
     tuning: bool
-    """Whether a tree stays as it is when a new one finds no room: far from the posterior, on many
-    rows, one tree alone would explain nearly everything and be huge."""
+    """Whether a tree that finds no room is rejected, instead of ending the sweep: far from the
+    posterior, on many rows, a single tree can explain nearly everything and grow huge."""
 
 
 @njit(cache=True, nogil=True)
-def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, outcome):
+def particle_sweep(rng, problem, growth_problem, surrogate, growth, scheme, work, batch, outcome):
     """Update a batch of trees; False when the forest outgrew its pool, or on a stop flag.
 
     Parameters
     ----------
-    grown : Problem
+    growth_problem : Problem
         The same forest under the leaf model under which particles grow: the problem itself, or with
         the surrogate for a leaf.
     surrogate : NormalData, GaussianVector or None
@@ -203,7 +245,7 @@ def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, 
     growth : Growth
         Particles; the first replays the current tree.
     scheme : int
-        Index in `resampling.SCHEMES`.
+        Index in `resampling.CONDITIONAL_SCHEMES`.
     batch : Batch
         The trees.
     outcome : (2,) float64
@@ -212,35 +254,122 @@ def particle_sweep(rng, problem, grown, surrogate, growth, scheme, work, batch, 
     trees, design, prior, leaf = problem.trees, problem.design, problem.prior, problem.leaf
     particles, nodes, stats, roots = growth.particles, work.nodes, work.stats, trees.roots
     root_stats = np.zeros(particles.stats.shape[2])
-    old = -1
+    previous = -1
     for step in range(batch.n_updated):
         t = (batch.first + step) % roots.size
         n_nodes = preorder(trees, roots[t], nodes)
-        swap_residual(leaf, trees, old, t, nodes, n_nodes, stats)
+        swap_residual(leaf, trees, previous, t, nodes, n_nodes, stats)
         write_paths(leaf, design, trees, nodes, n_nodes, stats)
         snapshot_tree(work.order, problem, t, n_nodes, work)
         start_growth(rng, problem, surrogate, work, n_nodes, root_stats)
-        status = grow_particles(rng, grown, t, growth, scheme, root_stats, nodes)
-        if status == CEASED:
+        status = grow_particles(rng, growth_problem, t, growth, scheme, root_stats, nodes)
+        if status == INTERRUPTED:
             return False
         chosen, ess = 0, 1.0
         if status != FULL:
             correct_weights(rng, problem, surrogate, particles, work, n_nodes)
-            chosen, ess = choose(rng, particles.log_w)
+            chosen, ess = draw_particle(rng, particles.log_w)
         if status == FULL or particles.n_nodes[chosen] - n_nodes > trees.n_free[0]:
             if not batch.tuning:
                 return False
             chosen = 0
         outcome[1] += ess
         if chosen > 0:
-            plant(trees, t, particles, chosen, stats, nodes)
+            write_tree(trees, t, particles, chosen, stats, nodes)
             work.rows_valid[roots[t]] = False
             if accept_ordered(work.order, rng, problem, t, work, False):
                 outcome[0] += 1.0
         n_nodes = preorder(trees, roots[t], nodes)
         draw_ordered(work.order, rng, problem, t, n_nodes, work)
-        old = t
-    if old >= 0:
-        swap_residual(leaf, trees, old, -1, nodes, 0, stats)
-    renew_times(rng, prior, trees, nodes)
+        previous = t
+    if previous >= 0:
+        swap_residual(leaf, trees, previous, -1, nodes, 0, stats)
+    resample_times(rng, prior, trees, nodes)
     return True
+
+
+# --------------------------------- The model by address: kernels that the growth of particles calls
+
+
+DESIGN = (
+    column_of,
+    varying,
+    draw_cut,
+    rule_from_prior,
+    draw_rule,
+    log_rule,
+    draw_side,
+    log_side,
+    partition_rows,
+    write_cells,
+    mark_from_prior,
+)
+PRIOR = (
+    node_summary,
+    log_split,
+    log_stop,
+    draw_time,
+    draw_column,
+    log_column,
+    column_weight,
+    split_weight,
+    resample_times,
+)
+LEAF = (
+    reads_path,
+    path_below,
+    swap_residual,
+    resample_latents,
+    add_rows,
+    log_marginal,
+    draw_leaves,
+    pack_rows,
+    add_to_histogram,
+    tempering,
+    score_cuts,
+    left_stats,
+)
+
+
+def particle_handles() -> Handles:
+    """Makes handles for one forest."""
+    return Handles({"design": DESIGN, "prior": PRIOR, "leaf": LEAF})
+
+
+def growth_by_address(
+    handles: Handles, problem: Problem, growth: Growth, surrogate, work: Workspace, *, always=False
+) -> tuple:
+    """Arguments of `particle_sweep`: the problem, the one under which particles grow, a surrogate.
+
+    Handles stand for the model, so that growth is compiled once for all models but the common one.
+    A leaf with a surrogate is passed by value.
+    """
+
+    def argument_types():
+        histograms = growth.look_ahead.histograms
+        return {
+            Trees: typeof(problem.trees),
+            Labels: typeof(problem.trees.leaf_of[0]),
+            NodeContext: typeof(NodeContext(0, 0.0, 0.0, False)),
+            LookAhead: typeof(growth.look_ahead),
+            Packed: typeof(histograms.packed),
+            Histogram: typeof(histograms.sums[0]),
+            ColumnSubset: made_in_kernels(candidate_columns.py_func(growth.look_ahead)),
+            CutScores: typeof(growth.look_ahead.scores),
+        }
+
+    trees, design, prior, leaf = problem
+    if surrogate is not None:
+        surrogate = with_prior(surrogate, leaf.mean, leaf.sd)
+    growth_problem = problem if surrogate is None else problem._replace(leaf=surrogate)
+    if work.order is not None or (
+        is_common(growth_problem) and not always
+    ):  # an order knows the leaf
+        return growth_problem._replace(leaf=leaf), growth_problem, surrogate
+    parts = {"design": design, "prior": prior, "leaf": growth_problem.leaf}
+    growth_problem = Problem(trees, *handles(argument_types, frozenset(), **parts))
+    return (
+        growth_problem if surrogate is None else growth_problem._replace(leaf=leaf),
+        growth_problem,
+        surrogate,
+    )

@@ -1,6 +1,6 @@
 """Partial trees grown in parallel, one per particle.
 
-A particle's nodes are numbered in order of creation and queued in this order: ``waiting`` is the
+A particle's nodes are numbered in order of creation and queued in this order: ``queue_head`` is the
 index in the queue of the node that is expanded next, and a particle is complete when it has reached
 the end. The right child of a node follows its left child.
 """
@@ -27,7 +27,7 @@ class Particles(NamedTuple):
     depth: np.ndarray
     """(C, M) int32."""
     start: np.ndarray
-    """(C, M) int64: first place of the node's rows in ``rows[c]``."""
+    """(C, M) int64: first index of the node's rows in ``rows[c]``."""
     stop: np.ndarray
     """(C, M) int64."""
     unsplittable: np.ndarray
@@ -36,7 +36,7 @@ class Particles(NamedTuple):
     """(C, M) float64: as in `Trees`."""
     log_column: np.ndarray
     """(C, M) float64."""
-    begin: np.ndarray
+    parent_time: np.ndarray
     """(C, M) float64: time of the parent's split, 0 at a root."""
     rate: np.ndarray
     """(C, M) float64: as in `Trees`."""
@@ -48,8 +48,8 @@ class Particles(NamedTuple):
     """(C, n) uint32: the training rows, those of a node contiguous."""
     n_nodes: np.ndarray
     """(C,) int64."""
-    waiting: np.ndarray
-    """(C,) int64: next place of the queue."""
+    queue_head: np.ndarray
+    """(C,) int64: index of the next node in ``queue``."""
     queue: np.ndarray
     """(C, M) int32: nodes in the order they are expanded: breadth first, unless reordered."""
     log_w: np.ndarray
@@ -73,13 +73,13 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
         unsplittable=np.empty(shape, dtype=np.bool_),
         log_cut=np.empty(shape),
         log_column=np.empty(shape),
-        begin=np.zeros(shape),
+        parent_time=np.zeros(shape),
         rate=np.zeros(shape),
         stats=np.empty((*shape, n_stats)),
         log_m=np.empty(shape),
         rows=np.empty((n_particles, n_rows), dtype=np.uint32),
         n_nodes=np.zeros(n_particles, dtype=np.int64),
-        waiting=np.zeros(n_particles, dtype=np.int64),
+        queue_head=np.zeros(n_particles, dtype=np.int64),
         queue=np.empty(shape, dtype=np.int32),
         log_w=np.zeros(n_particles),
         reference=np.empty(shape[1], dtype=np.int32),
@@ -89,7 +89,7 @@ def make_particles(n_particles: int, max_nodes: int, n_rows: int, n_stats: int) 
 
 @njit(cache=True)
 def start_particle(particles, c, unsplittable, stats, log_m):
-    """Reset a particle to a root with all rows, of known statistics."""
+    """Reset a particle to a root with all rows, given their statistics."""
     rows = particles.rows
     n = rows.shape[1]
     for i in range(n):
@@ -103,7 +103,7 @@ def start_particle(particles, c, unsplittable, stats, log_m):
         particles.stats[c, 0, d] = stats[d]
     particles.log_m[c, 0] = log_m
     particles.n_nodes[c] = 1
-    particles.waiting[c] = 0
+    particles.queue_head[c] = 0
     particles.queue[c, 0] = 0
     particles.log_w[c] = 0.0
 
@@ -122,7 +122,7 @@ def copy_particle(particles, source, target):
         particles.unsplittable[target, k] = particles.unsplittable[source, k]
         particles.log_cut[target, k] = particles.log_cut[source, k]
         particles.log_column[target, k] = particles.log_column[source, k]
-        particles.begin[target, k] = particles.begin[source, k]
+        particles.parent_time[target, k] = particles.parent_time[source, k]
         particles.rate[target, k] = particles.rate[source, k]
         for d in range(particles.stats.shape[2]):  # numba checks shapes of slices: slow to compile
             particles.stats[target, k, d] = particles.stats[source, k, d]
@@ -132,7 +132,7 @@ def copy_particle(particles, source, target):
     for i in range(rows.shape[1]):
         rows[target, i] = rows[source, i]
     particles.n_nodes[target] = n_nodes
-    particles.waiting[target] = particles.waiting[source]
+    particles.queue_head[target] = particles.queue_head[source]
 
 
 @njit(cache=True)
@@ -164,7 +164,7 @@ def rearrange(particles, ancestors):
 
 
 @njit(cache=True)
-def plant(trees, tree, particles, c, stats, nodes):
+def write_tree(trees, tree, particles, c, stats, nodes):
     """Make particle ``c`` the tree; False, with an invalid tree, if the pool is full."""
     root = trees.roots[tree]
     reset_tree(trees, tree, nodes)
@@ -188,7 +188,7 @@ def plant(trees, tree, particles, c, stats, nodes):
         trees.log_cut[node] = particles.log_cut[c, k]
         trees.log_column[node] = particles.log_column[c, k]
         left = particles.left[c, k]
-        trees.time[node] = particles.begin[c, left]
+        trees.time[node] = particles.parent_time[c, left]
         nodes[left] = trees.left[node]
         nodes[left + 1] = trees.right[node]
     return True

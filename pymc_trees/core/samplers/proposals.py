@@ -25,7 +25,7 @@ from pymc_trees.core.columns.rules import draw_rule, draw_side, log_rule, log_si
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.priors.contract import draw_column, log_column, log_split, log_stop
 from pymc_trees.core.random import pick
-from pymc_trees.core.samplers.optimal import STOP, order_of
+from pymc_trees.core.samplers.optimal import STOP, argsort
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 PROPOSALS = ("prior", "empirical", "optimal")
@@ -36,34 +36,34 @@ def distinct_values(design, column, rows, start, stop):
     """Increasing distinct cells of a column in ``rows[start:stop]``."""
     cells = np.empty(stop - start)
     write_cells(design, column, rows, start, stop, cells)
-    order, n = order_of(cells), 0
-    found = np.empty(cells.size)
+    order, n = argsort(cells), 0
+    distinct = np.empty(cells.size)
     for k in range(order.size):
-        if n == 0 or cells[order[k]] > found[n - 1]:
-            found[n] = cells[order[k]]
+        if n == 0 or cells[order[k]] > distinct[n - 1]:
+            distinct[n] = cells[order[k]]
             n += 1
-    return found[:n]
+    return distinct[:n]
 
 
 @njit(cache=True)
 def log_gap_probability(design, column, cut, rows, start, stop):
     """Log density of a cut under the empirical proposal, given its column."""
     values = distinct_values(design, column, rows, start, stop)
-    at = 1
-    while values[at] <= cut:  # which is below the largest, as both sides have rows
-        at += 1
-    return -np.log(values.size - 1.0) - np.log(values[at] - values[at - 1])
+    k = 1
+    while values[k] <= cut:  # which is below the largest, as both sides have rows
+        k += 1
+    return -np.log(values.size - 1.0) - np.log(values[k] - values[k - 1])
 
 
 @njit(cache=True)
-def draw_from_prior(rng, design, prior, place, at, empirical):
+def draw_from_prior(rng, design, prior, context, node_rows, empirical):
     """Stop, or a split from the prior (its cut from the empirical proposal).
 
     Parameters
     ----------
-    place : Place
+    context : NodeContext
         The node, as the prior sees it.
-    at : NodeRows
+    node_rows : NodeRows
         The node.
 
     Returns
@@ -73,10 +73,10 @@ def draw_from_prior(rng, design, prior, place, at, empirical):
     cut, log_q : float
         Cut, and log probability of the outcome.
     """
-    rows, start, stop = at.rows, at.start, at.stop
-    log_p = log_split(prior, place)
+    rows, start, stop = node_rows.rows, node_rows.start, node_rows.stop
+    log_p = log_split(prior, context)
     if np.log(rng.random()) >= log_p:
-        return STOP, 0.0, log_stop(prior, place)
+        return STOP, 0.0, log_stop(prior, context)
     column = draw_column(rng, prior, design, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
         values = distinct_values(design, column, rows, start, stop)
@@ -85,19 +85,19 @@ def draw_from_prior(rng, design, prior, place, at, empirical):
         code = draw_side(rng, design, column)
     else:
         code, cut, _ = draw_rule(rng, design, column, rows, start, stop)
-    return code, cut, log_q_prior(design, prior, place, at, code, cut, empirical)
+    return code, cut, log_q_prior(design, prior, context, node_rows, code, cut, empirical)
 
 
 @njit(cache=True)
-def log_q_prior(design, prior, place, at, code, cut, empirical):
+def log_q_prior(design, prior, context, node_rows, code, cut, empirical):
     """Log probability of an outcome under `draw_from_prior`."""
     if code == STOP:
-        return log_stop(prior, place)
-    rows, start, stop = at.rows, at.start, at.stop
+        return log_stop(prior, context)
+    rows, start, stop = node_rows.rows, node_rows.start, node_rows.stop
     column = column_of(design, code)
     log_cut = log_rule(design, code, cut, rows, start, stop)
-    log_q = log_split(prior, place)
-    log_q += log_column(prior, design, column, log_cut, place.rate, rows, start, stop)
+    log_q = log_split(prior, context)
+    log_q += log_column(prior, design, column, log_cut, context.rate, rows, start, stop)
     if empirical and not rule_from_prior(design, column):
         log_q += log_side(design)
         return log_q + log_gap_probability(design, column, cut, rows, start, stop)

@@ -16,7 +16,7 @@ is accepted with probability min(1, v(T', mu') / v(T, mu)),
 the Metropolis-Hastings ratio of such a proposal: one evaluation of the target after a step under an
 approximation (Christen and Fox 2005), or after several (Liu 2001, section 9.4.3: surrogate
 transitions). Any Gaussian rows leave the posterior invariant; under poor ones nearly every proposal
-is refused, as `counts` shows. To keep trees from getting stuck where the rows are wrong or too
+is rejected, as `counts` shows. To keep trees from getting stuck where the rows are wrong or too
 precise, some visits use other rows, centred at the sum of the other trees, half of them raised to a
 power uniform in (0, 1). The choice is random and independent of the state.
 """
@@ -24,7 +24,7 @@ power uniform in (0, 1). The choice is random and independent of the state.
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.undo import keep_tree, restore_tree
+from pymc_trees.core.forest.undo import restore_tree, save_tree
 from pymc_trees.core.leaves.contract import add_set
 from pymc_trees.core.leaves.nonconjugate.gaussian import (
     aim_screen,
@@ -35,17 +35,16 @@ from pymc_trees.core.leaves.nonconjugate.gaussian import (
 )
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
-from pymc_trees.core.moves.census import count_nodes
 from pymc_trees.core.moves.contract import FULL
-from pymc_trees.core.moves.problem import ensure_rows, rows_of
+from pymc_trees.core.moves.problem import count_nodes, ensure_rows, rows_of
 from pymc_trees.core.order.contract import is_ordered
-from pymc_trees.core.priors.contract import renew_times
+from pymc_trees.core.priors.contract import resample_times
 from pymc_trees.core.random import accepts
 from pymc_trees.core.samplers.backfitting import metropolis_move
 
 
 @njit(cache=True)
-def add_leaves(near, trees, n_nodes, work):
+def write_leaf_statistics(near, trees, n_nodes, work):
     """Write the statistics of the leaves of the open tree."""
     for k in range(n_nodes):
         node = work.nodes[k]
@@ -66,7 +65,7 @@ def weigh_leaves(leaf, screen, trees, n_nodes, work, is_wide):
 
 
 @njit(cache=True, nogil=True)
-def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
+def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
     """Update all trees once; False when the forest outgrew its pool, or on ``work.stop_flag``.
 
     Parameters
@@ -80,16 +79,16 @@ def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
         With its Gaussian rows.
     moves, work
         As for `sweep`.
-    kept : KeptTree
+    saved : SavedTree
         Overwritten.
     counts : (2, K + 1) int64
         Moves proposed and accepted, and in the last column visits and accepted visits; incremented.
-        Moves of a refused visit count as refused.
+        Moves of a rejected visit count as rejected.
     """
     trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
     values, nodes, log_rows = trees.values, work.nodes, leaf.log_rows
     n_kinds = moves.weights.size
-    moved = np.zeros(n_kinds, dtype=np.int64)
+    n_accepted = np.zeros(n_kinds, dtype=np.int64)
     for t in range(trees.roots.size):
         if work.stop_flag[0]:
             return False
@@ -100,53 +99,53 @@ def screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
             expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
         else:
             aim_screen(leaf.offset, screen)
-        census = count_nodes(trees, t, nodes)
-        n_nodes = census.n_nodes
+        node_counts = count_nodes(trees, t, nodes)
+        n_nodes = node_counts.n_nodes
         ensure_rows(trees, t, n_nodes, work)
-        keep_tree(trees, t, nodes, n_nodes, work.sets, n_moves, kept)
-        add_leaves(near, trees, n_nodes, work)
+        save_tree(trees, t, nodes, n_nodes, work.sets, n_moves, saved)
+        write_leaf_statistics(near, trees, n_nodes, work)
         before = weigh_leaves(leaf, screen, trees, n_nodes, work, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
-        moved[:] = 0
+        n_accepted[:] = 0
         for _ in range(n_moves):
-            kind, outcome = metropolis_move(rng, screened, t, moves, census, work)
+            kind, outcome = metropolis_move(rng, screened, t, moves, node_counts, work)
             if outcome == FULL:
                 return False
             if kind >= 0:
                 counts[0, kind] += 1
-                moved[kind] += outcome
+                n_accepted[kind] += outcome
             if outcome != 0:
-                census = count_nodes(trees, t, nodes)
-        for k in range(census.n_nodes):
+                node_counts = count_nodes(trees, t, nodes)
+        for k in range(node_counts.n_nodes):
             node = nodes[k]
             if trees.column[node] < 0:
                 propose_value(rng, leaf, screen, work.stats[node], is_local, values[node])
-        after = weigh_leaves(leaf, screen, trees, census.n_nodes, work, is_local)
+        after = weigh_leaves(leaf, screen, trees, node_counts.n_nodes, work, is_local)
         add_outputs(leaf, values, leaf_of, leaf.offset)
         after += evaluate_rows(leaf)
         counts[0, n_kinds] += 1
         if is_ordered(work.order, trees, t) and accepts(rng, after - before):
             counts[1, n_kinds] += 1
             for k in range(n_kinds):
-                counts[1, k] += moved[k]
+                counts[1, k] += n_accepted[k]
             keep_rows(leaf)
         else:
             subtract_outputs(leaf, values, leaf_of, leaf.offset)
-            restore_tree(trees, t, n_nodes, work.sets, n_moves, kept)
+            restore_tree(trees, t, n_nodes, work.sets, n_moves, saved)
             add_outputs(leaf, values, leaf_of, leaf.offset)
-    renew_times(rng, problem.prior, trees, nodes)
+    resample_times(rng, problem.prior, trees, nodes)
     return True
 
 
 @njit(cache=True, nogil=True)
-def screened_sweeps(rng, problem, screened, screen, moves, work, kept, n_sweeps, counts):
-    """Several calls of `screened_sweep` in one; evaluates the current rows first."""
+def screened_sweeps(rng, problem, screened, screen, moves, work, saved, n_sweeps, counts):
+    """Run `screened_sweep` several times, after evaluating the current rows."""
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
     keep_rows(leaf)
     for _ in range(n_sweeps):
-        if not screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
+        if not screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
             return False
     return True

@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """Maximal number of widths in an interval; reached only if the width is far too small."""
 
-FIRST_WIDTH = 1.0
+INITIAL_WIDTH = 1.0
 """Width before tuning; values are usually logarithms."""
-WIDTHS = 3.0
+WIDTH_PER_CHANGE = 3.0
 """Width relative to the mean change; independent normal draws then change by a third of it."""
-REMEMBERED = 50
+WINDOW = 50
 """Number of recent draws in the mean change, so the initial transient is forgotten."""
 
 
 def adapted_width(width: float, change: float, n_tunes: int) -> float:
     """Width after one more draw in tuning, given the change in that draw."""
-    return width + (WIDTHS * change - width) / min(n_tunes + 2, REMEMBERED)
+    return width + (WIDTH_PER_CHANGE * change - width) / min(n_tunes + 2, WINDOW)
 
 
 def slice_draw(
@@ -46,27 +46,27 @@ def slice_draw(
     ----------
     Neal (2003). Slice sampling. The Annals of Statistics 31(3), 705-767, figures 3 and 5.
     """
-    at_start = log_density(start)
-    if not np.isfinite(at_start):
+    log_start = log_density(start)
+    if not np.isfinite(log_start):
         return np.nan, 1
-    level = at_start - rng.standard_exponential()
+    level = log_start - rng.standard_exponential()
     left = start - width * rng.random()
     right = left + width
-    to_the_left = int(rng.integers(MOST_STEPS))
-    to_the_right = MOST_STEPS - 1 - to_the_left
+    steps_left = int(rng.integers(MAX_STEPS))
+    steps_right = MAX_STEPS - 1 - steps_left
     evaluations = 1
-    while to_the_left > 0:
+    while steps_left > 0:
         evaluations += 1
         if not log_density(left) > level:
             break
         left -= width
-        to_the_left -= 1
-    while to_the_right > 0:
+        steps_left -= 1
+    while steps_right > 0:
         evaluations += 1
         if not log_density(right) > level:
             break
         right += width
-        to_the_right -= 1
+        steps_right -= 1
     while True:
         new = left + rng.random() * (right - left)
         evaluations += 1

@@ -2,8 +2,8 @@
 
 Reading order: `fields` (its specification and checksum), `encode` (working arrays to value and
 back), `summary` (statistics for the prior), `evaluate` (the function of x, also if only some
-columns are known), `known` (functions that this process knows already), `walk` (node by node, for
-checks), `text` (readable trees and numbers).
+columns are known), `output_cache` (outputs at the training rows that this process has computed),
+`walk` (node by node, for checks), `text` (readable trees and numbers).
 
 May import: `core.columns`, `core.forest`, and the contracts of `core.leaves` and `core.priors`.
 """

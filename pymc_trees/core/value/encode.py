@@ -11,10 +11,10 @@ from pymc_trees.core.forest.trees import preorder
 from pymc_trees.core.leaves.contract import leaf_output
 from pymc_trees.core.priors.contract import (
     add_time_terms,
-    is_time,
+    context_of,
+    is_valid_time,
     log_column,
     node_summary,
-    place_of,
 )
 from pymc_trees.core.value.fields import (
     BITS,
@@ -92,11 +92,11 @@ def decode(value, design, prior, sizes, trees, rows, buffer):
     rows, buffer : (n,) uint32
         Overwritten.
     """
-    n, most = sizes.n_rows, n_codes(design)
+    n, n_rule_codes = sizes.n_rows, n_codes(design)
     starts = np.empty(sizes.max_nodes, dtype=np.int64)
     stops = np.empty(sizes.max_nodes, dtype=np.int64)
     stack = np.empty(sizes.max_nodes, dtype=np.int32)
-    at = 0
+    row = 0
     for t in range(sizes.m):
         for i in range(n):
             rows[i] = i
@@ -108,37 +108,37 @@ def decode(value, design, prior, sizes, trees, rows, buffer):
             height -= 1
             node = stack[height]
             start, stop = starts[node], stops[node]
-            if at >= sizes.max_nodes:
+            if row >= sizes.max_nodes:
                 return False
-            kind = value[at, 0]
+            kind = value[row, 0]
             trees.count[node] = stop - start
             trees.unsplittable[node], trees.rate[node] = node_summary(
                 prior, design, rows, start, stop
             )
             if kind == LEAF:
                 for v in range(sizes.n_values):
-                    trees.values[node, v] = value[at, 1 + v]
-                    if not np.isfinite(value[at, 1 + v]):
+                    trees.values[node, v] = value[row, 1 + v]
+                    if not np.isfinite(value[row, 1 + v]):
                         return False
                 for k in range(start, stop):
                     trees.leaf_of[t, rows[k]] = node
             else:
-                if not (kind >= 0 and kind < most and kind == np.floor(kind)):
+                if not (kind >= 0 and kind < n_rule_codes and kind == np.floor(kind)):
                     return False
                 column = int(kind)
-                cut = rule_code(design, column, value[at, 1])
+                cut = rule_code(design, column, value[row, 1])
                 log_cut = log_rule(design, column, cut, rows, start, stop)
                 if log_cut == -np.inf or not split_leaf(trees, node, column, cut):
                     return False
-                place = place_of(trees, node)
-                time = value[at, sizes.fields - 1] if sizes.timed else 0.0
-                if not is_time(prior, place, time):
+                context = context_of(trees, node)
+                time = value[row, sizes.fields - 1] if sizes.timed else 0.0
+                if not is_valid_time(prior, context, time):
                     return False
                 trees.time[node] = time
                 trees.log_cut[node] = log_cut
-                share_of = column_of(design, column)
+                split_column = column_of(design, column)
                 trees.log_column[node] = log_column(
-                    prior, design, share_of, log_cut, place.rate, rows, start, stop
+                    prior, design, split_column, log_cut, context.rate, rows, start, stop
                 )
                 middle = partition_rows(design, column, cut, rows, start, stop, buffer)
                 left, right = trees.left[node], trees.right[node]
@@ -147,8 +147,8 @@ def decode(value, design, prior, sizes, trees, rows, buffer):
                 stack[height] = right
                 stack[height + 1] = left
                 height += 2
-            at += 1
-    for k in range(at, sizes.max_nodes):
+            row += 1
+    for k in range(row, sizes.max_nodes):
         if value[k, 0] != UNUSED:
             return False
     return True

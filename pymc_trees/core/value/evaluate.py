@@ -105,7 +105,7 @@ def nan_for_missing(X):
 
 
 @njit(cache=True)
-def _coin(value, sizes, row):
+def _hashed_side(value, sizes, row):
     """Side, fixed by a hash of the node, for missing cells that its rule does not cover."""
     state = np.uint64(value[sizes.max_nodes, 0]) + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -150,7 +150,7 @@ class MixedRules(NamedTuple):
 
 @njit(cache=True)
 def rules_of(value, X, X_train, sizes, column):
-    """Rules of all nodes; ``column`` loses its ways.
+    """Rules of all nodes; ``column`` is reduced to the column.
 
     A level that no training row had counts as missing. A forest without missing training cells has
     no sides in its rules: a random side of each node is used.
@@ -162,10 +162,10 @@ def rules_of(value, X, X_train, sizes, column):
     for k in range(sizes.max_nodes):
         if column[k] < 0:
             continue
-        way = column[k] // p
+        rule_kind = column[k] // p
         column[k] %= p
-        missing_left[k] = (way & LEFT) != 0 if sizes.mixed else _coin(value, sizes, k)
-        if way >= SET:
+        missing_left[k] = (rule_kind & LEFT) != 0 if sizes.mixed else _hashed_side(value, sizes, k)
+        if rule_kind >= SET:
             levels[k] = np.int64(value[k, 1])
             if n_levels[column[k]] == 0.0:
                 n_levels[column[k]] = 1.0 + X_train[:, column[k]].max()
@@ -210,7 +210,7 @@ def links_of(value, sizes):
     column = np.full(sizes.max_nodes, np.int32(-1))
     right = np.empty(sizes.max_nodes, dtype=np.int32)
     roots = np.empty(sizes.m, dtype=np.int32)
-    waiting = np.empty(sizes.max_nodes, dtype=np.int32)  # splits whose right child is not met yet
+    waiting = np.empty(sizes.max_nodes, dtype=np.int32)  # splits without their right child
     row = 0
     for t in range(sizes.m):
         roots[t] = row
@@ -252,7 +252,7 @@ def marginal(value, X, X_train, sizes, known):
     links = links_of(value, sizes)
     rules = rules_of(value, X, X_train, sizes, links.column)
     share = left_shares(value, X_train, links, rules, sizes)
-    found = np.zeros((known.shape[0], X.shape[0], sizes.n_values))
+    outputs = np.zeros((known.shape[0], X.shape[0], sizes.n_values))
     waiting = np.empty(sizes.max_nodes, dtype=np.int64)
     weights = np.empty(sizes.max_nodes)
     for s in range(known.shape[0]):
@@ -275,8 +275,8 @@ def marginal(value, X, X_train, sizes, known):
                         weight *= share[k]
                         k += 1
                     for v in range(sizes.n_values):
-                        found[s, i, v] += weight * value[k, 1 + v]
-    return found
+                        outputs[s, i, v] += weight * value[k, 1 + v]
+    return outputs
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ after another; then unused rows.
 field     split node              leaf                         unused row
 ========= ======================= ============================ ==================
 0         split column, 0 .. p-1, ``LEAF`` = -1                ``UNUSED`` = -2
-          plus p times the way
+          plus p times rule_kind
 1         cut: ``x <= cut`` left  first leaf value             0
 2 .. V    0                       further leaf values          0
 last      split time (`timed`)    0, or as above               0
@@ -20,9 +20,9 @@ classes: probabilities), and ``fields = 1 + max(V, 1)``, at least 3 when splits 
 trees of a Mondrian process). A node reads only the fields of its kind of split. A leaf has ``K``
 outputs at a row: its values, unless these are coefficients (`core.leaves.contract.leaf_output`).
 
-The way is 0 unless the layout is ``mixed``: the training columns have levels or missing cells. Then
-`mixed` says what 0 to 3 mean: to which side missing rows go, and whether field 1 is a cut or a set
-of levels, as an integer below 2**50. No layout is both ``mixed`` and ``timed``.
+The ``rule_kind`` is 0 unless the layout is ``mixed``: the training columns have levels or missing
+cells. Then it tells on which side missing rows go, and whether field 1 is a cut or a set of levels,
+as an integer below 2**50 (`columns.mixed`). No layout is both ``mixed`` and ``timed``.
 
 Certificate, the rows after ``max_nodes``, read as one flat vector and padded with 0:
 
@@ -41,8 +41,7 @@ next 3 (``timed`` only)             `TIME_TERMS`: what the times add to the log 
 =================================== ==================================================
 
 The checksum protects the value: if any other code writes to it, it no longer matches, evaluates to
-NaN and has log-probability -inf. Only functions of `encode` write it, from arrays that satisfy the
-invariants of `check`.
+NaN and has log-probability -inf. Only `encode` writes it.
 """
 
 import hashlib

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pymc_trees.core.columns.design import design_of
+from pymc_trees.core.columns.design import column_varies, design_of
 from pymc_trees.core.columns.mixed import column_of
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.forest.trees import plant_stumps, preorder
+from pymc_trees.core.forest.trees import make_stumps, preorder
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.value.encode import decode
 from pymc_trees.core.value.fields import (
@@ -24,7 +24,7 @@ def summarise(value, sizes, fingerprint):
 
     Returns
     -------
-    split_counts, open_counts : (D,) float64
+    split_counts, splittable_counts : (D,) float64
         Split nodes, and leaves that could have split, at each depth.
     leaf_values : (L, K) float64
         Values of all leaves, in preorder.
@@ -43,7 +43,7 @@ def summarise(value, sizes, fingerprint):
     depth_of = np.empty(sizes.max_nodes, dtype=np.int32)  # a stack of open branches
     leaf_values = np.empty((sizes.max_nodes, sizes.n_values))
     split_counts = np.zeros(sizes.max_nodes + 1)
-    open_counts = np.zeros(sizes.max_nodes + 1)
+    splittable_counts = np.zeros(sizes.max_nodes + 1)
     row, leaf, deepest = 0, 0, 0
     for _ in range(sizes.m):
         depth_of[0] = 0
@@ -62,13 +62,13 @@ def summarise(value, sizes, fingerprint):
                     leaf_values[leaf, v] = value[row, 1 + v]
                 word = int(certificate[UNSPLITTABLE + leaf // BITS])
                 if (word >> (leaf % BITS)) & 1 == 0:
-                    open_counts[depth] += 1
+                    splittable_counts[depth] += 1
                 leaf += 1
             row += 1
     deepest += 1
     return (
         split_counts[:deepest].copy(),
-        open_counts[:deepest].copy(),
+        splittable_counts[:deepest].copy(),
         leaf_values[:leaf].copy(),
         certificate[LOG_CUTS],
         certificate[LOG_COLUMNS],
@@ -91,7 +91,7 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
     """
     p = X.shape[1]
     design = design_of(X, grid, offsets, kinds, np.ones(p))
-    trees = plant_stumps(
+    trees = make_stumps(
         sizes.max_nodes, sizes.n_values, np.empty((sizes.m, sizes.n_rows), dtype=np.uint32)
     )
     nodes = np.empty(sizes.max_nodes, dtype=np.int32)
@@ -113,13 +113,13 @@ def column_choices_of(value, X, grid, offsets, fingerprint, sizes, kinds=None):
                 continue
             chosen[column_of(design, trees.column[top])] += 1
             _columns_that_vary(trees, design, t, top, rows, buffer, varies)
-            same = 0
-            while same < n_sets and not np.array_equal(sets[same], varies):
-                same += 1
-            if same == n_sets:
-                sets[same] = varies
+            index = 0
+            while index < n_sets and not np.array_equal(sets[index], varies):
+                index += 1
+            if index == n_sets:
+                sets[index] = varies
                 n_sets += 1
-            counts[same] += 1
+            counts[index] += 1
     if n_sets == 0:  # no split nodes: any set of positive weight, counted 0 times
         sets[0] = 1.0
         n_sets = 1
@@ -137,9 +137,4 @@ def _columns_that_vary(trees, design, tree, top, rows, buffer, varies):
             rows[n] = i
             n += 1
     for j in range(varies.size):
-        cells = design.columns[j]
-        varies[j] = 0.0
-        for k in range(1, n):
-            if design.varies[j] and cells[rows[k]] != cells[rows[0]]:
-                varies[j] = 1.0
-                break
+        varies[j] = column_varies(design, j, rows, 0, n)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import EVERY, LEFT, MISSING, MOST_LEVELS, SET
+from pymc_trees.core.columns.mixed import LEFT, MAX_CUT, MAX_LEVELS, MISSING, SET
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout
 
 # ---------------------------- Formatted numbers, with as many digits as needed to distinguish them
 
 
-LEAST, MOST = 4, 17
+MIN_DIGITS, MAX_DIGITS = 4, 17
 """Significant digits: the minimum, and those that determine a float exactly."""
 
 
@@ -30,11 +30,11 @@ def cut_text(cut: float, cells: np.ndarray | None = None) -> str:
         Distinct cells of the column, sorted. Default: none, which gives 4 digits.
     """
     if cells is None:
-        return _shown(cut, LEAST)
+        return _format(cut, MIN_DIGITS)
     left = np.searchsorted(cells, cut, side="right")
-    texts = (_shown(cut, digits) for digits in range(LEAST, MOST))
+    texts = (_format(cut, digits) for digits in range(MIN_DIGITS, MAX_DIGITS))
     same = (t for t in texts if np.searchsorted(cells, float(t), side="right") == left)
-    return next(same, _shown(cut, MOST))
+    return next(same, _format(cut, MAX_DIGITS))
 
 
 def number_labels(values: Iterable[float]) -> list[str]:
@@ -43,22 +43,22 @@ def number_labels(values: Iterable[float]) -> list[str]:
     NaN is printed as "missing".
     """
     numbers = np.array(list(values), dtype=np.float64)
-    several = np.unique(numbers).size
-    for digits in range(LEAST, MOST + 1):
-        texts = ["missing" if np.isnan(x) else _shown(x, digits) for x in numbers]
-        if len(set(texts)) == several:
+    n_distinct = np.unique(numbers).size
+    for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
+        texts = ["missing" if np.isnan(x) else _format(x, digits) for x in numbers]
+        if len(set(texts)) == n_distinct:
             break
     return texts
 
 
-def level_words(levels: Sequence) -> list[str]:
+def level_labels(levels: Sequence) -> list[str]:
     """Text of levels; numbers as short as possible."""
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
+    if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
         return number_labels(levels)
-    return [str(one) for one in levels]
+    return [str(level) for level in levels]
 
 
-def _shown(number: float, digits: int) -> str:
+def _format(number: float, digits: int) -> str:
     """Text with a number of significant digits, without an exponent if that is not longer."""
     text = f"{number:.{digits}g}"
     if "e" not in text:
@@ -88,8 +88,8 @@ def tree_starts(value: np.ndarray, layout: Layout) -> list[int]:
                 raise ValueError(f"tree {tree} does not end within max_nodes={layout.max_nodes}.")
             kind = value[row, 0]
             if not (kind >= 0 or kind == LEAF):
-                found = "an unused row" if kind == UNUSED else f"field 0 = {kind:g}"
-                raise ValueError(f"tree {tree} is cut short: row {row} is {found}.")
+                content = "an unused row" if kind == UNUSED else f"field 0 = {kind:g}"
+                raise ValueError(f"tree {tree} is cut short: row {row} is {content}.")
             branches += 1 if kind >= 0 else -1
             row += 1
         starts.append(row)
@@ -166,24 +166,24 @@ def rule_text(
 
     An ordered column is cut between two of its levels.
     """
-    way, column = divmod(code, len(names))
-    name, missing_left = names[column], bool(way & LEFT)
-    own = None if levels is None else levels[column]
-    known = None if own is None else level_words(own)
-    if way < SET:
-        if abs(cut) == EVERY:
+    rule_kind, column = divmod(code, len(names))
+    name, missing_left = names[column], bool(rule_kind & LEFT)
+    column_levels = None if levels is None else levels[column]
+    labels = None if column_levels is None else level_labels(column_levels)
+    if rule_kind < SET:
+        if abs(cut) == MAX_CUT:
             return f"{name} is {'missing' if missing_left else 'present'}"
-        if known is None:
+        if labels is None:
             last = cut_text(cut, None if cells is None else cells[column])
         else:
-            last = known[min(int(cut), len(known) - 1)]
+            last = labels[min(int(cut), len(labels) - 1)]
         return f"{name} <= {last}" + " or missing" * missing_left
-    inside = [k for k in range(MOST_LEVELS) if int(cut) >> k & 1]
+    inside = [k for k in range(MAX_LEVELS) if int(cut) >> k & 1]
     if missing_left and not inside:
         return f"{name} is missing"
-    if known is not None and len(inside) == len(known) and not missing_left:
+    if labels is not None and len(inside) == len(labels) and not missing_left:
         return f"{name} is present"
-    shown = ", ".join(str(k) if known is None else known[k] for k in inside)
+    shown = ", ".join(str(k) if labels is None else labels[k] for k in inside)
     return f"{name} in {{{shown}}}" + " or missing" * missing_left
 
 

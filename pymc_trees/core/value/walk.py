@@ -4,13 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import EVERY, MISSING
-from pymc_trees.core.compile.pointer import by_pointer
+from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.core.value.text import tree_starts
 
 
-@by_pointer
 class Encoded(NamedTuple):
     """An encoded value and the data it refers to."""
 
@@ -38,8 +36,8 @@ class Node(NamedTuple):
     tree: int
     column: int
     """Split column; -1 in a leaf."""
-    way: int
-    """Its contribution to field 0, in units of p."""
+    rule_kind: int
+    """Kind of its rule (`mixed`)."""
     cut: float
     leaf_values: np.ndarray
     """Of a leaf."""
@@ -53,7 +51,6 @@ class Node(NamedTuple):
     """Time of its split, where splits have times; infinite otherwise."""
 
 
-@by_pointer
 class Expected(NamedTuple):
     """Properties of a node derived from its training rows."""
 
@@ -71,7 +68,7 @@ def walk(encoded: Encoded) -> list[Node]:
         waiting = [(np.arange(len(X)), 0.0)]
         for row in range(starts[tree], starts[tree + 1]):
             rows, start = waiting.pop()
-            way, column = divmod(int(value[row, 0]), X.shape[1])
+            rule_kind, column = divmod(int(value[row, 0]), X.shape[1])
             column = -1 if value[row, 0] < 0 else column
             leaf_values = value[row, 1 : 1 + layout.n_values]
             rest = value[row, 2 if column >= 0 else 1 + layout.n_values :]
@@ -79,10 +76,10 @@ def walk(encoded: Encoded) -> list[Node]:
             if layout.timed and column >= 0:
                 rest, time = rest[:-1], rest[-1]
             cut = value[row, 1]
-            node = Node(row, tree, column, way, cut, leaf_values, rest, rows, start, time)
+            node = Node(row, tree, column, rule_kind, cut, leaf_values, rest, rows, start, time)
             nodes.append(node)
             if column >= 0:
-                goes_left = sent_left(X[rows, column], way, cut)
+                goes_left = sent_left(X[rows, column], rule_kind, cut)
                 waiting += [(rows[~goes_left], time), (rows[goes_left], time)]
     return nodes
 
@@ -98,13 +95,13 @@ def cells_of(X: np.ndarray, grid: list[np.ndarray] | None) -> np.ndarray:
     return np.where(X == MISSING, X, np.column_stack(cells))
 
 
-def sent_left(x: np.ndarray, way: int, cut: float) -> np.ndarray:
+def sent_left(x: np.ndarray, rule_kind: int, cut: float) -> np.ndarray:
     """Which cells of a split's column go left."""
-    if way < 2:
+    if rule_kind < 2:
         left = x <= cut
     else:
         left = np.array([int(cut) >> int(max(v, 0)) & 1 == 1 for v in x], dtype=bool)
-    return np.where(x == MISSING, way % 2 == 1, left)
+    return np.where(x == MISSING, rule_kind % 2 == 1, left)
 
 
 def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
@@ -115,22 +112,26 @@ def expect(encoded: Encoded, rows: np.ndarray, node: Node | None) -> Expected:
         return Expected(not usable.any(), 0.0, 0.0)
     weights = np.ptp(cells, axis=0) if encoded.layout.timed else encoded.weights
     share = weights[node.column] / weights[usable].sum()
-    chance = chance_of(cells[:, node.column], node.way, node.cut, encoded.kinds[node.column])
-    return Expected(False, np.log(chance * (0.5 if encoded.layout.mixed else 1.0)), np.log(share))
+    density = rule_density(
+        cells[:, node.column], node.rule_kind, node.cut, encoded.kinds[node.column]
+    )
+    return Expected(False, np.log(density * (0.5 if encoded.layout.mixed else 1.0)), np.log(share))
 
 
-def chance_of(x: np.ndarray, way: int, cut: float, kind: int) -> float:
+def rule_density(x: np.ndarray, rule_kind: int, cut: float, kind: int) -> float:
     """Density of a split given its column, whose cells are ``x``, and the side of missing rows."""
     present = np.unique(x[x != MISSING])
-    chance = 1.0
+    density = 1.0
     if (x == MISSING).any():
-        apart = 1.0 if len(present) == 1 else 1.0 / (1 + len(present))
-        levels_apart = way >= 2 and len(set(sent_left(x[x != MISSING], way, cut))) == 1
-        if levels_apart or (way < 2 and abs(cut) == EVERY):
-            return apart
-        chance -= apart
+        p_missing_split = 1.0 if len(present) == 1 else 1.0 / (1 + len(present))
+        splits_missing = (
+            rule_kind >= 2 and len(set(sent_left(x[x != MISSING], rule_kind, cut))) == 1
+        )
+        if splits_missing or (rule_kind < 2 and abs(cut) == MAX_CUT):
+            return p_missing_split
+        density -= p_missing_split
     if kind == 0:
-        return chance / float(present[-1] - present[0])
+        return density / float(present[-1] - present[0])
     if kind < 0:
-        return chance / len(present)
-    return chance / (2.0 ** len(present) - 2) / 2.0 ** (kind - len(present))
+        return density / len(present)
+    return density / (2.0 ** len(present) - 2) / 2.0 ** (kind - len(present))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.columns.table_file import BLOCK, FileTable, in_file, write_table
+from pymc_trees.core.columns.table_file import BLOCK_BYTES, FileTable, in_file, write_table
 from pymc_trees.distributions.data.levels import (
     Column,
     codes_of,
@@ -64,7 +64,7 @@ def large_table(X: Any, name: str) -> FileTable:
         raise ValueError(f"{name} has no columns: give at least one.")
 
     def encoded():
-        for part in _parts(X, max(1, BLOCK // (8 * p))):
+        for part in _parts(X, max(1, BLOCK_BYTES // (8 * p))):
             block = matrix_of_reals(part, name)
             check_finite(block, name, names)
             block[np.isnan(block)] = MISSING

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_trees.core.columns.mixed import MISSING, MOST_LEVELS
+from pymc_trees.core.columns.mixed import MAX_LEVELS, MISSING
 from pymc_trees.core.columns.table_file import row_blocks
 from pymc_trees.distributions.data.levels import levels_of
 
@@ -136,21 +136,21 @@ def kinds_of(
         if rule == CONTINUOUS:
             continue
         levels = () if schema is None else schema.levels[j] or ()
-        if len(levels) > MOST_LEVELS and excluded[j]:
+        if len(levels) > MAX_LEVELS and excluded[j]:
             continue
         label = schema.label(j) if schema is not None else j
-        if len(levels) > MOST_LEVELS:
+        if len(levels) > MAX_LEVELS:
             raise ValueError(
-                f"X, column {label}, has {len(levels)} levels, but at most {MOST_LEVELS} can be "
+                f"X, column {label}, has {len(levels)} levels, but at most {MAX_LEVELS} can be "
                 "split by levels: merge rare levels, leave the column out or give it the weight 0 "
                 "in split_prior, or encode it as numbers."
             )
         present = X[:, j][X[:, j] != MISSING]
         whole = present.size and present.min() >= 0 and (present == np.floor(present)).all()
-        if not whole or present.max() >= MOST_LEVELS:
+        if not whole or present.max() >= MAX_LEVELS:
             raise ValueError(
                 f"split_rules: column {label} of X is split by levels, so model data must hold "
-                f"level numbers 0, 1, .. below {MOST_LEVELS} there. Make it with pymc_trees.Data, "
+                f"level numbers 0, 1, .. below {MAX_LEVELS} there. Make it with pymc_trees.Data, "
                 "or give X itself to BART, which accepts any values."
             )
         n_levels = int(present.max()) + 1

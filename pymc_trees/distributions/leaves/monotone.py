@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import pymc_trees.core.order.monotone  # noqa: F401, registers the steps under an order
-from pymc_trees.core.order.directions import monotone_in
+from pymc_trees.core.order.directions import monotone_directions
 from pymc_trees.distributions.data.schema import CONTINUOUS, known_columns, place_of
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -31,7 +31,7 @@ class MonotoneLeaf(NormalLeaf):
     """(p,) float64: 1, -1 or 0."""
 
     name = "monotone"
-    order = staticmethod(monotone_in)
+    order = staticmethod(monotone_directions)
 
     @property
     def constants(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from pymc_trees.core.value.evaluate import (
     walk_trees,
 )
 from pymc_trees.core.value.fields import CHECKSUM, TIME_TERMS, Layout, Sizes, is_intact, sizes
-from pymc_trees.core.value.known import keep_walked, link_table, look_up
+from pymc_trees.core.value.output_cache import cache_evaluated, link_table, look_up
 from pymc_trees.core.value.summary import summarise
 from pymc_trees.distributions.leaves.contract import leaf_reading
 
@@ -128,7 +128,7 @@ def walk_in_threads(name, code, value, X, X_train, constants, numbers, fingerpri
             raise_again(name, value, X, X_train, constants, numbers, fingerprint)
     if code == AT_TRAINING:
         checksum = value[numbers[1], CHECKSUM]
-        keep_walked(value, checksum, fingerprint, out)
+        cache_evaluated(value, checksum, fingerprint, out)
 
 
 def outputs_at(kernel, value, X, X_train, constants, layout, fingerprint):

@@ -32,7 +32,7 @@ from pymc_trees.core.soft_forest.encode import evaluate as evaluate_kernel
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.value.evaluate import same_content
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
-from pymc_trees.core.value.known import keep_walked, known_fit, link_table, look_up
+from pymc_trees.core.value.output_cache import cache_evaluated, cached_outputs, link_table, look_up
 from pymc_trees.distributions.forest_inputs import SoftForestInputs, forest_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES, starts
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
@@ -310,7 +310,7 @@ class SoftForestEvaluate(FunctionOfRows):
         value, X, number = *map(np.ascontiguousarray, (value, X)), float(fingerprint)
         at_training, fit = X is X_train or np.array_equal(X, X_train), None
         if at_training and is_intact(value, int(sizes[1]), number):
-            fit = known_fit(value, value[sizes[1], CHECKSUM], number)
+            fit = cached_outputs(value, value[sizes[1], CHECKSUM], number)
         if fit is None:
             outputs[0][0] = np.empty((len(X), 1))
             given = (value, X, knots, heights, offsets, hard, sizes, number, outputs[0][0])
@@ -337,7 +337,7 @@ def walk_in_threads(at_training, value, X, knots, heights, offsets, hard, sizes,
     with taken_threads(given_threads() if numbers.m * len(X) >= WORTH else 1) as n_threads:
         by_rows(walk, len(X), n_threads)
     if at_training and is_intact(value, numbers.max_nodes, fingerprint):
-        keep_walked(value, value[numbers.max_nodes, CHECKSUM], fingerprint, out)
+        cache_evaluated(value, value[numbers.max_nodes, CHECKSUM], fingerprint, out)
 
 
 @register_funcify_default_op_cache_key(SoftForestEvaluate)

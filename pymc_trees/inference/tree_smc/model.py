@@ -8,7 +8,7 @@ from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.contract import log_constant, n_stats
 from pymc_trees.core.moves.problem import Problem
-from pymc_trees.core.samplers.smc_draws import share_in_order
+from pymc_trees.core.samplers.top_down import p_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
@@ -104,7 +104,7 @@ def log_share_in_order(rng: np.random.Generator, problem: TreeModel, n_draws: in
     weights = np.empty(n_draws)
     forest = Problem(trees, problem.design, problem.prior, leaf)
     with deferred_interrupts():
-        if not share_in_order(rng, forest, order, weights):
+        if not p_in_order(rng, forest, order, weights):
             raise ForestTooLargeError(
                 "A tree drawn from the prior has more nodes than max_nodes: declare the tree "
                 "with a larger max_nodes, or with a prior that favours smaller trees."

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import Design
-from pymc_trees.core.columns.mixed import MixedDesign, from_prior
+from pymc_trees.core.columns.mixed import MixedDesign, rules_from_prior
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.interrupts import deferred_interrupts, run_interruptible
@@ -19,14 +19,16 @@ from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
 from pymc_trees.core.samplers.particles import make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.smc_draws import Draws, encode_in_order, encode_particles, make_draws
+from pymc_trees.core.samplers.resampling import SCHEMES, draw_ancestors
 from pymc_trees.core.samplers.top_down import (
+    DEGENERATE,
     DONE,
     EXPANSIONS,
-    LOST,
-    SCHEMES,
+    Draws,
     Schedule,
-    draw_ancestors,
+    encode_in_order,
+    encode_particles,
+    make_draws,
     make_stages,
     top_down_smc,
 )
@@ -98,7 +100,7 @@ def _run_island(rng, model, settings):
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, most_nodes, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
-    bins = make_bins(design.columns, BINS if optimal else 1, from_prior(design))
+    bins = make_bins(design.columns, BINS if optimal else 1, rules_from_prior(design))
     look = make_look_ahead(leaf, bins, *((n_particles, most_nodes) if optimal else (1, 1)))
     buffer = np.empty(n, dtype=np.uint32)
     growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), buffer)
@@ -130,7 +132,7 @@ def _run_island(rng, model, settings):
             choose(rng, scheme, weights, chosen)
             draws = Draws(*(of_each[chosen] for of_each in draws))
         else:
-            status = LOST
+            status = DEGENERATE
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     ran = (stages.ess[:n_stages], stages.resampled[:n_stages])

@@ -12,8 +12,8 @@ from rich.progress import track
 from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
 from pymc_trees.core.samplers.growth import FULL
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import log_sum_exp
-from pymc_trees.core.samplers.top_down import EXPANSIONS, LOST, SCHEMES, UNFINISHED
+from pymc_trees.core.samplers.resampling import SCHEMES, log_sum_exp
+from pymc_trees.core.samplers.top_down import DEGENERATE, EXPANSIONS, UNFINISHED
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
@@ -308,7 +308,7 @@ def _check(island: Island, settings: Settings, forest) -> None:
             "and their evidence would be biased. Give a larger max_stages (with expansion='node' "
             "a tree takes a stage for each of its nodes), or expansion='layer'."
         )
-    if island.status == LOST:
+    if island.status == DEGENERATE:
         raise RuntimeError(
             "No particle has a positive weight. Use more particles, or another proposal."
         )

@@ -9,11 +9,11 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.edit import join_leaves, split_leaf
 from pymc_trees.core.forest.trees import is_nog
 from pymc_trees.core.leaves.contract import log_marginal
-from pymc_trees.core.moves.census import NodeCounts, count_nodes
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.grow_prune import log_grow_ratio
-from pymc_trees.core.moves.subtree import load_subtree, log_replaced_choice
-from pymc_trees.core.priors.contract import Place, log_split, log_stop, place_of
+from pymc_trees.core.moves.problem import NodeCounts, count_nodes
+from pymc_trees.core.moves.subtree import load_subtree, log_proposed_choice
+from pymc_trees.core.priors.contract import NodeContext, context_of, log_split, log_stop
 from pymc_trees.core.random import accepts
 from pymc_trees.sharded.kernels.drafts import CHANGE, GROW, PRUNE, is_alike, log_column, top_of
 
@@ -59,7 +59,7 @@ def decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work):
     trees, _, prior, varies, _, total = forest
     counts, sums = counted.count, counted.sum
     parent = trees.parent[node]
-    place = place_of(trees, node)
+    place = context_of(trees, node)
     log_ratio = (
         log_leaf(leaf, unit, counts[1], sums[1], work.stats)
         + log_leaf(leaf, unit, counts[2], sums[2], work.stats)
@@ -67,8 +67,8 @@ def decide_grow(rng, forest, leaf, unit, node, moves, census, counted, work):
         + log_grow_ratio(
             prior,
             place,
-            Place(place.depth + 1, 0.0, 0.0, is_alike(counted.varies[1])),
-            Place(place.depth + 1, 0.0, 0.0, is_alike(counted.varies[2])),
+            NodeContext(place.depth + 1, 0.0, 0.0, is_alike(counted.varies[1])),
+            NodeContext(place.depth + 1, 0.0, 0.0, is_alike(counted.varies[2])),
             moves,
             census,
             parent >= 0 and is_nog(trees, parent),
@@ -111,9 +111,9 @@ def decide_prune(rng, forest, leaf, unit, node, moves, census, counted, work):
         - log_leaf(leaf, unit, trees.count[right], total[right], work.stats)
         - log_grow_ratio(
             prior,
-            place_of(trees, node),
-            place_of(trees, left),
-            place_of(trees, right),
+            context_of(trees, node),
+            context_of(trees, left),
+            context_of(trees, right),
             moves,
             smaller,
             sibling_is_leaf,
@@ -140,13 +140,13 @@ def decide_rules(rng, forest, leaf, unit, kind, node, moves, census, counted, wo
     for k in range(subtree.n_nodes):
         at = below[k]
         if trees.column[at] >= 0:
-            log_old += log_split(prior, place_of(trees, at))
+            log_old += log_split(prior, context_of(trees, at))
             if k > 0 or with_top:
                 log_old += trees.log_cut[at] + trees.log_column[at]
         else:
-            log_old += log_stop(prior, place_of(trees, at))
+            log_old += log_stop(prior, context_of(trees, at))
             log_old += log_leaf(leaf, unit, trees.count[at], total[at], work.stats)
-    choice = log_replaced_choice(trees, moves, census, subtree, work)
+    choice = log_proposed_choice(trees, moves, census, subtree, work)
     if not accepts(rng, log_new - log_old + choice):
         return 0
     for k in range(subtree.n_nodes):
@@ -176,7 +176,7 @@ def log_proposed(forest, leaf, unit, subtree, counted, with_top, work):
         if counted.count[k] == 0:
             return -np.inf
         work.unsplittable[at] = is_alike(counted.varies[k])
-        place = Place(trees.depth[at], 0.0, 0.0, work.unsplittable[at])
+        place = NodeContext(trees.depth[at], 0.0, 0.0, work.unsplittable[at])
         column = work.column[k]
         if column < 0:
             total += log_stop(prior, place)

@@ -8,11 +8,10 @@ from pymc_trees.core.columns.design import Design, draw_cut
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.census import NOG, OPEN_LEAF, SPLIT, count_nodes, draw_node
-from pymc_trees.core.moves.choice import choose_move
-from pymc_trees.core.moves.contract import name_of
+from pymc_trees.core.moves.contract import choose_move, move_name
+from pymc_trees.core.moves.problem import NOG, SPLIT, SPLITTABLE_LEAF, count_nodes, draw_node
 from pymc_trees.core.moves.subtree import load_subtree
-from pymc_trees.core.moves.swap import exchange
+from pymc_trees.core.moves.swap import exchange_rules
 from pymc_trees.core.priors.cgm import CGMPrior
 
 # --------- The driver's data on nodes whose rows are elsewhere, and prior terms computed from them
@@ -119,7 +118,7 @@ def is_alike(varies):
 
 
 GROW, PRUNE, CHANGE, SWAP = range(4)
-assert [name_of(move) for move in MOVES] == ["grow", "prune", "change", "swap"]
+assert [move_name(move) for move in MOVES] == ["grow", "prune", "change", "swap"]
 
 
 class Draft(NamedTuple):
@@ -141,7 +140,9 @@ def draft_move(rng, forest, tree, moves, work):
     kind = choose_move(rng, moves, census)
     node, column, n_nodes = -1, -1, census.n_nodes
     if kind == GROW:
-        node = draw_node(rng, trees, work.nodes, 0, n_nodes, OPEN_LEAF, census.splittable_leaves)
+        node = draw_node(
+            rng, trees, work.nodes, 0, n_nodes, SPLITTABLE_LEAF, census.splittable_leaves
+        )
     elif kind == PRUNE:
         node = draw_node(rng, trees, work.nodes, 0, n_nodes, NOG, census.nogs)
     elif kind == CHANGE:
@@ -186,7 +187,7 @@ def write_rules(rng, forest, kind, node, column, low, high, work):
         n_nodes = 3
     else:
         if kind == SWAP:
-            exchange(trees, node)
+            exchange_rules(trees, node)
         n_nodes = load_subtree(trees, top_of(trees, kind, node), work).n_nodes
         for k in range(n_nodes):
             below = work.below[k]
@@ -195,7 +196,7 @@ def write_rules(rng, forest, kind, node, column, low, high, work):
                 work.left[k] = work.place[trees.left[below]]
                 work.right[k] = work.place[trees.right[below]]
         if kind == SWAP:
-            exchange(trees, node)
+            exchange_rules(trees, node)
     if column >= 0:
         work.column[0], work.cut[0] = column, draw_cut(rng, forest.design, low, high)
     return n_nodes

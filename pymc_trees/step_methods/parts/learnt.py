@@ -10,7 +10,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from pymc_trees.core.moves.contract import WeightedMoves, name_of
+from pymc_trees.core.moves.contract import WeightedMoves, move_name
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
 
@@ -88,7 +88,7 @@ class AdaptiveMoves(LocalMoves):
 
     def __init__(self, *given):
         super().__init__(*given)
-        self.names = [name_of(move) for move in self.moves.moves]
+        self.names = [move_name(move) for move in self.moves.moves]
         self.statistics += tuple(f"weight_{name}" for name in self.names)
         self.learnt = LearntOfForests(len(self.names))
 

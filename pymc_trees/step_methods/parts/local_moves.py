@@ -8,11 +8,16 @@ import numpy as np
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.forest.trees import reserve_row_sets
-from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.interrupts import run_interruptible
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import WeightedMoves, name_of, registered, weigh
+from pymc_trees.core.moves.contract import (
+    WeightedMoves,
+    make_weighted_moves,
+    move_name,
+    registered_moves,
+)
 from pymc_trees.core.samplers.backfitting import sweeps
 from pymc_trees.core.samplers.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.parts.contract import Part
@@ -138,7 +143,7 @@ class LocalMoves(Screened, Part):
         per_visit = check_number("moves_per_visit", moves_per_visit, 1)
         self.moves = moves._replace(per_visit=per_visit)
         self.n_sweeps, self.places = n_sweeps, places
-        self.counted = tuple(f"accept_{name_of(move)}" for move in self.moves.moves)
+        self.counted = tuple(f"accept_{move_name(move)}" for move in self.moves.moves)
         self.statistics = self.counted
 
     def prepare(self, forest):
@@ -213,7 +218,7 @@ class LocalMoves(Screened, Part):
             free = problem._replace(leaf=flat)
             without_data, moves = forest.by_address(free, work, moves)
             problem = without_data._replace(leaf=problem.leaf)
-            kept = make_kept_tree(problem.trees, reserve_row_sets(*work.sets.shape))
+            kept = make_saved_tree(problem.trees, reserve_row_sets(*work.sets.shape))
             given = problem, without_data, moves, work, kept
             return partial(forest.call, joint_sweeps, rng, *given)
         problem, moves = forest.by_address(problem, work, moves)
@@ -223,7 +228,7 @@ class LocalMoves(Screened, Part):
         """Accepted shares of moves and other counts, visits and changes, or None: full pool."""
         most = LONG if forest.target.needs_surrogate else LONG_CONJUGATE
         long = _size(forest) * n_sweeps * self.moves.per_visit > most
-        names = [name_of(move) for move in self.moves.moves]
+        names = [move_name(move) for move in self.moves.moves]
         n_moves = len(names)
         accepted = accepted_shares(
             partial(run, n_sweeps), work.stop_flag, long, n_moves + n_further
@@ -258,8 +263,8 @@ def _size(forest) -> int:
 
 def check_moves(given) -> WeightedMoves:
     """Moves with normalised weights: `MOVES`, and others that have a positive one."""
-    own = {name_of(move): move for move in MOVES}
-    known = own | {name: kind() for name, kind in registered().items() if name not in own}
+    own = {move_name(move): move for move in MOVES}
+    known = own | {name: kind() for name, kind in registered_moves().items() if name not in own}
     weights = read_weights(given, list(known))
     kept = (weights > 0) | [name in own for name in known]  # code is compiled for each move kept
     moves = [move for move, keep in zip(known.values(), kept, strict=True) if keep]
@@ -275,4 +280,4 @@ def check_moves(given) -> WeightedMoves:
             f"moves={dict(given)}: grow and prune need positive weights, or the sampler could not "
             "reach every tree."
         )
-    return weigh(tuple(moves), weights)
+    return make_weighted_moves(tuple(moves), weights)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_trees.core.samplers.slice_draw import FIRST_WIDTH, adapted_width, slice_draw
+from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.step_methods.parts.local_moves import LocalMoves
 from pymc_trees.targets.forest_state import WorkingForest
 from pymc_trees.targets.nuisance import Conditional, read_nuisances
@@ -67,7 +67,7 @@ class Nuisances:
         point, evaluations = dict(point), 0
         for law in self.laws[forest.name]:
             value = np.array(point[law.name], dtype=np.float64)
-            widths, n_tuned = self.kept.get(law.name, (np.full(value.size, FIRST_WIDTH), 0))
+            widths, n_tuned = self.kept.get(law.name, (np.full(value.size, INITIAL_WIDTH), 0))
             widths, log_density = widths.copy(), law.at(point, fit)
             for j in range(value.size):
                 new, count = _draw_one(rng, log_density, value, j, widths[j])

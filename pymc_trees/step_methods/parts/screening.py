@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from pymc_trees.core.forest.trees import reserve_row_sets
-from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
 from pymc_trees.core.samplers.screened_sweep import screened_sweeps
 from pymc_trees.targets.rowwise.target import RowwiseTarget
@@ -66,7 +66,7 @@ class Screening:
         near = problem._replace(leaf=screen.near)
         screened, moves = forest.by_address(near, work, moves)
         problem = screened._replace(leaf=problem.leaf)
-        kept = make_kept_tree(problem.trees, reserve_row_sets(*work.sets.shape))
+        kept = make_saved_tree(problem.trees, reserve_row_sets(*work.sets.shape))
         given = problem, screened, screen, moves, work, kept
         return partial(forest.call, screened_sweeps, rng, *given)
 

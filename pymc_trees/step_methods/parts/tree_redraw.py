@@ -5,21 +5,22 @@ from functools import partial
 import numpy as np
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.core.columns.mixed import from_prior
+from pymc_trees.core.columns.mixed import rules_from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_interruptible
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
-from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
-from pymc_trees.core.samplers.particles import make_particles
-from pymc_trees.core.samplers.particles_by_address import (
-    grown_by_address,
-    handles_of_particles,
+from pymc_trees.core.samplers.particle_gibbs import (
+    Batch,
+    growth_by_address,
+    particle_handles,
+    particle_sweep,
 )
+from pymc_trees.core.samplers.particles import make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES
+from pymc_trees.core.samplers.resampling import CONDITIONAL_SCHEMES
 from pymc_trees.step_methods.parts.contract import Part
 from pymc_trees.step_methods.parts.local_moves import CHANGES, VISITS
 
@@ -54,8 +55,11 @@ class TreeRedraw(Part):
         more = ", the present tree and one more"
         self.num_particles = check_number("num_particles", num_particles, 2, more)
         check_choice("proposal", proposal, PROPOSALS)
-        check_choice("resampling", resampling, SCHEMES)
-        self.proposal, self.scheme = PROPOSALS.index(proposal), SCHEMES.index(resampling)
+        check_choice("resampling", resampling, CONDITIONAL_SCHEMES)
+        self.proposal, self.scheme = (
+            PROPOSALS.index(proposal),
+            CONDITIONAL_SCHEMES.index(resampling),
+        )
         self.batch, self.chance = check_batch(batch), chance
         self.arrays: dict[str, RedrawArrays] = {}
 
@@ -103,7 +107,7 @@ class TreeRedraw(Part):
         arrays = self.arrays[forest.name]
         look = arrays.look_ahead(arrays.surrogate or problem.leaf)
         growth = Growth(arrays.particles, arrays.bins, look, self.proposal, forest.work.buffer)
-        start = grown_by_address(arrays.handles, problem, growth, arrays.surrogate, forest.work)
+        start = growth_by_address(arrays.handles, problem, growth, arrays.surrogate, forest.work)
         given = growth, self.scheme, forest.work, batch, outcome
         return partial(forest.call, particle_sweep, rng, *start, *given)
 
@@ -116,12 +120,12 @@ class RedrawArrays:
         most_nodes = min(2 * n - 1, forest.layout.max_nodes - forest.layout.m + 1)
         self.particles = make_particles(num_particles, most_nodes, n, n_stats)
         order = forest.work.index.order
-        self.bins = make_bins(forest.design.columns, BINS, from_prior(forest.design), order)
+        self.bins = make_bins(forest.design.columns, BINS, rules_from_prior(forest.design), order)
         self.surrogate = None
         if forest.target.needs_surrogate:
             k = forest.layout.n_values
             self.surrogate = make_near(np.zeros(k), np.ones(k), n, 1)
-        self.handles, self._look = handles_of_particles(), None
+        self.handles, self._look = particle_handles(), None
 
     def look_ahead(self, leaf):
         """Workspace of the optimal proposal under a leaf model."""

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from pymc_trees.core.moves.by_address import ByAddress
-from pymc_trees.core.moves.catalogue import FURTHER, MOVES, weighted
+from pymc_trees.core.moves.catalogue import MOVES, OPTIONAL_MOVES, standard_moves
 from pymc_trees.core.samplers.backfitting import sweep
 
 from .record import Chain, record
@@ -12,7 +12,7 @@ from .record import Chain, record
 
 def with_weights(*weights):
     """All moves, the last ones without a weight: one compilation serves every set."""
-    return weighted(np.array(weights + (0.0,) * (len(MOVES + FURTHER) - len(weights))))
+    return standard_moves(np.array(weights + (0.0,) * (len(MOVES + OPTIONAL_MOVES) - len(weights))))
 
 
 CGM = with_weights(0.25, 0.25, 0.4, 0.1)

@@ -5,20 +5,21 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.columns.mixed import from_prior
+from pymc_trees.core.columns.mixed import rules_from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.contract import resample_latents
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
-from pymc_trees.core.samplers.particle_gibbs import Batch, particle_sweep
-from pymc_trees.core.samplers.particles import make_particles
-from pymc_trees.core.samplers.particles_by_address import (
-    grown_by_address,
-    handles_of_particles,
+from pymc_trees.core.samplers.particle_gibbs import (
+    Batch,
+    growth_by_address,
+    particle_handles,
+    particle_sweep,
 )
+from pymc_trees.core.samplers.particles import make_particles
 from pymc_trees.core.samplers.proposals import PROPOSALS
-from pymc_trees.core.samplers.resampling import SCHEMES
+from pymc_trees.core.samplers.resampling import CONDITIONAL_SCHEMES
 
 from .record import Chain, record
 
@@ -40,7 +41,7 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
     p, n = setup.design.columns.shape
     n_stats = setup.work.stats.shape[1]
     tabled = setup.leaf if guide is None else guide
-    bins = make_bins(setup.design.columns, n_bins, from_prior(setup.design))
+    bins = make_bins(setup.design.columns, n_bins, rules_from_prior(setup.design))
     growth = Growth(
         make_particles(particles, 2 * n - 1, n, n_stats),
         bins,
@@ -48,7 +49,7 @@ def make_tools(setup, particles, proposal, scheme, share=1.0, n_bins=100, guide=
         PROPOSALS.index(proposal),
         setup.work.buffer,
     )
-    return Tools(growth, SCHEMES.index(scheme), guide)
+    return Tools(growth, CONDITIONAL_SCHEMES.index(scheme), guide)
 
 
 @njit(cache=True)
@@ -74,7 +75,7 @@ def run_particles(seed, setup, tools, draws, keep_fits=False):
     outcome = np.zeros(2)
     rng = np.random.default_rng(seed)
     given = setup.problem, tools.growth, tools.surrogate, setup.work
-    given = grown_by_address(handles_of_particles(), *given, always=True)
+    given = growth_by_address(particle_handles(), *given, always=True)
     records = codes, depths, roots, fits
     given = (*given, setup.work, tools.growth, tools.scheme, draws, records, outcome)
     run_particle_sweeps(rng, *given)

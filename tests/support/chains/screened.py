@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from pymc_trees.core.forest.undo import make_kept_tree
+from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian import fit_screen, make_screen
 from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
 from pymc_trees.core.samplers.screened_sweep import screened_sweep
@@ -41,7 +41,7 @@ def run_screened(seed, setup, screen, moves, draws):
     m, n = setup.trees.leaf_of.shape
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, n, setup.trees.values.shape[1]))
-    kept = make_kept_tree(setup.trees, np.empty_like(setup.work.sets))
+    kept = make_saved_tree(setup.trees, np.empty_like(setup.work.sets))
     rng = np.random.default_rng(seed)
     near = setup.problem._replace(leaf=screen.near)
     screened, work, moves = called(near, setup.work, moves)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.moves.catalogue import weighted
+from pymc_trees.core.moves.catalogue import standard_moves
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.sharded.kernels.driver import Driver, Scale
 from pymc_trees.sharded.kernels.messages import to_fixed, total, unit_of
@@ -46,7 +46,7 @@ def make_driver(seed, problem, moves, m=1, n_shards=2, data=True):
     prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)
     empty = design._replace(columns=design.columns[:, :0].copy())
     scale = Scale(unit, problem.mean, problem.sd)
-    rng, moves = np.random.default_rng(seed), weighted(np.array(MOVES[moves]))
+    rng, moves = np.random.default_rng(seed), standard_moves(np.array(MOVES[moves]))
     driver = Driver(rng, empty, prior, scale, (m, most, n), moves)
     carry(shards, driver.start())
     return driver, shards

@@ -7,10 +7,9 @@ import pytest
 
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.contract import swap_residual
-from pymc_trees.core.moves.census import count_nodes
-from pymc_trees.core.moves.problem import Problem, ensure_rows
+from pymc_trees.core.moves.problem import Problem, count_nodes, ensure_rows
 from pymc_trees.core.priors.cgm import make_prior
-from pymc_trees.core.priors.draw import draw_tree
+from pymc_trees.core.samplers.prior_draw import draw_tree
 from support.chains import make_setup, weights_of
 from support.naive import slow
 

@@ -9,15 +9,14 @@ from numba import njit
 
 from pymc_trees.core.columns.steps import step_rule
 from pymc_trees.core.leaves.contract import log_marginal
-from pymc_trees.core.moves.census import SPLIT, draw_node
 from pymc_trees.core.moves.contract import Needs, register
-from pymc_trees.core.moves.problem import rows_of
+from pymc_trees.core.moves.problem import SPLIT, draw_node, rows_of
 from pymc_trees.core.moves.subtree import (
     commit,
     load_subtree,
     log_current,
-    log_replaced,
-    log_replaced_choice,
+    log_proposed,
+    log_proposed_choice,
 )
 from pymc_trees.core.random import accepts
 
@@ -48,11 +47,11 @@ def perturb_wrongly(move, rng, problem, tree, moves, census, work):
     if mistake == 3:
         cut = old_cut + (cut - old_cut) * (0.2 + old_cut)
     trees.column[top], trees.cut[top] = code, cut
-    log_new = log_replaced(problem, subtree, work, True)
+    log_new = log_proposed(problem, subtree, work, True)
     if log_new > -1e300:
         log_ratio = log_new - log_old
         if mistake != 1:
-            log_ratio += log_replaced_choice(trees, moves, census, subtree, work)
+            log_ratio += log_proposed_choice(trees, moves, census, subtree, work)
         if mistake == 2:
             log_ratio = 0.0
             for k in range(subtree.n_nodes):
@@ -81,4 +80,4 @@ def rest(move, rng, problem, tree, moves, census, work):
     return 0
 
 
-register("rest", Rest, needs=Needs(splittable_leaves=1, most_open_leaves=1), propose=rest)
+register("rest", Rest, needs=Needs(splittable_leaves=1, max_splittable_leaves=1), propose=rest)

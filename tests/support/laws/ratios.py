@@ -15,7 +15,7 @@ def ratios_of_perturb(monkeypatch):
         return True
 
     monkeypatch.setattr(change, "accepts", accepts)
-    for name in ("change_nog", "change_inside"):
+    for name in ("change_nog", "change_subtree"):
         monkeypatch.setattr(change, name, getattr(change, name).py_func)
     monkeypatch.setattr(perturb, "replace_rule", change.replace_rule.py_func)
     return found
