@@ -18,7 +18,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
+from pymc_trees.step_methods.kernels.tree_redraw import TreeRedraw
 
 STEPS = {
     "Hybrid": pmt.Hybrid,
@@ -93,22 +93,21 @@ def watch(
     free_sigma = "sigma_log__" in point
     if free_sigma and sigma == "known":
         point["sigma_log__"] = np.array(np.log(noise))
-    forest = sampler.forests[0]
+    redraws = [one for one in sampler.kernels if isinstance(one, TreeRedraw)]
+    space = redraws[0].workspace(sampler.forests[0]) if redraws else None
     nodes, used = [], []
     start = perf_counter()
     while len(nodes) < steps and perf_counter() - start < seconds:
-        found = [part.arrays for part in sampler.parts if isinstance(part, TreeRedraw)]
-        whole = found[0][forest.name] if found else None
-        if whole is not None:
-            whole.particles.column[:] = -9
+        if space is not None:
+            space.particles.column[:] = -9
         point, stats = sampler.step(point)
-        if whole is not None:
-            used.append(int((whole.particles.column != -9).sum(axis=1).max()))
+        if space is not None:
+            used.append(int((space.particles.column != -9).sum(axis=1).max()))
         nodes.append(2 * stats[0]["n_leaves"] - max(m, 1))
         if free_sigma and sigma == "drawn":
-            rss = ((y - forest.arrays.fit[:, 0]) ** 2).sum()
+            rss = ((y - sampler.states[0].forest.fit[:, 0]) ** 2).sum()
             point["sigma_log__"] = np.array(0.5 * np.log(rss / rng.chisquare(n)))
-    rmse = float(np.sqrt(((y - forest.arrays.fit[:, 0]) ** 2).mean()))
+    rmse = float(np.sqrt(((y - sampler.states[0].forest.fit[:, 0]) ** 2).mean()))
     return {
         "n": n,
         "m": m,
@@ -119,7 +118,7 @@ def watch(
         "prior": prior,
         "p": p,
         "steps": len(nodes),
-        "most": places_used(forest.arrays.trees),
+        "most": places_used(sampler.states[0].forest.trees),
         "at step": int(np.argmax(nodes)) + 1,
         "particle": max(used, default=0),
         "largest end of step": int(max(nodes)),

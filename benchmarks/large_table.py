@@ -115,7 +115,7 @@ def run(n, draws, tune, step_name, chains, storage, sigma, mu_is):
         )
         total = perf_counter() - start
     assert sorted(idata.posterior.data_vars) == sorted(names)
-    sweeps = step.parts[0].sweeps_of(step.forests[0])
+    sweeps = step.kernels[0].n_sweeps_of(step.forests[0])
     parts = [slice(k * (tune + draws) + tune, (k + 1) * (tune + draws)) for k in range(chains)]
     after = np.concatenate([times[part] for part in parts])
     whole = np.concatenate([np.diff(begun[part]) for part in parts])

@@ -42,7 +42,7 @@ def our_draws(model, step, y, tune, draws, rng):
             start = time.process_time()
         point, _ = step.step(point)
         if k >= tune:
-            out[k - tune] = step.forests[0].arrays.fit[:, 0]
+            out[k - tune] = step.states[0].forest.fit[:, 0]
     return out, time.process_time() - start
 
 

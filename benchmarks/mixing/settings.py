@@ -45,7 +45,7 @@ def chain(case, model, step, seconds, seed):
     for is_kept in turns.blocks(seconds):
         point, _ = step.step(point)
         n_steps += 1
-        f = step.forests[0].arrays.fit[:, 0]
+        f = step.states[0].forest.fit[:, 0]
         sigma2 = 0.5 * np.sum((case.y - f) ** 2) / rng.standard_gamma(0.5 * n)
         point["sigma_log__"] = np.array(0.5 * np.log(sigma2))
         if is_kept:

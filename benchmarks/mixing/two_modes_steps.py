@@ -32,7 +32,6 @@ def step_chain(
         sigma = pm.HalfFlat("sigma", initval=y.std())
         pm.Normal("y", f, sigma, observed=y, shape=f.shape)
         step = STEPS[sampler]()
-    (forest,) = step.forests
     point, seen = model.initial_point(), np.empty(n_steps, dtype=np.int64)
     step.setup_chain(np.random.default_rng(seed), n_tuned, n_steps - n_tuned)
     rng, n = np.random.default_rng([seed, 1]), y.size
@@ -41,8 +40,8 @@ def step_chain(
         if s == n_tuned:
             step.stop_tuning()
         point, _ = step.step(point)
-        total = np.sum((y - forest.arrays.fit[:, 0]) ** 2)
+        total = np.sum((y - step.states[0].forest.fit[:, 0]) ** 2)
         precision = rng.standard_gamma(0.5 * n) / (0.5 * total)
         point = point | {"sigma_log__": np.array(-0.5 * np.log(precision))}
-        seen[s] = look(forest.arrays.trees, where)
+        seen[s] = look(step.states[0].forest.trees, where)
     return seen, process_time() - begin

@@ -88,7 +88,7 @@ class Chain:
                 step.stop_tuning()
             self.point, _ = step.step(self.point)
             if is_kept:
-                self.draws.append(step.forests[0].arrays.fit[self.rows, 0])
+                self.draws.append(step.states[0].forest.fit[self.rows, 0])
         self.used += process_time() - begin
         return self.used >= self.whole
 

@@ -23,7 +23,6 @@ from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variab
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.inference.chains.runner import RUNNER
 from pymc_trees.processes import shares_cores
-from pymc_trees.step_methods.base import ForestStep
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.split_weights import SplitWeights
@@ -114,8 +113,7 @@ def _clear_frames(error):
 
 def _step(original, self, point):
     if not any(
-        isinstance(method, ForestStep | RJHMC | SplitWeights | NoiseScale)
-        for method in self.methods
+        isinstance(method, SweepStep | RJHMC | SplitWeights | NoiseScale) for method in self.methods
     ):
         return original(self, point)
     with deferred_interrupts():

@@ -30,7 +30,7 @@ from pymc_trees.inference.chains.states import (
     state_of,
     states_alone,
 )
-from pymc_trees.step_methods.base import ForestStep
+from pymc_trees.step_methods.sweep import SweepStep
 
 # ----------------- States of step methods, stored with the draws of models with trees for `resume`
 #
@@ -160,7 +160,7 @@ class StateReportingStep:
 
 def _loop(original, self):
     steps = getattr(self._step_method, "methods", [self._step_method])
-    if any(type(step) in STEPS or isinstance(step, ForestStep) for step in steps):
+    if any(type(step) in STEPS or isinstance(step, SweepStep) for step in steps):
         # A terminal interrupt reaches all processes; the main one tells this process to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._step_method = self._msg_pipe = StateReportingStep(self._step_method, self._msg_pipe)
@@ -278,7 +278,7 @@ class _Context:
 
 def _forests(step) -> list:
     steps = getattr(step, "methods", [step])
-    return [forest for one in steps if isinstance(one, ForestStep) for forest in one.forests]
+    return [forest for one in steps if isinstance(one, SweepStep) for forest in one.forests]
 
 
 def _with_room(original, self, *args, **kwargs):

@@ -1,6 +1,6 @@
 """Steps of local moves: `CGM`, `GrowPrune` with two of them, `RestructureCGM` with one more."""
 
-from pymc_trees.step_methods.parts.local_moves import DEFAULT_MOVES, LocalMoves
+from pymc_trees.step_methods.kernels.local_moves import DEFAULT_MOVES, LocalMoves
 from pymc_trees.step_methods.sweep import SweepStep
 
 # ------------------------------------------------------------- `CGM`: grow, prune, change and swap
@@ -34,12 +34,7 @@ class CGM(SweepStep):
         Threads that work on one chain of a table of 200,000 rows or more, where leaf values
         integrate out of one normal observation per row. The draws do not depend on their number.
         Default: the cores that other chains leave free.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -106,12 +101,7 @@ class GrowPrune(SweepStep):
         As for `CGM`.
     threads : int, optional
         As for `CGM`.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -173,12 +163,7 @@ class RestructureCGM(SweepStep):
         As for `CGM`.
     threads : int, optional
         As for `CGM`.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -209,7 +194,7 @@ class RestructureCGM(SweepStep):
     ...     y = pm.Normal("y", f, 0.5, observed=[0.0, 0.1, 1.1, 1.0], shape=f.shape)
     ...     step = pmt.RestructureCGM([f])
     >>> step.name
-    'wtw'
+    'restructure_cgm'
     """
 
     name = "restructure_cgm"

@@ -3,14 +3,23 @@
 from pymc.step_methods.compound import Competence
 
 from pymc_trees.arguments import check_number
-from pymc_trees.step_methods.parts.flatter import FlatterForests
-from pymc_trees.step_methods.parts.learnt import AdaptiveMoves, AdaptiveRedraw
-from pymc_trees.step_methods.parts.local_moves import LocalMoves
-from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
+from pymc_trees.step_methods.kernels.local_moves import LocalMoves
+from pymc_trees.step_methods.kernels.replica_exchange import Ladder, ReplicaExchange
+from pymc_trees.step_methods.kernels.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.likelihoods.normal import NormalLikelihood
 
 MOVES = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05, "perturb": 0.6}
 BATCH = 0.02, 0.02
+
+TEMPERATURES = 3
+"""Posteriors, that of the model included, unless given (benchmarks)."""
+MIN_INFORMATION = 20_000.0
+"""Precision of all rows, times the prior variance of f, from which on flatter posteriors pay."""
+LARGEST = 2_000_000
+"""Rows times trees beyond which there are none, since each takes as much memory as the forest."""
 
 
 class Hybrid(SweepStep):
@@ -65,12 +74,7 @@ class Hybrid(SweepStep):
         and otherwise 1 (from the benchmarks).
     threads : int, optional
         As for `CGM`.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -110,6 +114,7 @@ class Hybrid(SweepStep):
     """
 
     name = "hybrid"
+    suitability = Competence.IDEAL
 
     def __init__(
         self,
@@ -123,16 +128,78 @@ class Hybrid(SweepStep):
         **options,
     ):
         n_sweeps = None if local_sweeps is None else check_number("local_sweeps", local_sweeps, 1)
-        Local, weights = (AdaptiveMoves, MOVES) if moves is None else (LocalMoves, moves)
-        local = Local(weights, n_sweeps, moves_per_visit)
-        tempering = FlatterForests(temperatures, local)
-        local.places = tempering.places
-        Redraw, shares = (AdaptiveRedraw, BATCH) if batch is None else (TreeRedraw, batch)
-        redraw = Redraw(num_particles, "optimal", "multinomial", shares, local.share_of_sweeps)
-        super().__init__(vars, local, redraw, tempering, in_rounds=local, **options)
+        local = LocalMoves(
+            MOVES if moves is None else moves, n_sweeps, moves_per_visit, adaptive=moves is None
+        )
+        redraw = TreeRedraw(
+            num_particles,
+            "optimal",
+            "multinomial",
+            BATCH if batch is None else batch,
+            local.share_of_sweeps,
+            adaptive=batch is None,
+        )
+        tempering = HybridTempering([local], temperatures)
+        kernels = (local, redraw, tempering) if tempering.n_replicas else (local, redraw)
+        super().__init__(vars, *kernels, in_rounds=True, **options)
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for a forest."""
-        able = SweepStep.competence(var, has_grad)
-        return Competence.IDEAL if able is Competence.COMPATIBLE else able
+
+class HybridTempering(ReplicaExchange):
+    """Parallel tempering where it pays; replicas and the model's forest share the sweeps of a step.
+
+    Slow directions of f mix much faster under flatter likelihoods
+    (`benchmarks.mixing.temperatures`). If rows are few or carry little information relative to the
+    prior, chains mix well without, and unless a number of temperatures is given there are none.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Kernels of the step that update the replicas.
+    temperatures : int or None
+        Number of posteriors, that of the model included; None for `TEMPERATURES` where they pay.
+    """
+
+    shared_gap = True
+    widest = 0.0
+    integrates_out = False
+
+    def __init__(self, kernels, temperatures):
+        self.min_information = MIN_INFORMATION if temperatures is None else 0.0
+        number = TEMPERATURES if temperatures is None else temperatures
+        super().__init__(kernels, check_number("temperatures", number, 1))
+
+    def statistics(self, forest):
+        """Of the exchanges."""
+        return dict.fromkeys(("accept_exchange", "min_inverse_temperature"), ())
+
+    def is_able(self, data):
+        """Whether rows are normal, possibly given latent variables, and the prior is fixed."""
+        return data.target is not None and allowed_temperatures(data.forest, 2) > 1
+
+    def n_temperatures(self, forest, state: Ladder | None):
+        """Number of posteriors that share the sweeps of a step."""
+        is_informative = state is None or state.information >= self.min_information
+        return allowed_temperatures(forest, self.n_replicas + 1) if is_informative else 1
+
+    def update(self, rng, state, data):
+        """Update the replicas and exchange forests with them."""
+        state, stats = super().update(rng, state, data)
+        return state, {name: stats[name] for name in self.statistics(data.forest)}
+
+    def _averaged(self, ladder, data):
+        ladder, layout = super()._averaged(ladder, data), data.forest.layout
+        sd = data.problem.leaf.sd
+        information = float(layout.n_rows * ladder.w.mean() * sd**2 * layout.m)
+        return ladder._replace(information=information)
+
+
+def allowed_temperatures(forest, temperatures: int) -> int:
+    """A number of posteriors, or 1 where there can be no flatter ones."""
+    target, layout = forest.target, forest.layout
+    is_normal = isinstance(target, LatentTarget) or (
+        isinstance(target, ConjugateTarget)
+        and isinstance(target.likelihood, NormalLikelihood)
+        and not target.is_prior
+    )
+    fits = layout.n_rows * layout.m <= LARGEST
+    return temperatures if is_normal and fits and forest.has_fixed_prior else 1

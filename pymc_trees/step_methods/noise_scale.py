@@ -92,8 +92,8 @@ class NoiseScale(BlockedStep):
         vars = vars if isinstance(vars, list | tuple) else [vars]
         # by identity: an array, say, cannot be looked up
         rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
-        found = [_noise_of(model, rv) for rv in rvs]
-        unable = [getattr(r, "name", r) for r, noise in zip(rvs, found, strict=True) if not noise]
+        noises = [_noise_of(model, rv) for rv in rvs]
+        unable = [getattr(r, "name", r) for r, noise in zip(rvs, noises, strict=True) if not noise]
         if unable or not rvs:
             raise ValueError(
                 f"vars: {unable or 'nothing'} is not the scalar sigma or tau of exactly one "
@@ -103,7 +103,7 @@ class NoiseScale(BlockedStep):
         self.rng = get_random_generator(rng)
         self._scales = [
             _Scale(without_dims(model), counterpart(model, rv), noise, compile_kwargs)
-            for rv, noise in zip(rvs, found, strict=True)
+            for rv, noise in zip(rvs, noises, strict=True)
             if noise is not None
         ]
         self._forget()

@@ -1,6 +1,6 @@
 """`ParticleGibbs`: whole trees by conditional sequential Monte Carlo."""
 
-from pymc_trees.step_methods.parts.tree_redraw import TreeRedraw
+from pymc_trees.step_methods.kernels.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
 
 
@@ -33,12 +33,7 @@ class ParticleGibbs(SweepStep):
         Share of the trees visited by a step while tuning and after.
     threads : int, optional
         As for `CGM`.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------

@@ -1,21 +1,13 @@
 """`SoftCGM`: Metropolis-Hastings on sums of soft trees."""
 
-import numpy as np
 from pymc.step_methods.compound import Competence
 
-from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.leaves.outputs import log_likelihood_of
-from pymc_trees.core.soft_forest.sweep import count_trees
-from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
-from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
-from pymc_trees.step_methods.base import SOFT, ForestStep
-from pymc_trees.step_methods.parts.local_moves import CHANGES_PER_VISIT, changes_per_visit
-from pymc_trees.step_methods.parts.soft_moves import SoftMoves
-from pymc_trees.targets.latent_target import LatentTarget
-from pymc_trees.targets.soft_forest_state import WorkingSoftForest
+from pymc_trees.step_methods.kernels.soft_moves import SoftMoves
+from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.step_methods.variables import SOFT
 
 
-class SoftCGM(ForestStep):
+class SoftCGM(SweepStep):
     """Metropolis-Hastings on the trees of `SoftBART`.
 
     One sweep visits each tree once: several moves with its leaf values integrated out, then a draw
@@ -37,12 +29,7 @@ class SoftCGM(ForestStep):
         a visit of a tree.
     n_sweeps : int, optional
         Sweeps per step. Default: 100,000 divided by rows times trees, limited to 1 to 10.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -86,73 +73,7 @@ class SoftCGM(ForestStep):
 
     name = "softcgm"
     kind = SOFT
-    working = WorkingSoftForest
+    suitability = Competence.IDEAL
 
     def __init__(self, vars=None, moves=None, moves_per_visit=3, n_sweeps=None, **options):
-        super().__init__(vars, **options)
-        self.moves = SoftMoves(moves, moves_per_visit, n_sweeps)
-        self.name_statistics(self._statistics)
-
-    def _statistics(self, forest) -> dict[str, tuple]:
-        numbers = [*self.moves.statistics(forest), "mean_bandwidth", "log_likelihood"]
-        numbers.append(CHANGES_PER_VISIT)
-        if isinstance(forest.target, LatentTarget):
-            numbers.append("latent_precision")
-        found: dict[str, tuple] = dict.fromkeys(numbers, (np.float64, []))
-        found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
-        return found | {"variable_inclusion": (np.int64, [len(forest.hard)])}
-
-    def setup_chain(self, rng, tune, draws):
-        """Forget the chain before."""
-        super().setup_chain(rng, tune, draws)
-        self.moves.kept = {}
-
-    @property
-    def kept(self) -> dict:
-        """Of the forests, and what tuning has learnt."""
-        return super().kept | ({"moves": self.moves.kept} if self.moves.kept else {})
-
-    @kept.setter
-    def kept(self, kept):
-        self.forget_forests()
-        self.moves.kept = kept.get("moves", {})
-
-    def step(self, point):
-        """Update every forest."""
-        point = dict(point)
-        stats: dict = {}
-        with deferred_interrupts():
-            for forest in self.forests:
-                value, one = self._update(forest, point)
-                point[forest.value_name] = value
-                stats |= {f"{key}{self.ending(forest)}": number for key, number in one.items()}
-        return point, [stats]
-
-    def _update(self, forest, point):
-        """New value of a forest, and the statistics."""
-        settings, seen = forest.target.at(point)
-        arrays = forest.load(point[forest.value_name])
-        forest.arrays = None  # stand for no value before the sweeps are over
-        trees = arrays.trees
-        leaf, _ = forest.target.leaf_data(settings, seen, arrays.fit, self.rng)
-        problem = forest.problem(settings, trees)
-        stats = self.moves.update(self.rng, forest, problem, leaf, self.tune)
-        if stats is None:
-            raise ForestTooLargeError(soft_too_small(forest.name, forest.layout))
-        stats[CHANGES_PER_VISIT] = changes_per_visit([stats])
-        value = forest.store(trees)
-        inclusion = np.zeros(len(forest.hard), dtype=np.int64)
-        stats["n_leaves"], stats["max_depth"] = forest.call(count_trees, trees, inclusion)
-        stats["variable_inclusion"] = inclusion
-        split = trees.bandwidth[trees.size > 1]
-        stats["mean_bandwidth"] = float(split.mean()) if split.size else np.nan
-        stats["log_likelihood"] = forest.call(log_likelihood_of, leaf, trees)
-        stats["log_likelihood"] += forest.target.log_scale(seen)
-        if isinstance(forest.target, LatentTarget):
-            stats["latent_precision"] = float(leaf.w.mean())
-        return value, stats
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Best for sums of soft trees."""
-        return Competence.IDEAL if is_soft_forest(var) else Competence.INCOMPATIBLE
+        super().__init__(vars, SoftMoves(moves, moves_per_visit, n_sweeps), **options)

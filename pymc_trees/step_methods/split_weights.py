@@ -41,7 +41,7 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
 
     if any(sees([potential]) for potential in model.potentials):
         return None
-    found = []
+    forests = []
     for other in model.basic_RVs:
         if other is rv or not sees(other.owner.inputs):
             continue
@@ -53,8 +53,8 @@ def forests_split_by(model: pm.Model, rv: Variable) -> list[Variable] | None:
             return None
         if not (isinstance(weights.owner.op, Elemwise) and rv in weights.owner.inputs):
             return None
-        found.append(other)
-    return found
+        forests.append(other)
+    return forests
 
 
 class SplitWeights(BlockedStep):

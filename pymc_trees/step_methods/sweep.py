@@ -1,105 +1,168 @@
-"""A sweep over a forest as a PyMC step: what every sampler of this package shares."""
+"""A step of forests under PyMC: the state of each forest goes in, one sweep of kernels, comes out.
 
-from copy import deepcopy
+`SweepStep` is what PyMC calls. It keeps a `ChainState` for each forest and hands it to `update`,
+which reads from top to bottom: evaluate the posterior at the point, unpack the value, run the
+kernels in their order, pack the value. Nothing else changes between two steps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from inspect import cleandoc
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.compile.announce import ANNOUNCER, kinds_of
 from pymc_trees.core.compile.threads import available_threads, give_threads, taken_threads
 from pymc_trees.core.compile.turns import in_turns
-from pymc_trees.core.forest.trees import count_forest
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.leaves.outputs import log_likelihood_of
-from pymc_trees.core.leaves.threaded import in_threads
-from pymc_trees.core.moves.problem import Problem
-from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.step_methods.base import ForestStep
-from pymc_trees.step_methods.parts.contract import Part
-from pymc_trees.step_methods.parts.local_moves import (
-    CHANGES_PER_VISIT,
-    LocalMoves,
-    changes_per_visit,
+from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT, changes_per_visit
+from pymc_trees.step_methods.kernels.contract import Kernel, SweepData
+from pymc_trees.step_methods.kernels.likelihood_parameters import (
+    EVALUATIONS,
+    LikelihoodParameters,
+    Widths,
 )
-from pymc_trees.step_methods.parts.nuisances import Nuisances
+from pymc_trees.step_methods.kernels.local_moves import LocalMoves
+from pymc_trees.step_methods.variables import HARD, Kind, forests_of
+from pymc_trees.targets.forest_state import ForestState
 from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.soft_forest_state import SoftForestState
+
+OPTIONS = """\
+model : pymc.Model, optional
+    Default: the model on the context stack.
+rng : numpy.random.Generator or seed, optional
+    `pymc.sample` sets its own.
+blocked, initial_point, compile_kwargs
+    As `pymc.sample` passes them to every step."""
+"""Parameters of every step, which stand in its docstring for ``{options}``."""
 
 
-class SweepStep(ForestStep):
-    """Unpack a forest, update it in compiled code, pack it again.
+class ChainState(NamedTuple):
+    """State of one forest in a chain."""
+
+    kernels: Mapping[Kernel, Any]
+    """What each kernel has adapted."""
+    widths: Widths
+    """Of the slices in which other parameters of its likelihood are drawn."""
+    forest: ForestState | SoftForestState | None = None
+    """None before the first step, and after an error."""
+
+
+@dataclass_state
+class SweepStepState(StepMethodState):
+    """What a chain needs, besides its point, to continue exactly where it was."""
+
+    tune: bool
+    adapted: dict[str, Any] = field(default_factory=dict)
+
+
+class SweepStep(BlockedStep):
+    """Update each forest by a cycle of kernels (Tierney 1994).
 
     Parameters
     ----------
     vars : list of variables, optional
         The forests.
-    *parts : Part
-        What a step does with each forest, in this order (Tierney 1994: a cycle of kernels).
-    in_rounds : LocalMoves, optional
-        The first part, if its sweeps are to be split into rounds with draws of the likelihoods'
-        parameters in between (`Nuisances`).
+    *kernels : Kernel
+        What a step does with each forest, in this order.
+    in_rounds : bool, default False
+        Whether the sweeps of the first kernel, a `LocalMoves`, are split into rounds with draws of
+        the parameters of the likelihoods in between (`LikelihoodParameters`).
     threads : int, optional
         Threads of a step on a large table; by default the cores that other chains leave.
-    **options
-        As for every step.
+    model, rng, blocked, initial_point, compile_kwargs
+        As in `OPTIONS`.
     """
 
+    default_blocked = True
+    _state_class = SweepStepState
+    kind: Kind = HARD
+    suitability = Competence.COMPATIBLE
+    """For forests of its kind: `IDEAL` for a step that ``pm.sample()`` assigns."""
     threads_left: int | None = None
     """Threads that other chains leave, where that is known."""
 
     def __init__(
-        self, vars, *parts: Part, in_rounds: LocalMoves | None = None, threads=None, **options
+        self,
+        vars,
+        *kernels: Kernel,
+        in_rounds=False,
+        threads=None,
+        model=None,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
     ):
-        super().__init__(vars, **options)
+        model = pm.modelcontext(model)
+        forests = forests_of(model, vars, self.kind)
+        plain = without_dims(model)
+        self.vars = [model.rvs_to_values[rv] for rv in forests]
+        self.forests = [self.kind.data(plain, plain[rv.name]) for rv in forests]
+        self.several = sum(is_forest(rv) or is_soft_forest(rv) for rv in model.free_RVs) > 1
         self.threads = None if threads is None else check_number("threads", threads, 1)
-        self.parts = parts
+        self.rng = get_random_generator(rng)
+        self.tune = True
+        self.kernels, self.in_rounds = kernels, in_rounds
+        parameters = [LikelihoodParameters(plain, one) for one in self.forests if in_rounds]
+        self.parameters = {one.forest.name: one for one in parameters if one.conditionals}
         self._compiled: set[str] = set()
-        model = without_dims(pm.modelcontext(options.get("model")))
-        self.nuisances = Nuisances(model, self.forests, in_rounds)
-        for forest in self.forests:
-            for part in parts:
-                part.prepare(forest)
-        self.name_statistics(self._statistics)
+        self.adapted = {}
+        statistics = {
+            f"{name}{self._ending(forest)}": what
+            for forest in self.forests
+            for name, what in self._statistics(forest).items()
+        }
+        # PyMC's NDArray makes room by the dtypes alone, so that they need the shapes too.
+        self.stats_dtypes_shapes = statistics
+        self.stats_dtypes = [
+            {name: np.dtype((of, tuple(shape))) for name, (of, shape) in statistics.items()}
+        ]
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if cls.__doc__:
+            cls.__doc__ = cleandoc(cls.__doc__).replace("{options}", OPTIONS)
 
     def _statistics(self, forest) -> dict[str, tuple]:
-        p = forest.design.columns.shape[0]
-        found: dict[str, tuple] = {
-            name: (np.float64, part.shapes.get(name, []))
-            for part in self.parts
-            for name in part.statistics
-        }
-        found[CHANGES_PER_VISIT] = (np.float64, [])
-        found |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
-        found |= {"variable_inclusion": (np.int64, [p]), "log_likelihood": (np.float64, [])}
+        """Type and shape of each number per draw."""
+        shapes: dict[str, Any] = {}
+        for kernel in self.kernels:
+            shapes |= kernel.statistics(forest)
+        shapes |= dict.fromkeys((CHANGES_PER_VISIT, *forest.statistics, "log_likelihood"), ())
         if isinstance(forest.target, LatentTarget):
-            found["latent_precision"] = (np.float64, [])
-        if forest.name in self.nuisances.laws:
-            found[Nuisances.statistic] = (np.int64, [])
-        return found
+            shapes["latent_precision"] = ()
+        numbers: dict[str, tuple] = {k: (np.float64, list(shape)) for k, shape in shapes.items()}
+        numbers |= {"n_leaves": (np.int64, []), "max_depth": (np.int64, [])}
+        numbers["variable_inclusion"] = (np.int64, [forest.n_columns])
+        if forest.name in self.parameters:
+            numbers[EVALUATIONS] = (np.int64, [])
+        return numbers
+
+    def _ending(self, forest) -> str:
+        """What the names of a forest's statistics end in."""
+        # By the forests of the model: two steps with a forest each must not share names either.
+        return f"_{forest.name}" if self.several else ""
 
     def setup_chain(self, rng, tune, draws):
-        """Forget the chain before."""
+        """Forget the chain before: one instance may serve several."""
         super().setup_chain(rng, tune, draws)
+        self.tune = tune > 0
         give_threads(self.threads or self.threads_left)
-        for part in self.parts:
-            part.kept = {}
-        self.nuisances.kept = {}
-
-    @property
-    def kept(self) -> dict:
-        """Of the forests, and of the parts by their place among them."""
-        parts = {f"part {k}": part.kept for k, part in enumerate(self.parts) if part.kept}
-        if self.nuisances.kept:
-            parts["nuisances"] = self.nuisances.kept
-        return super().kept | parts
-
-    @kept.setter
-    def kept(self, kept):
-        self.forget_forests()
-        for k, part in enumerate(self.parts):
-            part.kept = kept.get(f"part {k}", {})
-        self.nuisances.kept = deepcopy(kept.get("nuisances", {}))
+        for forest in self.forests:
+            forest.check_inputs()
+        self.adapted = {}
 
     def step(self, point):
         """Update every forest once."""
@@ -107,64 +170,126 @@ class SweepStep(ForestStep):
         stats: dict = {}
         wanted = self.threads or self.threads_left or available_threads()
         with deferred_interrupts(), taken_threads(wanted) as n_threads:
-            for forest in self.forests:
-                point, one = self._update(forest, point, n_threads)
-                stats |= {f"{key}{self.ending(forest)}": value for key, value in one.items()}
+            for i, forest in enumerate(self.forests):
+                state = self.states[i]
+                self.states[i] = self._interrupted(state)  # stands if an error ends the update
+                self.states[i], point, one = self.update(self.rng, state, forest, point, n_threads)
+                stats |= {f"{name}{self._ending(forest)}": value for name, value in one.items()}
         return point, [stats]
 
-    def _update(self, forest, point, n_threads):
-        settings, seen = forest.target.at(point)
-        arrays = forest.load(point[forest.value_name], settings.weights)
-        forest.arrays = None  # stand for no value before the sweep is over
-        fit, found, evaluations = arrays.fit, [], 0
-        rounds = self.nuisances.rounds(forest)
+    def update(
+        self, rng, state: ChainState, forest, point: dict, n_threads: int
+    ) -> tuple[ChainState, dict, dict]:
+        """Sweep one forest: its new state, the point with its new value, statistics."""
+        settings, numbers = forest.target.at(point)
+        current = forest.load(state.forest, point[forest.value_name], settings)
+        fit, widths = current.fit, state.widths
+        states = dict(state.kernels)
+        n_temperatures = max(k.n_temperatures(forest, of) for k, of in states.items())
+        first, *others = self.kernels
+        reports, evaluations = [], 0
+        rounds = self._rounds(forest, n_temperatures)
         for n_sweeps in rounds:
-            leaf, target = forest.target.leaf_data(settings, seen, fit, self.rng)
-            if forest.directions is None:
-                leaf = in_threads(leaf, n_threads)
-            forest.aim = target
-            problem = Problem(arrays.trees, forest.design, forest.prior(settings), leaf)
-            self._compile(forest, problem)
-            found.append(self._run(self.parts[0], forest, problem, *n_sweeps))
-            if len(found) < len(rounds):
-                fit = forest.fitted(leaf, arrays.trees)
-                point, more = self.nuisances.draw(self.rng, forest, point, fit, self.tune)
-                settings, seen = forest.target.at(point)
+            leaf, target = forest.target.leaf_data(settings, numbers, fit, rng)
+            problem = forest.problem(settings, current.trees, leaf, n_threads)
+            data = SweepData(
+                forest, problem, current.work, target, self.tune, states, n_sweeps, n_temperatures
+            )
+            self._compile(data)
+            states[first], report = first.update(rng, states[first], data)
+            reports.append(report)
+            if len(reports) < len(rounds):
+                # the residual is faster, unless rounding would lose the outputs
+                fit = forest.add_up(current.trees) if target is None else (target - leaf.r)[:, None]
+                parameters = self.parameters[forest.name]
+                widths, point, more = parameters.draw(rng, widths, point, fit, self.tune)
+                settings, numbers = forest.target.at(point)
                 evaluations += more
-        others = [self._run(part, forest, problem) for part in self.parts[1:]]
-        changes = changes_per_visit([*found, *others])
-        stats: dict = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-        for one in others:
-            stats |= one
-        stats[CHANGES_PER_VISIT] = changes
-        value = forest.store(arrays.trees, settings.weights, n_threads)
-        inclusion = np.zeros(forest.design.columns.shape[0], dtype=np.int64)
-        stats["n_leaves"], stats["max_depth"] = forest.call(
-            count_forest, arrays.trees, forest.work.nodes, inclusion
-        )
-        stats["variable_inclusion"] = inclusion
-        stats["log_likelihood"] = forest.call(log_likelihood_of, leaf, arrays.trees)
-        stats["log_likelihood"] += forest.target.log_scale(seen)
+        for kernel in others:
+            states[kernel], report = kernel.update(rng, states[kernel], data)
+            reports.append(report)
+        changes = changes_per_visit(reports)
+        stats: dict[str, Any] = {}
+        for report in (_mean_of(reports[: len(rounds)]), *reports[len(rounds) :]):
+            stats |= report
+        current = forest.store(current, settings, n_threads)
+        stats |= forest.summary(current) | {CHANGES_PER_VISIT: changes}
+        stats["log_likelihood"] = forest.call(log_likelihood_of, problem.leaf, current.trees)
+        stats["log_likelihood"] += forest.target.log_scale(numbers)
         if isinstance(forest.target, LatentTarget):
             stats["latent_precision"] = float(leaf.w.mean())
-        if forest.name in self.nuisances.laws:
-            stats[Nuisances.statistic] = evaluations
-        return point | {forest.value_name: value}, stats
+        if forest.name in self.parameters:
+            stats[EVALUATIONS] = evaluations
+        point = point | {forest.value_name: current.value}
+        return ChainState(states, widths, current), point, stats
 
-    def _compile(self, forest, problem):
+    def _rounds(self, forest, n_temperatures: int) -> list:
+        """Numbers of sweeps of the first kernel between draws of other parameters."""
+        local = self.kernels[0]
+        if forest.name not in self.parameters or not isinstance(local, LocalMoves):
+            return [None]
+        return self.parameters[forest.name].rounds(local.n_sweeps_of(forest, n_temperatures))
+
+    def _compile(self, data: SweepData) -> None:
         """Compile the kernels of a forest before its first update; chains share this.
 
-        The last parts come first, since redraws take longer than moves.
+        The last kernels come first, since redraws take longer than moves.
         """
-        if forest.name not in self._compiled:
-            self._compiled.add(forest.name)
-            with ANNOUNCER.together(f"samplers of trees ({kinds_of(problem)})"):
-                parts = [part.compilation(self.rng, forest, problem) for part in self.parts[::-1]]
-                in_turns([job for jobs in parts for job in jobs])
+        if data.forest.name in self._compiled:
+            return
+        self._compiled.add(data.forest.name)
+        jobs = [job for kernel in self.kernels[::-1] for job in kernel.compilation(self.rng, data)]
+        if jobs:
+            with ANNOUNCER.together(f"samplers of trees ({kinds_of(data.problem)})"):
+                in_turns(jobs)
 
-    def _run(self, part, forest, problem, *given):
-        """Statistics of a part's update, or an error where the forest outgrew its pool."""
-        found = part.update(self.rng, forest, problem, self.tune, *given)
-        if found is None:
-            raise ForestTooLargeError(too_small(forest.name, forest.layout))
-        return found
+    # ------------------------------------------------------------------ States, stored and restored
+
+    def _interrupted(self, state: ChainState) -> ChainState:
+        """State after an error in an update, which changes the arrays of a forest in place."""
+        kernels = {kernel: kernel.interrupted(of) for kernel, of in state.kernels.items()}
+        return ChainState(kernels, state.widths)
+
+    @property
+    def adapted(self) -> dict[str, dict]:
+        """What tuning has found, by forest: stored for resuming; forests follow from the point."""
+        states = zip(self.forests, self.states, strict=True)
+        return {
+            forest.name: {
+                "kernels": [kernel.stored(of) for kernel, of in state.kernels.items()],
+                "widths": dict(state.widths),
+            }
+            for forest, state in states
+        }
+
+    @adapted.setter
+    def adapted(self, stored: dict[str, dict]) -> None:
+        self.states = []
+        for forest in self.forests:
+            state = ChainState(dict.fromkeys(self.kernels), {})
+            if forest.name in stored:
+                of = stored[forest.name]
+                kernels = dict(zip(state.kernels, of["kernels"], strict=True))
+                state = ChainState(kernels, of["widths"])
+            self.states.append(state)
+
+    def __getstate__(self):
+        """State without the arrays of a chain, which the next point rebuilds."""
+        return {k: v for k, v in self.__dict__.items() if k != "states"} | {"stored": self.adapted}
+
+    def __setstate__(self, state):
+        stored = state.pop("stored")
+        self.__dict__.update(state)
+        self.adapted = stored
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Forests of its kind only."""
+        return cls.suitability if cls.kind.includes(var) else Competence.INCOMPATIBLE
+
+
+def _mean_of(reports: list[dict]) -> dict:
+    """Means of the statistics of some rounds."""
+    if len(reports) == 1:
+        return reports[0]
+    return {name: float(np.mean([one[name] for one in reports])) for name in reports[0]}

@@ -3,9 +3,12 @@
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.step_methods.parts.flatter import FlatterForests
-from pymc_trees.step_methods.parts.replicas import Replicas
+from pymc_trees.step_methods.kernels.replica_exchange import ReplicaExchange
 from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.step_methods.variables import HARD
+from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.errors import UnsupportedModelError
+from pymc_trees.targets.latent_target import LatentTarget
 
 
 class Tempering(SweepStep):
@@ -30,12 +33,7 @@ class Tempering(SweepStep):
         as the forest of the model.
     threads : int, optional
         As for `CGM`. Default: that of ``step``.
-    model : pymc.Model, optional
-        Default: the model on the context stack.
-    rng : numpy.random.Generator or seed, optional
-        `pymc.sample` sets its own.
-    blocked, initial_point, compile_kwargs
-        As `pymc.sample` passes them to every step.
+    {options}
 
     Raises
     ------
@@ -91,40 +89,68 @@ class Tempering(SweepStep):
                 f"step is the class {step.__name__}: pass an instance, such as "
                 f"pymc_trees.{step.__name__}([f])."
             )
-        if not isinstance(step, SweepStep) or isinstance(step, Tempering):
+        if not isinstance(step, SweepStep) or isinstance(step, Tempering) or step.kind is not HARD:
             raise TypeError(
                 f"step={getattr(step, 'name', step)!r}: must be a step of BART or DecisionTree, "
                 "such as pymc_trees.CGM([f])."
             )
-        parts = [part for part in step.parts if not isinstance(part, FlatterForests)]
-        inner = [part for part in step.parts if isinstance(part, FlatterForests)]
-        if any(part.temperatures > 1 for part in inner):
+        if any(isinstance(kernel, ReplicaExchange) for kernel in step.kernels):
             raise ValueError(
                 f"step={step.name!r}: exchanges forests with flatter posteriors itself. Pass "
                 "Hybrid(temperatures=1), or leave out Tempering."
             )
-        n_places, powers = read_temperatures(temperatures)
+        exchange = ReplicaExchange(step.kernels, *read_temperatures(temperatures))
         options = {"threads": step.threads} | options
         vars = [forest.name for forest in step.forests]
-        in_rounds = step.nuisances.local
-        super().__init__(
-            vars, *parts, Replicas(n_places, powers, parts), in_rounds=in_rounds, **options
-        )
+        super().__init__(vars, *step.kernels, exchange, in_rounds=step.in_rounds, **options)
+        for forest in self.forests:
+            check_forest(forest)
 
 
-def read_temperatures(given) -> tuple[int, np.ndarray]:
-    """Number of temperatures, and the powers of those above 1: none where they are to be found."""
-    if np.ndim(given) == 0:
+def read_temperatures(temperatures) -> tuple[int, np.ndarray]:
+    """Number of temperatures, and the inverses of those above 1: none if they are adapted."""
+    if np.ndim(temperatures) == 0:
         more = ", that of the model included"
-        return check_number("temperatures", given, 2, more), np.zeros(0)
+        return check_number("temperatures", temperatures, 2, more), np.zeros(0)
     try:
-        found = np.asarray(given, dtype=np.float64)
+        values = np.asarray(temperatures, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.zeros(0)
-    increases = found.ndim == 1 and found.size > 1 and np.isfinite(found).all()
-    if not (increases and found[0] == 1 and (np.diff(found) > 0).all()):
+        values = np.zeros(0)
+    is_list = values.ndim == 1 and values.size > 1 and np.isfinite(values).all()
+    if not (is_list and values[0] == 1 and (np.diff(values) > 0).all()):
         raise ValueError(
-            f"temperatures={given!r}: must be a number of temperatures, or increasing temperatures "
-            "of which the first is 1, such as [1, 2, 4, 8]."
+            f"temperatures={temperatures!r}: must be a number of temperatures, or increasing "
+            "temperatures of which the first is 1, such as [1, 2, 4, 8]."
         )
-    return found.size, 1 / found[1:]
+    return values.size, 1 / values[1:]
+
+
+def check_forest(forest) -> None:
+    """Refuse a forest that has no flatter posteriors to exchange with."""
+    name, target = forest.name.removesuffix("_forest"), forest.target
+    if not isinstance(target, ConjugateTarget | LatentTarget):
+        raise UnsupportedModelError(
+            f"Tempering: the leaf values of {name} do not integrate out of its likelihood, so that "
+            "there are no flatter posteriors to sample. Use the step without Tempering."
+        )
+    if not forest.has_fixed_prior:
+        raise UnsupportedModelError(
+            f"Tempering: the prior of {name} has random parameters, on which flatter posteriors "
+            "would depend. Give its leaf and tree prior numbers, or use the step without Tempering."
+        )
+    if isinstance(target, ConjugateTarget):
+        _check_rows(name, target)
+
+
+def _check_rows(name, target) -> None:
+    """Refuse rows that are no likelihood of f alone, or that L* cannot hold fixed."""
+    if target.likelihood.rows_as == "residual":
+        raise UnsupportedModelError(
+            f"Tempering: the leaves of {name} have several values each, for which flatter "
+            "posteriors are not available. Use the step without Tempering."
+        )
+    if target.others and target.likelihood.rows_as == "data":
+        raise UnsupportedModelError(
+            f"Tempering: the rows of {name} are not data but follow {', '.join(target.others)}, so "
+            "that flatter posteriors would change with it. Use the step without Tempering."
+        )

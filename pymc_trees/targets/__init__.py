@@ -6,9 +6,9 @@ forest, with its outputs as an input), `settings` (of the prior, and other numbe
 (those that are recognised, a family in each file); `conjugate_target` (leaf values integrate out),
 `latent_target` (they do given latent variables of the rows), `rowwise` (any product over rows) and
 `joint` (any other) by `terms` (a likelihood's summands) and `native` (graphs as functions that
-kernels call); `choose` (the target of a forest), `forest_state` and `soft_forest_state` (working
-arrays of a forest between two steps); `noise` (variables that only scale the noise around forests),
-`nuisance` (other parameters of a likelihood, and their densities given forests).
+kernels call); `choose` (the target of a forest), `forest_state` and `soft_forest_state` (a forest
+as steps see it, and its state between two steps); `noise` (variables that only scale the noise
+around forests), `nuisance` (other parameters of a likelihood, and their densities given forests).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

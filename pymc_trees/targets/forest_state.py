@@ -1,43 +1,52 @@
-"""Working arrays of one forest between two steps of a chain."""
+"""One forest of a model as steps see it, and its state between two steps of a chain."""
 
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
+from pymc_trees.core.columns.row_index import RowIndex, make_row_index
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
-from pymc_trees.core.forest.trees import Trees, make_trees
+from pymc_trees.core.forest.trees import Trees, count_forest, make_trees
+from pymc_trees.core.leaves.threaded import in_threads
 from pymc_trees.core.moves.by_address import ByAddress
-from pymc_trees.core.moves.problem import make_workspace
+from pymc_trees.core.moves.problem import Problem, Workspace, make_workspace
 from pymc_trees.core.value.encode import add_up_outputs, add_up_values, decode, encode
 from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
 from pymc_trees.core.value.output_cache import CachedOutputs, cached_outputs, publish_outputs
+from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
 from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import leaf_at, order_of
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import check_inputs, inputs_seen
+from pymc_trees.targets.settings import Settings
 
 
-class Arrays(NamedTuple):
-    """State of a chain's forest in addition to the encoded value."""
+class ForestState(NamedTuple):
+    """State of a forest in a chain: its encoded value, and the arrays that it stands for."""
 
     value: np.ndarray
-    """The encoded value of the arrays."""
+    """The encoded value."""
     trees: Trees
+    work: Workspace
+    """Of the trees: it knows which rows are in their nodes."""
     fit: np.ndarray
     """(n, K) outputs at the training rows: the sum of the trees, to the last bit."""
-    weights: np.ndarray
-    """Split weights with which the trees' column probabilities were computed."""
+    prior: Any
+    """Tree prior whose split weights the column probabilities of the trees were computed with."""
     known: CachedOutputs | None = None
     """Lets this process know the outputs of the value."""
 
 
-class WorkingForest:
-    """One forest of a step method: its target, design and, while a chain runs, its arrays."""
+class ForestData:
+    """One forest of a model: its target, prior and design. A chain changes nothing of it."""
+
+    statistics: tuple[str, ...] = ()
+    """Names of numbers of `summary` other than those of every kind of forest."""
 
     def __init__(self, model, forest):
         self.name = forest.name
@@ -58,14 +67,27 @@ class WorkingForest:
         self.design = design
         self.fingerprint = known.fingerprint
         self.directions = order_of(forest.owner.op, known.constants, known.kinds)
-        self.work = self.make_work()
         self.has_fixed_prior = not any(is_random(setting) for setting in inputs.settings)
-        self._prior = None
-        self.aim: np.ndarray | None = None
-        """(n,) in a step: the leaf's residual plus the outputs."""
-        self.arrays: Arrays | None = None
         self.call = DirectCalls()
         self.by_address = ByAddress()
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return self.design.columns.shape[0]
+
+    @cached_property
+    def row_index(self) -> RowIndex:
+        """Index of the training rows by column."""
+        return make_row_index(self.design)
+
+    def make_work(self) -> Workspace:
+        """Workspace for trees of this forest."""
+        max_nodes, n_stats = self.layout.max_nodes, self.target.n_stats
+        order = None
+        if self.directions is not None:
+            order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats)
+        return make_workspace(max_nodes, n_stats, self.design, self.row_index, order)
 
     def check_inputs(self) -> None:
         """Raise an error if the model's data were replaced after the step method was created.
@@ -75,31 +97,26 @@ class WorkingForest:
         """
         check_inputs(self._forest, self._inputs)
 
-    def load(self, value: np.ndarray, weights: np.ndarray) -> Arrays:
-        """Arrays of a value: the stored ones, or new ones if other code changed it."""
-        kept = self.arrays
+    def load(self, state: ForestState | None, value: np.ndarray, settings: Settings) -> ForestState:
+        """State for a value: the last one, or a new one if other code changed the value."""
+        weights = settings.weights
         if (
-            kept is not None
-            and (value is kept.value or np.array_equal(value, kept.value))
-            and np.array_equal(weights, kept.weights)
+            state is not None
+            and (value is state.value or np.array_equal(value, state.value))
+            and np.array_equal(weights, state.prior.weights)
         ):
-            return kept
+            return state
         layout = self.layout
-        self.work.rows_valid[:] = False
+        work = self.make_work() if state is None else state.work
+        work.rows_valid[:] = False
+        # the prior terms of encoded trees depend on no other setting
+        prior = self._prior_kernel(0.5, 0.0, weights.copy())
         value = np.ascontiguousarray(value, dtype=np.float64)
         trees = make_trees(layout.m, layout.max_nodes, layout.n_values, layout.n_rows)
         if (
             value.shape != layout.shape
             or not is_intact(value, layout.max_nodes, self.fingerprint)
-            or not decode(
-                value,
-                self.design,
-                self._prior_of(weights),
-                self.sizes,
-                trees,
-                self.work.rows,
-                self.work.buffer,
-            )
+            or not decode(value, self.design, prior, self.sizes, trees, work.rows, work.buffer)
         ):
             raise ValueError(
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
@@ -107,14 +124,17 @@ class WorkingForest:
             )
         fit = cached_outputs(value, value[layout.max_nodes, CHECKSUM], self.fingerprint)
         fit = self.add_up(trees) if fit is None else fit
-        return Arrays(value.copy(), trees, fit, weights.copy())
+        return ForestState(value.copy(), trees, work, fit, prior)
 
-    def fitted(self, leaf, trees: Trees) -> np.ndarray:
-        """(n, K) outputs between the sweeps of a step: target minus residual, or `add_up`.
+    def problem(self, settings: Settings, trees: Trees, leaf, n_threads: int = 1) -> Problem:
+        """The trees and their posterior at a point."""
+        if self.directions is None:
+            leaf = in_threads(leaf, n_threads)
+        return Problem(trees, self.design, self.prior(settings), leaf)
 
-        The residual is faster; it is not used if rounding would lose the outputs.
-        """
-        return self.add_up(trees) if self.aim is None else (self.aim - leaf.r)[:, None]
+    def prior(self, settings: Settings):
+        """Tree prior at a point."""
+        return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
 
     def add_up(self, trees: Trees, n_threads: int = 1) -> np.ndarray:
         """(n, K) sum of the trees at the training rows, as a walk through them has it."""
@@ -129,42 +149,31 @@ class WorkingForest:
                 fit[:, k] = total
         else:
             leaf = leaf_at(self._forest)
-            given = (add_up_outputs, leaf, trees.values, leaf_of, fit)
-            by_rows(partial(self.call, *given), n, threads)
+            arguments = (add_up_outputs, leaf, trees.values, leaf_of, fit)
+            by_rows(partial(self.call, *arguments), n, threads)
         return fit
 
-    def store(self, trees: Trees, weights: np.ndarray, n_threads: int = 1) -> np.ndarray:
-        """Encode, add the trees up, and store the arrays for the next step."""
-        fit, nodes = self.add_up(trees, n_threads), self.work.nodes
-        prior = self._prior_of(weights)
-        value = encode(trees, self.design, prior, self.sizes, self.fingerprint, nodes)
+    def store(self, state: ForestState, settings: Settings, n_threads: int = 1) -> ForestState:
+        """State after its trees were changed: the trees are added up and encoded."""
+        trees, prior = state.trees, state.prior
+        if not np.array_equal(prior.weights, settings.weights):
+            prior = self._prior_kernel(0.5, 0.0, settings.weights.copy())
+        fit = self.add_up(trees, n_threads)
+        value = encode(trees, self.design, prior, self.sizes, self.fingerprint, state.work.nodes)
         checksum = value[self.layout.max_nodes, CHECKSUM]
         known = publish_outputs(value, checksum, self.fingerprint, fit)
-        self.arrays = Arrays(value, trees, fit, weights.copy(), known)
-        return value
+        return ForestState(value, trees, state.work, fit, prior, known)
 
-    def _prior_of(self, weights):
-        # the prior terms of encoded trees depend on no other setting
-        if self._prior is None or not np.array_equal(self._prior.weights, weights):
-            self._prior = self._prior_kernel(0.5, 0.0, weights.copy())
-        return self._prior
+    def summary(self, state: ForestState) -> dict:
+        """Statistics of the trees."""
+        inclusion = np.zeros(self.n_columns, dtype=np.int64)
+        n_leaves, depth = self.call(count_forest, state.trees, state.work.nodes, inclusion)
+        return {"n_leaves": n_leaves, "max_depth": depth, "variable_inclusion": inclusion}
 
-    def prior(self, settings):
-        """Tree prior at a point's settings."""
-        return self._prior_kernel(settings.alpha, settings.beta, settings.weights)
-
-    def make_work(self, index=None):
-        """Workspace; ``index`` is that of another one, for the same rows."""
-        max_nodes, n_stats = self.layout.max_nodes, self.target.n_stats
-        order = None
-        if self.directions is not None:
-            order = self.directions.with_room(max_nodes, self.layout.n_rows, n_stats)
-        return make_workspace(max_nodes, n_stats, self.design, index, order)
+    def too_large(self) -> ForestTooLargeError:
+        """The error of a forest that outgrew its capacity."""
+        return ForestTooLargeError(too_small(self.name, self.layout))
 
     def __getstate__(self):
-        """State without workspace and arrays of a chain, which the next point rebuilds."""
-        return {**self.__dict__, "arrays": None, "work": None, "aim": None}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self.work = self.make_work()
+        """State without the index of the rows, which is made anew."""
+        return {k: v for k, v in self.__dict__.items() if k != "row_index"}

@@ -1,4 +1,4 @@
-"""Working arrays of one forest of soft trees between two steps of a chain."""
+"""One forest of soft trees as steps see it, and its state between two steps of a chain."""
 
 from typing import NamedTuple
 
@@ -8,36 +8,52 @@ from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.soft_forest.encode import decode, encode, soft_sizes
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
+from pymc_trees.core.soft_forest.sweep import count_trees
 from pymc_trees.core.soft_forest.trees import SoftTrees, add_up
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
 from pymc_trees.core.value.output_cache import CachedOutputs, publish_outputs
+from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.errors import UnsupportedModelError
 from pymc_trees.targets.graph import check_inputs, inputs_seen
+from pymc_trees.targets.settings import Settings
 
 
-class SoftArrays(NamedTuple):
-    """State of a chain's forest in addition to the encoded value."""
+class SoftForestState(NamedTuple):
+    """State of a forest in a chain: its encoded value, and the arrays that it stands for."""
 
     value: np.ndarray
-    """The encoded value of the arrays."""
+    """The encoded value."""
     trees: SoftTrees
     fit: np.ndarray
     """(n, 1) the function at the training rows: the sum of the trees, to the last bit."""
     known: CachedOutputs | None = None
     """Lets this process know the function of the value."""
+    work: None = None
+    """Soft trees need no workspace."""
 
 
-class WorkingSoftForest:
-    """One forest of soft trees of a step: its target, inputs and, while a chain runs, its arrays.
+class SoftPosterior(NamedTuple):
+    """Soft trees and their posterior at a point."""
+
+    forest: SoftProblem
+    """The trees, which are changed in place, and their prior."""
+    leaf: tuple
+    """Leaf model and data."""
+
+
+class SoftForestData:
+    """One forest of soft trees of a model: its target, prior and inputs.
 
     Raises
     ------
     UnsupportedModelError
         For a likelihood that is not a product over rows.
     """
+
+    statistics = ("mean_bandwidth",)
 
     def __init__(self, model, forest):
         self.name = forest.name
@@ -56,50 +72,64 @@ class WorkingSoftForest:
         X, *unit_map = (v.data for v in (known.X, *known.unit_map))
         self.unit = to_unit(np.ascontiguousarray(X), *unit_map)
         self.hard, self.bandwidth = known.hard.data, float(known.bandwidth.data)
+        self.n_columns = len(self.hard)
         self.fingerprint = fingerprint_of(forest)
-        self.arrays: SoftArrays | None = None
         self.call = DirectCalls()
 
     def check_inputs(self) -> None:
         """Raise an error if the model's data were replaced after the step method was created."""
         check_inputs(self._forest, self._inputs)
 
-    def load(self, value: np.ndarray) -> SoftArrays:
-        """Arrays of a value: the stored ones, or new ones if other code changed it."""
-        kept = self.arrays
-        if kept is not None and (value is kept.value or np.array_equal(value, kept.value)):
-            return kept
+    def load(
+        self, state: SoftForestState | None, value: np.ndarray, settings: Settings
+    ) -> SoftForestState:
+        """State for a value: the last one, or a new one if other code changed the value."""
+        if state is not None and (value is state.value or np.array_equal(value, state.value)):
+            return state
         value, fits = np.ascontiguousarray(value, dtype=np.float64), False
         if value.shape == self.layout.shape and is_intact(
             value, self.layout.max_nodes, self.fingerprint
         ):
-            trees, fits = self.call(decode, value, self.sizes, len(self.hard))
+            trees, fits = self.call(decode, value, self.sizes, self.n_columns)
         if not fits:
             raise ValueError(
                 f"The value of {self.name} is not a forest of this model. Leave it out of "
                 "initvals, or give a draw from the same model."
             )
-        return SoftArrays(value.copy(), trees, self.add_up(trees))
+        return SoftForestState(value.copy(), trees, self.add_up(trees))
+
+    def problem(self, settings: Settings, trees: SoftTrees, leaf, n_threads=1) -> SoftPosterior:
+        """The trees and their posterior at a point."""
+        weights = np.ascontiguousarray(settings.weights, dtype=np.float64)
+        prior = make_soft_prior(settings.alpha, settings.beta, weights, self.bandwidth)
+        forest = SoftProblem(trees, self.unit, self.hard, prior, self.layout.max_nodes)
+        return SoftPosterior(forest, leaf)
 
     def add_up(self, trees: SoftTrees) -> np.ndarray:
         """(n, 1) sum of the trees at the training rows."""
         return self.call(add_up, trees, self.unit, self.hard)[:, None]
 
-    def store(self, trees: SoftTrees) -> np.ndarray:
-        """Encode, and store the arrays for the next step."""
+    def store(self, state: SoftForestState, settings: Settings, n_threads=1) -> SoftForestState:
+        """State after its trees were changed: the trees are added up and encoded."""
+        trees = state.trees
         fit = self.add_up(trees)
         value = encode(trees, self.sizes, self.fingerprint)
         checksum = value[self.layout.max_nodes, CHECKSUM]
         known = publish_outputs(value, checksum, self.fingerprint, fit)
-        self.arrays = SoftArrays(value, trees, fit, known)
-        return value
+        return SoftForestState(value, trees, fit, known)
 
-    def problem(self, settings, trees: SoftTrees) -> SoftProblem:
-        """The forest and its prior at a point's settings."""
-        weights = np.ascontiguousarray(settings.weights, dtype=np.float64)
-        prior = make_soft_prior(settings.alpha, settings.beta, weights, self.bandwidth)
-        return SoftProblem(trees, self.unit, self.hard, prior, self.layout.max_nodes)
+    def summary(self, state: SoftForestState) -> dict:
+        """Statistics of the trees."""
+        trees, inclusion = state.trees, np.zeros(self.n_columns, dtype=np.int64)
+        n_leaves, depth = self.call(count_trees, trees, inclusion)
+        split = trees.bandwidth[trees.size > 1]
+        return {
+            "n_leaves": n_leaves,
+            "max_depth": depth,
+            "variable_inclusion": inclusion,
+            "mean_bandwidth": float(split.mean()) if split.size else np.nan,
+        }
 
-    def __getstate__(self):
-        """State without the arrays of a chain, which the next point rebuilds."""
-        return {**self.__dict__, "arrays": None}
+    def too_large(self) -> ForestTooLargeError:
+        """The error of a forest that outgrew its capacity."""
+        return ForestTooLargeError(soft_too_small(self.name, self.layout))

@@ -206,12 +206,11 @@ def test_coefficients_under_a_poisson():
     assert isinstance(read_target(model, model["f_forest"]), RowwiseTarget)
     law, mean = exact_counts()
     step, point = pmt.CGM(model=model, rng=5), model.initial_point()
-    [forest] = step.forests
     codes, f = np.empty(draws, dtype=np.int64), np.empty((draws, n))
     for s in range(draws):
         point, _ = step.step(point)
-        f[s] = (forest.arrays.fit * basis_of(n)).sum(axis=1)
-        codes[s] = linear_sums.partition_code(forest.arrays.trees.leaf_of[0], n)
+        f[s] = (step.states[0].forest.fit * basis_of(n)).sum(axis=1)
+        codes[s] = linear_sums.partition_code(step.states[0].forest.trees.leaf_of[0], n)
     codes, shares = linear_sums.frequencies(codes, linear_sums.BATCHES)
     states = [linear_sums.partition_of(code, n) for code in codes]
     found = linear_sums.law_gap(states, shares, law, draws)

@@ -278,7 +278,7 @@ def test_no_draw_violates_the_order_at_a_million_pairs(rng):
     for _ in range(200):
         point, _ = step.step(point)
     forest, directions = model["f_forest"], np.array([1, -1, 0])
-    assert step.forests[0].arrays.trees.column.max() >= 0
+    assert step.states[0].forest.trees.column.max() >= 0
     for value in (point["f_forest"], *pm.draw(forest, 2, random_seed=3)):
         assert largest_fall(forest, value, X, directions, rng) <= 0.0
     with pm.Model() as free:

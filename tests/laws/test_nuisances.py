@@ -165,7 +165,7 @@ def chain(problem, declare, draws):
         point, [stats] = step.step(point)
         assert stats["nuisance_evaluations"] > 0
         logs[s], leaves[s] = point["parameter_log__"], stats["n_leaves"]
-        fits[s] = step.forests[0].arrays.fit[:, 0]
+        fits[s] = step.states[0].forest.fit[:, 0]
     return logs, leaves, fits
 
 

@@ -21,9 +21,9 @@ import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.value.encode import fit_of
-from pymc_trees.step_methods.parts import ladder as ladders
-from pymc_trees.step_methods.parts.flatter import places_of
-from pymc_trees.step_methods.parts.ladder import Ladder, Place
+from pymc_trees.step_methods.hybrid import allowed_temperatures
+from pymc_trees.step_methods.kernels.contract import SweepData
+from pymc_trees.step_methods.kernels.replica_exchange import ACCEPTED, Ladder, exchange_outputs
 
 DRAWS = 60_000
 
@@ -35,51 +35,46 @@ def outputs(trees):
     return fit[:, 0]
 
 
-def ladder_of(name, m=1, n_flatter=2, gap=0.7):
-    """Setups of a forest and of flatter posteriors that are far from its own."""
-    places = [make_setup(EVERY[name], "normal", m) for _ in range(n_flatter + 1)]
-    first, rng = places[0], np.random.default_rng(3)
+def places_of(name, m=1, n_flatter=2, gap=0.7):
+    """A forest and replicas of it under flatter posteriors that are far from its own."""
+    setups = [make_setup(EVERY[name], "normal", m) for _ in range(n_flatter + 1)]
+    first, rng = setups[0], np.random.default_rng(3)
     target = first.leaf.r + outputs(first.trees)
     n = target.size
-    ladder = Ladder(
-        first.trees, first.leaf.r, target, first.leaf.w, [place.work for place in places[1:]]
-    )
-    ladder.w = ladder.w * (rng.uniform(0.3, 1.2, n) if first.leaf.w.size > 1 else 0.6)
-    shift = 0.3 * rng.normal(size=n)
-    ladder.target += shift
-    for r in ladder.r:
-        r += shift
-    ladder.log_gap = np.log(gap)
-    return first, target, ladder
+    w = first.leaf.w * (rng.uniform(0.3, 1.2, n) if first.leaf.w.size > 1 else 0.6)
+    fixed = target + 0.3 * rng.normal(size=n)
+    places = [SweepData(None, first.problem, first.work, target, False, {})]
+    for k, one in enumerate(setups[1:], 1):
+        leaf = first.leaf._replace(r=fixed - outputs(one.trees), w=np.exp(-k * gap) * w)
+        problem = Problem(one.trees, first.design, first.prior, leaf)
+        places.append(SweepData(None, problem, one.work, fixed, False, {}))
+    return places
 
 
 def test_a_ratio_of_infinities_moves_no_gap():
-    _, _, ladder = ladder_of("deep")
-    ladder.n_tuned, before = 1, ladder.log_gap
-    ladder.adapt(np.nan)
-    assert ladder.log_gap == before
-    ladder.adapt(1.0)
-    assert ladder.log_gap > before
+    ladder = Ladder.start(2, np.zeros(3), np.ones(3))._replace(n_tuned=1)
+    for shared in (True, False):
+        after = ladder.adapted(np.array([np.nan, np.nan]), shared, 3.0)
+        np.testing.assert_array_equal(after.log_gaps, ladder.log_gaps)
+        after = ladder.adapted(np.array([1.0, np.nan]), shared, 3.0)
+        np.testing.assert_array_equal(after.log_gaps > ladder.log_gaps, [True, shared])
 
 
-def sweep_flatter(rng, first, ladder, weights):
-    """A sweep of every flatter forest."""
-    for place in ladder.places:
-        leaf = first.leaf._replace(r=place.r, w=place.w)
-        flatter = Problem(place.trees, first.design, first.prior, leaf)
-        sweep_on(rng, flatter, weights, place.work)
+def sweep_flatter(rng, places, weights):
+    """A sweep of every replica."""
+    for place in places[1:]:
+        sweep_on(rng, place.problem, weights, place.work)
 
 
-def run(name, draws, weights, m=1, exchange=ladders.exchange, seed=0):
+def run(name, draws, weights, m=1, exchange=exchange_outputs, seed=0):
     """Chain of the forest of the model: exchanges, then a sweep of each."""
-    first, target, ladder = ladder_of(name, m)
+    places = places_of(name, m)
+    first = places[0]
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
-    fits = np.empty((draws, target.size, 1))
+    fits = np.empty((draws, first.target.size, 1))
     rng, shares = np.random.default_rng(seed), []
     for s in range(draws):
-        sweep_flatter(rng, first, ladder, weights)
-        own = Place(first.trees, first.work, first.leaf.r, target, first.leaf.w)
-        places = [own, *ladder.places]
+        sweep_flatter(rng, places, weights)
         for k in range(s % 2, len(places) - 1, 2):
             shares.append(exchange(rng, places[k], places[k + 1])[0])
         at = slice(s, s + 1)
@@ -100,7 +95,8 @@ def test_chain_agrees_with_the_enumeration(name):
 
 def one_sided(rng, a, b):
     """An exchange that forgets the law of the less flat place."""
-    return ladders.exchange(rng, a._replace(w=0.0 * a.w), b)
+    leaf = a.problem.leaf._replace(w=0.0 * a.problem.leaf.w)
+    return exchange_outputs(rng, a._replace(problem=a.problem._replace(leaf=leaf)), b)
 
 
 def test_the_comparison_rejects_a_ratio_of_one_law():
@@ -113,17 +109,18 @@ def test_the_comparison_rejects_a_ratio_of_one_law():
 
 
 def test_an_exchange_takes_the_forests_with_all_they_have(rng):
-    first, target, ladder = ladder_of("deep", m=3)
+    places = places_of("deep", m=3)
     for _ in range(20):
-        sweep_flatter(rng, first, ladder, GROW_PRUNE)
-    own = Place(first.trees, first.work, first.leaf.r, target, first.leaf.w)
+        sweep_flatter(rng, places, GROW_PRUNE)
     exchanged = 0
-    for _ in range(200):
-        before = outputs(own.trees)
-        ladder.exchange(rng, own)
-        exchanged += not np.array_equal(before, outputs(own.trees))
-        for place in (own, *ladder.places):
-            np.testing.assert_allclose(place.r, place.target - outputs(place.trees), atol=1e-10)
+    for s in range(200):
+        before = outputs(places[0].problem.trees)
+        for k in range(s % 2, 2, 2):
+            exchange_outputs(rng, places[k], places[k + 1])
+        exchanged += not np.array_equal(before, outputs(places[0].problem.trees))
+        for place in places:
+            f = outputs(place.problem.trees)
+            np.testing.assert_allclose(place.problem.leaf.r, place.target - f, atol=1e-10)
     assert exchanged > 3
 
 
@@ -141,6 +138,16 @@ def model_of(data, **options):
         sigma = pm.HalfNormal("sigma", 0.3)
         pm.Normal("y", mu, sigma, observed=y, shape=mu.shape)
     return model
+
+
+def ladder_of(step):
+    """What the exchanges of the only forest have adapted."""
+    return step.states[0].kernels[step.kernels[-1]]
+
+
+def n_temperatures(step):
+    """Posteriors that share the sweeps of the next step."""
+    return step.kernels[-1].n_temperatures(step.forests[0], ladder_of(step))
 
 
 def go(step, model, tune, draws):
@@ -166,11 +173,10 @@ def test_what_tuning_found_stays_and_exchanges_as_aimed_at(data):
     # Two pairs take turns. The sd of a mean of 300 such probabilities is below .03, and so is that
     # of the gap, found by 400 of them.
     accepted = np.array([one["accept_exchange"] for one in stats[400:]])
-    assert accepted.mean() == pytest.approx(ladders.ACCEPTED, abs=0.15)
-    fixed = step.parts[-1].ladders["mu_forest"]
-    target = fixed.target.copy()
+    assert accepted.mean() == pytest.approx(ACCEPTED, abs=0.15)
+    target = ladder_of(step).target.copy()
     step.step(model.initial_point())
-    np.testing.assert_array_equal(fixed.target, target)
+    np.testing.assert_array_equal(ladder_of(step).target, target)
 
 
 @pytest.mark.usefixtures("quick_compile")
@@ -183,41 +189,42 @@ def test_no_flatter_posterior_where_the_prior_is_drawn(data):
         step = pmt.Hybrid([mu], temperatures=3)
     _, stats = go(step, model, 2, 3)
     assert all(np.isnan(one["accept_exchange"]) for one in stats)
-    assert step.parts[-1].ladders == {}
+    assert ladder_of(step) is None
 
 
 @pytest.mark.usefixtures("quick_compile")
 def test_nor_without_data(data):
     with pm.Model():
         step = pmt.Hybrid([pmt.BART("mu", data[0], m=5, leaf=pmt.NormalLeaf(0.0, 1.0))])
-    assert places_of(step.forests[0], 3) == 1
+    assert allowed_temperatures(step.forests[0], 3) == 1
 
 
 @pytest.mark.usefixtures("quick_compile")
-def test_an_error_in_a_sweep_leaves_no_ladder_behind(data, monkeypatch):
+def test_an_error_in_a_sweep_leaves_no_replica_behind(data, monkeypatch):
     """A sweep that was cut off leaves residual and trees that do not fit each other."""
     model = model_of(data)
     step = pmt.Hybrid(model=model, temperatures=3)
     go(step, model, 2, 2)
-    part = step.parts[-1]
-    assert list(part.ladders) == ["mu_forest"]
+    before = ladder_of(step)
+    assert len(before.replicas) == 2
+    local = step.kernels[0]
+    whole = local.update
 
-    whole = part.local.sweep
-
-    def cut_off(rng, forest, problem, work, n_sweeps):
-        if work is forest.work:
-            return whole(rng, forest, problem, work, n_sweeps)
-        problem.leaf.r[:] = np.nan
+    def cut_off(rng, state, data):
+        if not any(data.work is one.work for one in before.replicas):
+            return whole(rng, state, data)
+        data.problem.leaf.r[:] = np.nan
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(part.local, "sweep", cut_off)
+    monkeypatch.setattr(local, "update", cut_off)
     with pytest.raises(KeyboardInterrupt):
         step.step(model.initial_point())
     monkeypatch.undo()
-    assert part.ladders == {}
+    assert ladder_of(step).replicas == ()
+    np.testing.assert_array_equal(ladder_of(step).log_gaps, before.log_gaps)
     point, _ = step.step(model.initial_point())
     step.step(point)
-    assert np.isfinite(part.ladders["mu_forest"].r[0]).all()
+    assert np.isfinite(ladder_of(step).replicas[0].r).all()
 
 
 @pytest.mark.usefixtures("quick_compile")
@@ -268,13 +275,14 @@ def test_rows_that_tell_little_have_no_flatter_posteriors_unless_asked_for(data)
         step, asked = pmt.Hybrid([mu]), pmt.Hybrid([mu], temperatures=2)
     _, stats = go(step, model, 3, 3)
     assert all(np.isnan(one["accept_exchange"]) for one in stats)
-    part, forest = step.parts[-1], step.forests[0]
-    assert part.ladders["mu_forest"].information == pytest.approx(0.8 * len(X))
-    assert part.places(forest) == 1 < places_of(forest, 3)
+    [forest] = step.forests
+    assert ladder_of(step).information == pytest.approx(0.8 * len(X))
+    assert ladder_of(step).replicas == ()
+    assert n_temperatures(step) == 1 < allowed_temperatures(forest, 3)
     with model:
         other = pmt.Hybrid([mu])
     other.sampling_state = step.sampling_state
-    assert other.parts[-1].places(other.forests[0]) == 1
+    assert n_temperatures(other) == 1
     _, stats = go(asked, model, 3, 3)
     assert all(np.isfinite(one["accept_exchange"]) for one in stats)
 
@@ -289,4 +297,4 @@ def test_rows_that_tell_much_have_them(data):
         step = pmt.Hybrid([mu])
     _, stats = go(step, model, 3, 3)
     assert all(np.isfinite(one["accept_exchange"]) for one in stats)
-    assert step.parts[-1].places(step.forests[0]) == 3
+    assert n_temperatures(step) == 3

@@ -16,7 +16,7 @@ from support.naive.laws import EVERY, law
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.step_methods.parts import replicas
+from pymc_trees.step_methods.kernels import replica_exchange
 from pymc_trees.targets.errors import UnsupportedModelError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -72,9 +72,9 @@ def chain_of(model, make, draws, seed, temperatures=POWERS):
     for s in range(draws):
         point, (stats,) = step.step(point)
         shares.append(stats["accept_exchange"])
-        trees = forest.arrays.trees
+        trees = step.states[0].forest.trees
         codes[s, 0], depths[s, 0] = partition_code(trees.leaf_of[0], n), stats["max_depth"]
-        fits[s] = forest.arrays.fit
+        fits[s] = step.states[0].forest.fit
     return Chain(codes, depths, None, fits, None, None), np.mean(shares)
 
 
@@ -98,8 +98,10 @@ def test_chain_agrees_with_the_enumeration(name, leaf, step):
 
 @pytest.mark.full
 def test_the_comparison_rejects_exchanges_without_a_ratio(monkeypatch):
-    whole = replicas.log_exchange
-    monkeypatch.setattr(replicas, "log_exchange", lambda a, b, work: 0.0 * whole(a, b, work))
+    whole = replica_exchange.log_exchange
+    monkeypatch.setattr(
+        replica_exchange, "log_exchange", lambda a, b, work: 0.0 * whole(a, b, work)
+    )
     name = "deep"
     chain, _ = chain_of(
         model_of(name, "dirichlet"), STEPS["cgm"], DRAWS // 2, seed=5, temperatures=(1.0, 4.0, 20.0)
@@ -133,7 +135,7 @@ def test_tuning_finds_temperatures_and_keeps_them(two_modes):
         if s == 600:
             step.stop_tuning()
         point, (stats,) = step.step(point)
-        trees = step.forests[0].arrays.trees
+        trees = step.states[0].forest.trees
         roots.append(int(trees.column[trees.roots[0]]))
         found.append(stats)
     powers = {stats["min_inverse_temperature"] for stats in found[600:]}

@@ -19,7 +19,7 @@ from pymc_trees.mondrian.kernels.extend import extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
 from pymc_trees.mondrian.kernels.labels import make_moments
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROWS, USED, Rules, make_tree
-from pymc_trees.step_methods.parts import local_moves, tree_redraw
+from pymc_trees.step_methods.kernels import acceptance, local_moves, tree_redraw
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,9 @@ def test_a_step_apart_draws_the_same(model, monkeypatch):
     here = last_point(model, pmt.Hybrid(model=model, temperatures=3, rng=np.random.default_rng(1)))
     apart = []
     monkeypatch.setattr(local_moves, "LONG_CONJUGATE", 0)
-    for module in (local_moves, tree_redraw):
-        monkeypatch.setattr(module, "LONG", 0)
+    monkeypatch.setattr(local_moves, "LONG", 0)
+    monkeypatch.setattr(tree_redraw, "LONG", 0)
+    for module in (acceptance, tree_redraw):
         run = module.run_interruptible
         monkeypatch.setattr(
             module, "run_interruptible", lambda *a, run=run: apart.append(1) or run(*a)
@@ -62,7 +63,7 @@ def test_a_step_interrupted_between_its_sweeps_can_be_made_again(model, monkeypa
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(local_moves, "sweeps", interrupted)
         step.step(point)
-    assert step.forests[0].arrays is None  # they had moved on, and were not those of the point
+    assert step.states[0].forest is None  # they had moved on, and were not those of the point
     np.testing.assert_array_equal(point["mu_forest"], kept)
     after = last_point(model, step, 1)
     other = pmt.Hybrid(model=model)

@@ -127,29 +127,31 @@ def test_the_other_forest_gets_the_default_step(two, caplog):
 
 def test_moves(two):
     with two:
-        weights = pmt.CGM(moves={"grow": 1, "prune": 1, "swap": 2}).parts[0].moves.weights
+        weights = pmt.CGM(moves={"grow": 1, "prune": 1, "swap": 2}).kernels[0].moves.weights
         np.testing.assert_allclose(weights, [0.25, 0.25, 0.0, 0.5])
-        np.testing.assert_allclose(pmt.CGM().parts[0].moves.weights, [0.25, 0.25, 0.4, 0.1])
+        np.testing.assert_allclose(pmt.CGM().kernels[0].moves.weights, [0.25, 0.25, 0.4, 0.1])
         huge = (
-            pmt.CGM(moves={"grow": 1e308, "prune": 1e308, "change": 1.7e308}).parts[0].moves.weights
+            pmt.CGM(moves={"grow": 1e308, "prune": 1e308, "change": 1.7e308})
+            .kernels[0]
+            .moves.weights
         )
         np.testing.assert_allclose(huge, np.array([1, 1, 1.7, 0]) / 3.7)
-        np.testing.assert_allclose(pmt.GrowPrune().parts[0].moves.weights, [0.5, 0.5, 0, 0])
-        mixed = pmt.RestructureCGM().parts[0]
+        np.testing.assert_allclose(pmt.GrowPrune().kernels[0].moves.weights, [0.5, 0.5, 0, 0])
+        mixed = pmt.RestructureCGM().kernels[0]
         np.testing.assert_allclose(mixed.moves.weights, [0.2, 0.2, 0.32, 0.08, 0.2])
-        assert mixed.statistics[-1] == "accept_restructure"
+        assert mixed.names[-1] == "restructure"
 
 
 def test_a_further_move_is_compiled_in_where_it_has_a_weight(two):
     given = {"grow": 1, "prune": 1}
     with two:
         without, zero, half = (
-            pmt.CGM(moves=given | more).parts[0] for more in ({}, {"perturb": 0}, {"perturb": 2})
+            pmt.CGM(moves=given | more).kernels[0] for more in ({}, {"perturb": 0}, {"perturb": 2})
         )
     assert zero.moves.moves == without.moves.moves and len(zero.moves.weights) == 4
-    assert zero.statistics == without.statistics
+    assert zero.names == without.names
     np.testing.assert_allclose(half.moves.weights, [0.25, 0.25, 0.0, 0.0, 0.5])
-    assert half.statistics == (*without.statistics, "accept_perturb")
+    assert half.names == [*without.names, "perturb"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
-from pymc_trees.step_methods.parts import local_moves
-from pymc_trees.step_methods.parts.flatter import places_of
-from pymc_trees.step_methods.parts.local_moves import enough_sweeps
+from pymc_trees.step_methods.hybrid import allowed_temperatures
+from pymc_trees.step_methods.kernels import local_moves
+from pymc_trees.step_methods.kernels.local_moves import enough_sweeps
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -77,10 +77,11 @@ def test_sweeps_of_a_step(n, m, likelihood, sweeps):
             pm.Poisson("y", pm.math.exp(mu), observed=np.ones(n), shape=mu.shape)
         step = pmt.Hybrid([mu])
     assert enough_sweeps(step.forests[0], 1) == sweeps
-    assert step.parts[1].chance(step.forests[0]) == min(sweeps / 5, 1)  # trees redrawn per sweep
-    places = 3 if likelihood == "normal" and n * m <= 2_000_000 else 1
-    assert places_of(step.forests[0], 3) == places
-    assert enough_sweeps(step.forests[0], places) == np.ceil(sweeps / places)
+    redraw = step.kernels[1]
+    assert redraw.probability(step.forests[0]) == min(sweeps / 5, 1)  # trees redrawn per sweep
+    temperatures = 3 if likelihood == "normal" and n * m <= 2_000_000 else 1
+    assert allowed_temperatures(step.forests[0], 3) == temperatures
+    assert enough_sweeps(step.forests[0], temperatures) == np.ceil(sweeps / temperatures)
 
 
 def test_on_large_tables_trees_are_redrawn_in_some_steps(model, monkeypatch):
@@ -127,9 +128,9 @@ def test_where_leaf_values_do_not_integrate_out(name):
     changed = [one["trees_changed"] for one in stats]
     assert 0 < np.mean(changed) <= 1
     assert all(1 - 1e-9 <= one["particle_ess"] <= 2 + 1e-9 for one in stats)
-    arrays = step.forests[0].arrays
-    fit = np.empty_like(arrays.fit)
-    fit_of(ConstantLeaf(fit.shape[1]), arrays.trees, fit)
-    np.testing.assert_allclose(arrays.fit, fit, atol=1e-9)
+    state = step.states[0].forest
+    fit = np.empty_like(state.fit)
+    fit_of(ConstantLeaf(fit.shape[1]), state.trees, fit)
+    np.testing.assert_allclose(state.fit, fit, atol=1e-9)
     density = model.compile_logp(vars=[model["y"]])(points[-1])
     assert stats[-1]["log_likelihood"] == pytest.approx(density)

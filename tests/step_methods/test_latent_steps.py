@@ -92,4 +92,4 @@ def test_responses_far_from_zero_keep_their_digits():
     fit = model.compile_fn(model["mu"], inputs=[model["mu_forest"]])(
         {"mu_forest": point["mu_forest"]}
     )
-    np.testing.assert_allclose(step.forests[0].arrays.fit[:, 0], fit, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.states[0].forest.fit[:, 0], fit, rtol=0, atol=1e-12)

@@ -108,7 +108,7 @@ def posterior_mean(model, draws=120, tune=100):
             for step in steps:
                 point, _ = step.step(point)
             if k >= tune:
-                total = total + np.array([w.arrays.fit[:, 0] for w in steps[0].forests])
+                total = total + np.array([w.forest.fit[:, 0] for w in steps[0].states])
     return total / draws
 
 
@@ -140,7 +140,7 @@ def test_mean_and_scale_by_two_forests_and_by_shared_trees():
         point, total = model.initial_point(), 0.0
         for k in range(200):
             point, _ = step.step(point)
-            fit = np.concatenate([w.arrays.fit for w in step.forests], axis=1)
+            fit = np.concatenate([w.forest.fit for w in step.states], axis=1)
             total = total + (k >= 80) * fit / 120
         assert np.sqrt(np.mean((total[:, 0] - F) ** 2)) < 0.5
         assert np.sqrt(np.mean((total[:, 1] - 0.7 * F) ** 2)) < 0.4

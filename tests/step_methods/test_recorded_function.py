@@ -221,8 +221,8 @@ def test_a_sum_in_threads_is_the_sum(monkeypatch):
         step.step(model.initial_point())
         [forest] = step.forests
         monkeypatch.setattr("pymc_trees.targets.forest_state.WORTH", 1)
-        found = forest.add_up(forest.arrays.trees, 3)
-        np.testing.assert_array_equal(found, forest.arrays.fit)
+        state = step.states[0].forest
+        np.testing.assert_array_equal(forest.add_up(state.trees, 3), state.fit)
 
 
 def test_nuts_beside_the_forest_reads_it(walks):

@@ -147,3 +147,18 @@ def test_a_state_of_another_model_is_refused(model):
     step = make(model)
     with pytest.raises(ValueError, match="var_names"):
         pmt.CGM(model=other).sampling_state = step.sampling_state
+
+
+def test_a_step_changes_its_states_alone(model):
+    """No method leaves a field for another to find."""
+    step = make(model, kind=lambda model: pmt.Hybrid(model=model, temperatures=2))
+    points, _ = go(step, model.initial_point(), 3)
+
+    def fields():
+        owners = (step, *step.forests, *step.kernels)
+        return {(type(one).__name__, key): id(v) for one in owners for key, v in vars(one).items()}
+
+    before, states = fields(), list(step.states)
+    step.step(points[-1])
+    assert fields() == before
+    assert step.states[0] is not states[0]

@@ -6,42 +6,51 @@ from support.small_models import bart_model
 
 import pymc_trees as pmt
 from pymc_trees.step_methods.hybrid import MOVES
-from pymc_trees.step_methods.parts.learnt import BOUNDS, FIRST, REMEMBERED, Learnt, weights_of
+from pymc_trees.step_methods.kernels.acceptance import (
+    AVERAGED,
+    BOUNDS,
+    FIRST,
+    AcceptanceRates,
+    adapted_weights,
+)
+from pymc_trees.step_methods.kernels.local_moves import MovesState
 
 NAMES = list(MOVES)
 USUAL = np.array(list(MOVES.values()))
 
 
 def taught(accepted, times=FIRST):
-    learnt = Learnt(len(accepted))
+    rates = AcceptanceRates.start(len(accepted))
     for _ in range(times):
-        learnt.learn(accepted)
-    return learnt
+        rates = rates.updated(accepted)
+    return rates
 
 
 def test_moves_that_buy_more_get_more():
-    weights = weights_of(taught([0.2, 0.2, 0.01, 0.01, 0.4]), NAMES, USUAL)
+    weights = adapted_weights(taught([0.2, 0.2, 0.01, 0.01, 0.4]), NAMES, USUAL)
     share = weights / USUAL
     assert weights.sum() == pytest.approx(1) and weights[0] == weights[1]
     assert share[4] > share[0] > share[2] == share[3]  # 0.2, 0.14 and less than 0.005 per cost
     assert share[2] / share[4] >= BOUNDS[0] / BOUNDS[1]
     # All alike but for what they cost: the same share of acceptance per cost, the usual weights.
-    equal = weights_of(taught([0.14, 0.14, 0.3, 0.29, 0.2]), NAMES, USUAL)
+    equal = adapted_weights(taught([0.14, 0.14, 0.3, 0.29, 0.2]), NAMES, USUAL)
     np.testing.assert_allclose(equal, USUAL)
 
 
 def test_shares_are_usual_until_something_was_seen():
-    np.testing.assert_array_equal(weights_of(taught([0.5] * 5, FIRST - 1), NAMES, USUAL), USUAL)
-    np.testing.assert_array_equal(weights_of(taught([0.0] * 5), NAMES, USUAL), USUAL)
+    np.testing.assert_array_equal(
+        adapted_weights(taught([0.5] * 5, FIRST - 1), NAMES, USUAL), USUAL
+    )
+    np.testing.assert_array_equal(adapted_weights(taught([0.0] * 5), NAMES, USUAL), USUAL)
     never = taught([0.2, 0.2, np.nan, np.nan, 0.4])
     np.testing.assert_array_equal(never.n_seen, [FIRST, FIRST, 0, 0, FIRST])
 
 
 def test_what_was_long_ago_is_forgotten():
-    learnt = taught([0.0], REMEMBERED)
-    for _ in range(3 * REMEMBERED):
-        learnt.learn([1.0])
-    assert learnt.accepted[0] == pytest.approx(1 - np.exp(-3), abs=1e-3)
+    rates = taught([0.0], AVERAGED)
+    for _ in range(3 * AVERAGED):
+        rates = rates.updated([1.0])
+    assert rates.mean[0] == pytest.approx(1 - np.exp(-3), abs=1e-3)
 
 
 def stepped(step, model, n_steps):
@@ -79,11 +88,11 @@ def test_trees_are_redrawn_less_often_where_none_is_taken():
     model = bart_model(n=100, m=5)
     with model:
         step = pmt.Hybrid(rng=1, local_sweeps=2)
-    redraw, (forest,) = step.parts[1], step.forests
-    assert redraw.chance_of(forest) == 1.0
-    for _ in range(FIRST):
-        redraw.learnt[forest].learn([0.0])
-    assert redraw.chance_of(forest) == BOUNDS[0]
+    redraw, (forest,), (state,) = step.kernels[1], step.forests, step.states
+    assert redraw.probability_of(forest, None) == 1.0
+    rates = taught([0.0])
+    assert redraw.probability_of(forest, rates) == BOUNDS[0]
+    step.states = [state._replace(kernels=state.kernels | {redraw: rates})]
     step.stop_tuning()
     stats = stepped(step, model, 60)
     assert 0.5 < np.isnan(stats["trees_changed"]).mean() < 1.0
@@ -93,11 +102,16 @@ def test_each_chain_learns_for_itself_and_goes_on_with_what_it_learnt():
     model = bart_model(n=100, m=5)
     with model:
         step = pmt.Hybrid(rng=1, local_sweeps=2)
-    (forest,) = step.forests
-    for _ in range(FIRST):
-        step.parts[0].learnt[forest].learn([0.2, 0.2, 0.01, 0.01, 0.4])
-    learnt, kept = step.parts[0].moves_of(forest).weights, step.kept
+    moves, (state,) = step.kernels[0], step.states
+    rates = MovesState(taught([0.2, 0.2, 0.01, 0.01, 0.4]))
+    step.states = [state._replace(kernels=state.kernels | {moves: rates})]
+
+    def weights():
+        return moves.moves_of(step.states[0].kernels[moves]).weights
+
+    adapted, stored = weights(), step.sampling_state
+    assert abs(adapted - USUAL).max() > 0.01
     step.setup_chain(np.random.default_rng(0), 10, 10)
-    np.testing.assert_array_equal(step.parts[0].moves_of(forest).weights, USUAL)
-    step.kept = kept
-    np.testing.assert_array_equal(step.parts[0].moves_of(forest).weights, learnt)
+    np.testing.assert_array_equal(weights(), USUAL)
+    step.sampling_state = stored
+    np.testing.assert_array_equal(weights(), adapted)

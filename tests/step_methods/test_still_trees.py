@@ -13,7 +13,7 @@ from support.small_models import bart_model, forest_of, sample, step_data
 import pymc_trees as pmt
 from pymc_trees.hooks import convergence as still_trees
 from pymc_trees.hooks.convergence import LEAST, after_sampling, likely_reason, stands_still
-from pymc_trees.step_methods.parts.local_moves import changes_per_visit, n_changes
+from pymc_trees.step_methods.kernels.acceptance import changes_per_visit, n_changes
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 40

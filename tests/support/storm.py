@@ -94,7 +94,7 @@ def forest_model():
 def steps(apart=False):
     """Steps of every kind go on from where they were after an interrupt."""
     import pymc_trees as pmt
-    from pymc_trees.step_methods.parts import local_moves, tree_redraw
+    from pymc_trees.step_methods.kernels import local_moves, tree_redraw
 
     if apart:  # as in large models
         local_moves.LONG_CONJUGATE = tree_redraw.LONG = 0

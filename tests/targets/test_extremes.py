@@ -20,10 +20,10 @@ def run(step, point, sweeps):
 
 def lost(step):
     """Largest difference between the outputs a step keeps and the sum of its trees."""
-    [forest] = step.forests
-    walked = np.empty_like(forest.arrays.fit)
-    fit_of(ConstantLeaf(1), forest.arrays.trees, walked)
-    return np.abs(walked - forest.arrays.fit).max()
+    state = step.states[0].forest
+    walked = np.empty_like(state.fit)
+    fit_of(ConstantLeaf(1), state.trees, walked)
+    return np.abs(walked - state.fit).max()
 
 
 def test_small_slopes_do_not_eat_the_trees():

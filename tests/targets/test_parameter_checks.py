@@ -192,7 +192,7 @@ def test_chain_agrees_with_quadrature(case):
     fits = np.empty((6_000, N))
     for k in range(len(fits)):
         point, _ = step.step(point)
-        fits[k] = step.forests[0].arrays.fit[:, 0]
+        fits[k] = step.states[0].forest.fit[:, 0]
     assert ((fits >= 0) & (fits <= 1)).all()
     for i in range(N):
         error = fits[:, i].std() / np.sqrt(azs.ess(fits[None, :, i], method="mean"))

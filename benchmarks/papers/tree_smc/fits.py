@@ -18,7 +18,7 @@ from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.inference.tree_smc.model import read_tree
 from pymc_trees.inference.tree_smc.run import Settings, run_island
-from pymc_trees.step_methods.parts.local_moves import DEFAULT_MOVES, check_moves
+from pymc_trees.step_methods.kernels.local_moves import DEFAULT_MOVES, check_moves
 
 ALPHA, ALPHA_S, BETA_S = 5.0, 0.95, 0.5
 MAX_NODES = 2_000

@@ -17,10 +17,10 @@ from pymc_trees.targets.choose import refuse_random
 from pymc_trees.targets.conjugate_target import ConjugateTarget
 from pymc_trees.targets.contract import Refusal
 from pymc_trees.targets.errors import NotConjugateError
-from pymc_trees.targets.forest_state import WorkingForest
+from pymc_trees.targets.forest_state import ForestData
 
 
-def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
+def read_tree(model: pm.Model) -> tuple[ForestData, TreeModel, float]:
     """The tree of a model, its numbers for `run_island`, and the constant of its evidence.
 
     The constant is what the marginal likelihoods of leaves leave out, and the log-probability of
@@ -65,7 +65,7 @@ def read_tree(model: pm.Model) -> tuple[WorkingForest, TreeModel, float]:
             f"sample_tree_smc needs leaf values that integrate out. {found.error} pm.sample() "
             "samples a NormalLeaf tree under any likelihood."
         )
-    forest = WorkingForest(model, tree)
+    forest = ForestData(model, tree)
     point = model.initial_point()
     settings, seen = forest.target.at(point)
     no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_outputs))

@@ -104,10 +104,12 @@ def check_chain(model, step, draws: int, known: Exact, function, then=None) -> N
     codes, fits = np.empty((draws, m), dtype=np.int64), np.empty((draws, n, k))
     for s in range(draws):
         point, _ = step.step(point)
-        fits[s] = forest.arrays.fit
+        fits[s] = step.states[0].forest.fit
         if then is not None:
             then(function(fits[s : s + 1])[0])
-        codes[s] = np.sort([partition_code(rows, n) for rows in forest.arrays.trees.leaf_of])
+        codes[s] = np.sort(
+            [partition_code(rows, n) for rows in step.states[0].forest.trees.leaf_of]
+        )
     keys, shares = frequencies(codes @ np.array([1, n**n])[:m], BATCHES)
     parts = [[partition_of(key // n ** (n * t) % n**n, n) for t in range(m)] for key in keys]
     sizes = np.array([sum(map(len, part)) for part in parts])

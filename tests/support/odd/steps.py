@@ -88,7 +88,7 @@ def of_moves(step):
         "moves one way": on_model(lambda m: step(moves={"grow": 1}), r"moves=.*grow and prune"),
         "moves huge": on_model(
             lambda m: step(moves={"grow": 1e308, "prune": 1e308}),
-            holds=lambda s: np.allclose(s.parts[0].moves.weights[:2], 0.5),
+            holds=lambda s: np.allclose(s.kernels[0].moves.weights[:2], 0.5),
         ),
     }
 

@@ -1,0 +1,91 @@
+"""Delayed acceptance of moves under a likelihood of rows: what is adapted in tuning.
+
+Moves are proposed under Gaussian rows, which describe the posterior of f, and a visit of a tree is
+then accepted or rejected by the exact likelihood (`core.samplers.screened_sweep`).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_trees.core.forest.trees import reserve_row_sets
+from pymc_trees.core.forest.undo import make_saved_tree
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
+from pymc_trees.core.samplers.screened_sweep import screened_sweeps
+from pymc_trees.step_methods.kernels.contract import SweepData
+from pymc_trees.targets.rowwise.target import RowwiseTarget
+
+AVERAGED = 50
+"""Steps of tuning over which f is averaged."""
+FIRST_SPREAD = 0.25
+"""Spread before tuning, in prior sds of the whole function."""
+LOCAL = 0.1, 0.6
+"""Shares of local visits if every visit is accepted, and if none is."""
+LEAST = 0.05
+"""Accepted share of visits below which delayed acceptance is abandoned."""
+
+
+def is_screened(forest) -> bool:
+    """Whether the likelihood of a forest is a product over rows."""
+    return isinstance(forest.target, RowwiseTarget)
+
+
+class DelayedAcceptance(NamedTuple):
+    """Mean and spread of f at the rows of one forest.
+
+    They should describe the posterior of f: other values are as exact, but less efficient.
+    """
+
+    mean: np.ndarray
+    """(n,) mean of f."""
+    variance: np.ndarray
+    """(n,) mean squared deviation of f from it."""
+    n_tuned: int = 0
+    """Steps of tuning that both rest on."""
+    accepted: float = 0.5
+    """Accepted share of visits, a mean over the last steps of tuning."""
+
+    @classmethod
+    def start(cls, forest, leaf) -> "DelayedAcceptance":
+        """Of a new chain, from the current f."""
+        mean = leaf.offset.copy()
+        first = (FIRST_SPREAD * leaf.sd) ** 2 * forest.layout.m
+        return cls(mean, np.broadcast_to(first, mean.shape).copy())
+
+    @property
+    def fails(self) -> bool:
+        """Whether hardly any visit has been accepted in tuning."""
+        return self.accepted < LEAST
+
+    def averaged(self, f) -> "DelayedAcceptance":
+        """With the current f."""
+        n_tuned = self.n_tuned + 1
+        rate = max(1 / n_tuned, 1 / AVERAGED)
+        variance = self.variance + rate * ((f - self.mean) ** 2 - self.variance)
+        return self._replace(
+            mean=self.mean + rate * (f - self.mean), variance=variance, n_tuned=n_tuned
+        )
+
+    def with_share(self, share) -> "DelayedAcceptance":
+        """With the accepted share of the visits of a step."""
+        change = (share - self.accepted) / min(self.n_tuned + 1, AVERAGED)
+        return self._replace(accepted=self.accepted + change)
+
+    def screen(self, leaf, max_nodes):
+        """Workspace of Gaussian rows around the mean, under the prior of a leaf."""
+        spread = np.maximum(np.sqrt(self.variance), 1e-3 * leaf.sd)
+        local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.accepted) ** 3
+        return make_screen(leaf.mean, leaf.sd, self.mean, spread, local, max_nodes)
+
+    def sweeps(self, rng, data: SweepData, moves) -> Callable:
+        """`screened_sweeps`, as a function of their number and counts."""
+        forest, problem, work = data.forest, data.problem, data.work
+        screen = self.screen(problem.leaf, forest.layout.max_nodes)
+        near = problem._replace(leaf=screen.near)
+        screened, moves = forest.by_address(near, work, moves)
+        problem = screened._replace(leaf=problem.leaf)
+        undo = make_saved_tree(problem.trees, reserve_row_sets(*work.sets.shape))
+        arguments = problem, screened, screen, moves, work, undo
+        return partial(forest.call, screened_sweeps, rng, *arguments)
