@@ -1,13 +1,13 @@
-"""PyMC's convergence warnings, judged on function values.
+"""PyMC's convergence warnings, computed from function values.
 
 PyMC computes R-hat and ESS of every free random variable. The nodes of encoded trees are not
-comparable between draws, so every forest would cause a warning. The check is shown, under the name
-of a forest or soft tree, what it stands for: its function at up to 50 evenly spaced rows. Models
-without trees are judged as before.
+comparable between draws, so every forest would cause a warning. PyMC's check is therefore given,
+under the name of a forest or soft tree, the values of its function at up to 50 evenly spaced rows.
+Models without trees are checked as before.
 
-Two faults that R-hat cannot see are reported besides: trees that never moved, whose R-hat is not
-a number, and draws that are no trees. A step that knows no trees does either. `watch_trees` adds
-trees that hardly move under the steps of this package.
+Two faults that R-hat cannot detect are reported as well: trees that never moved, whose R-hat is not
+a number, and draws that are not trees. Both come from step methods that do not support trees.
+`watch_trees` adds a warning about trees that hardly move under the steps of this package.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 import pymc as pm
 import pymc.sampling.mcmc
 import xarray as xr
-from pymc.backends.ndarray import NDArray
+from pymc.backends import NDArray
 from pymc.stats.convergence import SamplerWarning, WarningType, log_warnings
 from pytensor.graph.basic import Variable
 from scipy.optimize import minimize_scalar
@@ -38,44 +38,45 @@ from pymc_trees.targets.settings import read_settings
 from pymc_trees.targets.terms import likelihood_terms
 
 ROWS = 50
-NOTHING_TO_JUDGE = "No free variable is among the draws: convergence was not checked."
+NOTHING_TO_CHECK = "No free variable is among the draws: convergence was not checked."
 
 
-def judge_function_values() -> None:
+def check_function_values() -> None:
     """Wrap PyMC's convergence checks."""
-    wrap([pymc.sampling.mcmc], "run_convergence_checks", _judge)
+    wrap([pymc.sampling.mcmc], "run_convergence_checks", _check)
 
 
-def _judge(original, idata, model):
+def _check(original, idata, model):
     posterior = getattr(idata, "posterior", None)
     trees = tree_variables(model)
     if posterior is None or not trees:
         return original(idata, model)
-    still = after_sampling(idata, model)
+    stuck = after_sampling(idata, model)
     if not any(rv.name in posterior for rv in model.free_RVs):
-        return [SamplerWarning(WarningType.BAD_PARAMS, NOTHING_TO_JUDGE, "info"), *still]
+        return [SamplerWarning(WarningType.BAD_PARAMS, NOTHING_TO_CHECK, "info"), *stuck]
     trees = [tree for tree in trees if tree.name in posterior]
     if not trees:
-        return [*original(idata, model), *still]
-    shown, faults = {}, []
+        return [*original(idata, model), *stuck]
+    functions, faults = {}, []
     for tree in trees:
         draws = posterior[tree.name].values
         values = tree.function_values(model, draws, ROWS)
-        shown[tree.name] = ("chain", "draw", f"{tree.name}_output"), values
+        functions[tree.name] = ("chain", "draw", f"{tree.name}_output"), values
         faults += faults_of(tree, draws)
-    judged = idata.copy()
-    data = posterior.to_dataset().drop_vars(list(shown)).assign(shown)
-    judged["posterior"] = xr.DataTree(data)
-    with np.errstate(invalid="ignore"):  # R-hat of what never moved, which is said in faults
-        return [*original(judged, model), *faults, *still]
+    checked = idata.copy()
+    data = posterior.to_dataset().drop_vars(list(functions)).assign(functions)
+    checked["posterior"] = xr.DataTree(data)
+    with np.errstate(invalid="ignore"):  # R-hat of trees that never moved, reported in faults
+        return [*original(checked, model), *faults, *stuck]
 
 
 def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:
-    """Faults of (chain, draw, rows, fields) draws other than poor mixing."""
+    """Faults of draws, of shape (chain, draw, rows, fields), other than poor mixing."""
     messages = []
-    if not all(tree.is_intact(draws[at]) for at in np.ndindex(*draws.shape[:2])):
+    if not all(tree.is_intact(draws[k]) for k in np.ndindex(*draws.shape[:2])):
         messages.append(
-            f"holds draws that are not {tree.what}s, by another step method or edited draws"
+            f"holds draws that are not {tree.what}s: another step method made them, or they were "
+            "edited"
         )
     checksums = tree.checksums(draws)
     stuck = np.flatnonzero((checksums == checksums[:, :1]).all(axis=1)).tolist()
@@ -91,29 +92,29 @@ def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:
     ]
 
 
-# ------- Do the trees move? A warning when tuning ends, and after sampling, with the likely reason
+# ------ Trees that hardly move: a warning when tuning ends, or after sampling, with a likely cause
 #
-# Steps record ``changes_per_visit``, accepted changes of a tree for each of its visits, small
-# steps of a cut left out. Where these are fewer than one in twenty visits, a chain explores next
-# to nothing, although leaf values and other variables may look alive.
+# Steps record ``changes_per_visit``: accepted changes of a tree per visit, without small steps of
+# a cutpoint. If fewer than one visit in twenty changes a tree, a chain explores next to nothing,
+# although leaf values and other variables may seem to mix.
 #
-# The calling process judges a chain by the second half of its tuning as soon as it records the
-# first draw after it, wherever the chain is; chains of joblib arrive when they are complete, and
-# are judged with all others after sampling.
+# The calling process checks the second half of a chain's tuning when it records the first draw
+# after tuning, in whichever process the chain runs. Chains of joblib arrive when they are
+# complete, and are checked after sampling.
 #
-# A single tree may stand still because its posterior is one tree: it is reported only if the
-# likelihood refuses nearly every visit, leaf values included.
+# A single tree may rightly never change, if its posterior is concentrated on one tree. It is
+# reported only if the likelihood rejects nearly every visit, changes of leaf values included.
 
 
-LEAST = 0.05
-"""Changes per visit of a tree below which trees stand still (`benchmarks/notes/still_trees`)."""
-LEAST_VISITS = 200
-"""Visits from which on a share is judged: at twice the least share, 1 in 100 is below it."""
+MIN_CHANGES_PER_VISIT = 0.05
+"""Changes per visit below which trees hardly move (`benchmarks/notes/still_trees`)."""
+MIN_VISITS = 200
+"""Visits needed to estimate the rate: at twice the threshold, one chain in 100 falls below it."""
 ACCEPTED = "accept_delayed"
 
-_JUDGED = "pymc_trees_judged"
-"""Attribute of a trace whose tuning was judged."""
-_told: ContextVar[set[str] | None] = ContextVar("forests of a run that were reported", default=None)
+_CHECKED = "pymc_trees_checked"
+"""Attribute of a trace whose tuning was checked."""
+_reported: ContextVar[set[str] | None] = ContextVar("forests reported in this run", default=None)
 
 
 def watch_trees() -> None:
@@ -123,256 +124,266 @@ def watch_trees() -> None:
 
 
 def _sample(original, *args, **kwargs):
-    token = _told.set(set())
+    token = _reported.set(set())
     try:
         return original(*args, **kwargs)
     finally:
-        _told.reset(token)
+        _reported.reset(token)
 
 
 def _record(original, *args, **kwargs):
     original(*args, **kwargs)
     if not kwargs.get("in_warmup", True):
         trace = args[0]
-        if not hasattr(trace, _JUDGED):
-            setattr(trace, _JUDGED, True)
+        if not hasattr(trace, _CHECKED):
+            setattr(trace, _CHECKED, True)
             if RUNNER.get() is None:
                 log_warnings(at_end_of_tuning(trace))
 
 
 def forests_of(model: pm.Model) -> list[tuple[Variable, str]]:
-    """Forests whose steps count changes, and what the names of their statistics end in."""
+    """Forests whose steps count changes, and the suffix of the names of their statistics."""
     forests = [rv for rv in model.free_RVs if is_forest(rv) or is_soft_forest(rv)]
     return [(rv, f"_{rv.name}" if len(forests) > 1 else "") for rv in forests]
 
 
 def at_end_of_tuning(trace: NDArray) -> list[SamplerWarning]:
-    """Warnings about a chain that has just ended its tuning, but none that its run has given."""
-    n_tuned, told, found = trace.draw_idx - 1, _told.get(), []
-    for rv, ending in forests_of(trace.model):
-        [stats] = [s for s in trace._stats or [] if CHANGES_PER_VISIT + ending in s] or [{}]
-        if not stats or (told is not None and rv.name in told):
+    """Warnings about a chain that has just ended its tuning; one per forest in a run."""
+    n_tuned, reported, warnings = trace.draw_idx - 1, _reported.get(), []
+    for rv, suffix in forests_of(trace.model):
+        steps = [
+            k for k, s in enumerate(trace.sampler_vars or []) if CHANGES_PER_VISIT + suffix in s
+        ]
+        if not steps or (reported is not None and rv.name in reported):
             continue
-        window = slice(n_tuned // 2, n_tuned)
-        accepted = stats.get(ACCEPTED + ending, np.full(trace.draw_idx, np.nan))[window]
-        if stands_still(rv, stats[CHANGES_PER_VISIT + ending][window], accepted):
-            share = np.nanmean(stats[CHANGES_PER_VISIT + ending][window])
+
+        def in_window(name, step=steps[0]):
+            return trace.get_sampler_stats(name, step)[n_tuned // 2 : n_tuned]
+
+        changes = in_window(CHANGES_PER_VISIT + suffix)
+        accepted = np.full(len(changes), np.nan)
+        if ACCEPTED + suffix in trace.sampler_vars[steps[0]]:
+            accepted = in_window(ACCEPTED + suffix)
+        if hardly_moves(rv, changes, accepted):
             when = f"in the second half of tuning (chain {trace.chain})"
-            found.append(_warning(trace.model, rv, share, when))
-            if told is not None:
-                told.add(rv.name)
-    return found
+            warnings.append(_warning(trace.model, rv, np.nanmean(changes), when))
+            if reported is not None:
+                reported.add(rv.name)
+    return warnings
 
 
 def after_sampling(idata, model: pm.Model) -> list[SamplerWarning]:
-    """Warnings about the chains of a result, without those that its run has given already."""
+    """Warnings about the chains of a result; forests that were reported in tuning are left out."""
     if "sample_stats" not in idata.children:
         return []
-    stats, told, found = idata["sample_stats"], _told.get(), []
-    for rv, ending in forests_of(model):
-        if CHANGES_PER_VISIT + ending not in stats or (told is not None and rv.name in told):
+    stats, reported, warnings = idata["sample_stats"], _reported.get() or set(), []
+    for rv, suffix in forests_of(model):
+        if CHANGES_PER_VISIT + suffix not in stats or rv.name in reported:
             continue
-        changes = np.asarray(stats[CHANGES_PER_VISIT + ending])
+        changes = np.asarray(stats[CHANGES_PER_VISIT + suffix])
         accepted = np.full(changes.shape, np.nan)
-        if ACCEPTED + ending in stats:
-            accepted = np.asarray(stats[ACCEPTED + ending])
-        still = [k for k in range(len(changes)) if stands_still(rv, changes[k], accepted[k])]
-        if still:
-            when = f"after tuning (chains {still} of {len(changes)})"
-            found.append(_warning(model, rv, np.nanmean(changes[still]), when))
-    return found
+        if ACCEPTED + suffix in stats:
+            accepted = np.asarray(stats[ACCEPTED + suffix])
+        stuck = [k for k in range(len(changes)) if hardly_moves(rv, changes[k], accepted[k])]
+        if stuck:
+            when = f"after tuning (chains {stuck} of {len(changes)})"
+            warnings.append(_warning(model, rv, np.nanmean(changes[stuck]), when))
+    return warnings
 
 
-def stands_still(rv: Variable, changes: np.ndarray, accepted: np.ndarray) -> bool:
-    """Whether too few visits changed a tree, by the statistics of the iterations of a chain."""
+def hardly_moves(rv: Variable, changes: np.ndarray, accepted: np.ndarray) -> bool:
+    """Whether too few visits changed a tree, by a chain's statistics of each iteration."""
     m = rv.owner.op.layout.m
     changes, accepted = changes[~np.isnan(changes)], accepted[~np.isnan(accepted)]
-    if changes.size * m < LEAST_VISITS or changes.mean() >= LEAST:
+    if changes.size * m < MIN_VISITS or changes.mean() >= MIN_CHANGES_PER_VISIT:
         return False
-    return m > 1 or (accepted.size > 0 and bool(accepted.mean() < LEAST))
+    return m > 1 or (accepted.size > 0 and bool(accepted.mean() < MIN_CHANGES_PER_VISIT))
 
 
 def _warning(model: pm.Model, rv: Variable, share: float, when: str) -> SamplerWarning:
     name = rv.name.removesuffix("_forest")
     return SamplerWarning(
         WarningType.BAD_ACCEPTANCE,
-        f"The trees of {name} stand still: {share:.1%} of their visits changed one {when}. "
+        f"The trees of {name} hardly move: {share:.1%} of visits changed a tree {when}. "
         f"{likely_reason(model, rv)}",
         "warn",
     )
 
 
-SHARP = (
-    "The likelihood tells neighbouring trees apart so sharply that hardly any change is accepted. "
-    "If rows vary more than it allows, as large counts mostly do, give it a scale of its own: "
-    "pm.BetaBinomial in place of pm.Binomial, pm.NegativeBinomial of pm.Poisson, a free sigma. If "
-    "it is right, more trees and a longer run help little: "
+SHARP_LIKELIHOOD = (
+    "The likelihood is so sharp that hardly any change of a tree is accepted. If rows vary more "
+    "than it allows, as large counts usually do, add a dispersion parameter: pm.BetaBinomial "
+    "instead of pm.Binomial, pm.NegativeBinomial instead of pm.Poisson, a free sigma. If the "
+    "likelihood is right, more trees or a longer run help little: "
     "pymc_trees.plot_convergence shows at which rows the chains agree."
 )
-TOGETHER = (
-    "The values of a leaf do not integrate out of this likelihood, and all of them are proposed "
+JOINT_PROPOSALS = (
+    "Leaf values cannot be integrated out of this likelihood, so all values of a leaf are proposed "
     "together. Declare a BART with a NormalLeaf for each column of the basis, or for each output, "
     "and add up their products; if rows vary more than the likelihood allows, as large counts "
-    "mostly do, give it a scale of its own, such as pm.BetaBinomial in place of pm.Binomial."
+    "usually do, add a dispersion parameter, such as pm.BetaBinomial instead of pm.Binomial."
 )
 
 
 def likely_reason(model: pm.Model, rv: Variable) -> str:
-    """Why trees stand still, and what to do."""
+    """Why trees hardly move, and what to do."""
     target, layout = read_target(model, rv), rv.owner.op.layout
     if not target.needs_surrogate:
-        return SHARP
+        return SHARP_LIKELIHOOD
     if layout.n_values > 1:
-        return TOGETHER
+        return JOINT_PROPOSALS
     try:
-        likelihood = Constants.of(model, rv)
-        return _edge(likelihood) or _scale(likelihood) or SHARP
+        likelihood = LikelihoodOfConstant.of(model, rv)
+        return _at_edge_of_support(likelihood) or _prior_off_scale(likelihood) or SHARP_LIKELIHOOD
     except Exception:  # a reason is a courtesy: sampling must not end because of it
-        return SHARP
+        return SHARP_LIKELIHOOD
 
 
-class Constants(NamedTuple):
-    """Likelihood of a forest as a function of a constant that f has at all rows."""
+class LikelihoodOfConstant(NamedTuple):
+    """Likelihood of a forest as a function of f, where f is the same constant at all rows."""
 
     log: Callable[[float], float]
     mean: float
-    """Prior mean of f,"""
+    """Prior mean of f."""
     sd: float
-    """and its standard deviation."""
+    """Prior standard deviation of f."""
     m: int
     n_rows: int
     leaf_mean: float
     leaf_sd: float
     best: float
-    """The constant of the largest likelihood."""
+    """The constant with the largest likelihood."""
     row_sd: float
-    """Standard deviation of f that one row leaves, by the curvature there."""
+    """Standard deviation of f given one row, from the curvature of the log-likelihood there."""
 
     @classmethod
-    def of(cls, model: pm.Model, rv: Variable) -> "Constants":
-        """Of a forest with one number in each leaf, other variables at their initial values."""
+    def of(cls, model: pm.Model, rv: Variable) -> "LikelihoodOfConstant":
+        """For a forest with one value per leaf; other variables have their initial values."""
         terms, outputs = likelihood_terms(model, read_graph(model, rv))
         settings = read_settings(model, rv)[3:]
         values = [v for term in terms for v in (term.value, *term.conditions)]
         function, names = compile_values(model, [*settings, *values], [outputs])
         point, layout = model.initial_point(), rv.owner.op.layout
-        given = [point[name] for name in names]
+        inputs = [point[name] for name in names]
         is_condition = [False] * len(settings)
         for term in terms:
             is_condition += [False, *[True] * len(term.conditions)]
 
         def log(c: float) -> float:
             with np.errstate(all="ignore"):
-                found = function(np.full(outputs.type.shape, c), *given)
+                results = function(np.full(outputs.type.shape, c), *inputs)
                 total = 0.0
-                for value, checks in list(zip(found, is_condition, strict=True))[len(settings) :]:
+                for value, checks in list(zip(results, is_condition, strict=True))[len(settings) :]:
                     total += (0.0 if np.all(value) else -np.inf) if checks else np.sum(value)
             return float(total)
 
-        mean, sd = (float(np.mean(v)) for v in function(np.zeros(outputs.type.shape), *given)[:2])
+        mean, sd = (float(np.mean(v)) for v in function(np.zeros(outputs.type.shape), *inputs)[:2])
         m, n = layout.m, layout.n_rows
         prior = m * mean, math.sqrt(m) * sd
-        best = _best(log, *prior)
+        best = _best_constant(log, *prior)
         step = 1e-3 * prior[1]
-        bend = (2 * log(best) - log(best - step) - log(best + step)) / step**2
-        row_sd = math.sqrt(n / bend) if 0 < bend < np.inf else prior[1]
+        curvature = (2 * log(best) - log(best - step) - log(best + step)) / step**2
+        row_sd = math.sqrt(n / curvature) if 0 < curvature < np.inf else prior[1]
         return cls(log, *prior, m, n, mean, sd, best, row_sd)
 
 
-def _best(log: Callable[[float], float], mean: float, sd: float) -> float:
-    """Constant of the largest likelihood, of those that the prior or a link may need."""
-    far = np.concatenate([[0.0], np.logspace(-2, 3, 51)])
-    grid = np.unique(np.concatenate([mean + sd * far, mean - sd * far, far, -far]))
-    heights = np.array([log(c) for c in grid])
-    heights[~(heights < np.inf)] = -np.inf  # NaN as well
-    k = int(heights.argmax())
+def _best_constant(log: Callable[[float], float], mean: float, sd: float) -> float:
+    """Constant with the largest likelihood, on the scale of the prior or of a link."""
+    distances = np.concatenate([[0.0], np.logspace(-2, 3, 51)])
+    around_mean = [mean + sd * distances, mean - sd * distances]
+    grid = np.unique(np.concatenate([*around_mean, distances, -distances]))
+    values = np.array([log(c) for c in grid])
+    values[~(values < np.inf)] = -np.inf  # NaN as well
+    k = int(values.argmax())
     low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
 
-    def depth(c):
-        height = log(c)
-        return -height if np.isfinite(height) else np.inf
+    def negative_log(c):
+        value = log(c)
+        return -value if np.isfinite(value) else np.inf
 
     with np.errstate(invalid="ignore"):
-        found = minimize_scalar(depth, bounds=(low, high), method="bounded")
-    return float(found.x if found.fun < -heights[k] else grid[k])
+        optimum = minimize_scalar(negative_log, bounds=(low, high), method="bounded")
+    return float(optimum.x if optimum.fun < -values[k] else grid[k])
 
 
-NEAR = 20
-"""Distance, in sds that one row leaves, within which an edge of the likelihood is in the way."""
+EDGE_DISTANCE = 20
+"""Distance, in sds of f given one row, within which an edge of the support stops the trees."""
 
 
-def _edge(of: Constants) -> str | None:
-    """Whether the likelihood ends where f may be."""
-    for distance in of.row_sd * np.logspace(-3, math.log10(NEAR), 40):
-        for c in (of.best - distance, of.best + distance):
-            height = of.log(c)
-            if math.isnan(height):
+def _at_edge_of_support(likelihood: LikelihoodOfConstant) -> str | None:
+    """Message if the likelihood is 0 at plausible values of f."""
+    best = likelihood.best
+    for distance in likelihood.row_sd * np.logspace(-3, math.log10(EDGE_DISTANCE), 40):
+        for c in (best - distance, best + distance):
+            value = likelihood.log(c)
+            if math.isnan(value):
                 return (
                     f"The log-likelihood is NaN where f is {c:.3g}, which counts as a likelihood "
-                    "of 0: write it so that it has a value wherever the prior of f reaches."
+                    "of 0: write it so that it is defined wherever the prior of f has mass."
                 )
-            if height == -np.inf:
-                side = "above" if c > of.best else "below"
+            if value == -np.inf:
+                side = "above" if c > best else "below"
                 return (
                     f"The likelihood is 0 where f is {side} {c:.3g} at all rows: its support "
-                    "depends on f, so that a single row on the wrong side refuses a tree. Give y a "
-                    "density that is positive on both sides, such as pm.ExGaussian for an "
-                    "exponential above f, or a Normal error of its own."
+                    "depends on f, so a single row on the wrong side rejects a tree. Give y a "
+                    "density that is positive on both sides, such as pm.ExGaussian instead of an "
+                    "exponential above f, or add a Normal error."
                 )
     return None
 
 
-LIKE = 2.0
-"""Ratio to a quadratic within which a likelihood is like one."""
+QUADRATIC_RATIO = 2.0
+"""Ratio to a quadratic within which a log-likelihood counts as quadratic."""
 
 
-def _scale(of: Constants) -> str | None:
-    """Whether the prior of the leaves is on another scale than the likelihood."""
-    away = abs(of.best - of.mean) / of.sd
-    if away < 4 and (away < 1 or _reach(of, of.sd) >= of.sd):
+def _prior_off_scale(likelihood: LikelihoodOfConstant) -> str | None:
+    """Message if the leaf prior is not on the scale of the likelihood."""
+    best, mean, sd, m = likelihood.best, likelihood.mean, likelihood.sd, likelihood.m
+    away = abs(best - mean) / sd
+    if away < 4 and (away < 1 or _quadratic_up_to(likelihood, sd) >= sd):
         return None
-    sd = 0.5 * _reach(of, 1e3 * of.row_sd)
-    mean, sd = of.best / of.m, sd / math.sqrt(of.m)
+    leaf_sd = 0.5 * _quadratic_up_to(likelihood, 1e3 * likelihood.row_sd) / math.sqrt(m)
     return (
-        f"The prior of its leaves, NormalLeaf({of.leaf_mean:.3g}, {of.leaf_sd:.3g}), is far from "
-        f"what the likelihood needs: it puts f at {of.mean:.3g} with sd {of.sd:.3g}, and the best "
-        f"constant is {of.best:.3g}. A leaf prior made of Y has the scale of Y, not of a link. "
-        f"Give leaf=pymc_trees.NormalLeaf({mean:.2g}, {sd:.2g})."
+        f"The leaf prior, NormalLeaf({likelihood.leaf_mean:.3g}, {likelihood.leaf_sd:.3g}), is far "
+        f"from what the likelihood needs: it gives f the mean {mean:.3g} and the sd {sd:.3g}, but "
+        f"the best constant is {best:.3g}. A default leaf prior has the scale of Y, not of a link. "
+        f"Give leaf=pymc_trees.NormalLeaf({best / m:.2g}, {leaf_sd:.2g})."
     )
 
 
-def _reach(of: Constants, most: float) -> float:
-    """Distance from the best constant up to which the likelihood is like a quadratic."""
-    top, reach = of.log(of.best), 0.0
-    for distance in np.geomspace(0.1 * of.row_sd, max(most, 0.2 * of.row_sd), 60):
-        square = 0.5 * of.n_rows * (distance / of.row_sd) ** 2
-        for c in (of.best - distance, of.best + distance):
-            ratio = (top - of.log(c)) / square
-            if not 1 / LIKE < ratio < LIKE:
-                return reach
-        reach = float(distance)
-    return reach
+def _quadratic_up_to(likelihood: LikelihoodOfConstant, furthest: float) -> float:
+    """Distance from the best constant up to which the log-likelihood is nearly quadratic."""
+    best, row_sd = likelihood.best, likelihood.row_sd
+    maximum, reached = likelihood.log(best), 0.0
+    for distance in np.geomspace(0.1 * row_sd, max(furthest, 0.2 * row_sd), 60):
+        quadratic = 0.5 * likelihood.n_rows * (distance / row_sd) ** 2
+        for c in (best - distance, best + distance):
+            ratio = (maximum - likelihood.log(c)) / quadratic
+            if not 1 / QUADRATIC_RATIO < ratio < QUADRATIC_RATIO:
+                return reached
+        reached = float(distance)
+    return reached
 
 
-# ------------------------ Sampler statistics with one number per column, with this dimension named
+# ------------------ Sampler statistics with one value per column get a dimension of the right name
 #
-# PyMC calls the dimension of a vector statistic by the statistic's name and a number.
+# PyMC names the dimension of a vector statistic after the statistic, with a number.
 
 
 def name_columns() -> None:
-    """Name the dimension ``column``, or ``column_{forest}``, in results of `pymc.sample`."""
+    """Name that dimension ``column``, or ``column_{forest}``, in results of `pymc.sample`."""
     wrap([pymc.sampling.mcmc], "_sample_return", _sample_return)
 
 
 def _sample_return(original, *args, **kwargs):
-    found = original(*args, **kwargs)
+    result = original(*args, **kwargs)
     free = kwargs["model"].free_RVs
     forests = {rv.name: rv for rv in free if is_forest(rv) or is_soft_forest(rv)}
-    if forests and isinstance(found, xr.DataTree):
+    if forests and isinstance(result, xr.DataTree):
         for group in ("sample_stats", "warmup_sample_stats"):
-            if group in found.children:
-                found[group].dataset = _named(found[group].to_dataset(), forests)
-    return found
+            if group in result.children:
+                result[group].dataset = _named(result[group].to_dataset(), forests)
+    return result
 
 
 def _named(stats: xr.Dataset, forests: dict) -> xr.Dataset:
@@ -380,10 +391,10 @@ def _named(stats: xr.Dataset, forests: dict) -> xr.Dataset:
         parts = re.fullmatch(r"variable_inclusion(_.+)?_dim_0", str(dim))
         if parts is None:
             continue
-        ending = parts[1] or ""
-        forest = forests.get(ending[1:]) if ending else next(iter(forests.values()))
-        stats = stats.rename({dim: f"column{ending}"})
+        suffix = parts[1] or ""
+        forest = forests.get(suffix[1:]) if suffix else next(iter(forests.values()))
+        stats = stats.rename({dim: f"column{suffix}"})
         names = getattr(schema_of(forest), "names", None)  # of a frame
         if names is not None:
-            stats = stats.assign_coords({f"column{ending}": list(names)})
+            stats = stats.assign_coords({f"column{suffix}": list(names)})
     return stats

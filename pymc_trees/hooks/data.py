@@ -1,4 +1,4 @@
-"""Data of a model with trees: other rows, new inputs, and tables that stay out of results."""
+"""Data of a model with trees: new rows, new inputs, and tables kept out of results."""
 
 from collections.abc import Iterable
 
@@ -16,14 +16,13 @@ from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.hooks.wrap import arguments, wrap
 from pymc_trees.targets.graph import parameters_of
 
-# ---------------------- Prediction at new rows where an observed variable kept its training length
+# ----------- Prediction at new rows when an observed variable has the length of its training data
 #
-# Without ``shape=mu.shape`` PyMC gives an observed variable the shape of its data once and for
-# all. With another number of rows its error is about vectorised inputs; a wrapper explains the
-# remedy.
+# Without ``shape=mu.shape`` PyMC fixes the shape of an observed variable to that of its data. With
+# another number of rows it raises an error about vectorised inputs; a wrapper adds the remedy.
 
 
-INDEX = Subtensor | AdvancedSubtensor
+INDEXING = Subtensor | AdvancedSubtensor
 FORWARD = ("sample_posterior_predictive", "sample_prior_predictive")
 
 
@@ -37,41 +36,41 @@ def _explaining(original, *args, **kwargs):
     try:
         return original(*args, **kwargs)
     except ValueError as error:
-        given = arguments(original, args, kwargs)
-        model = without_dims(pm.modelcontext(given.get("model")))
+        call = arguments(original, args, kwargs)
+        model = without_dims(pm.modelcontext(call.get("model")))
         check_bases(model, error)
-        fixed, drawn = fixed_lengths(model) | fixed_latents(model), []
-        if "trace" in given:
-            drawn = latents_of_rows(model, given["trace"], fixed)
+        fixed, latents = fixed_lengths(model) | fixed_latents(model), []
+        if "trace" in call:
+            latents = latents_of_rows(model, call["trace"], fixed)
         if fixed:
             [(name, (length, rows)), *_] = fixed.items()
             raise ValueError(
                 f"{name} has {length} rows, as in the data at its declaration, but the inputs of "
                 f"its forest have {rows}. Declare {sorted(fixed)} with shape=mu.shape, where mu is "
                 "the function returned by BART or the tree, so that their lengths agree."
-                + (f" {_anew(model, drawn)}" if drawn else "")
+                + (f" {_how_to_draw(model, latents)}" if latents else "")
             ) from error
-        if drawn and given.get("sample_vars") is None:
+        if latents and call.get("sample_vars") is None:
             raise ValueError(
-                f"{drawn} have an entry for each row, and the draws hold those of the training "
-                f"rows. {_anew(model, drawn)}"
+                f"{latents} have an entry for each row, and the draws hold those of the training "
+                f"rows. {_how_to_draw(model, latents)}"
             ) from error
         raise
 
 
-def _anew(model: pm.Model, latents: list[str]) -> str:
-    """How entries of new rows are drawn."""
-    drawn = [*latents, *(rv.name for rv in model.observed_RVs)]
-    return f"Have entries drawn for these rows: give sample_vars={drawn}."
+def _how_to_draw(model: pm.Model, latents: list[str]) -> str:
+    """How to draw the entries of new rows."""
+    sampled = [*latents, *(rv.name for rv in model.observed_RVs)]
+    return f"To draw entries for the new rows, give sample_vars={sampled}."
 
 
 def check_bases(model: pm.Model, error: Exception) -> None:
-    """Raise an error if a basis has its training rows."""
+    """Raise an error if a basis still has its training rows."""
     for coefficients in model.deterministics:
         basis = getattr(coefficients.tag, "pymc_trees_basis", None)
         if basis is None:
             continue
-        [rows] = {len(one.X.eval()) for one in evaluations([coefficients])}
+        [rows] = {len(call.X.eval()) for call in evaluations([coefficients])}
         length = len(basis.eval())
         if length != rows:
             raise ValueError(
@@ -81,20 +80,20 @@ def check_bases(model: pm.Model, error: Exception) -> None:
 
 
 def fixed_lengths(model: pm.Model) -> dict[str, tuple[int, int]]:
-    """Observed variables whose length differs from that of their function: length and rows."""
-    found = {}
+    """Length of observed variables that differ from their function in length, and its rows."""
+    lengths = {}
     for rv in model.observed_RVs:
-        rows = {len(one.X.eval()) for one in evaluations(parameters_of(rv))}
+        rows = {len(call.X.eval()) for call in evaluations(parameters_of(rv))}
         shape = tuple(rv.shape.eval(mode="FAST_COMPILE")) if rows else ()
         if shape and not rows & set(shape):
-            found[rv.name] = int(shape[0]), int(min(rows))
-    return found
+            lengths[rv.name] = int(shape[0]), int(min(rows))
+    return lengths
 
 
 def fixed_latents(model: pm.Model) -> dict[str, tuple[int, int]]:
-    """Unobserved variables with an entry for each row of the data, and not of their function."""
+    """Unobserved variables with an entry for each row of the data, not for each new row."""
     rows = _rows_of(model)
-    if rows is None:  # no trees, for one
+    if rows is None:  # such as a model without trees
         return {}
     lengths = {len(value) for value in _observations(model)} - {rows}
     return {
@@ -105,7 +104,7 @@ def fixed_latents(model: pm.Model) -> dict[str, tuple[int, int]]:
 
 
 def latents_of_rows(model: pm.Model, trace, fixed: Iterable[str]) -> list[str]:
-    """Unobserved variables with an entry for each row, whose draws are those of other rows."""
+    """Unobserved variables with an entry for each row, whose draws belong to other rows."""
     if _rows_of(model) is None:
         return []
     return [
@@ -116,14 +115,14 @@ def latents_of_rows(model: pm.Model, trace, fixed: Iterable[str]) -> list[str]:
 
 
 def _stored_shape(trace, name: str) -> tuple[int, ...] | None:
-    """Of one draw; None where the draws are no tree of groups, or lack the variable."""
+    """Shape of one draw; None if the draws are not a tree of groups or lack the variable."""
     group = getattr(trace, "posterior", trace)
     return tuple(group[name].shape[2:]) if name in getattr(group, "data_vars", ()) else None
 
 
 def _rows_of(model: pm.Model) -> int | None:
-    """Rows at which trees are evaluated, where these are as many for all."""
-    rows = {len(one.X.eval()) for one in evaluations(model.observed_RVs)}
+    """Number of rows at which trees are evaluated, if it is the same for all."""
+    rows = {len(call.X.eval()) for call in evaluations(model.observed_RVs)}
     return rows.pop() if len(rows) == 1 else None
 
 
@@ -133,20 +132,20 @@ def _observations(model: pm.Model) -> list:
 
 
 def _shapes_of_latents(model: pm.Model) -> dict[str, tuple[int, ...]]:
-    """Of the unobserved variables other than trees that enter an observed one."""
-    entering = set(ancestors(model.observed_RVs))
-    # One that is read by an index has entries of groups, however many.
-    reads = [v.owner for v in entering if v.owner and isinstance(v.owner.op, INDEX)]
-    entering -= {next(iter(one.inputs)) for one in reads}
+    """Shapes of the unobserved variables, other than trees, that observed ones depend on."""
+    used = set(ancestors(model.observed_RVs))
+    # A variable that is indexed has an entry for each group, whatever their number.
+    indexed = [v.owner for v in used if v.owner and isinstance(v.owner.op, INDEXING)]
+    used -= {next(iter(node.inputs)) for node in indexed}
     return {
         rv.name: tuple(int(n) for n in rv.shape.eval(mode="FAST_COMPILE"))
         for rv in model.free_RVs
-        if rv in entering and rv.ndim and not is_tree_variable(rv)
+        if rv in used and rv.ndim and not is_tree_variable(rv)
     }
 
 
 # --------------------------------------------------------------------------------------------------
-# `pymc.set_data` of the inputs of a forest, which encodes them as `pymc_trees.set_data` does.
+# `pymc.set_data` encodes new inputs of a forest as `pymc_trees.set_data` does.
 #
 # PyMC masks NaN in data, and a compiled function then fails with an error about array types.
 
@@ -160,14 +159,14 @@ def _encode(original, self, name, values, coords=None):
     return original(self, name, encode_for(self, name, values), coords=coords)
 
 
-# ----------------- Results without tables stored in files, which would be copied into every result
+# ------------------ Tables stored in files are left out of results, which would otherwise copy them
 
 
-def leave_files_out() -> None:
+def exclude_tables_in_files() -> None:
     """Restrict the group ``constant_data`` to data in memory."""
     wrap([pymc.backends.arviz], "find_constants", _in_memory)
 
 
 def _in_memory(original, *args, **kwargs):
-    found = original(*args, **kwargs)
-    return {name: value for name, value in found.items() if not in_file(value)}
+    constants = original(*args, **kwargs)
+    return {name: value for name, value in constants.items() if not in_file(value)}

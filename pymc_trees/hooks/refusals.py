@@ -1,7 +1,7 @@
-"""What PyMC cannot do with trees, refused before it ends in an error of PyMC or PyTensor.
+"""What PyMC cannot do with trees: a clear error before an obscure one of PyMC or PyTensor.
 
-Functions that know no trees, backends that cannot compile them, initial values that are no trees
-of the model, and draws that lack a forest or what it depends on.
+This concerns functions that do not support trees, backends that cannot compile them, initial values
+that are not trees of the model, and draws that lack a forest or a variable that it depends on.
 """
 
 from contextvars import ContextVar
@@ -19,9 +19,8 @@ import pymc.stats
 import pymc.stats.log_density
 import pymc.tuning.starting
 from pymc.pytensorf import resolve_backend_compile_kwargs
+from pymc.step_methods import BlockedStep
 from pymc.step_methods.arraystep import ArrayStep, ArrayStepShared
-from pymc.step_methods.compound import BlockedStep
-from pymc.util import get_value_vars_from_user_vars
 from pytensor.compile.mode import get_mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
@@ -43,16 +42,16 @@ from pymc_trees.posterior.check_draws import DIFFERENCES
 
 # ---------------- Methods of PyMC that would treat the numbers of an encoded forest as coordinates
 #
-# Values that they propose are not valid forests: optimisation would end at an invalid forest,
-# random walks would never leave their initial trees, and sequential Monte Carlo never those drawn
-# from the prior.
+# The values that they propose are not valid forests: optimisation would end at an invalid forest,
+# random walks would never leave their initial trees, and sequential Monte Carlo would never leave
+# those drawn from the prior.
 
 
 FIND_MAP = [pm, pymc.tuning, pymc.tuning.starting]
 SAMPLE_SMC = [pm, pymc.smc, pymc.smc.sampling]
-"""Modules in which users find these functions."""
+"""Modules that export these functions."""
 
-REMARKS = {
+REASONS = {
     "find_MAP": "Name the other variables, find_MAP(vars=[...]), to leave the forest where it is",
     "sample_smc": "Its proposals are normal, and trees are not vectors",
 }
@@ -64,7 +63,7 @@ REMEDY = (
 
 
 def reject_unsupported() -> None:
-    """Make them raise an error if trees are among their variables."""
+    """Make these methods raise an error if trees are among their variables."""
     wrap(FIND_MAP, "find_MAP", _refuse)
     wrap(SAMPLE_SMC, "sample_smc", _refuse)
     wrap([BlockedStep], "__new__", _make_step)
@@ -73,16 +72,21 @@ def reject_unsupported() -> None:
 
 def _refuse(original, *args, **kwargs):
     """`find_MAP` or `sample_smc`, for variables other than trees."""
-    name, given = original.__name__, arguments(original, args, kwargs)
-    model = pm.modelcontext(given.get("model"))
-    moved = list(model.free_RVs)
-    if given.get("vars") is not None:
-        values = get_value_vars_from_user_vars(given["vars"], model)
-        moved = [model.values_to_rvs[value] for value in values]
-    forests = [rv.name for rv in moved if is_tree_variable(rv)]
+    name, call = original.__name__, arguments(original, args, kwargs)
+    model = pm.modelcontext(call.get("model"))
+    forests = [
+        tree.name for tree in tree_variables(model) if _is_among(tree, call.get("vars"), model)
+    ]
     if forests:
-        raise NotImplementedError(f"{name} cannot sample {forests}. {REMARKS[name]}; or {REMEDY}")
+        raise NotImplementedError(f"{name} cannot sample {forests}. {REASONS[name]}; or {REMEDY}")
     return original(*args, **kwargs)
+
+
+def _is_among(tree: TreeVariable, given, model: pm.Model) -> bool:
+    """Whether variables, or values of variables, include a tree; None stands for all of them."""
+    given = given if given is None or isinstance(given, list | tuple) else [given]
+    value = model.rvs_to_values[tree.rv]
+    return given is None or any(v is tree.rv or v is value for v in given)
 
 
 def _make_step(original, cls, *args, **kwargs):
@@ -90,13 +94,7 @@ def _make_step(original, cls, *args, **kwargs):
     if issubclass(cls, ArrayStep | ArrayStepShared):
         model = pm.modelcontext(kwargs.get("model"))
         given = args[0] if args else kwargs.get("vars")
-        given = model.value_vars if given is None else given
-        given = given if isinstance(given, list | tuple) else [given]
-        forests = [
-            tree.name
-            for tree in tree_variables(model)
-            if any(v is tree.rv or v is model.rvs_to_values[tree.rv] for v in given)
-        ]
+        forests = [tree.name for tree in tree_variables(model) if _is_among(tree, given, model)]
         if forests:
             raise NotImplementedError(
                 f"{cls.__name__} works on vectors and cannot sample {forests}. Name the other "
@@ -106,7 +104,7 @@ def _make_step(original, cls, *args, **kwargs):
 
 
 def _sample(original, *args, **kwargs):
-    """`pymc.sample`; samplers of other libraries only support NUTS."""
+    """`pymc.sample`; samplers of other libraries have no steps other than NUTS."""
     sampler = kwargs.get("nuts_sampler")
     if sampler not in (None, "pymc"):
         model = pm.modelcontext(kwargs.get("model"))
@@ -122,17 +120,17 @@ def _sample(original, *args, **kwargs):
 
 # ------------ PyTensor's backends that cannot run the compiled code of trees: JAX, PyTorch and MLX
 #
-# An Op without a translation ends in an error of PyTensor about that Op, or about a library that
-# is not installed. All functions are compiled by the linkers of these backends, whoever asks for
-# them; `pymc.sample` is refused before it makes its steps.
+# For an Op that it cannot translate, PyTensor raises an error about that Op, or about a library
+# that is not installed. The linkers of these backends compile all functions, so they are wrapped;
+# `pymc.sample` raises the error before it creates its steps.
 
 
 BACKENDS = {JAXLinker: "jax", MLXLinker: "mlx", PytorchLinker: "pytorch"}
-"""What `pymc.sample` and others call them."""
+"""Names of the backends in `pymc.sample` and elsewhere."""
 
 
 def refuse_backends() -> None:
-    """Wrap `pymc.sample`, and the translation of a graph in each of them."""
+    """Wrap `pymc.sample`, and the translation of graphs by each backend."""
     wrap(SAMPLE, "sample", _sample_with_backend)
     for linker in BACKENDS:
         wrap([linker], "fgraph_convert", _convert)
@@ -141,16 +139,18 @@ def refuse_backends() -> None:
 def _sample_with_backend(original, *args, **kwargs):
     trees = tree_variables(pm.modelcontext(kwargs.get("model")))
     if trees:
-        given = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-        linker = get_mode(given.get("mode")).linker
+        options = resolve_backend_compile_kwargs(
+            kwargs.get("backend"), kwargs.get("compile_kwargs")
+        )
+        linker = get_mode(options.get("mode")).linker
         if isinstance(linker, tuple(BACKENDS)):
             raise _refusal(linker, trees[0].name)
     return original(*args, **kwargs)
 
 
 def _convert(original, linker, fgraph: FunctionGraph, *args, **kwargs):
-    ours = (n for n in fgraph.apply_nodes if type(n.op).__module__.startswith("pymc_trees."))
-    node = next(ours, None)
+    nodes = (n for n in fgraph.apply_nodes if type(n.op).__module__.startswith("pymc_trees."))
+    node = next(nodes, None)
     if node is not None:
         names = [v.name for v in (*node.inputs, *node.outputs) if v.name]
         raise _refusal(linker, next(iter(names), "a forest"))
@@ -160,15 +160,15 @@ def _convert(original, linker, fgraph: FunctionGraph, *args, **kwargs):
 def _refusal(linker, name: str) -> NotImplementedError:
     backend = next(BACKENDS[kind] for kind in BACKENDS if isinstance(linker, kind))
     return NotImplementedError(
-        f"The backend {backend!r} cannot compile what sees trees, here {name}, since their code is "
+        f"The backend {backend!r} cannot compile functions of trees, here of {name}, whose code is "
         "compiled by numba: leave backend= (or mode=) out, or give backend='numba'."
     )
 
 
-# ------ Where chains start: values of trees that a user gives (``initvals``, ``initval``), checked
+# ------------------------- Initial values of trees given by the user (``initvals`` and ``initval``)
 #
-# PyTensor's errors about another fit's values are of types of matrices. A value for the function
-# of a forest would be ignored by PyMC, which takes none for a Deterministic.
+# For values of another fit, PyTensor raises errors about the types of matrices. PyMC would ignore a
+# value for the function of a forest, since that is a Deterministic.
 
 
 def check_initial_values() -> None:
@@ -178,51 +178,54 @@ def check_initial_values() -> None:
 
 
 def _set(original, model, rv_var, initval):
-    """A value given in the declaration."""
+    """Check a value given in the declaration."""
     if is_tree_variable(rv_var) and not isinstance(initval, str | Variable | None):
         initval = _check_value(tree_variable(rv_var), initval)
     return original(model, rv_var, initval)
 
 
-def _checked(original, *, model, overrides=None, **given):
+def _checked(original, *, model, overrides=None, **kwargs):
     trees = tree_variables(model)
     if not trees:
-        return original(model=model, overrides=overrides, **given)
-    found = {getattr(key, "name", key): value for key, value in (overrides or {}).items()}
+        return original(model=model, overrides=overrides, **kwargs)
+    given = {getattr(key, "name", key): value for key, value in (overrides or {}).items()}
     checked = {}
     for tree in trees:
         declared = model.rvs_to_initial_values[tree.rv]
-        value = found.get(tree.name)
+        value = given.get(tree.name)
         value = declared if value is None else value
         if value is not None and not isinstance(value, str | Variable):
             checked[tree.name] = _check_value(tree, value)
     for function in model.deterministics:
-        if found.get(function.name) is not None:
-            _check_function(function, trees, found)
-    return original(model=model, overrides={**found, **checked}, **given)
+        if given.get(function.name) is not None:
+            _check_function(function, trees, given)
+    return original(model=model, overrides={**given, **checked}, **kwargs)
 
 
 def _check_value(tree: TreeVariable, given: Any) -> np.ndarray:
-    """Encoded trees as PyMC takes them, or an error that says in what they differ."""
-    one = f"idata.posterior[{tree.name!r}].values[0, -1]"
-    remedy = f"Leave it out of initvals, or give one draw of a fit of this model, {one}."
+    """Encoded trees as PyMC takes them, or an error that says how they differ."""
+    draw = f"idata.posterior[{tree.name!r}].values[0, -1]"
+    remedy = f"Leave it out of initvals, or give one draw of a fit of this model, {draw}."
     try:
         value = np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise TypeError(f"initvals: {tree.name}={given!r} is no array of trees. {remedy}") from None
-    about = DIFFERENCES[type(tree.op)]
+        raise TypeError(
+            f"initvals: {tree.name}={given!r} is not an array of trees. {remedy}"
+        ) from None
+    differences = DIFFERENCES[type(tree.op)]
     if value.shape != tree.shape:
         why = "it holds no trees"
         if value.ndim > 2 and value.shape[-2:] == tree.shape:
             why = "it holds several draws"
         elif value.ndim == 2:
-            why = f"it belongs to another model, with other {about.differing_sizes(tree.rv, value)}"
+            sizes = differences.differing_sizes(tree.rv, value)
+            why = f"it belongs to another model, with other {sizes}"
         raise ValueError(
             f"initvals: {tree.name} has shape {value.shape}, but {tree.shape} in this model: "
             f"{why}. {remedy}"
         )
     if not tree.is_intact(value):
-        why = about.differing_settings(tree.rv, [value])
+        why = differences.differing_settings(tree.rv, [value])
         raise ValueError(
             f"initvals: the value of {tree.name} is not a {tree.what} of this model: {why}. "
             f"{remedy}"
@@ -230,35 +233,35 @@ def _check_value(tree: TreeVariable, given: Any) -> np.ndarray:
     return value
 
 
-def _check_function(function: Variable, trees: list[TreeVariable], found: dict) -> None:
-    """Refuse values of a function of trees that are to be found some other way."""
-    below = set(ancestors([function]))
-    lost = [tree.name for tree in trees if tree.rv in below and found.get(tree.name) is None]
-    if lost:
+def _check_function(function: Variable, trees: list[TreeVariable], given: dict) -> None:
+    """Raise an error for a value of a function of trees, unless values of all trees are given."""
+    above = set(ancestors([function]))
+    unset = [tree.name for tree in trees if tree.rv in above and given.get(tree.name) is None]
+    if unset:
         raise ValueError(
-            f"initvals: {function.name} follows from the trees of {lost}, and cannot be set: leave "
-            f"it out, or give {lost[0]!r} a draw of a fit of this model."
+            f"initvals: {function.name} follows from the trees of {unset}, and cannot be set: "
+            f"leave it out, or give {unset[0]!r} a draw of a fit of this model."
         )
 
 
 # --------------------------------------------------------------------------------------------------
-# Draws that lack a forest or what it depends on: an error, where PyMC would draw from the prior.
+# Draws that lack a forest, or a variable that it depends on: an error instead of prior draws.
 #
-# `pymc.sample_posterior_predictive` draws what is missing from the draws anew, given nothing, and
-# says so in a log line. The functions that compute densities end with a KeyError.
+# `pymc.sample_posterior_predictive` samples variables that the draws lack from their prior, and
+# says so only in a log line. The functions that compute densities end with a KeyError.
 
 
 FORWARD = [pm, pymc.sampling, pymc.sampling.forward]
 DENSITIES = [pymc.stats, pymc.stats.log_density]
 DETERMINISTIC = [pm, pymc.sampling, pymc.sampling.deterministic]
-"""Modules in which users find these functions."""
+"""Modules that export these functions."""
 
 _PREDICTING: ContextVar[bool] = ContextVar("predicting", default=False)
-"""Whether draws are being used: prior draws lack every variable."""
+"""Whether draws are used: prior predictive sampling has none."""
 
 
 def refuse_missing_draws() -> None:
-    """Wrap what uses draws."""
+    """Wrap the functions that use draws."""
     wrap(FORWARD, "sample_posterior_predictive", _predict)
     wrap([pymc.sampling.forward], "compile_forward_sampling_function", _check_draws)
     wrap([pm, *DENSITIES], "compute_log_likelihood", _explain)
@@ -267,63 +270,65 @@ def refuse_missing_draws() -> None:
 
 
 def _predict(original, *args, **kwargs):
-    before = _PREDICTING.set(True)
+    token = _PREDICTING.set(True)
     try:
         return original(*args, **kwargs)
     finally:
-        _PREDICTING.reset(before)
+        _PREDICTING.reset(token)
 
 
 def _check_draws(compiler, *args, **kwargs):
-    """Before a function is compiled that would draw a forest, or what it depends on, anew."""
-    given = arguments(compiler, args, kwargs)
-    model = given.get("model")
+    """Raise an error before compiling a function that would sample a forest from its prior."""
+    call = arguments(compiler, args, kwargs)
+    model = call.get("model")
     if _PREDICTING.get() and isinstance(model, pm.Model):
-        known = set(given["vars_in_trace"])
-        frozen = set(given.get("freeze_vars") or ())
-        chosen = set(given.get("volatile_vars") or ())
-        lost = _lost(model, given["outputs"], frozen, known | chosen)
-        if lost:
-            held = [one for one in model.deterministics if one in known]
-            raise ValueError(_words(model, lost, given["outputs"], held, frozen, known | chosen))
+        in_trace = set(call["vars_in_trace"])
+        frozen = set(call.get("freeze_vars") or ())
+        available = in_trace | set(call.get("volatile_vars") or ())
+        missing = _missing(model, call["outputs"], frozen, available)
+        if missing:
+            stored = [v for v in model.deterministics if v in in_trace]
+            raise ValueError(
+                _missing_message(model, missing, call["outputs"], stored, frozen, available)
+            )
     return compiler(*args, **kwargs)
 
 
-def _lost(model: pm.Model, outputs, frozen: set, known: set) -> list[Variable]:
-    """Free variables that outputs would need a draw of: trees, and what trees depend on."""
+def _missing(model: pm.Model, outputs, frozen: set, available: set) -> list[Variable]:
+    """Trees, and free variables that trees depend on, that outputs need and that are not given."""
     trees = [rv for rv in model.free_RVs if is_tree_variable(rv)]
-    of_trees = set(ancestors(trees)) - known - frozen
-    seen = set(ancestors(outputs, blockers=frozen)) & of_trees
-    lost = [rv for rv in model.free_RVs if rv in seen]
-    if not lost:
+    not_given = set(ancestors(trees)) - available - frozen
+    candidates = set(ancestors(outputs, blockers=frozen)) & not_given
+    missing = [rv for rv in model.free_RVs if rv in candidates]
+    if not missing:
         return []
     # Of y ~ Normal(z, shape=mu.shape) mu is an ancestor, but only its number of rows is needed.
-    free = {v: v.type(v.name) for v in [*lost, *frozen]}
-    graphs = clone_replace(outputs, free, rebuild_strict=False)
+    inputs = {v: v.type(v.name) for v in [*missing, *frozen]}
+    graphs = clone_replace(outputs, inputs, rebuild_strict=False)
     needed = set(ancestors(rewrite_graph(graphs, include=("ShapeOpt", "canonicalize"))))
-    above = set(ancestors([rv for rv in lost if free[rv] in needed], blockers=frozen))
-    return [rv for rv in lost if rv in above]
+    above = set(ancestors([rv for rv in missing if inputs[rv] in needed], blockers=frozen))
+    return [rv for rv in missing if rv in above]
 
 
-def _words(model, lost, outputs, held, frozen, known) -> str:
+def _missing_message(model, missing, outputs, stored, frozen, available) -> str:
     """What is missing, and what can be done."""
-    names = [rv.name for rv in lost]
-    asked = sorted(str(one.name) for one in outputs if set(ancestors([one], frozen)) & set(lost))
-    said = (
-        f"The draws lack {names}, which {asked} depend on: PyMC would draw them from the prior, "
-        f"whatever the data said. {_kept(names)}; or ask for var_names that do not."
+    names = [rv.name for rv in missing]
+    dependent = sorted(str(v.name) for v in outputs if set(ancestors([v], frozen)) & set(missing))
+    message = (
+        f"The draws lack {names}, which {dependent} depend on: PyMC would draw them from the "
+        f"prior, ignoring the data. {_keep_names(names)}; or ask for var_names that do not."
     )
-    held = [one for one in held if set(ancestors([one])) & set(lost)]
-    held = [one for one in held if not set(ancestors([one])) & set(held) - {one}]
-    if held and not _lost(model, outputs, frozen | set(held), known):
-        said += (
-            f" Where all data are those of the fit, freeze_vars={[one.name for one in held]} "
+    stored = [v for v in stored if set(ancestors([v])) & set(missing)]
+    stored = [v for v in stored if not set(ancestors([v])) & set(stored) - {v}]
+    if stored and not _missing(model, outputs, frozen | set(stored), available):
+        message += (
+            f" If all data are those of the fit, freeze_vars={[v.name for v in stored]} "
             "takes their values from the draws."
         )
-    return f"{said} sample_vars={names} draws from the prior on purpose."
+    return f"{message} sample_vars={names} draws from the prior on purpose."
 
 
-def _kept(names: list[str]) -> str:
+def _keep_names(names: list[str]) -> str:
     them = "it" if len(names) == 1 else "them"
     return f"Sample again with {names} among var_names of pm.sample, and keep {them} in your files"
 
@@ -336,7 +341,7 @@ def _explain(original, *args, **kwargs):
         trees = [tree.name for tree in tree_variables(model)]
         if not error.args or error.args[0] not in trees:
             raise
-        lacking = [str(error.args[0])]
+        names = [str(error.args[0])]
         raise ValueError(
-            f"The draws lack {lacking}, which {original.__name__} needs. {_kept(lacking)}."
+            f"The draws lack {names}, which {original.__name__} needs. {_keep_names(names)}."
         ) from error

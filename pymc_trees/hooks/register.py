@@ -29,17 +29,17 @@ STEPS = (
 
 
 def register_steps() -> None:
-    """Make `pymc.sample` assign steps to forests, soft trees, split weights and noise."""
+    """Make `pymc.sample` assign steps to forests, soft trees, split weights and noise scales."""
     for step in STEPS:
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)
 
 
 # --------------------------------------------------------------------------------------------------
-# Options for NUTS (``target_accept``, ``nuts={...}``) in a model that leaves NUTS nothing to do.
+# Options for NUTS (``target_accept``, ``nuts={...}``) in a model that has no variable for NUTS.
 #
-# PyMC refuses options of a step that it assigned to no variable. If they are given, NUTS is
-# assigned to the noise instead of `NoiseScale`.
+# PyMC rejects options of a step that it assigned to no variable. If they are given, NUTS is
+# assigned to the noise scale instead of `NoiseScale`.
 
 
 def give_noise_to_nuts() -> None:
@@ -48,10 +48,10 @@ def give_noise_to_nuts() -> None:
 
 
 def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **kwargs):
-    wanted = step_kwargs is not None and pm.NUTS.name in step_kwargs
-    if wanted and NoiseScale in selected_steps and pm.NUTS not in selected_steps:
+    has_options = step_kwargs is not None and pm.NUTS.name in step_kwargs
+    if has_options and NoiseScale in selected_steps and pm.NUTS not in selected_steps:
         selected_steps = {
-            pm.NUTS if kind is NoiseScale else kind: variables
-            for kind, variables in selected_steps.items()
+            pm.NUTS if step is NoiseScale else step: variables
+            for step, variables in selected_steps.items()
         }
     return original(model, steps, selected_steps, step_kwargs=step_kwargs, **kwargs)

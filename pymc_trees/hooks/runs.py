@@ -1,4 +1,4 @@
-"""How runs go: interrupts between steps, threads on idle cores, chains elsewhere."""
+"""How runs proceed: interrupts between steps, threads on idle cores, chains that run elsewhere."""
 
 import copyreg
 import time
@@ -11,7 +11,7 @@ import pymc as pm
 import pymc.sampling.forward
 import pymc.sampling.mcmc
 from pymc.sampling.parallel import ProcessAdapter
-from pymc.step_methods.compound import CompoundStep
+from pymc.step_methods import CompoundStep
 from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.compile.threads import available_threads, give_threads
@@ -28,18 +28,18 @@ from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.sweep import SweepStep
 
-# ------------------------- `pymc.sample` of a model with trees, interrupted only between two steps
+# ------------------------- `pymc.sample` of a model with trees, interrupted only between iterations
 #
 # An interrupt during PyMC's compiled log-probability, or while a draw is recorded, may become a
 # `SystemError` that loses the previous draws; and numba's compiler calls Python functions that
-# must not raise. Interrupts are therefore deferred, and handled between two iterations, and while
-# `pymc.sample` waits for draws of other processes. These have received the interrupt as well and
-# may have ended, so sending to them fails.
+# must not raise. Interrupts are therefore deferred, and handled between two iterations or while
+# `pymc.sample` waits for draws of other processes. Those processes receive the interrupt as well
+# and may have ended, so sending to them can fail.
 
 
 def defer_around_draws() -> None:
-    """Wrap `pymc.sample` and, within it, the loops that make draws or wait for them."""
-    wrap(SAMPLE, "sample", _prepare_and_finish)
+    """Wrap `pymc.sample` and the loops in it that make draws or wait for them."""
+    wrap(SAMPLE, "sample", _defer)
     wrap([pymc.sampling.mcmc], "_sample_many", _start)
     wrap([pymc.sampling.mcmc], "_iter_sample", _iterate)
     wrap([ProcessAdapter], "_send", _send)
@@ -47,7 +47,7 @@ def defer_around_draws() -> None:
     wrap([CompoundStep], "step", _step)
 
 
-def _prepare_and_finish(original, *args, **kwargs):
+def _defer(original, *args, **kwargs):
     model = pm.modelcontext(arguments(original, args, kwargs).get("model"))
     if not tree_variables(model):
         return original(*args, **kwargs)
@@ -56,21 +56,21 @@ def _prepare_and_finish(original, *args, **kwargs):
         return original(*args, **kwargs)
 
 
-def _answer() -> None:
+def _handle_interrupts() -> None:
     if interrupts_wait():
         with deferred_interrupts() as held:
             held.answer()
 
 
 def _start(original, *args, **kwargs):
-    _answer()
+    _handle_interrupts()
     return original(*args, **kwargs)
 
 
 def _iterate(original, *args, **kwargs):
     with closing(original(*args, **kwargs)) as iterations:
         for stats in iterations:
-            _answer()
+            _handle_interrupts()
             yield stats
 
 
@@ -120,7 +120,7 @@ def _step(original, self, point):
         return original(self, point)
 
 
-# ------------------------------- Prior draws and predictions, during which interrupts are deferred
+# ------------------------------ Prior draws and predictions: interrupts are deferred during a draw
 #
 # PyMC compiles one function for a draw and calls it repeatedly. If the graph contains a forest or
 # a soft tree, a draw may take long, and an interrupt during it could end the process.
@@ -152,30 +152,30 @@ def defer_in_draws() -> None:
 
 
 def _deferring(compiler, *args, **kwargs):
-    made = compiler(*args, **kwargs)
+    compiled = compiler(*args, **kwargs)
     outputs = arguments(compiler, args, kwargs)["outputs"]
     outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
     if not any(is_tree_variable(v) for v in ancestors(outputs)):
-        return made
-    if isinstance(made, tuple):
-        return (DeferredDraw(made[0]), *made[1:])
-    return DeferredDraw(made)
+        return compiled
+    if isinstance(compiled, tuple):
+        return (DeferredDraw(compiled[0]), *compiled[1:])
+    return DeferredDraw(compiled)
 
 
 # ------------------- Cores not used by the chains of `pymc.sample` run threads of its step methods
 
 
-_cores: ContextVar[int | None] = ContextVar("cores of a run, where they were given", default=None)
+_cores: ContextVar[int | None] = ContextVar("argument cores of a run", default=None)
 
 
-def share_cores() -> None:
+def allocate_threads() -> None:
     """Wrap `pymc.sample`, and the loops in which it runs chains."""
-    wrap(SAMPLE, "sample", _note_cores)
+    wrap(SAMPLE, "sample", _store_cores)
     wrap([pymc.sampling.mcmc], "_mp_sample", _in_processes)
-    wrap([pymc.sampling.mcmc], "_sample_many", _one_by_one)
+    wrap([pymc.sampling.mcmc], "_sample_many", _in_sequence)
 
 
-def _note_cores(original, *args, **kwargs):
+def _store_cores(original, *args, **kwargs):
     token = _cores.set(arguments(original, args, kwargs).get("cores"))
     try:
         return original(*args, **kwargs)
@@ -183,56 +183,56 @@ def _note_cores(original, *args, **kwargs):
         _cores.reset(token)
 
 
-def _in_processes(original, **given):
-    _leave(given["step"], min(given["chains"], given["cores"]))
-    return original(**given)
+def _in_processes(original, **kwargs):
+    _divide_cores(kwargs["step"], min(kwargs["chains"], kwargs["cores"]))
+    return original(**kwargs)
 
 
-def _one_by_one(original, **given):
+def _in_sequence(original, **kwargs):
     runner = RUNNER.get()
     if runner is None:
-        _leave(given["step"], 1)
+        _divide_cores(kwargs["step"], 1)
     else:
-        _tell(given["step"], None if shares_cores(runner.cores) else 1)
+        _set_threads(kwargs["step"], None if shares_cores(runner.cores) else 1)
     try:
-        return original(**given)
+        return original(**kwargs)
     finally:
         give_threads(None)
 
 
-def _leave(step, at_once: int) -> None:
+def _divide_cores(step, n_concurrent: int) -> None:
     """Set the number of threads of each step method, given the number of concurrent chains."""
     cores = _cores.get() or available_threads()
-    _tell(step, max(cores // at_once, 1))
+    _set_threads(step, max(cores // n_concurrent, 1))
 
 
-def _tell(step, threads_left: int | None) -> None:
-    for one in getattr(step, "methods", [step]):
-        if isinstance(one, SweepStep):
-            one.threads_left = threads_left
+def _set_threads(step, n_threads: int | None) -> None:
+    for method in getattr(step, "methods", [step]):
+        if isinstance(method, SweepStep):
+            method.threads_left = n_threads
 
 
 # ---------- `pymc.sample` passes its chains to a runner, if one is set (`inference.chains.runner`)
 
 
-def give_chains_out() -> None:
+def delegate_chains() -> None:
     """Wrap the function that runs chains in sequence."""
-    wrap([pymc.sampling.mcmc], "_sample_many", _elsewhere)
+    wrap([pymc.sampling.mcmc], "_sample_many", _delegate)
 
 
-def _elsewhere(original, **given):
+def _delegate(original, **kwargs):
     runner = RUNNER.get()
-    return original(**given) if runner is None else runner(**given)
+    return original(**kwargs) if runner is None else runner(**kwargs)
 
 
-# --------------------- A process that unpickles a model gets the steps and the other hooks as well
+# --------------------- A process that unpickles a model with trees installs steps and hooks as well
 #
-# A pickle refers to a function of this module, so loading it imports the package of hooks; the
-# Ops themselves do not depend on it.
+# A pickle refers to a function of this module, so loading it imports the package of hooks. The Ops
+# themselves do not depend on it.
 
 
 def pickle_with_hooks() -> None:
-    """Register this with `pickle`, `copy` and cloudpickle."""
+    """Register a function for `pickle`, `copy` and cloudpickle."""
     for op in (ForestRV, SoftForestRV, SoftTreeRV):
         copyreg.pickle(op, _reduce)
 

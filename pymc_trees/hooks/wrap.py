@@ -1,4 +1,4 @@
-"""Wrapping of a function of PyMC: once, under its own name, in every module that exports it."""
+"""Wrap a function of PyMC: once, under its own name, in every module that exports it."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ SAMPLE = [pm, pymc.sampling, pymc.sampling.mcmc]
 """Modules in which users find `pymc.sample`."""
 
 WRAPPED: dict[str, Callable] = {}
-"""Original of every wrapped function, by its full name."""
+"""Original functions by their full names."""
 
 _MARK = "pymc_trees_wrappers"
 
@@ -25,9 +25,9 @@ def wrap(places: Sequence[Any], name: str, wrapper: Callable) -> None:
     places : sequence of modules or classes
         Places of the function; the original is taken from the last.
     name : str
-        Its name; ignored if the version of PyMC does not have it.
+        Name of the function. Nothing happens if this version of PyMC does not have it.
     wrapper : callable
-        Called instead of the function, with the function and its arguments.
+        Called instead of the function, with the function as its first argument.
     """
     original = getattr(places[-1], name, None)
     if original is None or wrapper in getattr(original, _MARK, ()):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.censored import CensoredRV
 from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import BernoulliRV
@@ -139,7 +138,7 @@ class FreeLaw(TimeLaw):
 
     def __init__(self, idata, model: pm.Model, rv: Variable, times, group: str):
         law = rv
-        if isinstance(rv.owner.op, CensoredRV):
+        if isinstance(rv.owner.op, pm.Censored.rv_type):
             law, *_ = rv.owner.op.dist_params(rv.owner)
         if times is None:
             latest = float(np.max(model.rvs_to_values[rv].eval()))

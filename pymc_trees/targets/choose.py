@@ -1,7 +1,6 @@
 """Choice of the target of a forest: the fastest that treats its likelihood exactly."""
 
 import pymc as pm
-from pymc.distributions.simulator import SimulatorRV
 from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.variables import no_batch, sees_batch
@@ -67,7 +66,7 @@ def refuse_random(model: pm.Model, tree: Variable) -> None:
                 "variable, with observed=, or write its log density as an expression."
             )
     for term in (*graph.terms, *graph.potentials):
-        if term.owner is not None and isinstance(term.owner.op, SimulatorRV):
+        if term.owner is not None and isinstance(term.owner.op, pm.Simulator.rv_type):
             raise UnsupportedModelError(
                 f"{term.name} is a pm.Simulator, whose likelihood of {tree.name} is simulated "
                 "anew at each evaluation: trees need one that can be computed. Declare it as a "

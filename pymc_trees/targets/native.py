@@ -18,10 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor
-from numba import carray, cfunc
+from numba import carray, cfunc, from_dtype
 from pytensor.graph.basic import Variable
-from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key, numba_njit
-from pytensor.link.numba.dispatch.scalar import register_scalar_funcify
+from pytensor.link.numba.dispatch.basic import (
+    numba_funcify_and_cache_key,
+    numba_njit,
+    register_funcify_and_cache_key,
+)
 from pytensor.scalar.basic import ScalarOp
 from pytensor.scalar.math import PolyGamma, TriGamma
 
@@ -245,21 +248,33 @@ _UNITS = """\
 # without code of their own are extended.
 
 
-_VERSION = 1
+_VERSION = 2
 
 
 def _trigamma(op, node, **kwargs):
-    derivative = numba_njit(polygamma.py_func)
+    derivative, (kind, key) = numba_njit(polygamma.py_func), _result(node)
 
     @numba_njit
     def trigamma(x):
-        return derivative(1, x)
+        return kind(derivative(1, x))
 
-    return trigamma, f"pymc_trees.trigamma.{_VERSION}"
+    return trigamma, f"pymc_trees.trigamma.{key}"
 
 
 def _polygamma(op, node, **kwargs):
-    return numba_njit(polygamma.py_func), f"pymc_trees.polygamma.{_VERSION}"
+    derivative, (kind, key) = numba_njit(polygamma.py_func), _result(node)
+
+    @numba_njit
+    def function(n, x):
+        return kind(derivative(n, x))
+
+    return function, f"pymc_trees.polygamma.{key}"
+
+
+def _result(node):
+    """Type of the result, which PyTensor does not cast in scalar graphs, and the end of a key."""
+    dtype = node.outputs[0].type.dtype
+    return from_dtype(np.dtype(dtype)), f"{dtype}.{_VERSION}"
 
 
 def register_special() -> None:
@@ -267,7 +282,7 @@ def register_special() -> None:
     dispatch = numba_funcify_and_cache_key.dispatch
     for op, code in ((TriGamma, _trigamma), (PolyGamma, _polygamma)):
         if dispatch(op) is dispatch(ScalarOp):
-            register_scalar_funcify(op)(code)
+            register_funcify_and_cache_key(op)(code)
 
 
 register_special()

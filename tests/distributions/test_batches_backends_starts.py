@@ -141,7 +141,7 @@ def models(quick_compile):
 @pytest.mark.filterwarnings("ignore")
 def test_backends_that_cannot_compile_trees(models, backend, of):
     mode, model = backend.upper(), models[of]
-    said = f"The backend '{backend}' cannot compile what sees trees.*backend='numba'"
+    said = f"The backend '{backend}' cannot compile functions of trees.*backend='numba'"
     short = {"model": model, **SHORT, "tune": 100}
     attempts = [
         lambda: sample(**short, compile_kwargs={"mode": mode}),
@@ -177,7 +177,7 @@ def test_values_of_other_fits(models):
         r"has shape \(20,\).*it holds no trees": (model, function),
         r"has shape \(\), but": (model, 0.0),
         "altered": (model, draw["mu_forest"].values.mean(axis=(0, 1))),
-        "is no array of trees": (model, {}),
+        "is not an array of trees": (model, {}),
         "it belongs to another model": (models["soft"], value),
         "has shape .*max_nodes": (models["tree"], value),
     }

@@ -88,7 +88,7 @@ UNTRIED = {
     **dict.fromkeys(
         [
             "Compiled kernels cannot be kept on disk (…), so that every process compiles them "
-            "anew. Make room there, or name another folder in the environment variable "
+            "anew. Free disk space there, or name another folder in the environment variable "
             "NUMBA_CACHE_DIR.",
             "… could not be kept as float64 in a file in … (…). Free disk space, set the "
             "environment variable TMPDIR to another folder, or give … as a float64 array in "
@@ -165,7 +165,7 @@ UNTRIED = {
     ),
     "X has named dimensions, and … has …: name them by dims=, with … for the rows.": "distributions"
     "/test_dims.py::test_names_in_names_out",
-    "The backend … cannot compile what sees trees, here …, since their code is compiled by numba: "
+    "The backend … cannot compile functions of trees, here of …, whose code is compiled by numba: "
     "leave backend= (or mode=) out, or give backend='numba'.": "distributions/"
     "test_batches_backends_starts.py::test_backends_that_compile_trees",
     "initvals: … follows from the trees of …, and cannot be set: leave it out, or give … a draw of "

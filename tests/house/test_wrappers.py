@@ -91,13 +91,23 @@ PARAMETERS = {  # of the newest PyMC that this was looked at with, 6.4
 }
 
 
+OLDER = {  # of PyMC 6.3 and PyTensor 3.2, where they differ
+    "pymc.tuning.starting.find_MAP": (
+        "start vars method return_raw include_transformed progressbar progressbar_theme maxeval "
+        "model args seed kwargs"
+    ),
+    "pytensor.link.mlx.linker.MLXLinker.fgraph_convert": "self fgraph kwargs",
+}
+
+
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_signature_is_the_known_one(name):
-    found = list(inspect.signature(WRAPPED[name]).parameters)
-    assert found == PARAMETERS[name].split(), "does its wrapper in hooks still do its work?"
+def test_parameters_are_those_that_the_wrapper_expects(name):
+    parameters = " ".join(inspect.signature(WRAPPED[name]).parameters)
+    expected = (PARAMETERS[name], OLDER.get(name))
+    assert parameters in expected, "does its wrapper in hooks still do its work?"
 
 
-def test_every_wrapped_function_is_known():
+def test_every_wrapped_function_is_listed():
     assert pymc_trees.hooks and sorted(WRAPPED) == sorted(PARAMETERS)
 
 

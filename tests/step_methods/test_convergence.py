@@ -12,7 +12,7 @@ from support.small_models import bart_model, forest_of, sample
 
 import pymc_trees as pmt
 from pymc_trees.distributions.tree_variable import tree_variable
-from pymc_trees.hooks.convergence import ROWS, judge_function_values
+from pymc_trees.hooks.convergence import ROWS, check_function_values
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -174,7 +174,7 @@ def test_a_forest_left_out_of_the_draws(mixed):
 
 def test_wrapping_twice_is_wrapping_once():
     wrapped = mcmc.run_convergence_checks
-    judge_function_values()
+    check_function_values()
     assert mcmc.run_convergence_checks is wrapped
 
 

@@ -123,7 +123,7 @@ def test_processes_of_joblib_are_told_by_it(monkeypatch, backend, left):
     token = RUNNER.set(Runner(2, False))
     try:
         with joblib.parallel_config(backend):
-            assert told(monkeypatch, "_one_by_one") == left
+            assert told(monkeypatch, "_in_sequence") == left
     finally:
         RUNNER.reset(token)
 

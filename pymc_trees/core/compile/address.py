@@ -14,7 +14,8 @@ of a Python function.
 import functools
 from collections.abc import Callable
 
-from numba.core import cgutils, config, types
+from numba import config, types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from pymc_trees.core.compile.cache import without_wrappers

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from multiprocessing import current_process, parent_process
 from time import perf_counter
 
-from numba import typeof
-from numba.core import event, types
+from numba import typeof, types
+from numba.core import event
 
 SECONDS = 1.0
 """Seconds that a kernel compiles before it is announced."""

@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 
 import numba
-from numba.core import types, typing
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba import types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from pymc_trees.core.compile import depends
 from pymc_trees.core.compile.announce import announce_compilation
@@ -85,10 +85,10 @@ def plain(args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
 
 def keep_code(kernel, function, ending, kind=None):
     """Keep the compiled code of a function's dispatcher, and compile it in turn (`turns`)."""
-    kernel._cache, compile_alone = cache_of(function, ending, kind), kernel.compile
-    if isinstance(kernel._cache, NullCache):
+    cache, compile_alone = cache_of(function, ending, kind), kernel.compile
+    if cache is None:
         return
-    kernel._cache.kernel = kernel
+    kernel._cache, cache.kernel = cache, kernel
 
     def compile(signature):
         with turn():
@@ -98,12 +98,12 @@ def keep_code(kernel, function, ending, kind=None):
 
 
 def cache_of(function, ending, kind=None):
-    """Cache of a function's compiled code, in files with a suffix; empty without a folder."""
+    """Cache of a function's compiled code, in files with a suffix; None without a folder."""
     try:
         return (kind or KernelCache)(function, ending)
     except (OSError, RuntimeError) as error:  # RuntimeError: numba found no folder
         _tell(error)
-        return NullCache()
+        return None
 
 
 class KernelCache(FunctionCache):
@@ -176,8 +176,8 @@ def described(kind):
 
 
 def describe(sig):
-    """Text that identifies the types of a signature, with the modules of named tuples."""
-    if isinstance(sig, typing.Signature):
+    """Text that identifies types, or those of a signature, with the modules of named tuples."""
+    if not isinstance(sig, tuple):
         return f"{describe(sig.args)} -> {describe((sig.return_type,))}"
     words = []
     for one in sig:
@@ -254,7 +254,7 @@ def _tell(error):
         _told = True
         warnings.warn(
             f"Compiled kernels cannot be kept on disk ({error}), so that every process compiles "
-            "them anew. Make room there, or name another folder in the environment variable "
+            "them anew. Free disk space there, or name another folder in the environment variable "
             "NUMBA_CACHE_DIR.",
             stacklevel=2,
         )

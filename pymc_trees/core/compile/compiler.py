@@ -8,7 +8,8 @@ types: it only unpacks and builds tuples of arrays, and returns none.
 """
 
 import llvmlite.binding as llvm
-from numba.core import ir, types
+from numba import types
+from numba.core import ir
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, DefaultPassBuilder

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import typeof, types
-from numba.core.errors import TypingError
+from numba import TypingError, typeof, types
 from numba.extending import models, register_model
 
 from pymc_trees.core.compile import depends

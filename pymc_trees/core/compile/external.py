@@ -48,9 +48,9 @@ class External:
     def __init__(self, function: Callable, signature, of: str = "") -> None:
         self.name = ".".join([function.__module__, function.__name__, *([of] if of else [])])
         self._kernel = CFunc(function, (signature.args, signature.return_type), {}, {})
-        self._kernel._cache = cache_of(
-            function, of and f".{of}", NamedCache if of else ExternalCache
-        )
+        cache = cache_of(function, of and f".{of}", NamedCache if of else ExternalCache)
+        if cache is not None:
+            self._kernel._cache = cache
         self._symbol = types.ExternalFunction(self.name, signature)
         self._address = 0
 

@@ -27,11 +27,10 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types, typing
-from numba.core.datamodel import PrimitiveModel, register_default
-from numba.core.errors import TypingError
-from numba.core.extending import NativeValue, intrinsic, typeof_impl, unbox
+from numba import TypingError, config, types
+from numba.core import cgutils
 from numba.core.registry import cpu_target
+from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
 from pymc_trees.core.compile.address import address_of, generate_call
 from pymc_trees.core.compile.announce import ANNOUNCER, PARTS, in_words
@@ -81,7 +80,7 @@ class HandleType(types.Type):
             return declared
         return dict(self.places)[declared]
 
-    def signature(self, generic, args: tuple[types.Type, ...]) -> typing.Signature:
+    def signature(self, generic, args: tuple[types.Type, ...]):
         """Signature of a call of a generic kernel with a handle for its main argument."""
         name = generic.__name__
         if name not in self.kernels:
@@ -96,15 +95,15 @@ class HandleType(types.Type):
             elif given != kind and not _are_numbers(given, kind):
                 raise TypingError(f"{name}: argument {k} is {given}, but is declared as {kind}.")
             expected.append(kind)
-        return typing.signature(self.declared(generic.result), *expected)
+        return self.declared(generic.result)(*expected)
 
 
 def _are_numbers(*kinds):
     return all(isinstance(kind, types.Number) for kind in kinds)
 
 
-@register_default(HandleType)
-class _Model(PrimitiveModel):
+@register_model(HandleType)
+class _Model(models.PrimitiveModel):
     def __init__(self, manager, kind):
         super().__init__(manager, kind, _BYTES)
 
@@ -112,7 +111,7 @@ class _Model(PrimitiveModel):
 _GENERATED: set = set()
 
 
-def key_of_call(generic, place: int, signature: typing.Signature):
+def key_of_call(generic, place: int, signature):
     """Key under which numba finds the code of such a call."""
     key = (f"{generic.__module__}.{generic.__qualname__}", "by address")
     if (key, signature.args) not in _GENERATED:

@@ -5,9 +5,8 @@ A set of rows is a row of 64-bit words.
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import TypingError, config, types
 from numba.core import cgutils
-from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from pymc_trees.core.compile.cache import njit

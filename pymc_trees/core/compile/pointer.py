@@ -22,12 +22,20 @@ for several uses. Without compilation (NUMBA_DISABLE_JIT) the tuple is passed.
 import hashlib
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.datamodel import PrimitiveModel, register_default
-from numba.core.extending import NativeValue, box, infer_getattr, typeof_impl, unbox
-from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba import types
+from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    box,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 _BYTES = ir.IntType(8).as_pointer()
 
@@ -64,8 +72,8 @@ class Pointer(types.Type):
         return self.types[self.fields.index(name)] if name in self.fields else None
 
 
-@register_default(Pointer)
-class _Model(PrimitiveModel):
+@register_model(Pointer)
+class _Model(models.PrimitiveModel):
     def __init__(self, manager, kind):
         super().__init__(manager, kind, _BYTES)
 
@@ -90,7 +98,9 @@ def _read(context, builder, kind, block, name):
         # also in kernels that are passed the array by others.
         nothing = ir.Constant(value.type.elements[0], None)
         return builder.insert_value(value, nothing, 0)
-    return impl_ret_borrowed(context, builder, found, value)
+    if context.enable_nrt:  # the tuple keeps its reference
+        context.nrt.incref(builder, found, value)
+    return value
 
 
 def _place(context, builder, kind, block, name):

@@ -175,7 +175,7 @@ def _record_left(trace, start: dict[str, Any], left: Left, tune: int) -> None:
     """Record draws or tuning iterations by which a chain is ahead of the slowest one."""
     rows = [({name: point[name] for name in start}, stats) for point, stats in left.ahead]
     if left.tuning is not None and not rows:
-        nothing: list[dict[str, Any]] = [{} for _ in trace._stats]
+        nothing: list[dict[str, Any]] = [{} for _ in trace.sampler_vars]
         rows = [({name: left.point[name] for name in start}, nothing)] * (tune - left.tuning)
     for point, stats in rows:
         trace.record(point, stats, in_warmup=len(trace) < tune)

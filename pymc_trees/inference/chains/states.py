@@ -250,8 +250,12 @@ def _has_points(trace: NDArray, names: list[str], length: int | None) -> bool:
 def _row(trace: NDArray, names: list[str], k: int) -> list:
     point = trace.point(k)
     stats = [
-        {name: np.asarray(values[k])[()] for name, values in of_step.items() if name != "warning"}
-        for of_step in trace._stats
+        {
+            name: np.asarray(trace.get_sampler_stats(name, step)[k])[()]
+            for name in names_of_step
+            if name != "warning"
+        }
+        for step, names_of_step in enumerate(trace.sampler_vars)
     ]
     return [{name: np.asarray(point[name]) for name in names}, stats]
 

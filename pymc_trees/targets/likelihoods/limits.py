@@ -10,8 +10,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from pymc.distributions.censored import CensoredRV
-from pymc.distributions.continuous import TruncatedNormalRV
+import pymc as pm
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 from pytensor.tensor.random.op import RandomVariable
 
@@ -97,7 +96,7 @@ def truncated_slopes(numbers, f):
 class TruncatedNormalLaw(KernelLikelihood):
     """``TruncatedNormal(e, sigma, lower, upper)``, and ``Truncated`` of a Normal."""
 
-    of = (TruncatedNormalRV,)
+    of = (pm.TruncatedNormal.rv_type,)
     value = staticmethod(truncated_value)
     slopes = staticmethod(truncated_slopes)
 
@@ -125,7 +124,7 @@ class TruncatedNormalLaw(KernelLikelihood):
 class CensoredNormal(LatentLikelihood):
     """``Censored(Normal.dist(eta, sigma), lower, upper)``."""
 
-    of = (CensoredRV,)
+    of = (pm.Censored.rv_type,)
     augmentation = Interval
     positive = slice(2, 3)
     sd = 2

@@ -1,8 +1,7 @@
 """Robust regression: StudentT, Laplace and AsymmetricLaplace, mixtures of Normals."""
 
 import numpy as np
-from pymc.distributions.continuous import AsymmetricLaplaceRV
-from pymc.distributions.mixture import MixtureRV
+import pymc as pm
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import LaplaceRV, NormalRV, StudentTRV
@@ -68,7 +67,7 @@ class Laplace(LatentLikelihood):
 class AsymmetricLaplace(LatentLikelihood):
     """``AsymmetricLaplace(mu=eta, b, kappa or q)``."""
 
-    of = (AsymmetricLaplaceRV,)
+    of = (pm.AsymmetricLaplace.rv_type,)
     augmentation = SkewedLaplace
     positive = slice(1, 3)
 
@@ -91,7 +90,7 @@ class AsymmetricLaplace(LatentLikelihood):
 class MixtureOfNormals(LatentLikelihood):
     """``Mixture(w, comp_dists)`` and ``NormalMixture(w, mu, sigma)``."""
 
-    of = (MixtureRV,)
+    of = (pm.Mixture.rv_type,)
     augmentation = NormalMixture
     positive = slice(3, None, 3)
 

@@ -6,9 +6,8 @@ Kernels first. y ~ Gamma(shape exp(u), scale exp(v)), u and v affine in f.
 import math
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.censored import CensoredRV
-from pymc.distributions.continuous import WeibullBetaRV
 from pytensor.graph.basic import Constant
 from pytensor.tensor.random.basic import ExponentialRV, GammaRV
 from scipy.special import gammaln
@@ -109,7 +108,7 @@ class GammaLaw(KernelLikelihood):
 class WeibullLaw(KernelLikelihood):
     """``Weibull(alpha, beta)``, or ``Censored`` of it or of an Exponential, lower=None."""
 
-    of = (WeibullBetaRV, CensoredRV)
+    of = (pm.Weibull.rv_type, pm.Censored.rv_type)
     value = staticmethod(weibull_value)
     slopes = staticmethod(weibull_slopes)
 
@@ -117,11 +116,11 @@ class WeibullLaw(KernelLikelihood):
         """Shape, limit, logarithm of the scale."""
         found, outputs = term.opened()
         upper = pt.constant(np.inf)
-        if isinstance(term.rv.owner.op, CensoredRV):
+        if isinstance(term.rv.owner.op, pm.Censored.rv_type):
             law, lower, upper = found
             if not (isinstance(lower, Constant) and (lower.data == -np.inf).all()):
                 raise NotRecognisedError("censored from below")
-            found = named_parameters(law, (WeibullBetaRV, ExponentialRV))
+            found = named_parameters(law, (pm.Weibull.rv_type, ExponentialRV))
         if found is None:
             raise NotRecognisedError("censored, and no Weibull")
         *shape, scale = found
