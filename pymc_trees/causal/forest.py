@@ -30,7 +30,7 @@ from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.levels import column_names
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 
 # -------------------------------- Effects of the treatment in a fitted causal forest, draw by draw
 
@@ -120,11 +120,11 @@ class Effects(BARTEstimator):
         encoded = inputs_at(X, self._training[0].schema)
         return self._differences(encoded, self._propensity_at(X, propensity), contrast)
 
-    def _propensity_at(self, X, given) -> np.ndarray:
+    def _propensity_at(self, X, propensity) -> np.ndarray:
         """Propensity of other rows, as given or by the model of the rows that were fitted."""
         treatment = self._rows.treatment
-        if given is not None:
-            return check_propensity(given, treatment, X.shape[0])
+        if propensity is not None:
+            return check_propensity(propensity, treatment, X.shape[0])
         if not hasattr(self, "propensity_model_"):
             raise ValueError("propensity was given to fit: give the propensity of these rows too.")
         model = self.propensity_model_
@@ -133,15 +133,15 @@ class Effects(BARTEstimator):
     def _scaled(self, tau: xr.DataArray, contrast) -> xr.DataArray:
         """Effects from draws of tau, whose last dimension is that of the rows."""
         first, second = self._contrast(contrast)
-        found = tau.transpose(*SAMPLE, ...)
-        own = str(found.dims[-1])
-        found = found.drop_vars(own, errors="ignore").rename({own: "row"})
-        found = found.assign_coords(row=np.arange(found.sizes["row"]))
+        tau_by_row = tau.transpose(*SAMPLE, ...)
+        own = str(tau_by_row.dims[-1])
+        tau_by_row = tau_by_row.drop_vars(own, errors="ignore").rename({own: "row"})
+        tau_by_row = tau_by_row.assign_coords(row=np.arange(tau_by_row.sizes["row"]))
         if self._rows.treatment.binary:
             b = self.idata_["posterior"]["b"]
             arm = str(next(dim for dim in b.dims if dim not in SAMPLE))
-            found = found * (b.isel({arm: 1}, drop=True) - b.isel({arm: 0}, drop=True))
-        return ((second - first) * found).rename("effect")
+            tau_by_row = tau_by_row * (b.isel({arm: 1}, drop=True) - b.isel({arm: 0}, drop=True))
+        return ((second - first) * tau_by_row).rename("effect")
 
     def _differences(self, encoded, propensity, contrast) -> xr.DataArray:
         """Effects as differences of what is expected under two treatments."""

@@ -25,7 +25,7 @@ EFFECT, CONTRAST = "effect", "contrast"
 
 
 class Rows(NamedTuple):
-    """What is known of the n rows beside X."""
+    """Data of the n rows other than X."""
 
     y: np.ndarray
     treatment: Treatment

@@ -131,17 +131,17 @@ def overlap(propensity: Any, z: Any, group: Any = None) -> xr.Dataset:
     for arm in (treated, ~treated):
         low, high = p[~arm].min(), p[~arm].max()
         outside[arm] = (p[arm] < low) | (p[arm] > high)
-    found = {
+    variables = {
         "propensity": ("row", p),
         "treated": ("row", treated),
         "outside": ("row", outside),
     }
     if group is None:
-        return xr.Dataset(found, {"row": np.arange(p.size)})
+        return xr.Dataset(variables, {"row": np.arange(p.size)})
     names, codes = check_group(group, p.size)
     for name, arm in (("n_treated", treated), ("n_control", ~treated)):
-        found[name] = ("group", np.bincount(codes[arm], minlength=names.size))
-    return xr.Dataset(found, {"row": np.arange(p.size), "group": names})
+        variables[name] = ("group", np.bincount(codes[arm], minlength=names.size))
+    return xr.Dataset(variables, {"row": np.arange(p.size), "group": names})
 
 
 def warn_of_one_arm(treatment: Treatment, names: np.ndarray, codes: np.ndarray) -> None:

@@ -34,8 +34,8 @@ def check_treatment(z: Any, n: int | None = None, kind: str | None = None) -> Tr
     """A treatment that varies: of the kind that was said, or the only one that z can be."""
     if kind is not None:
         check_choice("treatment", kind, KINDS)
-    found = row_numbers("z", _one_column(z), n)
-    values = np.unique(found)
+    numbers = row_numbers("z", _one_column(z), n)
+    values = np.unique(numbers)
     if values.size < 2:
         raise ValueError(
             f"z is {values[0]:g} in every row: an effect can only be estimated with rows of "
@@ -45,7 +45,7 @@ def check_treatment(z: Any, n: int | None = None, kind: str | None = None) -> Tr
         )
     binary = is_binary(values)
     if kind == "dose":
-        return Treatment(found, False)
+        return Treatment(numbers, False)
     if not binary and (kind == "binary" or values.size == 2):
         raise ValueError(
             f"z holds {_listed(values)}: give 0 for untreated and 1 for treated rows, or say "
@@ -57,16 +57,16 @@ def check_treatment(z: Any, n: int | None = None, kind: str | None = None) -> Tr
             'treatment="dose" for doses. Compare arms two by two: of the rows in which z is '
             f"{values[0]:g} or {values[1]:g}, give z == {values[1]:g}."
         )
-    return Treatment(found, binary)
+    return Treatment(numbers, binary)
 
 
 def is_binary(values: np.ndarray) -> bool:
-    """Whether there are no numbers but 0 and 1."""
+    """Whether all numbers are 0 or 1."""
     return bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def _flat(values: Any) -> Any:
-    """A vector where there is a single column; anything else as it is."""
+    """A single column as a vector; anything else unchanged."""
     if np.ndim(values) == 2 and np.shape(values)[1] == 1:
         return values.iloc[:, 0] if hasattr(values, "iloc") else np.reshape(values, -1)
     return values
@@ -92,13 +92,13 @@ def _one_column(z: Any) -> Any:
 
 
 def check_outcome(y: Any, n: int, kind: str | None) -> np.ndarray:
-    """(n,) numbers for which normal noise is meant."""
+    """(n,) numbers, for a model with normal noise."""
     if kind is not None:
         check_choice("outcome", kind, OUTCOMES)
-    found = row_numbers("y", _flat(y))
-    if found.size != n:
-        raise ValueError(f"y has {found.size} numbers, but X has {n} rows: give one for each.")
-    values = np.unique(found)
+    numbers = row_numbers("y", _flat(y))
+    if numbers.size != n:
+        raise ValueError(f"y has {numbers.size} numbers, but X has {n} rows: give one for each.")
+    values = np.unique(numbers)
     if kind is None and values.size > 1 and are_few(values):
         law = "Bernoulli" if is_binary(values) else "Poisson"
         raise ValueError(
@@ -107,7 +107,7 @@ def check_outcome(y: Any, n: int, kind: str | None) -> np.ndarray:
             f"z to a BART as a column of X, observe y by pm.{law}, and ask comparisons() for the "
             "effect of that column."
         )
-    return found
+    return numbers
 
 
 def are_few(values: np.ndarray) -> bool:
@@ -140,13 +140,13 @@ def check_order(X: Any, **others: Any) -> None:
 
 def check_propensity(values: Any, treatment: Treatment, n: int) -> np.ndarray:
     """(n,) probabilities of treatment, or expected doses."""
-    found = row_numbers("propensity", values, n)
-    if treatment.binary and ((found < 0) | (found > 1)).any():
+    numbers = row_numbers("propensity", values, n)
+    if treatment.binary and ((numbers < 0) | (numbers > 1)).any():
         raise ValueError(
             "propensity must hold probabilities of treatment, between 0 and 1; it holds "
-            f"{found[(found < 0) | (found > 1)][0]:g}."
+            f"{numbers[(numbers < 0) | (numbers > 1)][0]:g}."
         )
-    return found
+    return numbers
 
 
 def check_group(group: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -155,9 +155,9 @@ def check_group(group: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if names.shape != (n,):
         raise ValueError(f"group has shape {names.shape}: give {n} names, one for each row of X.")
     try:
-        found, codes = np.unique(names, return_inverse=True)
+        labels, codes = np.unique(names, return_inverse=True)
     except TypeError as error:
         raise TypeError("group must hold numbers or text, without missing values.") from error
     if names.dtype.kind == "f" and np.isnan(names).any():
         raise ValueError("group holds missing values: leave those rows out.")
-    return found, codes.astype(np.int64)
+    return labels, codes.astype(np.int64)

@@ -20,6 +20,7 @@ from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree, is_training_
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.targets.choose import refuse_random
+from pymc_trees.targets.graph import read_graph
 
 # -------------------------- How the graph of a model with a soft tree is read, and what is refused
 
@@ -94,7 +95,7 @@ def the_soft_tree(model: pm.Model, sampler: str) -> Variable:
 
 def separate(model: pm.Model, tree: Variable, others: list[Variable]) -> SoftModel:
     """A model whose soft tree moves together with some other variables, given the rest."""
-    refuse_random(model, tree)
+    refuse_random(read_graph(model, tree))
     given = [rv for rv in model.free_RVs if rv is not tree and not any(rv is o for o in others)]
     latent = [rv for rv in others if any(a is tree for a in ancestors([rv]))]
     factors = [*model.observed_RVs, *model.potentials, *given, *latent]

@@ -20,7 +20,7 @@ from pymc_trees.distributions.data.encoding import encode_training
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.data.variables import TrainingInputs
 from pymc_trees.estimators.inputs import checked_X
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save
 

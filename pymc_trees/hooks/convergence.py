@@ -33,8 +33,8 @@ from pymc_trees.hooks.wrap import SAMPLE, wrap
 from pymc_trees.inference.chains.runner import RUNNER
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.graph import compile_values, read_graph
-from pymc_trees.targets.settings import read_settings
+from pymc_trees.targets.graph import read_graph
+from pymc_trees.targets.settings import compile_values, read_settings
 from pymc_trees.targets.terms import likelihood_terms
 
 ROWS = 50
@@ -259,7 +259,7 @@ class LikelihoodOfConstant(NamedTuple):
     @classmethod
     def of(cls, model: pm.Model, rv: Variable) -> "LikelihoodOfConstant":
         """For a forest with one value per leaf; other variables have their initial values."""
-        terms, outputs = likelihood_terms(model, read_graph(model, rv))
+        terms, outputs = likelihood_terms(read_graph(model, rv))
         settings = read_settings(model, rv)[3:]
         values = [v for term in terms for v in (term.value, *term.conditions)]
         function, names = compile_values(model, [*settings, *values], [outputs])

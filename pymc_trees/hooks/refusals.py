@@ -38,7 +38,7 @@ from pymc_trees.distributions.tree_variable import (
     tree_variables,
 )
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
-from pymc_trees.posterior.check_draws import DIFFERENCES
+from pymc_trees.posterior.draws import mismatch
 
 # ---------------- Methods of PyMC that would treat the numbers of an encoded forest as coordinates
 #
@@ -212,23 +212,20 @@ def _check_value(tree: TreeVariable, given: Any) -> np.ndarray:
         raise TypeError(
             f"initvals: {tree.name}={given!r} is not an array of trees. {remedy}"
         ) from None
-    differences = DIFFERENCES[type(tree.op)]
     if value.shape != tree.shape:
         why = "it holds no trees"
         if value.ndim > 2 and value.shape[-2:] == tree.shape:
             why = "it holds several draws"
         elif value.ndim == 2:
-            sizes = differences.differing_sizes(tree.rv, value)
-            why = f"it belongs to another model, with other {sizes}"
+            why = mismatch(tree, value)
         raise ValueError(
             f"initvals: {tree.name} has shape {value.shape}, but {tree.shape} in this model: "
             f"{why}. {remedy}"
         )
     if not tree.is_intact(value):
-        why = differences.differing_settings(tree.rv, [value])
         raise ValueError(
-            f"initvals: the value of {tree.name} is not a {tree.what} of this model: {why}. "
-            f"{remedy}"
+            f"initvals: the value of {tree.name} is not a {tree.what} of this model: "
+            f"{mismatch(tree, value)}. {remedy}"
         )
     return value
 

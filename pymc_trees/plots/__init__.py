@@ -1,10 +1,10 @@
 """How are results shown? From numbers to figures.
 
 As ArviZ-plots' `PlotCollection`, on any of its backends and of a size that fits (`figure`):
-`dependence` (partial dependence and accumulated effects) and `individual` (the former row by row)
-by `curves`, `shap` (Shapley values), `convergence` (whether chains agree about f), `inclusion`
+`dependence` (partial dependence, also row by row, and accumulated effects) by `curves`, `shap`
+(Shapley values), `convergence` (whether chains agree about f), `inclusion`
 (splits by column), `importance` (R2 of submodels), `common_support` (propensities of the treated
-and the others), `survival_curves` (with what was seen beside them), `tree` (a tree as a diagram).
+and the others), `survival_curves` (with empirical estimates), `tree` (a tree as a diagram).
 With matplotlib: `predictive_densities` (of Mondrian forests), `soft_tree` (and topologies, of
 DCC-Tree).
 

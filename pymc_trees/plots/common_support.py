@@ -57,8 +57,8 @@ def plot_overlap(
     coords = {"arm": ["not treated", "treated"], "plot_axis": ["x", "y"]}
     steps = xr.DataArray(np.array(lines), coords, ["arm", "plot_axis", "end"])
     ds = xr.Dataset({"share": steps})
-    given = {"cols": ["__variable__"], "aes": {"color": ["arm"]}, **pc_kwargs}
-    collection = wrapped(ds.isel(plot_axis=0, end=0), (WIDTH, HEIGHT), backend, given)
+    layout = {"cols": ["__variable__"], "aes": {"color": ["arm"]}, **pc_kwargs}
+    collection = wrapped(ds.isel(plot_axis=0, end=0), (WIDTH, HEIGHT), backend, layout)
     collection.map(visuals.line_xy, "line", data=ds)
     outside = float(overlap["outside"].mean())
     [(target, _)] = targets(collection, "share")

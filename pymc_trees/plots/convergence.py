@@ -8,7 +8,7 @@ from arviz_plots import visuals
 from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
 from pymc_trees.plots.figure import picture, wrapped
 from pymc_trees.posterior.convergence import summarise_function
-from pymc_trees.posterior.reading.given import draws_of
+from pymc_trees.posterior.draws import draws_of
 
 R_HAT, ESS_A_CHAIN = 1.01, 100
 """What ArviZ and Vehtari et al. (2021) ask for: at most, and at least for each chain."""
@@ -76,17 +76,17 @@ def plot_convergence(
     ...                       compute_convergence_checks=False)
     >>> drawn = pmt.plot_convergence(idata, model, backend="none")
     """
-    found = summarise_function(
+    summary = summarise_function(
         idata, model, rows, var_name=var_name, func=func, progressbar=progressbar
     )
     n_chains = draws_of(idata)["posterior"].sizes["chain"]
     if n_chains < 2:
         raise ValueError("idata has one chain, for which R-hat is undefined: sample two or more.")
-    shown = {name: _distribution(found[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
+    shown = {name: _distribution(summary[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
     drawn = xr.Dataset(shown)
-    given = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
+    layout = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
     size = (WIDTH * 3, HEIGHT + MARGIN)
-    collection = wrapped(drawn.isel(plot_axis=0, row=0), size, backend, given, sharey=True)
+    collection = wrapped(drawn.isel(plot_axis=0, row=0), size, backend, layout, sharey=True)
     collection.map(visuals.line_xy, "distribution", data=drawn, color="C0")
     least = ESS_A_CHAIN * n_chains
     limits = {"r_hat": R_HAT, "ess_bulk": least, "ess_tail": least}

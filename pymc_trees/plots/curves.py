@@ -8,8 +8,8 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.core.value.text import number_labels
 from pymc_trees.plots.figure import targets, wrapped
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature
 
 FEW = 6
@@ -22,7 +22,7 @@ POINT = "point"
 WIDTH, HEIGHT, MARGIN = 290, 280, 100
 """Dots of a panel, and of all margins."""
 ALONE, LEGEND = 1.6, 120
-"""How much wider a single panel is; dots beside for a legend."""
+"""How much wider a single panel is; dots at its side for a legend."""
 
 
 class Curve(NamedTuple):
@@ -70,15 +70,15 @@ def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwa
     if rug:
         drawn = [one.values[1:] for one in (*bands.values(), *bars.values(), *threads.values())]
         low, high = min(map(np.nanmin, drawn)), max(map(np.nanmax, drawn))
-        found = {name: _rug(curve, low - 0.06 * (high - low)) for name, curve in curves.items()}
+        rugs = {name: _rug(curve, low - 0.06 * (high - low)) for name, curve in curves.items()}
         marks = {"marker": "|", "color": "gray", "alpha": 0.4}
-        collection.map(visuals.scatter_xy, "rug", data=xr.Dataset(found), **marks)
+        collection.map(visuals.scatter_xy, "rug", data=xr.Dataset(rugs), **marks)
     name_axes(collection, curves, label)
     return collection
 
 
 def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
-    """A panel for each variable and whatever dimension is no point of a curve, or of a colour."""
+    """A panel for each variable and each dimension other than those of points and of colours."""
     coloured = pc_kwargs.get("aes", {}).get("color", [])
     outputs = [dim for dim in ds.dims if not str(dim).startswith(POINT) and dim not in coloured]
     number = sum(int(np.prod([one.sizes.get(dim, 1) for dim in outputs])) for one in ds.values())
@@ -86,12 +86,12 @@ def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
     rows, cols = -(-number // wrap), min(number, wrap)
     wide = WIDTH * (ALONE if number == 1 else 1.0)
     size = (wide * cols + LEGEND * bool(coloured), HEIGHT * rows + MARGIN)
-    given = {"col_wrap": wrap, "cols": ["__variable__", *outputs], **pc_kwargs}
-    return wrapped(ds, size, backend, given, sharey=True)
+    layout = {"col_wrap": wrap, "cols": ["__variable__", *outputs], **pc_kwargs}
+    return wrapped(ds, size, backend, layout, sharey=True)
 
 
 def places(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
-    """Where values stand on the axis, and which of them are no missing cells of numbers."""
+    """Positions of values on the axis, and which of them are not missing cells of numbers."""
     labels = curve.values[curve.values.dims[-1]].to_numpy()
     if are_words(labels):
         return np.arange(labels.size, dtype=float), np.ones(labels.size, dtype=bool)

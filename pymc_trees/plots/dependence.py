@@ -1,4 +1,4 @@
-"""`plot_pdp` and `plot_ale`: how f depends on each column, or on a pair."""
+"""`plot_pdp`, `plot_ale` and `plot_ice`: how f depends on each column, or on a pair."""
 
 import numpy as np
 import pymc as pm
@@ -23,13 +23,11 @@ from pymc_trees.plots.curves import (
 )
 from pymc_trees.plots.figure import picture, targets
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.dependence import partial_dependence
-from pymc_trees.posterior.reading.draw_by_draw import thinned
+from pymc_trees.posterior.draws import SAMPLE, draws_of, thinned
 from pymc_trees.posterior.reading.features import all_features, pair_or_features
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.given import draws_of
 
 # --------------------------------------------------------------------------------------------------
 # f along a pair of columns: curves of one by the values of the other, or a map of two numbers.
@@ -41,31 +39,31 @@ COLOURS = "viridis"
 DODGE, ROOM = 0.12, 0.5
 """Steps of the axis: between points of one level, and at most between the first and the last."""
 SPOT = 0.025
-"""Of the range of a line: between points of missing cells beside it."""
+"""Of the range of a line: between points of missing cells next to it."""
 
 
-def draw_pair(found, cells, few, ci_prob, rug, backend, label, **pc_kwargs):
+def draw_pair(values, cells, few, ci_prob, rug, backend, label, **pc_kwargs):
     """A `PlotCollection` of (chain, draw, ..., first, second) values.
 
-    ``cells`` is (n, 2), where rows stand; ``few`` says of each column whether a curve is drawn for
-    each of its values.
+    ``cells`` is (n, 2), the positions of rows; ``few`` is for each column whether a curve is drawn
+    for each of its values.
     """
-    first, second = found.dims[-2:]
+    first, second = values.dims[-2:]
     if not any(few):
-        return _draw_map(found, cells, rug, backend, label, pc_kwargs)
+        return _draw_map(values, cells, rug, backend, label, pc_kwargs)
     if few[0] and not few[1]:
-        found, first, second = found.transpose(..., second, first), second, first
+        values, first, second = values.transpose(..., second, first), second, first
     return _draw_curves(
-        found, str(first), str(second), all(few), ci_prob, backend, label, pc_kwargs
+        values, str(first), str(second), all(few), ci_prob, backend, label, pc_kwargs
     )
 
 
-def _draw_curves(found, first, second, as_points, ci_prob, backend, label, pc_kwargs):
+def _draw_curves(pair, first, second, as_points, ci_prob, backend, label, pc_kwargs):
     """Along the first column, a colour for each value of the second."""
-    words = words_of(found[second].to_numpy())
+    words = words_of(pair[second].to_numpy())
     wide = SPOT * (len(words) - 1)
     beside = max(APART, wide / 2 + SPOT)  # points of missing cells are clear of the line
-    values = found.transpose(..., second, first)
+    values = pair.transpose(..., second, first)
     curve = Curve(values, np.empty(0), as_points, apart=beside)
     x, present = places(curve)
     numbers = {
@@ -110,11 +108,11 @@ def _bars(ends: xr.DataArray, point: str) -> xr.DataArray:
     return xr.concat(flat, dim="plot_axis").assign_coords(plot_axis=["x", "y"])
 
 
-def _draw_map(found, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
+def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
     """Posterior means over two numeric columns, colours from dark to light."""
-    first, second = map(str, found.dims[-2:])
-    known = {dim: ~np.isnan(found[dim].to_numpy().astype(float)) for dim in (first, second)}
-    mean = found.mean(SAMPLE).isel({dim: np.flatnonzero(one) for dim, one in known.items()})
+    first, second = map(str, values.dims[-2:])
+    known = {dim: ~np.isnan(values[dim].to_numpy().astype(float)) for dim in (first, second)}
+    mean = values.mean(SAMPLE).isel({dim: np.flatnonzero(one) for dim, one in known.items()})
     at = [mean[dim].to_numpy().astype(float) for dim in (first, second)]
     low, high = float(mean.min()), float(mean.max())
     edges = np.linspace(low, high if high > low else low + 1.0, BANDS + 1)
@@ -240,22 +238,22 @@ def plot_pdp(
             "centred=True: the picture of a pair of columns cannot be centred: leave it out, or "
             "give a list for one panel per column."
         )
-    given = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
-    given |= {"random_state": random_state, "progressbar": progressbar}
+    options = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
+    options |= {"random_state": random_state, "progressbar": progressbar}
     if pair:
         both = tuple(columns)
-        found = partial_dependence(idata, model, both, X, **given)["average"]
-        axes = zip(columns, found.dims[-2:], strict=True)
-        stand = [_on_axis(found[dim].to_numpy(), one, rows) for one, dim in axes]
+        values = partial_dependence(idata, model, both, X, **options)["average"]
+        axes = zip(columns, values.dims[-2:], strict=True)
+        stand = [_on_axis(values[dim].to_numpy(), one, rows) for one, dim in axes]
         cells, few = np.stack([at for at, _ in stand], axis=1), [few for _, few in stand]
         what = "partial dependence"
-        return draw_pair(found, cells, few, ci_prob, rug, backend, what, **pc_kwargs)
+        return draw_pair(values, cells, few, ci_prob, rug, backend, what, **pc_kwargs)
     curves = {}
     for feature in columns:
-        found = partial_dependence(idata, model, feature, X, **given)["average"]
+        values = partial_dependence(idata, model, feature, X, **options)["average"]
         if centred:
-            found = found - found.isel({found.dims[-1]: 0})
-        curves[str(found.dims[-1])] = curve_of(found, feature, rows)
+            values = values - values.isel({values.dims[-1]: 0})
+        curves[str(values.dims[-1])] = curve_of(values, feature, rows)
     what = "partial dependence" + ", centred" * centred
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
 
@@ -317,15 +315,15 @@ def plot_ale(
             f"features={features!r}: a tuple is a pair of columns, which only accumulated_effects "
             "supports; give a list for one panel per column."
         )
-    given = {"var_name": var_name, "func": func, "intervals": intervals}
-    given["progressbar"] = progressbar
+    options = {"var_name": var_name, "func": func, "intervals": intervals}
+    options["progressbar"] = progressbar
     if features is None:
         vary = [one for one in columns if _varies(rows[:, one.column])]
-        columns = vary or columns  # the error of a constant column says what is wrong
+        columns = vary or columns  # a constant column has an error of its own
     curves = {}
     for feature in columns:
-        found = accumulated_effects(idata, model, feature, X, **given)["effect"]
-        curves[str(found.dims[-1])] = curve_of(found, feature, rows)
+        values = accumulated_effects(idata, model, feature, X, **options)["effect"]
+        curves[str(values.dims[-1])] = curve_of(values, feature, rows)
     return draw_curves(curves, ci_prob, rug, backend, "accumulated effect", **pc_kwargs)
 
 
@@ -344,13 +342,99 @@ def _varies(cells) -> bool:
     return np.unique(cells[cells != MISSING]).size > 1
 
 
-def curve_of(found, feature, rows) -> Curve:
+def curve_of(values, feature, rows) -> Curve:
     """What is drawn of one column."""
-    cells, few = _on_axis(found[found.dims[-1]].to_numpy(), feature, rows)
-    return Curve(found, cells[~np.isnan(cells)], few)
+    cells, few = _on_axis(values[values.dims[-1]].to_numpy(), feature, rows)
+    return Curve(values, cells[~np.isnan(cells)], few)
 
 
 def _on_axis(labels, feature, rows) -> tuple[np.ndarray, bool]:
     """Where rows stand on the axis of a column, and whether its values are few."""
     cells = stands_at(feature, rows[:, feature.column], labels)
     return cells, feature.levels is not None or labels.size <= FEW
+
+
+# -------------------------------------------- `plot_ice`: how f depends on each column, row by row
+
+
+@picture
+def plot_ice(
+    idata,
+    model: pm.Model | None = None,
+    features=None,
+    X=None,
+    *,
+    var_name: str | None = None,
+    func=None,
+    grid=None,
+    draws: int | None = 200,
+    subsample: int | None = 30,
+    centred: bool = False,
+    ci_prob: float | None = None,
+    rug: bool = True,
+    group: str = "posterior",
+    backend: str | None = None,
+    random_state=None,
+    progressbar: bool = True,
+    **pc_kwargs,
+):
+    """Individual conditional expectations: f along each column, a line for each row.
+
+    Thin lines are posterior means at single rows of X with the column set to each value; the thick
+    one, with its interval, is their mean over the rows shown. Lines that are not parallel show an
+    interaction with another column. The numbers are those of `partial_dependence`.
+
+    Parameters
+    ----------
+    idata, model, features, X, var_name, func, grid, draws, ci_prob, rug, group, backend, \
+random_state, progressbar, **pc_kwargs
+        As for `plot_pdp`.
+    subsample : int or None, default 30
+        Number of rows of X taken at random; None for all.
+    centred : bool, default False
+        Whether every line starts at 0, at the first value of the grid.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    ValueError
+        For a column or function that does not exist; the message lists those that do.
+
+    References
+    ----------
+    Goldstein, Kapelner, Bleich and Pitkin (2015). Peeking inside the black box: visualizing
+    statistical learning with plots of individual conditional expectation. Journal of Computational
+    and Graphical Statistics 24(1).
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.random.default_rng(0).random((30, 2))
+    >>> with pm.Model() as model:
+    ...     mu = pmt.BART("mu", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", mu, 0.1, observed=X[:, 0], shape=mu.shape)
+    ...     idata = pm.sample(tune=10, draws=5, chains=1, random_seed=1, progressbar=False,
+    ...                       compute_convergence_checks=False)
+    >>> drawn = pmt.plot_ice(idata, model, backend="none", subsample=10, progressbar=False)
+    """
+    idata, pair, columns, rows = asked(idata, model, features, X, var_name, draws, group)
+    if pair:
+        raise ValueError(
+            f"features={features!r}: a tuple is a pair of columns, which only plot_pdp supports; "
+            "give a list for one panel per column."
+        )
+    options = {"var_name": var_name, "func": func, "grid": grid, "subsample": subsample}
+    options |= {"random_state": random_state, "progressbar": progressbar}
+    curves = {}
+    for feature in columns:
+        options["kind"] = "individual"
+        values = partial_dependence(idata, model, feature, X, **options)["individual"]
+        if centred:
+            values = values - values.isel({values.dims[-1]: 0})
+        curve = curve_of(values.mean("row"), feature, rows)
+        curves[str(values.dims[-1])] = curve._replace(individual=values.mean(SAMPLE))
+    what = "f of single rows and their mean" + ", centred" * centred
+    return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)

@@ -9,7 +9,7 @@ from arviz_base import rcParams
 from arviz_plots import PlotCollection
 
 from pymc_trees.arguments import check_choice
-from pymc_trees.posterior.reading.given import renamed
+from pymc_trees.posterior.reading.features import renamed
 
 BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 
@@ -27,18 +27,18 @@ def picture[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     return drawn
 
 
-def wrapped(ds, size: tuple[float, float], backend, given: dict[str, Any], **figure):
-    """`PlotCollection.wrap` for a figure of `size` dots, where `given` says nothing else.
+def wrapped(ds, size: tuple[float, float], backend, layout: dict[str, Any], **figure):
+    """`PlotCollection.wrap` for a figure of `size` dots, unless `layout` has another size.
 
     A caller's ``figsize`` is in inches, as everywhere in ArviZ-plots, unless
     ``figsize_units`` comes with it.
     """
-    asked = given.get("figure_kwargs", {})
-    if "figsize" not in asked:
+    own = layout.get("figure_kwargs", {})
+    if "figsize" not in own:
         figure |= {"figsize": size, "figsize_units": "dots"}
     if (backend or rcParams["plot.backend"]) == "matplotlib":
         figure["layout"] = "constrained"
-    return PlotCollection.wrap(ds, backend=backend, **given | {"figure_kwargs": figure | asked})
+    return PlotCollection.wrap(ds, backend=backend, **layout | {"figure_kwargs": figure | own})
 
 
 def targets(collection, name: str):

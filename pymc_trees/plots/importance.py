@@ -8,12 +8,12 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_elementwise
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.importance.submodels import check_submodels
 
 HEIGHT, STEP, MARGIN = 320, 65, 80
-"""Dots: of a panel of R2, for each of its submodels, beside these."""
+"""Dots of a panel of R2: its height, the width of each submodel, and that of its margin."""
 SQUARE = 260
 """Dots of a panel of points."""
 WRAP = 4
@@ -26,7 +26,7 @@ LONGEST = 8
 
 @picture
 def plot_variable_importance(
-    found: xr.Dataset,
+    importance: xr.Dataset,
     submodels: Sequence[int] | None = None,
     *,
     ci_prob: float | None = None,
@@ -40,7 +40,7 @@ def plot_variable_importance(
 
     Parameters
     ----------
-    found : xarray.Dataset
+    importance : xarray.Dataset
         Result of `compute_variable_importance`.
     submodels : sequence of int, optional
         Numbers of columns of the submodels that are shown. Default: all.
@@ -59,7 +59,7 @@ def plot_variable_importance(
     Raises
     ------
     ValueError
-        When ``found`` is something else, or a submodel is not in it.
+        When ``importance`` is something else, or a submodel is not in it.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def plot_variable_importance(
     >>> found = pmt.compute_variable_importance(idata, model, progressbar=False)
     >>> drawn = pmt.plot_variable_importance(found, backend="none")
     """
-    chosen, labels = _chosen(found, submodels)
+    chosen, labels = _chosen(importance, submodels)
     prob = probability_of(ci_prob)
     r2, reference = chosen["r2"], chosen["reference"]
     outputs = [str(dim) for dim in reference.dims[2:]]
@@ -107,7 +107,7 @@ def plot_variable_importance(
 
 @picture
 def plot_scatter_submodels(
-    found: xr.Dataset,
+    importance: xr.Dataset,
     func: Callable | None = None,
     submodels: Sequence[int] | None = None,
     *,
@@ -120,7 +120,7 @@ def plot_scatter_submodels(
 
     Parameters
     ----------
-    found : xarray.Dataset
+    importance : xarray.Dataset
         Result of `compute_variable_importance`.
     func : callable, optional
         Applied elementwise to both; an inverse link such as `numpy.exp`, for example.
@@ -138,7 +138,7 @@ def plot_scatter_submodels(
     Raises
     ------
     ValueError
-        When ``found`` is something else, or a submodel is not in it.
+        When ``importance`` is something else, or a submodel is not in it.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def plot_scatter_submodels(
     >>> found = pmt.compute_variable_importance(idata, model, progressbar=False)
     >>> drawn = pmt.plot_scatter_submodels(found, backend="none")
     """
-    chosen, labels = _chosen(found, submodels)
+    chosen, labels = _chosen(importance, submodels)
     points = _xy(chosen["prediction"], chosen["full"])["r2"]
     points = points.stack(point=(*SAMPLE, "row"), create_index=False)
     every = np.linspace(0, points.sizes["point"] - 1, min(MOST, points.sizes["point"]))
@@ -184,14 +184,14 @@ def plot_scatter_submodels(
     return collection
 
 
-def _chosen(found, submodels) -> tuple[xr.Dataset, list[str]]:
+def _chosen(importance, submodels) -> tuple[xr.Dataset, list[str]]:
     """The submodels that are shown, and what each adds."""
-    check_submodels(found)
-    there = found["submodel"].to_numpy().tolist()
+    check_submodels(importance)
+    there = importance["submodel"].to_numpy().tolist()
     chosen = there if submodels is None else sorted({int(one) for one in np.ravel(submodels)})
     if not chosen or not set(chosen) <= set(there):
         raise ValueError(f"submodels={submodels!r}: choose from {there}.")
-    kept = found.sel(submodel=chosen)
+    kept = importance.sel(submodel=chosen)
     names = kept["feature"].to_numpy()
     return kept, ["+ " * (k > 1) + str(name) for k, name in zip(chosen, names, strict=True)]
 
@@ -205,8 +205,8 @@ def _interval(values: xr.DataArray, prob: float) -> list[xr.DataArray]:
 def _stacked(axis: str, **parts: xr.DataArray) -> xr.Dataset:
     """Coordinates of what is drawn, along an axis of these names."""
     alike = xr.broadcast(*parts.values())
-    found = xr.concat([one.drop_vars("feature", errors="ignore") for one in alike], dim=axis)
-    return xr.Dataset({"r2": found.assign_coords({axis: list(parts)})})
+    r2 = xr.concat([one.drop_vars("feature", errors="ignore") for one in alike], dim=axis)
+    return xr.Dataset({"r2": r2.assign_coords({axis: list(parts)})})
 
 
 def _xy(x: xr.DataArray, y: xr.DataArray) -> xr.Dataset:
@@ -217,6 +217,6 @@ def _panels(one, facets, number, size, backend, shared, pc_kwargs) -> PlotCollec
     """Panels of one size for each value of some dimensions."""
     wrap = pc_kwargs.get("col_wrap", WRAP)
     rows, cols = -(-number // wrap), min(number, wrap)
-    given = {"col_wrap": wrap, "cols": ["__variable__", *facets], **pc_kwargs}
+    layout = {"col_wrap": wrap, "cols": ["__variable__", *facets], **pc_kwargs}
     ds = xr.Dataset({"r2": one.drop_vars("feature", errors="ignore")})
-    return wrapped(ds, (size[0] * cols, size[1] * rows), backend, given, **shared)
+    return wrapped(ds, (size[0] * cols, size[1] * rows), backend, layout, **shared)

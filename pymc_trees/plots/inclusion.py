@@ -7,12 +7,12 @@ from arviz_plots import visuals
 
 from pymc_trees.arguments import check_number
 from pymc_trees.plots.figure import picture, wrapped
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 
 WIDTH, HEIGHT, ROW = 600, 250, 25
-"""Dots: of the figure, of what is beside the columns, and of each of these."""
+"""Dots: width of the figure, its height without the columns, and the height of each column."""
 
 
 @picture

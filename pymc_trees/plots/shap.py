@@ -6,8 +6,8 @@ from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_number
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.draws import SAMPLE
 
 COLOURS = ("#30123b", "#3b6fd8", "#1fc8a4", "#b4dd2c", "#f5841f")
 """Of the cells of a column, from low to high."""
@@ -115,8 +115,8 @@ def plot_shap(
 
 
 def _swarm(x: np.ndarray) -> np.ndarray:
-    """Heights, along the last axis, that spread points of equal values beside one another."""
-    found = np.zeros(x.shape)
+    """Heights, along the last axis, that spread points of equal values out."""
+    shifts = np.zeros(x.shape)
     for at in np.ndindex(x.shape[:-1]):
         wide = np.ptp(x) or 1.0
         bins = np.floor((x[at] - x.min()) / wide * BINS).astype(int)
@@ -124,21 +124,21 @@ def _swarm(x: np.ndarray) -> np.ndarray:
         for b in np.unique(bins):
             who = np.flatnonzero(bins == b)
             turn = np.arange(who.size)
-            found[at][who] = (turn + 1) // 2 * np.where(turn % 2, 1, -1)
-        found[at] *= 2 * SPREAD / max(most, 8)
-    return found
+            shifts[at][who] = (turn + 1) // 2 * np.where(turn % 2, 1, -1)
+        shifts[at] *= 2 * SPREAD / max(most, 8)
+    return shifts
 
 
 def _shares(cells: xr.DataArray) -> xr.DataArray:
     """(row, feature) number of the colour, by the rank in the column; 5 where it is missing."""
     last = len(COLOURS) - 1
-    found = np.full(cells.shape, last + 1)
+    bands = np.full(cells.shape, last + 1)
     for j, column in enumerate(cells.transpose("row", "feature").to_numpy().T):
         there = ~np.isnan(column)
         kinds, rank = np.unique(column[there], return_inverse=True)
         spread = max(kinds.size - 1, 1)
-        found[there, j] = np.rint(rank / spread * last) if kinds.size > 1 else last // 2
-    return xr.DataArray(found, dims=["row", "feature"])
+        bands[there, j] = np.rint(rank / spread * last) if kinds.size > 1 else last // 2
+    return xr.DataArray(bands, dims=["row", "feature"])
 
 
 def _segments(low, high, height):
@@ -167,5 +167,5 @@ def _named(values: xr.DataArray) -> xr.Dataset:
 def _panels(one, outputs, shown, backend, pc_kwargs) -> PlotCollection:
     """Panels side by side, one for each output."""
     size = (WIDTH * one.size, STEP * shown + MARGIN)
-    given = {"col_wrap": max(one.size, 1), "cols": ["__variable__", *outputs], **pc_kwargs}
-    return wrapped(_named(one), size, backend, given)
+    layout = {"col_wrap": max(one.size, 1), "cols": ["__variable__", *outputs], **pc_kwargs}
+    return wrapped(_named(one), size, backend, layout)

@@ -7,7 +7,7 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.soft.encode import label_of
 from pymc_trees.core.soft.topology import node_depths, node_table
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.posterior.check_draws import check_draws, model_of
+from pymc_trees.posterior.draws import check_draws, model_of
 
 # ----------------------------------------------------------- `plot_soft_tree`: one drawn soft tree
 

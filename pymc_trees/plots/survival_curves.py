@@ -7,8 +7,8 @@ from arviz_plots import PlotCollection, visuals
 from scipy import stats
 
 from pymc_trees.plots.figure import picture, targets, wrapped
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.convergence import probability_of
+from pymc_trees.posterior.draws import SAMPLE
 
 STARTS = {"incidence": 0.0, "survival": 1.0, "expected": 0.0}
 """What curves begin with, by their variable."""
@@ -20,7 +20,7 @@ LABELS = {
 MOST = 10
 """Curves of a picture."""
 WIDTH, HEIGHT, MARGIN, LEGEND = 400, 300, 80, 120
-"""Dots of a panel, of all margins, and beside for a legend."""
+"""Dots of a panel, of all margins, and at the side for a legend."""
 
 
 @picture
@@ -99,9 +99,9 @@ def plot_survival(
     panels = ["cause"] if "cause" in values.dims else []
     number = values.sizes.get("cause", 1)
     size = (WIDTH * number + LEGEND * bool(others), HEIGHT + MARGIN)
-    given = {"cols": ["__variable__", *panels], "aes": {"color": others}, **pc_kwargs}
+    layout = {"cols": ["__variable__", *panels], "aes": {"color": others}, **pc_kwargs}
     blank = xr.Dataset({name: parts["y"].isel(time=0, drop=True)})
-    collection = wrapped(blank, size, backend, given, sharey=True)
+    collection = wrapped(blank, size, backend, layout, sharey=True)
     own = {} if others else {"color": "C0"}
     band = xr.Dataset({name: lines.sel(kwarg=["x", "y_bottom", "y_top"])})
     collection.map(visuals.fill_between_y, "band", data=band, alpha=0.2, **own)
@@ -134,11 +134,11 @@ def _points(parts: dict[str, xr.DataArray], start: float, stepwise: bool) -> xr.
     of_x = of_y = np.arange(x.size)
     if stepwise:
         of_x, of_y = np.repeat(of_x, 2)[1:], np.repeat(of_y, 2)[:-1]
-    found = {"x": xr.DataArray(x[of_x], dims=["point"])}
+    ends = {"x": xr.DataArray(x[of_x], dims=["point"])}
     for key, values in parts.items():
         ahead = xr.concat([xr.full_like(values.isel(time=[0]), start), values], dim="time")
-        found[key] = ahead.drop_vars("time").isel(time=of_y).rename(time="point")
-    return xr.concat(xr.broadcast(*found.values()), dim="kwarg").assign_coords(kwarg=list(found))
+        ends[key] = ahead.drop_vars("time").isel(time=of_y).rename(time="point")
+    return xr.concat(xr.broadcast(*ends.values()), dim="kwarg").assign_coords(kwarg=list(ends))
 
 
 def _estimates(values, name: str, others: list[str], time, event, group) -> xr.DataArray:
@@ -153,22 +153,22 @@ def _estimates(values, name: str, others: list[str], time, event, group) -> xr.D
     causes = values["cause"].to_numpy() if "cause" in values.dims else [None]
     labels, members = [None], [np.ones(time.size, dtype=bool)]
     if group is not None:
-        given = np.asarray(group)
+        groups = np.asarray(group)
         labels = list(values[others[0]].to_numpy()) if others else []
-        members = [given == label for label in labels]
-        if given.shape != time.shape or not all(one.any() for one in members) or not labels:
+        members = [groups == label for label in labels]
+        if groups.shape != time.shape or not all(one.any() for one in members) or not labels:
             raise ValueError(
                 f"group must hold the label of a curve for each row; the labels are {labels}."
             )
-    found = {}
+    steps = {}
     for label, of in zip(labels, members, strict=True):
         for cause in causes:
             counts = happened[of] if cause is None else happened[of] & (event[of] == cause)
-            found[label, cause] = _steps(time[of], happened[of], counts, name)
-    longest = max(x.size for x, _ in found.values())
+            steps[label, cause] = _steps(time[of], happened[of], counts, name)
+    longest = max(x.size for x, _ in steps.values())
     drawn = [
         np.pad(one, (0, longest - one.size), constant_values=np.nan)
-        for pair in found.values()
+        for pair in steps.values()
         for one in pair
     ]
     shape = (len(labels), len(causes), 2, longest)

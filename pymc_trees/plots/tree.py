@@ -93,7 +93,7 @@ def _centres(children, width, spread) -> np.ndarray:
 
 
 MARGINS = {"matplotlib": (20, 50), "plotly": (170, 190), "bokeh": (60, 70), "none": (0, 0)}
-"""Dots of a figure beside its plot, by backend."""
+"""Dots of the margins of a figure, by backend."""
 SMALLEST = 200.0
 """Width of a plot, for its title."""
 INK, QUIET = "#222222", "#7f7f7f"
@@ -117,13 +117,13 @@ def collection_of(boxes: Boxes, colours: list[str], ax, backend: str, pc_kwargs)
     numbers = np.arange(len(colours))
     edges = xr.DataArray(boxes.edges, dims=["node", "edge"], coords={"node": numbers})
     data = xr.Dataset({"tree": edges})
-    given: dict[str, Any] = {"aes": {"color": ["node"]}, "color": colours} | pc_kwargs
+    layout: dict[str, Any] = {"aes": {"color": ["node"]}, "color": colours} | pc_kwargs
     if ax is not None:
         viz = {"plot": np.array(ax, dtype=object), "figure": np.array(ax.figure, dtype=object)}
-        return PlotCollection(data, xr.DataTree(xr.Dataset(viz)), backend=backend, **given)
+        return PlotCollection(data, xr.DataTree(xr.Dataset(viz)), backend=backend, **layout)
     beside, above = MARGINS[backend]
     size = (max(boxes.size[0], SMALLEST) + beside, boxes.size[1] + above)
-    return wrapped(data, size, backend, given)
+    return wrapped(data, size, backend, layout)
 
 
 def draw_tree(
@@ -218,7 +218,7 @@ def _lines(pieces) -> xr.Dataset:
 
 
 LETTERS = 26
-"""After which the text of a rule goes on in the next line."""
+"""Characters after which the text of a rule is continued on the next line."""
 SPLIT = "#ffffff"
 LOW, MIDDLE, HIGH = "#8ec3e6", "#f5f5f5", "#f5b885"
 CLASSES = ("#8ec3e6", "#f5b885", "#9bd6a3", "#d7a8dc", "#f3e08a", "#c9b7a0", "#a4e0db", "#f2a3a0")
@@ -276,7 +276,7 @@ def plot_tree(
         For a chain, draw or tree that does not exist; the message says how many there are; for soft
         trees.
     TypeError
-        For an ``ax`` that is no Axes.
+        For an ``ax`` that is not an Axes.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What do the draws say? From draws to numbers.
 
-`check_draws` (whether draws can predict), with `differences` (why not), and `reading` (f at any
-rows, the trees, columns by name), on which the answers rest, a question in each file: `dependence`
+`draws` (draws of trees and whether they can predict, `check_draws`) and `reading` (f at any rows,
+the trees, columns by name), on which the answers rest, a question in each file: `dependence`
 (partial dependence), `accumulated_effects`, `comparisons` (predictions, contrasts, slopes),
 `explain` (shares of columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits
 counted by column), `importance` (what is lost without a column), `tree_text` and `topologies`

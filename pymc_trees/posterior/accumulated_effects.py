@@ -67,7 +67,7 @@ def points_of(feature: Feature, x: np.ndarray, grid: Any, intervals: int) -> np.
     grid : None, str, int or sequence
         As for `grid_of`; quantiles are values of rows.
     intervals : int
-        Where ``grid`` says how, and not how many.
+        Used where ``grid`` names a method rather than a number.
     """
     if grid is None or isinstance(grid, str) or isinstance(grid, int | np.integer):
         by = check_choice("grid", grid, GRIDS) if isinstance(grid, str) else "quantile"
@@ -166,10 +166,10 @@ class MeanChange:
 
 def _nearest(places: np.ndarray, known: np.ndarray) -> np.ndarray:
     """For each place the number of the nearest known one, of equals the first."""
-    found = np.empty(len(places), dtype=np.int64)
+    nearest = np.empty(len(places), dtype=np.int64)
     for k, place in enumerate(places):
-        found[k] = np.argmin(((known - place) ** 2).sum(axis=1))
-    return found
+        nearest[k] = np.argmin(((known - place) ** 2).sum(axis=1))
+    return nearest
 
 
 def added_curve(along: Steps) -> Callable[[np.ndarray], np.ndarray]:
@@ -214,11 +214,11 @@ def _alone(along: Steps, other: Steps) -> Callable[[np.ndarray], np.ndarray]:
 
 def _joint(along: list[Steps]) -> np.ndarray:
     """(P,) or (P, Q) weights of the points in the mean over rows."""
-    found = np.zeros([one.points.size for one in along])
+    counts = np.zeros([one.points.size for one in along])
     for parts in product(*(one.weights() for one in along)):
         points, weights = zip(*parts, strict=True)
-        np.add.at(found, points, np.prod(weights, axis=0) / points[0].size)
-    return found
+        np.add.at(counts, points, np.prod(weights, axis=0) / points[0].size)
+    return counts
 
 
 def _from_zero(values, axis):

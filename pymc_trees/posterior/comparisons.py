@@ -158,7 +158,7 @@ def comparisons(
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows = function.rows(data)
     share, dims = means_over(function, rows, by)
-    found = {}
+    results = {}
     for feature, values in asked_columns(variables, function):
         x, of_model = rows[:, feature.column], function.X[:, feature.column]
         if values is None and feature.levels is None and _is_binary(x) and _is_binary(of_model):
@@ -174,8 +174,8 @@ def comparisons(
             return share(compare(new, np.broadcast_to(parts[..., :1, :], new.shape)), defined)
 
         named = {f"{name}_contrast": contrast} | dims
-        found[name] = function.reduced(changed, contrasts, named, progressbar)
-    return xr.Dataset(found)
+        results[name] = function.reduced(changed, contrasts, named, progressbar)
+    return xr.Dataset(results)
 
 
 def means_over(columns, rows: np.ndarray, by) -> tuple[Callable, dict[str, Any]]:
@@ -211,23 +211,23 @@ def _mean(values, who, defined):
     return values[..., who].mean(axis=-1)
 
 
-def _comparison(given) -> Callable:
-    if callable(given):
-        return check_elementwise("comparison", given)
-    if not isinstance(given, str) or given not in COMPARISONS:
+def _comparison(comparison) -> Callable:
+    if callable(comparison):
+        return check_elementwise("comparison", comparison)
+    if not isinstance(comparison, str) or comparison not in COMPARISONS:
         raise ValueError(
-            f"comparison={given!r}: choose from {list(COMPARISONS)}, or give a function of the "
-            "values after and before."
+            f"comparison={comparison!r}: choose from {list(COMPARISONS)}, or give a function of "
+            "the values after and before."
         )
-    return COMPARISONS[given]
+    return COMPARISONS[comparison]
 
 
 def asked_columns(variables, function: Function) -> list[tuple[Feature, Any]]:
     """Columns, and the values that are to be compared, None for the usual ones."""
     which = list(variables) if isinstance(variables, Mapping) else variables
     features = features_of("variables", which, function.schema, function.n_columns)
-    given = variables.values() if isinstance(variables, Mapping) else [None] * len(features)
-    return list(zip(features, given, strict=True))
+    values = variables.values() if isinstance(variables, Mapping) else [None] * len(features)
+    return list(zip(features, values, strict=True))
 
 
 def _is_binary(x: np.ndarray) -> bool:
@@ -329,7 +329,7 @@ def slopes(
     {'chain': 1, 'draw': 5}
     """
     function = Function(idata, pm.modelcontext(model), var_name, func)
-    rows, found = function.rows(data), {}
+    rows, results = function.rows(data), {}
     share, dims = means_over(function, rows, by)
     for feature, _ in asked_columns(variables, function):
         if feature.levels is not None:
@@ -352,5 +352,5 @@ def slopes(
             low, high = np.split(f, 2, axis=-1)
             return share((high - low) / width, present)
 
-        found[dimension_of(feature)] = function.reduced(changed, slope, dims, progressbar)
-    return xr.Dataset(found)
+        results[dimension_of(feature)] = function.reduced(changed, slope, dims, progressbar)
+    return xr.Dataset(results)

@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 
 BLOCK = 5_000_000
@@ -88,7 +88,7 @@ def summarise_function(
 def _summary(f: xr.DataArray, prob: float) -> xr.Dataset:
     low, high = (f.quantile(q, SAMPLE, skipna=False) for q in (0.5 - prob / 2, 0.5 + prob / 2))
     several = f.sizes["chain"] > 1
-    found = {
+    summary = {
         "mean": f.mean(SAMPLE),
         "sd": f.std(SAMPLE, ddof=1),
         "low": low.drop_vars("quantile"),
@@ -98,7 +98,7 @@ def _summary(f: xr.DataArray, prob: float) -> xr.Dataset:
         "ess_tail": az.ess(f, method="tail"),
         "mcse_mean": az.mcse(f, method="mean"),
     }
-    return xr.Dataset(found)
+    return xr.Dataset(summary)
 
 
 def probability_of(ci_prob: float | None) -> float:

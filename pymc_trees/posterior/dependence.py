@@ -8,17 +8,16 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
-from pymc_trees.posterior.reading.draw_by_draw import check_answer
-from pymc_trees.posterior.reading.expressions import HeldRows
+from pymc_trees.posterior.draws import check_answer
 from pymc_trees.posterior.reading.features import (
     Feature,
     dimension_of,
     grid_of,
     grids_by_column,
     pair_or_features,
+    renamed,
 )
-from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.given import renamed
+from pymc_trees.posterior.reading.functions import Function, HeldRows
 
 KINDS = ("average", "individual", "both")
 SMALLER = "a smaller grid=, or fewer draws, idata.isel(draw=slice(None, None, 10))"
@@ -117,9 +116,10 @@ def partial_dependence(
     columns = columns_asked("features", features, function)
     rows = function.rows(X)
     chosen = rows_chosen(len(rows), subsample, random_state)
-    given = grids_by_column(columns, grid, function.schema, function.n_columns)
+    grid_of_column = grids_by_column(columns, grid, function.schema, function.n_columns)
     grids = [
-        grid_of(one, rows[:, one.column], own) for one, own in zip(columns, given, strict=True)
+        grid_of(one, rows[:, one.column], values)
+        for one, values in zip(columns, grid_of_column, strict=True)
     ]
     # Before the points of a grid that is too fine are made.
     curves, remedy = (1, SMALLER) if kind == "average" else (len(chosen), f"subsample=, {SMALLER}")
@@ -148,19 +148,19 @@ def _curves(function, held, shape, chosen, dims, kind, progressbar):
 
         return xr.Dataset({"average": function.reduced(held, mean, dims, progressbar)})
     individual = function.reduced(held, each, {"row": chosen} | dims, progressbar)
-    found = xr.Dataset({"individual": individual})
+    dataset = xr.Dataset({"individual": individual})
     if kind == "both":
-        found["average"] = individual.reduce(np.mean, "row")
-    return found
+        dataset["average"] = individual.reduce(np.mean, "row")
+    return dataset
 
 
-def columns_asked(name: str, given: Any, function: Function) -> list[Feature]:
+def columns_asked(name: str, features: Any, function: Function) -> list[Feature]:
     """One column, or the two of a pair."""
-    pair, columns = pair_or_features(name, given, function.schema, function.n_columns)
+    pair, columns = pair_or_features(name, features, function.schema, function.n_columns)
     if len(columns) > 1 and not pair:
         names = tuple(one.name for one in columns)
         raise ValueError(
-            f"{name}={given!r}: give one column at a time, or a pair as a tuple, such as "
+            f"{name}={features!r}: give one column at a time, or a pair as a tuple, such as "
             f"{names[:2]}."
         )
     return columns

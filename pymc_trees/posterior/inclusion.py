@@ -5,9 +5,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.paths import count_choices
-from pymc_trees.posterior.check_draws import SAMPLE, model_of
+from pymc_trees.posterior.draws import SAMPLE, model_of
+from pymc_trees.posterior.reading.features import renamed
 from pymc_trees.posterior.reading.forests import ForestDraws, forests_of
-from pymc_trees.posterior.reading.given import renamed
 
 
 @renamed
@@ -133,7 +133,7 @@ def get_interaction_inclusion(
 def _choices(idata, model, forest, with_pairs: bool, progressbar: bool):
     """Draws of a forest, (chain, draw, p) counts, and (chain, draw, p, p) of one above another.
 
-    Counts are of all forests that are meant; these have the same columns.
+    Counts add up over the selected forests, which have the same columns.
     """
     model = model_of(model)
     names = forests_of(model, forest, soft_too=True)

@@ -9,7 +9,7 @@ import xarray as xr
 PACKED = {"zlib": True, "complevel": 4, "shuffle": True}
 """How an array is kept; nothing is rounded, for a rounded forest is another forest."""
 SMALL = 1000
-"""Bytes of arrays that are left as they are."""
+"""Bytes up to which arrays are not compressed."""
 
 
 def save(idata, path) -> Path:
@@ -43,7 +43,7 @@ def save(idata, path) -> Path:
     Numbers are kept to the last bit. Arrays of more than a thousand bytes are compressed (zlib,
     level 4, bytes shuffled); ``xarray.open_datatree`` and ArviZ read such files like any other.
     Unused capacity in the encoded forests compresses to almost nothing. The content of the file is
-    built in memory, and the disk must have room for it next to the file that it replaces.
+    built in memory, and the disk needs enough free space for it next to the file that it replaces.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def check_path(name: str, path) -> Path:
 
 
 def _encoding(node: xr.DataTree) -> dict[str, dict]:
-    found = {}
+    encoding = {}
     for name, values in node.data_vars.items():
         if values.dtype == object and not all(isinstance(one, str) for one in values.values.flat):
             raise TypeError(
@@ -103,8 +103,8 @@ def _encoding(node: xr.DataTree) -> dict[str, dict]:
                 "cannot store: remove it with idata[group].dataset.drop_vars."
             )
         if np.issubdtype(values.dtype, np.number) and values.nbytes > SMALL and values.ndim:
-            found[str(name)] = PACKED
-    return found
+            encoding[str(name)] = PACKED
+    return encoding
 
 
 def _flush_names(folder: Path) -> None:

@@ -6,7 +6,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.tree_text import TreeNode, check_place, nodes_of
 

@@ -113,12 +113,12 @@ def chosen(draws: ForestDraws, chain: int, draw: int, tree: int | None):
     return value, [check_place("tree", tree, m)]
 
 
-def check_place(name: str, given, size: int) -> int:
-    """One of so many, counted from 0, or from the end where it was negative."""
-    check_number(name, given, -size, ", the first of them counted from the end")
-    if given >= size:
-        raise ValueError(f"{name}={given}: there are {size}, counted from 0.")
-    return given % size
+def check_place(name: str, place, size: int) -> int:
+    """An index from 0 to ``size - 1``; a negative one counts from the end."""
+    check_number(name, place, -size, ", the first of them counted from the end")
+    if place >= size:
+        raise ValueError(f"{name}={place}: there are {size}, counted from 0.")
+    return place % size
 
 
 # --------------------------------------- `tree_text`: trees to be read, or to be drawn by Graphviz

@@ -16,12 +16,16 @@ from pymc_trees.sharded.kernels.driver import Scale
 from pymc_trees.sharded.kernels.messages import to_fixed, unit_of
 from pymc_trees.sharded.kernels.rows import Part
 from pymc_trees.targets.choose import refuse_random
-from pymc_trees.targets.conjugate_target import ConjugateTarget
-from pymc_trees.targets.contract import Refusal
-from pymc_trees.targets.errors import NotConjugateError, UnsupportedModelError
-from pymc_trees.targets.graph import check_inputs, inputs_seen
+from pymc_trees.targets.conjugate import ConjugateTarget
+from pymc_trees.targets.graph import (
+    NotConjugateError,
+    UnsupportedModelError,
+    check_inputs,
+    inputs_seen,
+    read_graph,
+)
 from pymc_trees.targets.likelihoods.normal import NormalLikelihood
-from pymc_trees.targets.noise import Noise, read_noise
+from pymc_trees.targets.parameters import Noise, read_noise
 
 ELSE = "or sample the model by pm.sample()"
 SPREAD = 6.0
@@ -76,13 +80,15 @@ def read_model(model: pm.Model) -> ShardedModel:
     """
     forest = _the_forest(model)
     sigma = _the_sigma(model, forest)
-    refuse_random(model, forest)
-    found = ConjugateTarget.read(model, forest)
-    if isinstance(found, Refusal):
+    graph = read_graph(model, forest)
+    refuse_random(graph)
+    try:
+        found = ConjugateTarget(graph)
+    except NotConjugateError as error:
         raise NotConjugateError(
-            f"sample_sharded needs leaf values that integrate out. {found.error} pm.sample() "
+            f"sample_sharded needs leaf values that integrate out. {error} pm.sample() "
             "samples a NormalLeaf forest under any likelihood."
-        )
+        ) from None
     start = model.initial_point()
     settings, seen = found.at(start)
     if seen is None:

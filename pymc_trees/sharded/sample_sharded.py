@@ -27,7 +27,8 @@ from pymc_trees.sharded.kernels.driver import Driver, RangeError, RoomError
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
 from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
-from pymc_trees.targets.noise import Noise, NoiseDensity, compiled_at, numbers_at
+from pymc_trees.targets.parameters import Noise, NoiseDensity
+from pymc_trees.targets.settings import compiled_at, numbers_at
 
 # ----------------------------------------- One chain: what it asks the shards, and what it records
 

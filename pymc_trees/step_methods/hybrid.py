@@ -7,8 +7,7 @@ from pymc_trees.step_methods.kernels.local_moves import LocalMoves
 from pymc_trees.step_methods.kernels.replica_exchange import Ladder, ReplicaExchange
 from pymc_trees.step_methods.kernels.tree_redraw import TreeRedraw
 from pymc_trees.step_methods.sweep import SweepStep
-from pymc_trees.targets.conjugate_target import ConjugateTarget
-from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.likelihoods.normal import NormalLikelihood
 
 MOVES = {"grow": 0.125, "prune": 0.125, "change": 0.1, "swap": 0.05, "perturb": 0.6}

@@ -12,7 +12,8 @@ from pymc.util import get_random_generator
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.distributions.without_dims import counterpart, without_dims
-from pymc_trees.targets.noise import Noise, NoiseDensity, compiled_at, numbers_at, read_noise
+from pymc_trees.targets.parameters import Noise, NoiseDensity, read_noise
+from pymc_trees.targets.settings import compiled_at, numbers_at
 
 
 @dataclass_state

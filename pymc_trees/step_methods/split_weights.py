@@ -25,7 +25,7 @@ from pymc_trees.distributions.forest_inputs import (
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.without_dims import counterpart, without_dims
-from pymc_trees.targets.graph import compile_values
+from pymc_trees.targets.settings import compile_values
 
 
 @dataclass_state

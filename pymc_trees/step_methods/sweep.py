@@ -34,8 +34,8 @@ from pymc_trees.step_methods.kernels.likelihood_parameters import (
 )
 from pymc_trees.step_methods.kernels.local_moves import LocalMoves
 from pymc_trees.step_methods.variables import HARD, Kind, forests_of
+from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestState
-from pymc_trees.targets.latent_target import LatentTarget
 from pymc_trees.targets.soft_forest_state import SoftForestState
 
 OPTIONS = """\

@@ -6,9 +6,8 @@ from pymc_trees.arguments import check_number
 from pymc_trees.step_methods.kernels.replica_exchange import ReplicaExchange
 from pymc_trees.step_methods.sweep import SweepStep
 from pymc_trees.step_methods.variables import HARD
-from pymc_trees.targets.conjugate_target import ConjugateTarget
-from pymc_trees.targets.errors import UnsupportedModelError
-from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
+from pymc_trees.targets.graph import UnsupportedModelError
 
 
 class Tempering(SweepStep):

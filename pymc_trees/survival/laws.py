@@ -20,11 +20,11 @@ from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.schema import Schema
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
-from pymc_trees.posterior.reading.expressions import Expression, HeldRows, random_below
+from pymc_trees.posterior.reading.functions import Expression, HeldRows, random_below
 from pymc_trees.targets.graph import parameters_of
 
 POINTS = 50
-"""Times of a curve where nothing else is asked for and there is no grid."""
+"""Default number of times of a curve, for models without a grid."""
 
 
 class Columns(NamedTuple):
@@ -100,12 +100,12 @@ class GridLaw(TimeLaw):
                 "X=None: give the subjects, because the rows of the model are those of the long "
                 "form."
             )
-        found = encode_new(X, self.columns.schema, "X", self.columns.n_columns)
-        if len(found) == 0:
+        rows = encode_new(X, self.columns.schema, "X", self.columns.n_columns)
+        if len(rows) == 0:
             raise ValueError(
                 f"{self.expression.name} is evaluated at no rows: give X at least one row."
             )
-        return found
+        return rows
 
     def hazards(self, chain, draw, rows):
         """(grid, n) probabilities of an event at each time of the grid, given none before."""
@@ -204,10 +204,10 @@ def observed_of(model: pm.Model, var_name: str | None) -> Variable:
 
 def increasing(times: Any) -> np.ndarray:
     """(T,) times that were asked for."""
-    found = row_numbers("times", np.atleast_1d(times))
-    if found.size == 0 or (np.diff(found) <= 0).any():
+    grid = row_numbers("times", np.atleast_1d(times))
+    if grid.size == 0 or (np.diff(grid) <= 0).any():
         raise ValueError("times: give at least one, in increasing order.")
-    return found
+    return grid
 
 
 def _sees_trees(model: pm.Model, rv: Variable) -> bool:

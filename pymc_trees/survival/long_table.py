@@ -81,30 +81,30 @@ def _rows(grid, first, last, subject, at) -> tuple[LongRows, np.ndarray]:
 
 def check_subject(subject: Any, outcome: Outcome, n: int) -> np.ndarray:
     """(records,) rows of X, of which each has records that end once."""
-    given = row_numbers("subject", subject)
-    if given.size != outcome.time.size:
+    numbers = row_numbers("subject", subject)
+    if numbers.size != outcome.time.size:
         raise ValueError(
-            f"subject has {given.size} entries, but time has {outcome.time.size}: give the same "
+            f"subject has {numbers.size} entries, but time has {outcome.time.size}: give the same "
             "number."
         )
-    found = given.astype(np.int64)
-    if not (found == given).all() or found.min() < 0 or found.max() >= n:
+    codes = numbers.astype(np.int64)
+    if not (codes == numbers).all() or codes.min() < 0 or codes.max() >= n:
         raise ValueError(f"subject must hold rows of X, numbered from 0 to {n - 1}.")
-    absent = np.setdiff1d(np.arange(n), found)
+    absent = np.setdiff1d(np.arange(n), codes)
     if absent.size:
         raise ValueError(
             f"The rows {absent[:10].tolist()} of X have no record: give the end of follow-up of "
             "each, with event 0, or leave them out."
         )
-    order = np.lexsort((~outcome.event, outcome.time, found))  # at one time the event comes first
-    found_of, event = found[order], outcome.event[order]
+    order = np.lexsort((~outcome.event, outcome.time, codes))  # at one time the event comes first
+    found_of, event = codes[order], outcome.event[order]
     goes_on = np.append(found_of[1:] == found_of[:-1], False)
     early = found_of[goes_on & ~event]
     if early.size:
         raise ValueError(
             f"The follow-up of row {early[0]} of X ends, with event 0, before its last record."
         )
-    return found
+    return codes
 
 
 # --------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def long_form(X: Any, time: Any, event: Any, *, times=50, entry=None, subject=No
     Parameters
     ----------
     X : (n, p) array, pandas or polars frame
-        Covariates. Text, categories and missing cells stay as they are.
+        Covariates. Text, categories and missing cells are kept.
     time : (n,) array
         Time of the event, or of the last observation of a subject without one.
     event : (n,) array
@@ -230,7 +230,7 @@ def long_inputs(inputs: TrainingInputs, rows: LongRows) -> TrainingInputs:
 
 
 def _table(values: np.ndarray, rows: LongRows) -> np.ndarray:
-    """Column by column, so that nothing is made beside it but one column."""
+    """Fill the table column by column, so that only one more column is in memory."""
     first = list(rows.columns.values())
     table = np.empty((rows.y.size, len(first) + values.shape[1]))
     for j, column in enumerate(first):

@@ -48,7 +48,7 @@ def check_cause(cause: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"cause has shape {held.shape}: give {n} causes, one for each row of X.")
     events = ~(pd.isna(held) | (held == 0)).astype(bool)
     try:
-        names, found = np.unique(held[events], return_inverse=True)
+        names, codes_of_events = np.unique(held[events], return_inverse=True)
     except TypeError as error:
         raise TypeError("cause must hold numbers or text, not both.") from error
     if names.size < 2:
@@ -57,7 +57,7 @@ def check_cause(cause: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
             "or missing for censored times. Use discrete_time for events of one kind."
         )
     codes = np.full(n, -1)
-    codes[events] = found
+    codes[events] = codes_of_events
     return np.array(names.tolist()), codes
 
 

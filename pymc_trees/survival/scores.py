@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.survival.curves import check_curves, restricted_mean
 from pymc_trees.survival.outcomes import Outcome, check_outcome
 
@@ -141,9 +141,9 @@ def _asked(survival, time, event) -> tuple[xr.DataArray, Outcome]:
 
 def _structured(outcome: Outcome) -> np.ndarray:
     """As scikit-survival takes times and events."""
-    found = np.empty(outcome.time.size, dtype=[("event", bool), ("time", float)])
-    found["event"], found["time"] = outcome.event, outcome.time
-    return found
+    records = np.empty(outcome.time.size, dtype=[("event", bool), ("time", float)])
+    records["event"], records["time"] = outcome.event, outcome.time
+    return records
 
 
 def _metrics():

@@ -1,14 +1,13 @@
 """Which likelihood does a forest have? Read from the model's graph, never by probing numbers.
 
-Reading order: `contract` (the interface of a target), `errors`, `graph` (the terms that depend on a
-forest, with its outputs as an input), `settings` (of the prior, and other numbers, at a point),
-`affine` (how a term depends on the outputs), `stacks` (one of several outputs), `likelihoods`
-(those that are recognised, a family in each file); `conjugate_target` (leaf values integrate out),
-`latent_target` (they do given latent variables of the rows), `rowwise` (any product over rows) and
-`joint` (any other) by `terms` (a likelihood's summands) and `native` (graphs as functions that
-kernels call); `choose` (the target of a forest), `forest_state` and `soft_forest_state` (a forest
-as steps see it, and its state between two steps); `noise` (variables that only scale the noise
-around forests), `nuisance` (other parameters of a likelihood, and their densities given forests).
+Reading order: `graph` (the terms of a model that depend on a forest, and errors), `settings` (of
+the prior, and other expressions, at a point), `contract` (the interface of a target), `terms` (the
+summands of a log-likelihood), `rows` (summands of single rows), `native` (graphs as functions that
+kernels call), `likelihoods` (those that are recognised, a family in each file); `conjugate` (leaf
+values integrate out, perhaps given latent variables of the rows), `rowwise` (any product over rows)
+and `joint` (any other likelihood); `choose` (the target of a forest), `parameters` (other
+parameters of a likelihood), `forest_state` and `soft_forest_state` (working arrays of a forest
+between two steps).
 
 May import: `core`, `distributions`; PyMC, PyTensor.
 """

@@ -5,13 +5,11 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.distributions.data.variables import no_batch, sees_batch
 from pymc_trees.distributions.tree_variable import evaluations
-from pymc_trees.targets.conjugate_target import ConjugateTarget
-from pymc_trees.targets.contract import Refusal, Target
-from pymc_trees.targets.errors import UnsupportedModelError
-from pymc_trees.targets.graph import read_graph
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
+from pymc_trees.targets.contract import Target
+from pymc_trees.targets.graph import ForestGraph, ForestUseError, UnsupportedModelError, read_graph
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.latent_target import LatentTarget
-from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 TARGETS: list[type[Target]] = [
     ConjugateTarget,
@@ -20,7 +18,7 @@ TARGETS: list[type[Target]] = [
     RowwiseTarget,
     JointTarget,
 ]
-"""Kinds of targets, fastest first."""
+"""Kinds of targets, fastest first; the first that supports a likelihood is used."""
 
 
 def read_target(model: pm.Model, forest: Variable) -> Target:
@@ -38,37 +36,39 @@ def read_target(model: pm.Model, forest: Variable) -> Target:
     UnsupportedModelError
         If no sampler can treat the likelihood; the message names alternatives.
     """
-    refuse_random(model, forest)
-    refusals = []
+    graph = read_graph(model, forest)
+    refuse_random(graph)
+    reasons = []
     for kind in TARGETS:
-        found = kind.read(model, forest)
-        if not isinstance(found, Refusal):
-            return found
-        refusals.append(found)
-    raise refusals[0].error
+        try:
+            return kind(graph)
+        except ForestUseError:
+            raise
+        except UnsupportedModelError as reason:
+            reasons.append(reason)
+    raise reasons[0]
 
 
 # --------------------------------------------------------------------------------------------------
 # Likelihoods that no sampler of trees is exact under: they are drawn anew at each evaluation.
 
 
-def refuse_random(model: pm.Model, tree: Variable) -> None:
+def refuse_random(graph: ForestGraph) -> None:
     """Raise an error where a likelihood takes a `Minibatch` or other trees, or is simulated."""
-    graph = read_graph(model, tree)
-    blockers = set(model.basic_RVs)
+    model, blockers = graph.model, set(graph.model.basic_RVs)
     for potential in model.potentials:
         # PyMC builds the logp of some distributions on copies of their parameters.
-        copies = [one.tree for one in evaluations([potential], blockers=blockers)]
-        for copy in (v for v in copies if v not in blockers):
+        trees = [evaluation.tree for evaluation in evaluations([potential], blockers=blockers)]
+        for copy in (v for v in trees if v not in blockers):
             raise UnsupportedModelError(
-                f"{potential.name} evaluates a copy of the trees {copy.name}, which is no variable "
-                "of the model and never moves. Declare the distribution whose pm.logp it is as a "
-                "variable, with observed=, or write its log density as an expression."
+                f"{potential.name} evaluates a copy of the trees {copy.name}, which is not a "
+                "variable of the model and never moves. Declare the distribution whose pm.logp it "
+                "is as a variable, with observed=, or write its log density as an expression."
             )
     for term in (*graph.terms, *graph.potentials):
         if term.owner is not None and isinstance(term.owner.op, pm.Simulator.rv_type):
             raise UnsupportedModelError(
-                f"{term.name} is a pm.Simulator, whose likelihood of {tree.name} is simulated "
+                f"{term.name} is a pm.Simulator, whose likelihood of {graph.rv.name} is simulated "
                 "anew at each evaluation: trees need one that can be computed. Declare it as a "
                 "distribution that has a density, for example pm.Normal of what it is compared "
                 "with, or pm.CustomDist(..., logp=...)."

@@ -1,26 +1,16 @@
 """Interface of a target: the likelihood of one forest, given the model's other variables.
 
-A target is read from the model once, when a step method is created, and evaluated once per sweep.
-`choose.TARGETS` lists all kinds.
+A target is made from the model's graph once, when a step method is created, and evaluated once per
+sweep. `choose.TARGETS` lists all kinds.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pymc as pm
-from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import Layout
-from pymc_trees.targets.errors import LeafNotProposedError
+from pymc_trees.targets.graph import ForestGraph, LeafNotProposedError
 from pymc_trees.targets.settings import Settings
-
-
-class Refusal(NamedTuple):
-    """Reason why a kind of target does not support a model."""
-
-    error: Exception
-    """Raised if no other kind supports it either."""
 
 
 @runtime_checkable
@@ -35,15 +25,16 @@ class Target(Protocol):
     """Whether the likelihood can only be evaluated for all rows together."""
     layout: Layout
 
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """The target of a forest of a model, or the reason why this kind does not support it.
+    def __init__(self, graph: ForestGraph):
+        """Target of the forest of a graph.
 
         Raises
         ------
+        UnsupportedModelError
+            When this kind does not support its likelihood, for this reason.
         ForestUseError
-            If the forest is not used through its function at the training inputs; no kind of target
-            supports this.
+            When no kind does, since the forest is not used through its function at the training
+            inputs.
         """
 
     @property
@@ -69,23 +60,8 @@ class Target(Protocol):
         """Log-likelihood of the model minus that of the leaf model."""
 
 
-def made_or_refused[T](
-    kind: Callable[[pm.Model, Variable], T],
-    model: pm.Model,
-    forest: Variable,
-    *unsupported: type[Exception],
-) -> T | Refusal:
-    """A target of a kind that draws leaf values, or the reason why it does not support a model.
-
-    Parameters
-    ----------
-    *unsupported
-        What the kind raises for likelihoods that it does not support.
-    """
-    leaf = forest.owner.op.leaf_type
+def check_proposals(graph: ForestGraph) -> None:
+    """Raise an error for a forest whose leaf values nothing proposes."""
+    leaf = graph.rv.owner.op.leaf_type
     if not (leaf.any_likelihood and leaf.is_constant()):
-        return Refusal(LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}."))
-    try:
-        return kind(model, forest)
-    except unsupported as error:
-        return Refusal(error)
+        raise LeafNotProposedError(f"Nothing proposes the values of a {leaf.__name__}.")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.design import make_design
-from pymc_trees.core.columns.row_index import RowIndex, make_row_index
+from pymc_trees.core.columns.row_set import RowIndex, make_row_index
 from pymc_trees.core.compile.direct import DirectCalls
 from pymc_trees.core.compile.threads import WORTH, by_rows
 from pymc_trees.core.forest.trees import Trees, count_forest, make_trees

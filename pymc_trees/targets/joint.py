@@ -1,17 +1,15 @@
 """Target of a forest under a likelihood that is evaluated as a whole."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.nonconjugate.joint import make_joint
-from pymc_trees.targets.contract import Refusal, made_or_refused
-from pymc_trees.targets.graph import cut_free, read_graph
+from pymc_trees.targets.contract import check_proposals
+from pymc_trees.targets.graph import ForestGraph, cut_free
 from pymc_trees.targets.native import (
     SIGNATURE,
     LazilyCompiled,
@@ -40,7 +38,7 @@ class WholeFunction(LazilyCompiled):
         halves = [v for v in (self.outputs, self.direction) if v is not None]
         function = compile_graph([*halves, *self.free], result)
         n, k = self.outputs.type.shape
-        given = ", ".join(
+        arguments = ", ".join(
             [*(f"outputs[{h * n}:{(h + 1) * n}]" for h in range(len(halves)))]
             + read_free(self.free, 1)[0]
         )
@@ -51,10 +49,10 @@ def evaluate(n, rows, outputs, table, data, result):
     result = carray(result, ({rows}, {columns}), np.float64)
     table = carray(table, (1 << 40,), np.int64)
     data = carray(data, (table[0],), np.float64)
-    found = function({given})[0]
+    values = function({arguments})[0]
     for i in range({rows}):
         for j in range({columns}):
-            result[i, j] = found[i, j]
+            result[i, j] = values[i, j]
     return 1
 """
         names = {"np": np, "carray": carray, "function": function}
@@ -67,20 +65,18 @@ class JointTarget:
 
     Parameters
     ----------
-    model : pymc.Model
-        The model.
-    forest : TensorVariable
-        A forest of it with a `NormalLeaf`.
+    graph : ForestGraph
+        A forest of a model, with a `NormalLeaf`.
     """
 
     kind = "joint"
     needs_surrogate = True
     is_joint = True
 
-    def __init__(self, model: pm.Model, forest: Variable):
-        op = forest.owner.op
-        self.name, self.layout = forest.name, op.layout
-        terms, outputs = likelihood_terms(model, read_graph(model, forest))
+    def __init__(self, graph: ForestGraph):
+        check_proposals(graph)
+        self.name, self.layout = graph.rv.name, graph.layout
+        terms, outputs = likelihood_terms(graph)
         total = pt.add(pt.constant(0.0), *(term.value.sum() for term in terms))
         for condition in (c for term in terms for c in term.conditions):
             total = pt.switch(pt.all(condition), total, -np.inf)
@@ -98,12 +94,7 @@ class JointTarget:
         self.value = WholeFunction(outputs, None, free, [total])
         self.gradient = WholeFunction(outputs, None, free, [gradient, zeros])
         self.product = WholeFunction(outputs, direction, free, [product, unknown])
-        self._numbers_at = PointFunction(model, forest, expressions, outputs, _pack)
-
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, unless there are no proposals for its leaf values."""
-        return made_or_refused(cls, model, forest)
+        self._numbers_at = PointFunction(graph.model, graph.rv, expressions, outputs, _pack)
 
     @property
     def n_stats(self) -> int:

@@ -84,12 +84,12 @@ def pack(free: list[np.ndarray], units_of: list[tuple[np.ndarray, np.ndarray]]) 
 
 def read_free(free: list[Variable], at: int) -> tuple[list[str], int]:
     """Source code of the free arrays whose entries of the table begin at ``at``, and their end."""
-    found = []
+    arrays = []
     for variable in free:
         shape = "".join(f"table[{at + 2 + d}], " for d in range(variable.ndim))
-        found.append(f"data[table[{at}]:table[{at + 1}]].reshape(({shape}))")
+        arrays.append(f"data[table[{at}]:table[{at + 1}]].reshape(({shape}))")
         at += 2 + variable.ndim
-    return found, at
+    return arrays, at
 
 
 def first_that_compiles(compile_one: Callable, choices: list):
@@ -108,18 +108,20 @@ def first_that_compiles(compile_one: Callable, choices: list):
 
 def compile_graph(inputs: list[Variable], result: Variable):
     """Compiled function of arrays; a warning names its Ops without compiled code."""
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function = pytensor.function(
             inputs, [result], mode="NUMBA", on_unused_input="ignore", trust_input=True
         )
     slow = set()
-    for one in found:
-        by_python = IN_PYTHON.search(str(one.message))
+    for warning in caught:
+        by_python = IN_PYTHON.search(str(warning.message))
         if by_python:
             slow.add(by_python[1])
         else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     if slow:
         warnings.warn(
             f"The likelihood of a forest uses {', '.join(sorted(slow))}, for which PyTensor has "
@@ -201,22 +203,22 @@ class NativeFunction(LazilyCompiled):
             arguments.append(own)
         for g, (group, own) in enumerate(zip(self.groups, arguments, strict=True)):
             if group.row_of is None:
-                given = ", ".join(["outputs", "rows", "rows", *own])
+                inputs = ", ".join(["outputs", "rows", "rows", *own])
                 lines += [
-                    f"    found = group_{g}({given})[0]",
+                    f"    values = group_{g}({inputs})[0]",
                     "    for i in range(n):",
                     f"        for j in range({width}):",
-                    "            result[i, j] += found[i, j]",
+                    "            result[i, j] += values[i, j]",
                 ]
                 continue
-            given = ", ".join(["their_outputs", "their_rows", "units", *own])
+            inputs = ", ".join(["their_outputs", "their_rows", "units", *own])
             lines += [
                 f"    pointers, members = table[{at}], table[{at + 1}]",
                 *_UNITS.format(n_values=n_values).splitlines(),
-                f"    found = group_{g}({given})[0]",
+                f"    values = group_{g}({inputs})[0]",
                 "    for u in range(total):",
                 f"        for j in range({width}):",
-                "            result[owner[u], j] += found[u, j]",
+                "            result[owner[u], j] += values[u, j]",
             ]
             at += 2
         # No try: numba's leaves Python's error set after an exception of an Op in object mode.

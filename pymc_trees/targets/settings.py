@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import explicit_graph_inputs
 
 from pymc_trees.distributions.forest_inputs import forest_inputs
-from pymc_trees.targets.graph import compile_values
 
 
 class Settings(NamedTuple):
@@ -55,23 +56,57 @@ class PointFunction:
 
         The previous objects if neither a variable nor the model's data has changed: read-only.
         """
-        given = [point[name] for name in self.names]
+        values = [point[name] for name in self.names]
         data = [one.get_value(borrow=True) for one in self._function.get_shared()]
-        if self._known is not None and _are_same(self._known[0], given, data):
+        if self._known is not None and _are_same(self._known[0], values, data):
             return self._known[1]
-        results = self._function(self._zero, *given)
+        results = self._function(self._zero, *values)
         settings = Settings.of(results[: self._n_settings])
-        found = settings, self._then(results[self._n_settings :])
-        self._known = ([*map(np.copy, given), *data], found)
-        return found
+        result = settings, self._then(results[self._n_settings :])
+        self._known = ([*map(np.copy, values), *data], result)
+        return result
 
     def __getstate__(self):
         """State without the values of a chain."""
         return {**self.__dict__, "_known": None}
 
 
-def _are_same(known, given, data) -> bool:
+def _are_same(previous, values, data) -> bool:
     return all(
-        one is other or np.array_equal(one, other)
-        for one, other in zip(known, [*given, *data], strict=True)
+        old is new or np.array_equal(old, new)
+        for old, new in zip(previous, [*values, *data], strict=True)
     )
+
+
+# ---------------- Functions of the values of a model's variables
+
+
+def compile_values(model: pm.Model, expressions: list[Variable], first: list[Variable]):
+    """Function of ``first`` and of the value variables the expressions need, and their names.
+
+    The graphs are small and called once a sweep: they are simplified, and run without compilation.
+    """
+    needed = set(explicit_graph_inputs(expressions))
+    values = [v for v in model.value_vars if v in needed]
+    function = pytensor.function(
+        [*first, *values],
+        expressions,
+        mode=pytensor.compile.mode.Mode(linker="py", optimizer="fast_run").excluding("fusion"),
+        on_unused_input="ignore",
+    )
+    function.trust_input = False
+    return function, [v.name for v in values]
+
+
+def compiled_at(model: pm.Model, first: list, expressions, compile_kwargs=None):
+    """Function of ``first`` and of the value variables that are needed, and of which they are."""
+    several = expressions if isinstance(expressions, list) else [expressions]
+    needed = set(explicit_graph_inputs(several)) - set(first)
+    values = [v for v in model.value_vars if v in needed]
+    function = pm.compile([*first, *values], expressions, **(compile_kwargs or {}))
+    return function, [(v.name, v.dtype) for v in values]
+
+
+def numbers_at(point: dict, needs: list) -> list[np.ndarray]:
+    """Numbers of a point that such a function takes."""
+    return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]

@@ -16,8 +16,7 @@ from pymc_trees.core.value.output_cache import CachedOutputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError, soft_too_small
 from pymc_trees.distributions.forest_inputs import fingerprint_of, forest_inputs
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.errors import UnsupportedModelError
-from pymc_trees.targets.graph import check_inputs, inputs_seen
+from pymc_trees.targets.graph import UnsupportedModelError, check_inputs, inputs_seen
 from pymc_trees.targets.settings import Settings
 
 

@@ -1,9 +1,6 @@
 """Log-likelihood terms of a model that depend on a forest, as functions of its outputs."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.builders import OpFromGraph
 from pytensor.gradient import NullTypeGradError, grad
@@ -17,21 +14,19 @@ from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import All, Sum
 
-from pymc_trees.targets.affine import passes_through
-from pymc_trees.targets.graph import ForestGraph, dependent_on, open_forest
+from pymc_trees.targets.graph import (
+    ForestGraph,
+    Term,
+    dependent_on,
+    log_indicator,
+    open_forest,
+    passes_through,
+    read_once,
+)
 
 
-@dataclass
-class Term:
-    """A summand of the log-likelihood."""
-
-    value: Variable
-    """Its entries are to be added up."""
-    conditions: list[Variable] = field(default_factory=list)
-    """The likelihood is 0 if an entry of these is false."""
-
-
-def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], Variable]:
+@read_once
+def likelihood_terms(graph: ForestGraph) -> tuple[list[Term], Variable]:
     """Every summand of the model's log-probability that depends on a forest.
 
     Observed variables, Potentials and unobserved variables alike, Jacobians included.
@@ -43,8 +38,8 @@ def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], V
     outputs : (n, K) matrix variable
         The forest's outputs, an input of the terms.
     """
-    seen = [*graph.terms, *graph.potentials]
-    whole, outputs = open_forest(model, graph, model.logp(vars=seen, sum=False))
+    dependent = [*graph.terms, *graph.potentials]
+    whole, outputs = open_forest(graph, graph.model.logp(vars=dependent, sum=False))
     terms = []
     for one in whole:
         value, conditions = _without_checks(one, outputs)
@@ -53,11 +48,6 @@ def likelihood_terms(model: pm.Model, graph: ForestGraph) -> tuple[list[Term], V
             parts[0].conditions = conditions
         terms += parts or [log_indicator(c) for c in conditions]
     return terms, outputs
-
-
-def log_indicator(condition: Variable) -> Term:
-    """Term of a condition: 0 if it holds, else -inf."""
-    return Term(pt.switch(condition, 0.0, -np.inf))
 
 
 def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[Variable]]:
@@ -69,9 +59,11 @@ def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[V
     """
     conditions: list[Variable] = []
     while True:
-        seeing = dependent_on([term, *conditions], outputs)
-        found = (n for n in toposort([term, *conditions]) if _checks(n) and n.outputs[0] in seeing)
-        node = next(found, None)
+        dependent = dependent_on([term, *conditions], outputs)
+        checks = (
+            n for n in toposort([term, *conditions]) if _checks(n) and n.outputs[0] in dependent
+        )
+        node = next(checks, None)
         if node is None:
             return term, conditions
         if isinstance(node.op, OpFromGraph):
@@ -80,7 +72,7 @@ def _without_checks(term: Variable, outputs: Variable) -> tuple[Variable, list[V
         else:
             value, *checked = node.inputs
             for condition in _conjuncts(checked):
-                if condition in seeing:
+                if condition in dependent:
                     conditions.append(condition)
                 else:
                     safe = pt.switch(pt.all(condition), value, -np.inf)
@@ -109,21 +101,21 @@ def _conjuncts(conditions):
             yield condition
 
 
-def _summands(term: Variable, seeing: set[Variable]) -> list[Variable]:
+def _summands(term: Variable, dependent: set[Variable]) -> list[Variable]:
     """Terms that sum to ``term``, without summands that do not depend on the forest."""
-    if term not in seeing:
+    if term not in dependent:
         return []
     inner = passes_through(term)
     if inner is not None:
-        return _summands(inner, seeing)
+        return _summands(inner, dependent)
     if term.owner and isinstance(term.owner.op, Sum):
-        return _summands(term.owner.inputs[0], seeing)
+        return _summands(term.owner.inputs[0], dependent)
     if term.ndim == 0 and term.owner and isinstance(term.owner.op, Elemwise):
         kind = term.owner.op.scalar_op
         if isinstance(kind, scalars.Add):
-            return [s for part in term.owner.inputs for s in _summands(part, seeing)]
+            return [s for part in term.owner.inputs for s in _summands(part, dependent)]
         if isinstance(kind, scalars.Neg):
-            return [-s for s in _summands(term.owner.inputs[0], seeing)]
+            return [-s for s in _summands(term.owner.inputs[0], dependent)]
     return [term]
 
 

@@ -9,7 +9,7 @@ from support.soft_models import regression
 
 import pymc_trees as pmt
 from pymc_trees.distributions.tree_variable import tree_variables
-from pymc_trees.targets.errors import UnsupportedModelError
+from pymc_trees.targets.graph import UnsupportedModelError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -172,13 +172,13 @@ def test_values_of_other_fits(models):
     wrong = {
         "with other m .2 instead of 3": (bart_model(20, m=3, sigma=None), value),
         "max_nodes .78 instead of 90": (bart_model(20, m=2, sigma=None, max_nodes=90), value),
-        "declared with other cuts": (bart_model(20, m=2, sigma=None, n_cuts=3), value),
+        "with other .*n_cuts": (bart_model(20, m=2, sigma=None, n_cuts=3), value),
         "it holds several draws": (model, draw["mu_forest"].values),
         r"has shape \(20,\).*it holds no trees": (model, function),
         r"has shape \(\), but": (model, 0.0),
         "altered": (model, draw["mu_forest"].values.mean(axis=(0, 1))),
         "is not an array of trees": (model, {}),
-        "it belongs to another model": (models["soft"], value),
+        "belong to another model": (models["soft"], value),
         "has shape .*max_nodes": (models["tree"], value),
     }
     for said, (other, given) in wrong.items():

@@ -23,7 +23,7 @@ import pymc_trees as pmt
 from pymc_trees.estimators.models import least_noise
 from pymc_trees.estimators.regressor import Mixture
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.rowwise.target import KernelTarget
+from pymc_trees.targets.rowwise import KernelTarget
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compile"),

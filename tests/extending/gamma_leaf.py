@@ -139,13 +139,13 @@ class GammaLeaf(LeafPrior):
 class PoissonLikelihood(ConjugateLikelihood):
     """``pm.Poisson(mu=rate)`` with the tree itself."""
 
-    treated = "a GammaLeaf tree in pm.Poisson(mu=mu)"
+    supported = "a GammaLeaf tree in pm.Poisson(mu=mu)"
     n_stats = 2
 
     def read(self, term):
         """The observed counts, when the mean is the tree and nothing else."""
         if not isinstance(term.rv.owner.op, PoissonRV):
-            raise refusal(term.graph, f"{term.rv.name} is {term.says}")
+            raise refusal(term.graph, f"{term.rv.name} is {term.distribution}")
         [rate], outputs = term.opened()
         if unwrapped_column(rate, outputs) != 0:
             raise refusal(term.graph, f"the mean of {term.rv.name} is not the tree itself")

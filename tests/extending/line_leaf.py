@@ -190,7 +190,7 @@ class LineLeaf(LeafPrior):
 class LineLikelihood(NormalLikelihood):
     """``y = a f + b + sd noise``, as for a `NormalLeaf`."""
 
-    treated = "a LineLeaf forest in the mean of one pm.Normal"
+    supported = "a LineLeaf forest in the mean of one pm.Normal"
     n_stats = 5
 
     def leaf_data(self, settings, seen, fit):

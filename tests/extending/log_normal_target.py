@@ -5,20 +5,14 @@ the leaf model of a normal likelihood, for the logs; what y is less dense than i
 ``-sum log y_i``, does not depend on the trees.
 """
 
-from typing import Self
-
 import numpy as np
-import pymc as pm
-from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import LogNormalRV
 
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.affine import Slope, slope_of
-from pymc_trees.targets.contract import Refusal
-from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
-from pymc_trees.targets.graph import compile_values, open_forest, read_graph
-from pymc_trees.targets.settings import Settings, read_settings
+from pymc_trees.targets.graph import ForestGraph, NotConjugateError, open_forest
+from pymc_trees.targets.likelihoods.expressions import Slope, slope_of
+from pymc_trees.targets.settings import Settings, compile_values, read_settings
 
 
 class LogNormalTarget:
@@ -29,27 +23,19 @@ class LogNormalTarget:
     is_joint = False
     n_stats = 2
 
-    def __init__(self, model, forest, term, graph):
-        self.layout = forest.owner.op.layout
-        (mean, sd), outputs = open_forest(model, graph, list(term.owner.op.dist_params(term.owner)))
+    def __init__(self, graph: ForestGraph):
+        self.layout, model = graph.layout, graph.model
+        alone = len(graph.terms) == 1 and not graph.potentials
+        if not alone or not isinstance(graph.terms[0].owner.op, LogNormalRV):
+            raise NotConjugateError(f"{graph.rv.name} is not in one pm.LogNormal.")
+        [term] = graph.terms
+        (mean, sd), outputs = open_forest(graph, list(term.owner.op.dist_params(term.owner)))
         if any(v is outputs for v in ancestors([sd])) or slope_of(mean, outputs) is not Slope.ONE:
-            raise NotRecognisedError("mu is not the forest")
-        settings = read_settings(model, forest)
+            raise NotConjugateError(f"mu of {term.name} is not {graph.rv.name} itself.")
+        settings = read_settings(model, graph.rv)
         wanted = [*settings, model.rvs_to_values[term], mean, sd]
         self._function, self._names = compile_values(model, wanted, [outputs])
         self._zero = np.zeros((self.layout.n_rows, 1))
-
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """The target of a forest, or why it has another one."""
-        graph = read_graph(model, forest)
-        alone = len(graph.terms) == 1 and not graph.potentials
-        if not alone or not isinstance(graph.terms[0].owner.op, LogNormalRV):
-            return Refusal(NotConjugateError(f"{forest.name} is not in one pm.LogNormal."))
-        try:
-            return cls(model, forest, graph.terms[0], graph)
-        except NotRecognisedError as error:
-            return Refusal(NotConjugateError(str(error)))
 
     def at(self, point):
         """Prior settings at a point, and log y, what is added to f, and sd."""

@@ -19,7 +19,7 @@ from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.distributions.leaves.contract import register_leaf
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import NotConjugateError
 
 X, _ = step_data(40)
 Y = np.random.default_rng(1).poisson(np.where(X[:, 0] > 0.5, 9.0, 2.0))

@@ -30,7 +30,7 @@ from pymc_trees.core.value.text import tree_starts
 from pymc_trees.distributions.leaves.contract import register_leaf
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import NotConjugateError
 
 MEAN, SD, SLOPE_SD, COLUMN = 0.3, 0.8, 0.6, 1
 PROBLEM = PROBLEMS["two_columns"]

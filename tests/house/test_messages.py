@@ -71,13 +71,14 @@ NO_ENTRY = {
         "quoted in the message of a damaged pickle",
     ),
     "… is …; …": "a reason in a refusal, which a page explains",
-    "… (… is in the way)": "the same",
+    "… (… is not invertible)": "the same",
 }
 
 VERBS = (
     "add ask call check choose compare convert declare describe drop encode fit free give grow "
     "have impute increase install keep leave let look make marginalise merge name observe pass put "
-    "read remove rename replace rescale sample save scale select set start take unstack use write"
+    "read rebuild remove rename replace rescale sample save scale select set start take unstack "
+    "use write"
 ).split()
 _BEGIN = r"(?:^|[.:;] |, (?:or |and |so )?|\bor |\band )"
 PROPOSES = re.compile(f"{_BEGIN}(?:{'|'.join([*VERBS, *map(str.title, VERBS)])}) ")

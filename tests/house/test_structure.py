@@ -14,7 +14,7 @@ TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.p
 POSITIONS = {
     "distributions/forest_inputs.py": "the one file that knows those of forests and soft trees",
     "dcc/soft_graph.py": "parameters of a pymc.Categorical",
-    "targets/affine.py": "Ops between a forest's function and a mean",
+    "targets/likelihoods/expressions.py": "Ops between a forest's function and a mean",
     **dict.fromkeys(
         [
             f"targets/likelihoods/{name}.py"
@@ -22,8 +22,8 @@ POSITIONS = {
         ],
         "Ops between a linear predictor and a likelihood",
     ),
-    "targets/stacks.py": "Ops between a forest's function and one of several outputs",
-    "targets/rowwise/row_ops.py": "Ops between a forest's function and a log-probability",
+    "targets/graph.py": "Ops between a forest's function and one of several outputs",
+    "targets/rows.py": "Ops between a forest's function and a log-probability",
     "targets/terms.py": "the same",
 }
 BY_POSITION = re.compile(

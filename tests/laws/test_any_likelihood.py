@@ -23,7 +23,7 @@ from support.laws.likelihoods import (
 from support.naive.batches import batch_means, frequencies, gap, law_gap
 from support.tiers import tiers
 
-from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 Z = 5.5
 # Every likelihood and every set of moves, not their product.

@@ -18,7 +18,7 @@ from support.tiers import tiers
 
 from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 BATCHES = 60
 Z = 5.5

@@ -18,7 +18,7 @@ from support.laws.likelihoods import (
 from support.tiers import tiers
 
 from pymc_trees.core.leaves.latent.rows import no_latents
-from pymc_trees.targets.latent_target import LatentTarget
+from pymc_trees.targets.conjugate import LatentTarget
 
 Z = 5.5
 DRAWS = 200_000

@@ -20,7 +20,7 @@ from support.laws.likelihoods import (
 from support.tiers import tiers
 
 from pymc_trees.core.leaves.nonconjugate.gaussian import aim_screen, fit_screen
-from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 Z = 5.5
 DRAWS = 200_000

@@ -23,8 +23,9 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.moves.problem import make_workspace
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise import RowwiseTarget
 
 PROBLEM = PROBLEMS["gaps"]
 N, BATCHES, Z = 5, 60, 5.5
@@ -66,7 +67,7 @@ def setup_of(likelihood, kind, seed):
         leaf = pmt.NormalLeaf(MEAN, sd)
         settings = {"shape": (k, N), "separate_trees": False, "max_nodes": 2 * N - 1}
         declare(pmt.BART("f", X, m=1, leaf=leaf, **PROBLEM.prior, **settings))
-    target = kind.read(model, model["f_forest"])
+    target = kind(read_graph(model, model["f_forest"]))
     assert isinstance(target, kind), target
     numbers, seen = target.at(model.initial_point())
     given = numbers, seen, np.full((N, k), MEAN), np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.step_methods.kernels import replica_exchange
-from pymc_trees.targets.errors import UnsupportedModelError
+from pymc_trees.targets.graph import UnsupportedModelError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 DRAWS = 20_000

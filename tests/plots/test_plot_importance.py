@@ -142,8 +142,8 @@ def test_outputs_are_named_and_points_are_not_too_many(monkeypatch):
 @pytest.mark.parametrize(
     ("found", "options", "message"),
     [
-        (lambda: None, {}, "found must be a result of compute_variable_importance"),
-        (lambda: xr.Dataset(), {}, "found must be a result of compute_variable_importance"),
+        (lambda: None, {}, "importance must be a result of compute_variable_importance"),
+        (lambda: xr.Dataset(), {}, "importance must be a result of compute_variable_importance"),
         (found_of, {"submodels": [0]}, r"submodels=\[0\]: choose from \[1, 2, 3\]"),
         (found_of, {"submodels": []}, r"submodels=\[\]: choose from \[1, 2, 3\]"),
     ],

@@ -67,7 +67,10 @@ def test_a_missing_forest(fitted):
     [
         ({"m": 60, "max_nodes": 295}, r"with other m \(5 instead of 60\)\. "),
         ({"alpha": 0.5, "max_nodes": None}, r"with other max_nodes \(295 instead of \d+.*alpha"),
-        ({"leaf": pmt.NormalLeaf(0, 1), "tree_prior": pmt.MondrianPrior(1.0)}, ".*tree_prior"),
+        (
+            {"leaf": pmt.NormalLeaf(0, 1), "tree_prior": pmt.MondrianPrior(1.0)},
+            r"with other leaf or tree_prior \(2 instead of 3 numbers a node\)",
+        ),
     ],
 )
 def test_draws_of_another_shape(fitted, settings, said):
@@ -84,11 +87,10 @@ def test_alpha_alone_is_no_matter_of_the_draws(fitted, alpha):
     ("settings", "said"),
     [
         ({"m": 6}, r"other m \(5 instead of 6\)\."),
-        ({"n_cuts": 5}, r"other cuts \(n_cuts\)"),
-        ({"split_prior": [0.2, 0.8]}, r"other split weights \(split_prior\)"),
-        ({"split_prior": [0.0, 0.8]}, r"other split weights \(split_prior\)"),
-        ({"split_rules": {"a": "subset"}}, "other split rules or kinds of columns"),
-        ({"split_prior": "random"}, "another kind of leaf, split_prior"),
+        ({"n_cuts": 5}, "altered .*or belong to another model, with other .*n_cuts"),
+        ({"split_prior": [0.2, 0.8]}, "with other .*split_prior"),
+        ({"split_rules": {"a": "subset"}}, "with other .*split_rules"),
+        ({"split_prior": "random"}, "with other .*split_prior"),
     ],
 )
 def test_draws_of_another_model_of_the_same_shape(fitted, settings, said):
@@ -105,20 +107,12 @@ def test_draws_of_another_model_of_the_same_shape(fitted, settings, said):
         pmt.check_draws(fitted[1], other)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda X: 0.5 * X, "declared with other training inputs X.*set_data"),
-        (lambda X: X[:20], r"declared with other (training inputs X|cuts \(n_cuts\) or training)"),
-        # in another order they have the same trees and prior terms
-        (lambda X: X[::-1], "other training inputs, in a way that these trees do not.*set_data"),
-    ],
-)
-def test_draws_of_other_training_rows(fitted, change, said):
+@pytest.mark.parametrize("change", [lambda X: 0.5 * X, lambda X: X[:20], lambda X: X[::-1]])
+def test_draws_of_other_training_rows(fitted, change):
     X = change(fitted[0]["X"].get_value())
     with pm.Model() as other:
         pmt.BART("mu", X, m=5, leaf=pmt.NormalLeaf(0, 1), max_nodes=295)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=r"with other .*training inputs X \(.*set_data"):
         pmt.check_draws(fitted[1], other)
 
 
@@ -131,7 +125,7 @@ def test_draws_of_another_kind_of_leaf():
         pmt.DecisionTree("mu", X, leaf=pmt.DirichletLeaf(2.0, 2), max_nodes=59)
     draws = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
     pmt.check_draws(draws, two)
-    with pytest.raises(ValueError, match=r"other leaves \(leaf\)"):
+    with pytest.raises(ValueError, match="with other leaf, "):
         pmt.check_draws(draws, other)
 
 

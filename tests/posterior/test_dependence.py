@@ -56,7 +56,7 @@ def test_other_rows_a_subsample_and_blocks(fitted, monkeypatch):
     X = pd.concat([frame()] * 3, ignore_index=True)
     whole = pmt.partial_dependence(idata, model, "age", X, kind="individual", grid=5)
     assert np.isnan(whole["age"][-1]) and whole.sizes["row"] == 3 * N
-    monkeypatch.setattr("pymc_trees.posterior.reading.expressions.BLOCK", 7)
+    monkeypatch.setattr("pymc_trees.posterior.reading.functions.BLOCK", 7)
     part = pmt.partial_dependence(
         idata, model, "age", X, kind="individual", grid=5, subsample=8, random_state=2
     )

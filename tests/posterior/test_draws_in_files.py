@@ -12,9 +12,9 @@ from support.tiers import tiers
 from xarray.backends.h5netcdf_ import H5NetCDFArrayWrapper
 
 import pymc_trees as pmt
-from pymc_trees.posterior import check_draws as stored_draws
-from pymc_trees.posterior.check_draws import StoredDraws
-from pymc_trees.posterior.reading.expressions import Expression
+from pymc_trees.posterior import draws as stored_draws
+from pymc_trees.posterior.draws import StoredDraws
+from pymc_trees.posterior.reading.functions import Expression
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -10,7 +10,7 @@ import xarray as xr
 from support.fitted import draws_of, predicted_of
 
 import pymc_trees as pmt
-from pymc_trees.posterior.reading.expressions import Expression
+from pymc_trees.posterior.reading.functions import Expression
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 QUIET = {"progressbar": False}

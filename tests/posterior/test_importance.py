@@ -180,7 +180,7 @@ def test_columns_for_kulprit():
     assert vi_to_kulprit(found) == [[], names[:1], names[:2], names]
     for other in (None, xr.Dataset(), {"labels": names}):
         with pytest.raises(
-            ValueError, match="found must be a result of compute_variable_importance"
+            ValueError, match="importance must be a result of compute_variable_importance"
         ):
             vi_to_kulprit(other)
 
@@ -215,7 +215,7 @@ def test_what_is_wrong_is_said(options, message):
 
 def test_more_numbers_than_there_should_be(monkeypatch):
     model, idata = _on_a_frame()
-    monkeypatch.setattr("pymc_trees.posterior.reading.draw_by_draw.LARGEST", 8 * 3 * 8 * N - 1)
+    monkeypatch.setattr("pymc_trees.posterior.draws.LARGEST", 8 * 3 * 8 * N - 1)
     with pytest.raises(ValueError, match=r"of 3 submodels at 12 rows: .*288 numbers.*by samples="):
         importance(idata, model, **ALL)
 

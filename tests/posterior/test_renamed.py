@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.posterior.reading.given import RENAMED
+from pymc_trees.posterior.reading.features import RENAMED
 
 PAGE = (Path(__file__).parents[2] / "docs/from_pymc_bart.md").read_text()
 PLOTS = "plot_pdp plot_ice plot_ale plot_convergence plot_variable_inclusion".split()

@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 
 import pymc_trees as pmt
+from pymc_trees.posterior import draws
 from pymc_trees.posterior.explain import interactions
-from pymc_trees.posterior.reading import draw_by_draw
-from pymc_trees.posterior.reading.expressions import BLOCK
+from pymc_trees.posterior.reading.functions import BLOCK
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 QUIET = {"progressbar": False}
@@ -65,22 +65,22 @@ def test_pairs_of_columns_take_one_array_at_a_time(monkeypatch, cores):
 def test_threads_are_as_many_as_have_room(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        draw_by_draw.joblib, "Parallel", lambda jobs, **_: seen.append(jobs) or (lambda tasks: [])
+        draws.joblib, "Parallel", lambda jobs, **_: seen.append(jobs) or (lambda tasks: [])
     )
     for cores, most in ((4, 2), (1, 2), (4, 0), (4, None)):
-        draw_by_draw.for_each_draw(lambda chain, draw: None, (1, 2), "", cores, False, most)
+        draws.for_each_draw(lambda chain, draw: None, (1, 2), "", cores, False, most)
     assert seen == [2, 1, 1, 4]
 
 
 def test_answers_that_are_too_large_are_refused(monkeypatch):
     model, idata = asked()
-    monkeypatch.setattr(draw_by_draw, "LARGEST", 1_000_000)
+    monkeypatch.setattr(draws, "LARGEST", 1_000_000)
     numbers = f"{DRAWS * ROWS * 20:,} numbers"
     with pytest.raises(ValueError, match=rf"individual.*{numbers}.*subsample=.*isel\(draw="):
         pmt.partial_dependence(idata, model, kind="individual", **QUIET)
     assert pmt.partial_dependence(idata, model, subsample=9, grid=3, **QUIET)
     with pytest.raises(ValueError, match=f"20 submodels at {ROWS} rows.*samples="):
         pmt.compute_variable_importance(idata, model, samples=DRAWS, **QUIET)
-    monkeypatch.setattr(draw_by_draw, "LARGEST", 1_000)
+    monkeypatch.setattr(draws, "LARGEST", 1_000)
     with pytest.raises(ValueError, match="H statistics.*draws="):
         pmt.interaction_strength(idata, model, **QUIET)

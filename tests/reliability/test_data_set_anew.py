@@ -9,7 +9,7 @@ from support.soft_models import regression
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.targets.errors import ForestUseError
+from pymc_trees.targets.graph import ForestUseError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 X, Y = step_data(24)

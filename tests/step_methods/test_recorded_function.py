@@ -120,7 +120,7 @@ def walks(monkeypatch):
     """Walks at training rows."""
     made = []
     for module in (by_name, soft_forest_evaluation):
-        original = module.keep_walked
+        original = module.cache_evaluated
 
         def counted(*given, original=original):
             made.append(given)

@@ -12,10 +12,9 @@ import pytensor
 
 from pymc_trees.core.leaves.latent.rows import log_row
 from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.latent_target import LatentTarget
-from pymc_trees.targets.rowwise.target import KernelTarget, RowwiseTarget
+from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 
 @singledispatch

@@ -285,7 +285,7 @@ def test_blocks_change_nothing(monkeypatch):
         survival.survival_function(idata, model, NEW, **QUIET)["survival"]
         for model, idata in (on_the_grid(), accelerated("weibull"))
     ]
-    monkeypatch.setattr("pymc_trees.posterior.reading.expressions.BLOCK", 3)
+    monkeypatch.setattr("pymc_trees.posterior.reading.functions.BLOCK", 3)
     for (model, idata), whole in zip((on_the_grid(), accelerated("weibull")), wanted, strict=True):
         found = survival.survival_function(idata, model, NEW, **QUIET)["survival"]
         np.testing.assert_array_equal(found, whole)

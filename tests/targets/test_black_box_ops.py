@@ -14,7 +14,7 @@ from pytensor.tensor.elemwise import Elemwise
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise import RowwiseTarget
 
 pytestmark = pytest.mark.filterwarnings("ignore:The likelihood of a forest uses")
 N = 4

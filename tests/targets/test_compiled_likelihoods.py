@@ -16,9 +16,10 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.compile.polygamma import polygamma
 from pymc_trees.core.leaves.nonconjugate.native import call_native
-from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.conjugate import ConjugateTarget
+from pymc_trees.targets.graph import NotConjugateError, read_graph
 from pymc_trees.targets.native import compile_graph
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise import RowwiseTarget
 
 REAL, POSITIVE, SHARE = (lambda f: f), pm.math.exp, pm.math.sigmoid
 ONE, COUNT, PART = 1.3, 2, 0.4  # a positive number, a count, a share
@@ -89,10 +90,11 @@ def target_of(name, parameter):
         }
         kind("y", **given, observed=np.full(4, observed))
     # of those that are written out or have latent variables, the graphs compile too
-    found = ConjugateTarget.read(model, model["mu_forest"])
-    if not isinstance(found, ConjugateTarget):
-        found = RowwiseTarget(model, model["mu_forest"])
-    return found, model
+    graph = read_graph(model, model["mu_forest"])
+    try:
+        return ConjugateTarget(graph), model
+    except NotConjugateError:
+        return RowwiseTarget(graph), model
 
 
 @pytest.mark.parametrize(("name", "parameter"), tiers(CASES, QUICK))

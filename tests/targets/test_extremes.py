@@ -8,7 +8,7 @@ import pytest
 import pymc_trees as pmt
 from pymc_trees.core.leaves.outputs import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
-from pymc_trees.targets.errors import ForestUseError
+from pymc_trees.targets.graph import ForestUseError
 
 
 def run(step, point, sweeps):

@@ -164,7 +164,7 @@ def differences_agree(model, forest, rtol):
     point = model.initial_point()
     settings, seen = target.at(point)
     graph = read_graph(model, forest)
-    (total,), outputs = open_forest(model, graph, [model.logp(vars=graph.terms)])
+    (total,), outputs = open_forest(graph, [model.logp(vars=graph.terms)])
     needed = set(explicit_graph_inputs([total]))
     others = {v: point[v.name] for v in model.value_vars if v in needed}
     ours, theirs = [], []

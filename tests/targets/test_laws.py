@@ -13,11 +13,11 @@ from pymc_trees.core.compile.polygamma import digamma
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import open_forest, read_graph
-from pymc_trees.targets.likelihoods.counts import LogisticLaw, PoissonLaw
-from pymc_trees.targets.likelihoods.limits import TruncatedNormalLaw, log_between
-from pymc_trees.targets.likelihoods.normal_sd import AddedVarianceLaw, LogSdLaw
-from pymc_trees.targets.likelihoods.times import GammaLaw, WeibullLaw
-from pymc_trees.targets.rowwise.target import KernelTarget
+from pymc_trees.targets.likelihoods.counts import LogisticLikelihood, PoissonLikelihood
+from pymc_trees.targets.likelihoods.limits import TruncatedNormalLikelihood, log_between
+from pymc_trees.targets.likelihoods.normal import AddedVarianceLikelihood, LogSdLikelihood
+from pymc_trees.targets.likelihoods.times import GammaLikelihood, WeibullLikelihood
+from pymc_trees.targets.rowwise import KernelTarget
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 6
@@ -34,9 +34,9 @@ def censored(law, upper=0.9):
 
 
 KNOWN = {
-    "poisson": (PoissonLaw, lambda f: pm.Poisson("y", exp(f), observed=COUNTS)),
+    "poisson": (PoissonLikelihood, lambda f: pm.Poisson("y", exp(f), observed=COUNTS)),
     "exposures": (
-        PoissonLaw,
+        PoissonLikelihood,
         lambda f: pm.Poisson(
             "y",
             np.arange(1.0, 7.0) * exp(2 * f + pm.Normal("b")) / pm.HalfNormal("s"),
@@ -44,56 +44,62 @@ KNOWN = {
         ),
     ),
     "no exposure": (
-        PoissonLaw,
+        PoissonLikelihood,
         lambda f: pm.Poisson("y", np.minimum(COUNTS, 1.0) * exp(f), observed=COUNTS),
     ),
     "no exposure of a negative binomial": (
-        LogisticLaw,
+        LogisticLikelihood,
         lambda f: pm.NegativeBinomial(
             "y", mu=np.minimum(COUNTS, 1.0) * exp(f), alpha=2.0, observed=COUNTS
         ),
     ),
     "negative binomial": (
-        LogisticLaw,
+        LogisticLikelihood,
         lambda f: pm.NegativeBinomial(
             "y", mu=exp(f), alpha=pm.Exponential("a", 1), observed=COUNTS
         ),
     ),
     "logit of p": (
-        LogisticLaw,
+        LogisticLikelihood,
         lambda f: pm.NegativeBinomial("y", n=3.0, p=pm.math.invlogit(f), observed=COUNTS),
     ),
-    "many trials": (LogisticLaw, lambda f: pm.Binomial("y", n=20, logit_p=f, observed=COUNTS)),
+    "many trials": (
+        LogisticLikelihood,
+        lambda f: pm.Binomial("y", n=20, logit_p=f, observed=COUNTS),
+    ),
     "gamma": (
-        GammaLaw,
+        GammaLikelihood,
         lambda f: pm.Gamma("y", mu=exp(f), sigma=pm.HalfNormal("s"), observed=TIMES),
     ),
     "one coefficient of variation": (
-        GammaLaw,
+        GammaLikelihood,
         lambda f: pm.Gamma("y", mu=exp(f), sigma=exp(f) * pm.HalfNormal("s"), observed=TIMES),
     ),
     "spread of a gamma": (
-        GammaLaw,
+        GammaLikelihood,
         lambda f: pm.Gamma("y", mu=2.0, sigma=2.0 * exp(f), observed=TIMES),
     ),
-    "rate": (GammaLaw, lambda f: pm.Gamma("y", alpha=2.0, beta=2.0 / exp(f), observed=TIMES)),
-    "shape": (GammaLaw, lambda f: pm.Gamma("y", alpha=exp(f), beta=2.0, observed=TIMES)),
-    "exponential": (GammaLaw, lambda f: pm.Exponential("y", exp(-f), observed=TIMES)),
+    "rate": (
+        GammaLikelihood,
+        lambda f: pm.Gamma("y", alpha=2.0, beta=2.0 / exp(f), observed=TIMES),
+    ),
+    "shape": (GammaLikelihood, lambda f: pm.Gamma("y", alpha=exp(f), beta=2.0, observed=TIMES)),
+    "exponential": (GammaLikelihood, lambda f: pm.Exponential("y", exp(-f), observed=TIMES)),
     "exponential and zeros": (
-        GammaLaw,
+        GammaLikelihood,
         lambda f: pm.Exponential("y", scale=exp(f), observed=np.maximum(TIMES - 0.5, 0)),
     ),
     "weibull": (
-        WeibullLaw,
+        WeibullLikelihood,
         lambda f: pm.Weibull("y", alpha=pm.HalfNormal("a", 2), beta=exp(f), observed=TIMES),
     ),
     "censored weibull": (
-        WeibullLaw,
+        WeibullLikelihood,
         lambda f: censored(pm.Weibull.dist(alpha=pm.HalfNormal("a", 2), beta=exp(f))),
     ),
-    "censored exponential": (WeibullLaw, lambda f: censored(pm.Exponential.dist(exp(f)))),
+    "censored exponential": (WeibullLikelihood, lambda f: censored(pm.Exponential.dist(exp(f)))),
     "censored and zeros": (
-        WeibullLaw,
+        WeibullLikelihood,
         lambda f: pm.Censored(
             "y",
             pm.Exponential.dist(exp(f)),
@@ -103,7 +109,7 @@ KNOWN = {
         ),
     ),
     "truncated normal": (
-        TruncatedNormalLaw,
+        TruncatedNormalLikelihood,
         lambda f: pm.TruncatedNormal(
             "y",
             mu=2 * f + pm.Normal("b"),
@@ -114,12 +120,15 @@ KNOWN = {
         ),
     ),
     "truncated from below": (
-        TruncatedNormalLaw,
+        TruncatedNormalLikelihood,
         lambda f: pm.Truncated("y", pm.Normal.dist(f, 1.0), lower=0.1, observed=TIMES),
     ),
-    "log sd": (LogSdLaw, lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES)),
+    "log sd": (
+        LogSdLikelihood,
+        lambda f: pm.Normal("y", pm.Normal("m"), 0.5 * exp(f), observed=TIMES),
+    ),
     "least variance": (
-        AddedVarianceLaw,
+        AddedVarianceLikelihood,
         lambda f: pm.Normal(
             "y",
             pm.Normal("m"),
@@ -127,7 +136,7 @@ KNOWN = {
             observed=TIMES,
         ),
     ),
-    "log precision": (LogSdLaw, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
+    "log precision": (LogSdLikelihood, lambda f: pm.Normal("y", 1.0, tau=exp(f), observed=TIMES)),
 }
 OTHERS = {
     "mean and sd": lambda f: pm.Normal("y", f, exp(f), observed=TIMES),
@@ -166,7 +175,7 @@ def test_known(case):
     point = model.initial_point()
     _, seen = target.at(point)
     graph = read_graph(model, model["f_forest"])
-    (total,), outputs = open_forest(model, graph, [model.logp(vars=graph.terms)])
+    (total,), outputs = open_forest(graph, [model.logp(vars=graph.terms)])
     needed = set(explicit_graph_inputs([total]))
     others = {v: point[v.name] for v in model.value_vars if v in needed}
     fit = np.random.default_rng(1).normal(size=(N, 1))
@@ -247,7 +256,7 @@ def test_digamma():
 def test_constants_are_those_of_scipy():
     numbers = np.array([3.0, 1.0, 0.2, -special.gammaln(4.0)])
     np.testing.assert_allclose(
-        PoissonLaw.value(numbers, 0.5), stats.poisson.logpmf(3, np.exp(0.7)), rtol=1e-13
+        PoissonLikelihood.value(numbers, 0.5), stats.poisson.logpmf(3, np.exp(0.7)), rtol=1e-13
     )
 
 

@@ -16,7 +16,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from benchmarks.likelihoods.forms.declare import FORMS, is_form_of, pymc_dims
 from benchmarks.likelihoods.forms.distributions import DISTRIBUTIONS, EXCLUDED, N
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.graph import NotConjugateError
 
 # PyMC's own, of a MatrixNormal
 pytestmark = pytest.mark.filterwarnings("ignore:pytensor.tensor.linalg.trace:FutureWarning")

@@ -6,10 +6,11 @@ import pytest
 from support.small_models import step_data
 
 import pymc_trees as pmt
-from pymc_trees.targets.affine import Slope
 from pymc_trees.targets.choose import read_target
-from pymc_trees.targets.conjugate_target import ConjugateTarget
+from pymc_trees.targets.conjugate import ConjugateTarget
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.likelihoods.classes import DirichletLikelihood
+from pymc_trees.targets.likelihoods.expressions import Slope
 from pymc_trees.targets.likelihoods.normal import NormalGammaLikelihood
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -25,7 +26,7 @@ def target_of(likelihood, leaf=None, front=pmt.BART, name="mu"):
     with pm.Model() as model:
         mu = front(name, X, Y, **settings)
         likelihood(mu)
-    return model, ConjugateTarget(model, model[f"{name}_forest"])
+    return model, ConjugateTarget(read_graph(model, model[f"{name}_forest"]))
 
 
 def sd_at(likelihood, **changes):
@@ -116,10 +117,10 @@ def test_the_other_forest_is_an_offset():
     two = model.compile_fn(model["two"], inputs=[model["two_forest"]])(
         {"two_forest": point["two_forest"]}
     )
-    _, (_, offset, _, slope) = ConjugateTarget(model, model["one_forest"]).at(point)
+    _, (_, offset, _, slope) = ConjugateTarget(read_graph(model, model["one_forest"])).at(point)
     np.testing.assert_allclose(offset, 2 * two)
     assert slope is None
-    _, (_, offset, _, slope) = ConjugateTarget(model, model["two_forest"]).at(point)
+    _, (_, offset, _, slope) = ConjugateTarget(read_graph(model, model["two_forest"])).at(point)
     np.testing.assert_allclose(slope, 2.0)
 
 
@@ -128,7 +129,7 @@ def test_a_latent_normal_is_a_likelihood():
         mu = pmt.BART("mu", X, Y, m=3)
         latent = pm.Normal("latent", mu, 0.3)
         pm.Poisson("y", pm.math.exp(latent), observed=np.arange(20) % 4)
-    target = ConjugateTarget(model, model["mu_forest"])
+    target = ConjugateTarget(read_graph(model, model["mu_forest"]))
     point = {**model.initial_point(), "latent": ROWS}
     _, (observed, offset, sd, slope) = target.at(point)
     np.testing.assert_array_equal(observed, ROWS)

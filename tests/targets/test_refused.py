@@ -12,7 +12,7 @@ from pymc.exceptions import SamplingError
 from support.small_models import sample, step_data
 
 import pymc_trees as pmt
-from pymc_trees.targets.errors import ForestUseError, NotConjugateError
+from pymc_trees.targets.graph import ForestUseError, NotConjugateError, read_graph
 from pymc_trees.targets.likelihoods.contract import recognise
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -80,7 +80,7 @@ def test_not_taken_for_conjugate(case):
     with pm.Model() as model:
         likelihood(pmt.BART("mu", X, Y, m=3))
     with pytest.raises(NotConjugateError, match=f"(?s)mu_forest.*{said}"):
-        recognise(model, model["mu_forest"])
+        recognise(read_graph(model, model["mu_forest"]))
 
 
 def test_missing_responses():
@@ -89,7 +89,7 @@ def test_missing_responses():
         with pytest.warns(Warning, match="[Ii]mput|missing|nan"):
             pm.Normal("y", mu, 1.0, observed=np.where(np.arange(20) == 3, np.nan, Y))
     with pytest.raises(NotConjugateError, match="several variables.*y_unobserved|y_observed"):
-        recognise(model, model["mu_forest"])
+        recognise(read_graph(model, model["mu_forest"]))
 
 
 def test_infinite_response():
@@ -117,7 +117,7 @@ def test_a_response_with_other_rows():
         mu = pmt.BART("mu", X, Y, m=3)
         pm.Normal("y", mu[:1], 1.0, observed=Y)
     with pytest.raises(NotConjugateError, match="not an affine"):
-        recognise(model, model["mu_forest"])
+        recognise(read_graph(model, model["mu_forest"]))
 
 
 def test_the_encoding_itself():

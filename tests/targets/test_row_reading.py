@@ -13,8 +13,10 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.joint import JointTarget
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rows import NotRowwiseError
+from pymc_trees.targets.rowwise import RowwiseTarget
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 12
@@ -123,8 +125,11 @@ def target_of(likelihood):
 
 def read_rows_of(model):
     """Target of terms that are read row by row, else that of the whole."""
-    found = RowwiseTarget.read(model, model["mu_forest"])
-    return found if isinstance(found, RowwiseTarget) else JointTarget(model, model["mu_forest"])
+    graph = read_graph(model, model["mu_forest"])
+    try:
+        return RowwiseTarget(graph)
+    except NotRowwiseError:
+        return JointTarget(graph)
 
 
 def native(target, rows, outputs, seen):

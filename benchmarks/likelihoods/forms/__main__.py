@@ -25,7 +25,7 @@ import pymc_trees as pmt
 from benchmarks.likelihoods.forms.declare import FORMS, is_form_of
 from benchmarks.likelihoods.forms.distributions import DISTRIBUTIONS, N, kind_of
 from benchmarks.peers import table
-from pymc_trees.targets.errors import UnsupportedModelError
+from pymc_trees.targets.graph import UnsupportedModelError
 
 ROWS, TREES, TUNE, STEPS = 300, 20, 20, 30
 LEAF = pmt.NormalLeaf(0.0, 0.3)

@@ -14,10 +14,9 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.choose import refuse_random
-from pymc_trees.targets.conjugate_target import ConjugateTarget
-from pymc_trees.targets.contract import Refusal
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.conjugate import ConjugateTarget
 from pymc_trees.targets.forest_state import ForestData
+from pymc_trees.targets.graph import NotConjugateError, read_graph
 
 
 def read_tree(model: pm.Model) -> tuple[ForestData, TreeModel, float]:
@@ -58,13 +57,15 @@ def read_tree(model: pm.Model) -> tuple[ForestData, TreeModel, float]:
             "log_marginal_likelihood of a run with each), or sample the model by pm.sample() "
             "with pymc_trees.ParticleGibbs."
         )
-    refuse_random(model, tree)
-    found = ConjugateTarget.read(model, tree)
-    if isinstance(found, Refusal):
+    graph = read_graph(model, tree)
+    refuse_random(graph)
+    try:
+        ConjugateTarget(graph)
+    except NotConjugateError as error:
         raise NotConjugateError(
-            f"sample_tree_smc needs leaf values that integrate out. {found.error} pm.sample() "
+            f"sample_tree_smc needs leaf values that integrate out. {error} pm.sample() "
             "samples a NormalLeaf tree under any likelihood."
-        )
+        ) from None
     forest = ForestData(model, tree)
     point = model.initial_point()
     settings, seen = forest.target.at(point)

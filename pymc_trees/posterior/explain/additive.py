@@ -30,8 +30,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.targets.affine import passes_through
-from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.graph import dependent_on, passes_through
 
 # -------- Whether an expression is linear in what trees return, plus a constant: read from its Ops
 
@@ -45,26 +44,26 @@ def is_linear(var: Variable, outputs: list[Variable]) -> bool:
 
     What is not known to be counts as curved.
     """
-    return _is_linear(var, _seeing(var, outputs), outputs)
+    return _is_linear(var, _dependent(var, outputs), outputs)
 
 
-def _seeing(var, outputs):
+def _dependent(var, outputs):
     return set().union(*(dependent_on([var], one) for one in outputs))
 
 
-def _is_linear(var, seeing, outputs):
-    if var not in seeing or any(var is one for one in outputs):
+def _is_linear(var, dependent, outputs):
+    if var not in dependent or any(var is one for one in outputs):
         return True
     inner = passes_through(var)
     if inner is not None:
-        return _is_linear(inner, seeing, outputs)
+        return _is_linear(inner, dependent, outputs)
     node, op = var.owner, var.owner.op
     if isinstance(op, OpFromGraph):
         inside = op.fgraph.bind(node.inputs)[node.outputs.index(var)]
-        return _is_linear(inside, seeing | _seeing(inside, outputs), outputs)
-    if not _keeps_lines(op, [v in seeing for v in node.inputs]):
+        return _is_linear(inside, dependent | _dependent(inside, outputs), outputs)
+    if not _keeps_lines(op, [v in dependent for v in node.inputs]):
         return False
-    return all(_is_linear(v, seeing, outputs) for v in node.inputs)
+    return all(_is_linear(v, dependent, outputs) for v in node.inputs)
 
 
 def _keeps_lines(op, bound: list[bool]) -> bool:
@@ -99,7 +98,7 @@ FAR = 2.0**40
 
 
 class NotAdditiveError(ValueError):
-    """A function that is no sum over leaves."""
+    """A function that is not a sum over leaves."""
 
 
 class AdditiveFunction:
@@ -127,17 +126,18 @@ class AdditiveFunction:
         soft_too: bool = False,
     ):
         self.function = Function(idata, model, var_name, func)
-        name, found, others = self.function.name, self.function.found, self.function.others
+        name, others = self.function.name, self.function.others
+        evaluated = self.function.evaluated
         _refuse_made_rows(self.function)
-        _refuse_soft(name, [one.tree for one in found], soft_too)
+        _refuse_soft(name, [one.tree for one in evaluated], soft_too)
         self.forests = [
-            ForestDraws(idata, model, one.tree.name, soft_too=soft_too) for one in found
+            ForestDraws(idata, model, one.tree.name, soft_too=soft_too) for one in evaluated
         ]
         if any(not one.is_soft and one.layout.own_outputs is not None for one in self.forests):
             raise NotAdditiveError(f"{name} has leaves whose values vary between rows.")
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         numbers = [rv.type() for rv in others]
-        replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
+        replaced = {one.outputs: v for one, v in zip(evaluated, inputs, strict=True)}
         replaced |= dict(zip(others, numbers, strict=True))
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
         hard = not any(one.is_soft for one in self.forests)
@@ -181,22 +181,22 @@ class AdditiveFunction:
 
     def sum_of_leaves(self, drawn, X: np.ndarray) -> np.ndarray:
         """(n, outputs) what the leaves add at the rows of X, without the constant."""
-        found = np.zeros((len(X), self.n_outputs))
+        total = np.zeros((len(X), self.n_outputs))
         for forest, value, outputs in drawn:
-            add_values(value, X, forest.X_train, outputs, forest.sizes, found)
-        return found
+            add_values(value, X, forest.X_train, outputs, forest.sizes, total)
+        return total
 
     def _on_leaves(self, which: int, value: np.ndarray, add) -> np.ndarray:
         """(max_nodes, outputs) what each leaf of an encoded forest adds; 0 in other rows."""
         layout = self.forests[which].layout
         nodes = value[: layout.max_nodes]
         leaves = nodes[:, 0] == -1
-        found = np.zeros((layout.max_nodes, self.n_outputs))
-        found[leaves] = add(nodes[leaves, 1 : 1 + layout.n_values])
-        return found
+        outputs = np.zeros((layout.max_nodes, self.n_outputs))
+        outputs[leaves] = add(nodes[leaves, 1 : 1 + layout.n_values])
+        return outputs
 
     def _at(self, outputs: list[np.ndarray], numbers: list[np.ndarray]) -> np.ndarray:
-        """(rows, outputs) values at given outputs of the forests, and values of what is beside."""
+        """(rows, outputs) values for given outputs of the forests and values of other variables."""
         with self._lock:  # a compiled function of PyTensor serves one thread at a time
             whole = self._whole(*outputs, *numbers)
         values = np.moveaxis(whole, self.function.axis, -1)
@@ -213,9 +213,9 @@ class AdditiveFunction:
         sizes = [one.layout.n_outputs for one in self.forests]
         total = sum(sizes)
         rows = np.concatenate([np.zeros((1, total)), FAR * np.eye(total)])
-        found = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1), numbers)
-        slopes = (found[1:] - found[0]) / FAR
-        return found[0], np.split(slopes, np.cumsum(sizes)[:-1], axis=0)
+        values = self._at(np.split(rows, np.cumsum(sizes)[:-1], axis=1), numbers)
+        slopes = (values[1:] - values[0]) / FAR
+        return values[0], np.split(slopes, np.cumsum(sizes)[:-1], axis=0)
 
     def check_sum(self, chain: int, draw: int, drawn, X: np.ndarray, total: np.ndarray) -> None:
         """Raise an error unless (n, outputs) sums over the leaves drawn are f at the rows of X."""

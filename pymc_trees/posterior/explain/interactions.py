@@ -7,16 +7,15 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.dependence import add_dependence
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
+from pymc_trees.posterior.draws import SAMPLE, check_answer, for_each_draw, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction
-from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
 from pymc_trees.posterior.reading.features import features_of
 
 LARGEST = 2**29
-"""Bytes for the pairs of columns at all rows, in all the draws that are looked at at once."""
+"""Bytes for the pairs of columns at all rows, over all draws processed at the same time."""
 SINGLE = 12
-"""Numbers for each column at each row beside the pairs."""
+"""Further numbers for each column at each row."""
 
 
 def interaction_strength(
@@ -124,14 +123,16 @@ def interaction_strength(
         pairs = np.zeros((n, q, q, n_outputs))
         drawn = additive.draws_at(chain, at[at_place])
         for forest, value, outputs in drawn:
-            given = (value, X, forest.X_train, outputs, forest.sizes, place)
-            add_dependence(*given, single, but_one, pairs)
+            arguments = (value, X, forest.X_train, outputs, forest.sizes, place)
+            add_dependence(*arguments, single, but_one, pairs)
         f = additive.sum_of_leaves(drawn, X)
         additive.check_sum(
             chain, at[at_place], drawn, X, f + additive.constant(chain, at[at_place])
         )
-        found = _strengths(single, but_one, pairs, f)
-        pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = found
+        strengths = _strengths(single, but_one, pairs, f)
+        pairwise[chain, at_place], unexplained[chain, at_place], overall[chain, at_place] = (
+            strengths
+        )
 
     for_each_draw(one, shape, "H statistics", cores, progressbar, LARGEST // size)
     coords = function.coords | {"draw": function.coords["draw"][at]}
@@ -148,16 +149,16 @@ def _asked(function, features) -> tuple[list[int], np.ndarray]:
     """Numbers and names of the columns."""
     if features is None:
         return list(range(function.n_columns)), function.names
-    given = features_of("features", features, function.schema, function.n_columns)
-    columns = [one.column for one in given]
+    chosen = features_of("features", features, function.schema, function.n_columns)
+    columns = [one.column for one in chosen]
     return columns, function.names[columns]
 
 
 def _strengths(single, but_one, pairs, f):
     """H of pairs, root mean squares behind it, and H of single columns; outputs first.
 
-    What is given is written over, and pairs are looked at column by column: all of them at once
-    would be several arrays of their size.
+    The arguments are overwritten, and pairs are processed column by column: all of them at once
+    would need several arrays of their size.
     """
     for one in (single, but_one, f):
         one -= one.mean(axis=0)

@@ -1,7 +1,9 @@
 """Shapley values of f, exactly, draw by draw: `shap_values` and `shap_interactions`."""
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -11,10 +13,9 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.explain.games import make_quadrature, make_weights
 from pymc_trees.core.explain.shapley import shapley, soft_shapley
-from pymc_trees.posterior.check_draws import SAMPLE
 from pymc_trees.posterior.dependence import rows_chosen
+from pymc_trees.posterior.draws import SAMPLE, for_each_draw, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction
-from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
 
 LARGEST = 2**29
 """Bytes that the values of all draws may take before fewer draws are taken."""
@@ -86,7 +87,7 @@ def shap_values(
     The values have a closed form over the columns on the path of each leaf, so the time grows with
     the number of rows and leaves, but hardly with the size of the background or the number of
     columns. A leaf of a soft tree is a product of gates: the mean of what S leaves to the
-    background is known for all sets S of its columns before a row is looked at, and with many
+    background is computed for all sets S of its columns before any row, and with many
     columns on a path and few rows in the background the values are integrals of polynomials, by
     points of Gauss and Legendre (Owen 1972). Both are exact.
 
@@ -112,10 +113,10 @@ def shap_values(
     >>> dict(found["values"].sizes)
     {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2}
     """
-    asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
-    explained = _ShapRun(idata, model, *asked)
-    explained.run(False)
-    return explained.dataset(explained.values, ())
+    request = ShapRequest(
+        idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
+    )
+    return _dataset(request, *_shapley(request, with_pairs=False))
 
 
 def shap_interactions(
@@ -173,102 +174,132 @@ def shap_interactions(
     >>> dict(found["values"].sizes)
     {'chain': 1, 'draw': 5, 'row': 4, 'feature': 2, 'other': 2}
     """
-    asked = (X, background, draws, cores, var_name, func, random_state, progressbar)
-    explained = _ShapRun(idata, model, *asked)
-    explained.run(True)
-    halves = 0.5 * (explained.pairs + np.swapaxes(explained.pairs, -3, -2))
-    own = explained.values - halves.sum(axis=-2)
-    every = np.arange(own.shape[-2])
-    halves[..., every, every, :] += own
-    return explained.dataset(halves, ("other",))
+    request = ShapRequest(
+        idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
+    )
+    places, shares = _shapley(request, with_pairs=True)
+    halves = 0.5 * (shares.pairs + np.swapaxes(shares.pairs, -3, -2))
+    main = shares.values - halves.sum(axis=-2)
+    diagonal = np.arange(main.shape[-2])
+    halves[..., diagonal, diagonal, :] += main
+    return _dataset(request, places, shares._replace(values=halves), ("other",))
 
 
-class _ShapRun:
-    """Rows, background and draws that were asked for, and the values found."""
+@dataclass
+class ShapRequest:
+    """Arguments of `shap_values`, and the function, rows and background that they stand for."""
 
-    def __init__(
-        self, idata, model, X, background, draws, cores, var_name, func, random_state, progressbar
-    ):
-        model = pm.modelcontext(model)
-        self.additive = AdditiveFunction(idata, model, var_name, func, soft_too=True)
+    idata: Any
+    model: pm.Model | None
+    X: Any
+    background: Any
+    draws: int | None
+    cores: int | None
+    var_name: str | None
+    func: Any
+    random_state: Any
+    progressbar: bool
+
+    def __post_init__(self):
+        model = pm.modelcontext(self.model)
+        self.additive = AdditiveFunction(self.idata, model, self.var_name, self.func, soft_too=True)
         function = self.additive.function
-        self.X = function.rows(X)
-        self.by_path = background is None
-        if self.by_path and any(one.is_soft for one in self.additive.forests):
+        self.rows = function.rows(self.X)
+        """(n, p) rows to explain."""
+        self.by_path = self.background is None
+        if self.by_path and any(forest.is_soft for forest in self.additive.forests):
             raise ValueError(
                 f"{function.name} is a function of soft trees, where every row follows both "
                 "branches of a split, and path-dependent values are not defined: give "
                 "background=, either rows or a number of rows such as background=100."
             )
-        self.given = background
-        self.background = None if self.by_path else _background(function, background, random_state)
-        self.wanted, self.cores, self.progressbar = draws, cores, progressbar
 
-    def run(self, with_pairs: bool):
-        """Fill the arrays, one draw after another or side by side."""
-        n, p, n_outputs = *self.X.shape, self.additive.n_outputs
-        n_chains, n_draws = self.additive.forests[0].shape
-        numbers = n * p * n_outputs * (p if with_pairs else 1) * (3 if with_pairs else 1)
-        self.at = thinned(n_chains, n_draws, _that_fit(n_chains, n_draws, self.wanted, 8 * numbers))
-        shape = (n_chains, self.at.size)
-        self.values = np.zeros((*shape, n, p, n_outputs))
-        self.pairs = np.zeros((*shape, n if with_pairs else 0, p, p, n_outputs))
-        self.base = np.zeros((*shape, n_outputs))
-        for_each_draw(self._one, shape, "Shapley values", self.cores, self.progressbar)
+    @cached_property
+    def background_rows(self) -> np.ndarray | None:
+        """(b, p) rows that supply the values of unknown columns; None for path-dependent ones."""
+        if self.by_path:
+            return None
+        function, size = self.additive.function, self.background
+        if isinstance(size, int | np.integer) and not isinstance(size, bool):
+            size = check_number("background", size, 1)
+            return function.X[rows_chosen(len(function.X), size, self.random_state)]
+        return function.rows(self.background, "background")
 
-    def _one(self, chain, place):
+
+class Shares(NamedTuple):
+    """Shapley values of all draws."""
+
+    values: np.ndarray
+    """(chains, draws, n, p, outputs)"""
+    pairs: np.ndarray
+    """(chains, draws, n, p, p, outputs); no rows where only values are wanted."""
+    base: np.ndarray
+    """(chains, draws, outputs) mean of f."""
+
+
+def _shapley(request: ShapRequest, with_pairs: bool) -> tuple[np.ndarray, Shares]:
+    """Numbers of the draws of each chain that are used, and their Shapley values."""
+    additive, X, background = request.additive, request.rows, request.background_rows
+    n, p, n_outputs = *X.shape, additive.n_outputs
+    n_chains, n_draws = additive.forests[0].shape
+    size = 8 * n * p * n_outputs * (3 * p if with_pairs else 1)
+    draws = thinned(n_chains, n_draws, _that_fit(n_chains, n_draws, request.draws, size))
+    shape = (n_chains, draws.size)
+    shares = Shares(
+        np.zeros((*shape, n, p, n_outputs)),
+        np.zeros((*shape, n if with_pairs else 0, p, p, n_outputs)),
+        np.zeros((*shape, n_outputs)),
+    )
+
+    def add_draw(chain, k):
         """Add the values of every forest in one draw."""
-        drawn = self.additive.draws_at(chain, self.at[place])
-        self.base[chain, place] += self.additive.constant(chain, self.at[place])
-        found = (self.values[chain, place], self.pairs[chain, place], self.base[chain, place])
-        for forest, value, outputs in drawn:
-            background = forest.X_train if self.background is None else self.background
-            rows = (np.concatenate([self.X, background]), len(self.X))
-            of_trees = (outputs, forest.sizes, WEIGHTS)
+        values, pairs, base = (numbers[chain, k] for numbers in shares)
+        drawn = additive.draws_at(chain, draws[k])
+        base += additive.constant(chain, draws[k])
+        for forest, encoded, outputs in drawn:
+            unknown = forest.X_train if background is None else background
+            rows = (np.concatenate([X, unknown]), n)
+            trees = (outputs, forest.sizes, WEIGHTS)
             if forest.is_soft:
-                soft_shapley(value, *rows, forest.soft_columns, *of_trees, QUADRATURE, *found)
+                columns = forest.soft_columns
+                soft_shapley(encoded, *rows, columns, *trees, QUADRATURE, values, pairs, base)
             else:
-                shapley(value, *rows, forest.X_train, self.by_path, *of_trees, *found)
-        total = self.base[chain, place] + self.values[chain, place].sum(axis=1)
-        self.additive.check_sum(chain, self.at[place], drawn, self.X, total)
+                training = (forest.X_train, request.by_path)
+                shapley(encoded, *rows, *training, *trees, values, pairs, base)
+        additive.check_sum(chain, draws[k], drawn, X, base + values.sum(axis=1))
 
-    def dataset(self, values, more) -> xr.Dataset:
-        """Values with their dimensions and coordinates."""
-        function = self.additive.function
-        names = function.names
-        chains, draws = (function.coords[dim] for dim in SAMPLE)
-        coords = function.coords | {"chain": chains, "draw": draws[self.at]}
-        coords |= {"row": np.arange(len(self.X)), "feature": names} | dict.fromkeys(more, names)
-        dims = (*SAMPLE, *function.dims, "row", "feature", *more)
-        values = np.moveaxis(values, -1, 2)
-        lead = (*values.shape[:2], *function.outputs)
-        variables = {
-            "values": (dims, values.reshape(*lead, *values.shape[3:])),
-            "base_values": (dims[: 2 + len(function.dims)], self.base.reshape(lead)),
-            "data": (("row", "feature"), np.where(self.X == MISSING, np.nan, self.X)),
-        }
-        found = xr.Dataset(variables, {k: v for k, v in coords.items() if k in dims})
-        how = "path-dependent" if self.by_path else "interventional"
-        return found.assign_attrs(function=function.name, algorithm=how)
+    for_each_draw(add_draw, shape, "Shapley values", request.cores, request.progressbar)
+    return draws, shares
 
 
-def _background(function, given, random_state) -> np.ndarray:
-    """Rows from which columns that are not known are taken."""
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        size = check_number("background", given, 1)
-        return function.X[rows_chosen(len(function.X), size, random_state)]
-    return function.rows(given, "background")
+def _dataset(request: ShapRequest, places, shares: Shares, more=()) -> xr.Dataset:
+    """Values with their dimensions and coordinates."""
+    function, X = request.additive.function, request.rows
+    names = function.names
+    coords = function.coords | {"draw": function.coords["draw"][places]}
+    coords |= {"row": np.arange(len(X)), "feature": names} | dict.fromkeys(more, names)
+    dims = (*SAMPLE, *function.dims, "row", "feature", *more)
+    values = np.moveaxis(shares.values, -1, 2)
+    lead = (*values.shape[:2], *function.outputs)
+    variables = {
+        "values": (dims, values.reshape(*lead, *values.shape[3:])),
+        "base_values": (dims[: 2 + len(function.dims)], shares.base.reshape(lead)),
+        "data": (("row", "feature"), np.where(X == MISSING, np.nan, X)),
+    }
+    dataset = xr.Dataset(variables, {k: v for k, v in coords.items() if k in dims})
+    algorithm = "path-dependent" if request.by_path else "interventional"
+    return dataset.assign_attrs(function=function.name, algorithm=algorithm)
 
 
 def _that_fit(n_chains: int, n_draws: int, wanted: int | None, size: int) -> int | None:
-    """Draws to take: those that are wanted, or no more than their values have room."""
+    """Number of draws to use: as requested, or as many as fit into memory."""
     fit = max(LARGEST // (size * n_chains), 1)
     if wanted is not None or fit >= n_draws:
         return wanted
     warnings.warn(
         f"{fit * n_chains} of {n_chains * n_draws} draws are used, whose values fill half a "
         "gigabyte: set draws, or give fewer rows.",
-        stacklevel=5,
+        stacklevel=4,
     )
     return fit * n_chains
 

@@ -5,9 +5,8 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.variance import Leaves, leaves_of, variance_shares
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE, for_each_draw, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction
-from pymc_trees.posterior.reading.draw_by_draw import for_each_draw, thinned
 
 
 def sobol_indices(

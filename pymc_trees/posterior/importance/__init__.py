@@ -5,6 +5,6 @@ Not the contributions of columns to f (`explain`), but how much is lost without 
 (what is lost when a column is shuffled), `selection` (columns that are split more often than under
 permuted responses).
 
-May import: `core`, `distributions`, `posterior.check_draws`, `posterior.reading`,
+May import: `core`, `distributions`, `posterior.draws`, `posterior.reading`,
 `posterior.inclusion`, `processes`.
 """

@@ -8,9 +8,9 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
+from pymc_trees.posterior.reading.features import renamed
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.given import renamed
 
 METRICS: dict[str, Callable] = {
     "squared_error": lambda y, f: (y - f) ** 2,
@@ -68,7 +68,7 @@ def permutation_importance(
     -------
     xarray.Dataset
         ``importance`` with the dimensions chain, draw, those of the outputs, repeat and feature;
-        ``loss``, at the rows as they are, without the last two.
+        ``loss``, at the rows without a permutation, without the last two.
 
     Raises
     ------
@@ -108,15 +108,15 @@ def permutation_importance(
     n_repeats = check_number("n_repeats", n_repeats, 1)
     function = Function(idata, pm.modelcontext(model), var_name, func)
     rows = function.rows(X)
-    given = None if y is None else _responses(y, function, len(rows))
+    responses = None if y is None else _responses(y, function, len(rows))
     rng = check_seed(random_state, "random_state")
     orders = np.stack([rng.permutation(len(rows)) for _ in range(n_repeats)])
 
     at_rows = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()
     shape = at_rows.shape[:-1]
-    base, found = np.empty(shape), np.empty((*shape, n_repeats, function.n_columns))
+    base, importance = np.empty(shape), np.empty((*shape, n_repeats, function.n_columns))
     for at in np.ndindex(shape[:2]):
-        base[at] = _mean_loss(loss, at_rows[at] if given is None else given, at_rows[at])
+        base[at] = _mean_loss(loss, at_rows[at] if responses is None else responses, at_rows[at])
     columns = track(
         range(function.n_columns), "Shuffled columns", disable=not progressbar, transient=True
     )
@@ -125,11 +125,11 @@ def permutation_importance(
         shuffled[:, j] = rows[orders, j].ravel()
         for chain, draw, f in function.each_draw(shuffled):
             f = f.reshape(*f.shape[:-1], n_repeats, -1)
-            known = at_rows[chain, draw] if given is None else given
+            known = at_rows[chain, draw] if responses is None else responses
             more = _mean_loss(loss, known[..., None, :], f) - base[chain, draw][..., None]
-            found[chain, draw][..., j] = more
+            importance[chain, draw][..., j] = more
     lead = (*SAMPLE, *function.dims)
-    variables = {"importance": ((*lead, "repeat", "feature"), found), "loss": (lead, base)}
+    variables = {"importance": ((*lead, "repeat", "feature"), importance), "loss": (lead, base)}
     coords = function.coords | {"repeat": np.arange(n_repeats), "feature": function.names}
     return xr.Dataset(variables, coords)
 
@@ -153,10 +153,10 @@ def _responses(y, function: Function, n: int) -> np.ndarray:
 
 def _mean_loss(loss: Callable, y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Mean over the last axis, or an error."""
-    found = np.asarray(loss(np.broadcast_to(y, f.shape), f))
-    if found.shape != f.shape:
+    losses = np.asarray(loss(np.broadcast_to(y, f.shape), f))
+    if losses.shape != f.shape:
         raise ValueError(
-            f"metric returned the shape {found.shape} for values of the shape {f.shape}: it must "
+            f"metric returned the shape {losses.shape} for values of the shape {f.shape}: it must "
             "return the loss of each value."
         )
-    return found.mean(axis=-1)
+    return losses.mean(axis=-1)

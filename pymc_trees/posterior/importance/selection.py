@@ -11,7 +11,7 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 from pymc_trees.processes import given_out, make_parallel
 
@@ -48,7 +48,7 @@ def select_variables(
     y : array
         Responses; rows along the last axis.
     n_permutations, n_replicates : int, default 100 and 5
-        Fits to permutations, and to the responses as they are.
+        Fits to permuted responses, and to the responses themselves.
     alpha : float, default 0.05
         Level of the thresholds.
     forest : str, optional
@@ -136,7 +136,7 @@ def thresholds(null: np.ndarray, alpha: float) -> dict[str, np.ndarray]:
     mean, sd = null.mean(axis=0), null.std(axis=0, ddof=1)
     beyond = np.zeros_like(null)
     np.divide(null - mean, sd, out=beyond, where=sd > 0)
-    # The smallest multiplier that covers so many permutations is one of theirs.
+    # The smallest multiplier that covers this share of the permutations is one of theirs.
     multiplier = np.quantile(beyond.max(axis=1), 1 - alpha, method="inverted_cdf")
     highest = np.quantile(null.max(axis=1), 1 - alpha)
     return {

@@ -12,12 +12,11 @@ from pytensor.tensor import matrix
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.value.evaluate import marginal
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE, check_answer, for_each_draw, thinned
 from pymc_trees.posterior.inclusion import get_variable_inclusion
-from pymc_trees.posterior.reading.draw_by_draw import check_answer, for_each_draw, thinned
+from pymc_trees.posterior.reading.features import renamed
 from pymc_trees.posterior.reading.forests import ForestDraws
 from pymc_trees.posterior.reading.functions import Function
-from pymc_trees.posterior.reading.given import renamed
 
 # ---------------- A function of a model when only some columns of its rows are known, draw by draw
 
@@ -25,7 +24,7 @@ from pymc_trees.posterior.reading.given import renamed
 class MarginalFunction:
     """A function of the rows of X under the draws of a model, at any subset of the columns.
 
-    What each forest says is averaged over the columns that are not known (`core.value.evaluate`);
+    Each forest's prediction is averaged over the unknown columns (`core.value.evaluate`);
     what the function makes of the forests comes after that.
 
     Parameters
@@ -41,21 +40,24 @@ class MarginalFunction:
 
     def __init__(self, idata, model: pm.Model, var_name: str | None = None):
         self.function = Function(idata, model, var_name)
-        name, found, others = self.function.name, self.function.found, self.function.others
-        if not all(is_forest(one.tree) for one in found):
+        name, others = self.function.name, self.function.others
+        evaluated = self.function.evaluated
+        if not all(is_forest(one.tree) for one in evaluated):
             raise ValueError(
                 f"{name} is a function of soft trees, where every row is in every leaf: no column "
                 "can be left out. Use permutation_importance."
             )
-        self.forests = [ForestDraws(idata, model, one.tree.name) for one in found]
+        self.forests = [ForestDraws(idata, model, one.tree.name) for one in evaluated]
         inputs = [matrix(f"outputs of {one.name}", dtype="float64") for one in self.forests]
         numbers = [rv.type() for rv in others]
-        replaced = {one.outputs: given for one, given in zip(found, inputs, strict=True)}
+        replaced = {one.outputs: v for one, v in zip(evaluated, inputs, strict=True)}
         replaced |= dict(zip(others, numbers, strict=True))
         [whole] = clone_replace([self.function.variable], replaced, rebuild_strict=False)
         by_row = any(one.layout.own_outputs is not None for one in self.forests)
-        beside = not self.function.at_own_rows or set(ancestors([whole])) & set(self.function.bases)
-        if by_row or beside:
+        outside = not self.function.at_own_rows or set(ancestors([whole])) & set(
+            self.function.bases
+        )
+        if by_row or outside:
             raise ValueError(
                 f"{name} uses columns of X outside the splits of its trees: choose a function of "
                 "trees alone by var_name, or use permutation_importance."
@@ -71,8 +73,8 @@ class MarginalFunction:
             answers.append(marginal(value, X, forest.X_train, forest.sizes, known))
         numbers = self.function.others_at(chain, draw)
         with self._lock:  # a compiled function of PyTensor serves one thread at a time
-            found = [self._whole(*outputs, *numbers) for outputs in zip(*answers, strict=True)]
-        return np.stack([np.moveaxis(one, self.function.axis, -1) for one in found])
+            values = [self._whole(*outputs, *numbers) for outputs in zip(*answers, strict=True)]
+        return np.stack([np.moveaxis(one, self.function.axis, -1) for one in values])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def compute_variable_importance(
     -----
     Where R2 is close to ``reference``, a submodel predicts f as well as one draw of f predicts
     another: further columns change f by less than the posterior uncertainty. A column may be
-    unnecessary because others substitute for it, which says nothing about causes. The names and
+    unnecessary because others substitute for it; this does not identify causes. The names and
     arguments are those of pymc-bart, where R2 compares different draws.
 
     References
@@ -187,10 +189,11 @@ def compute_variable_importance(
     return submodels.dataset(order)
 
 
-def check_submodels(found) -> None:
+def check_submodels(importance) -> None:
     """Raise an error unless this is what `compute_variable_importance` returns."""
-    if not isinstance(found, xr.Dataset) or "submodel" not in found.dims or "r2" not in found:
-        raise ValueError("found must be a result of compute_variable_importance.")
+    is_dataset = isinstance(importance, xr.Dataset) and "submodel" in importance.dims
+    if not is_dataset or "r2" not in importance:
+        raise ValueError("importance must be a result of compute_variable_importance.")
 
 
 def squared_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -199,8 +202,8 @@ def squared_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     a, b = (v - v.mean(axis=-1, keepdims=True) for v in (a, b))
     product = (a * b).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = product**2 / ((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
-    return np.where(small[1], np.nan, np.where(small[0], 0.0, found))
+        squared = product**2 / ((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    return np.where(small[1], np.nan, np.where(small[0], 0.0, squared))
 
 
 class _Submodels:
@@ -215,14 +218,14 @@ class _Submodels:
     def r2(self, known: np.ndarray) -> np.ndarray:
         """(S,) mean over draws and outputs, for S sets of known columns."""
         known = np.concatenate([known, np.ones((1, self.p), dtype=bool)])
-        found = np.empty((*self.shape, len(known) - 1, *self.outputs))
+        r2 = np.empty((*self.shape, len(known) - 1, *self.outputs))
 
         def one(chain, place):
             values = self.function.at(chain, self.draws[place], self.X, known)
-            found[chain, place] = squared_correlation(values[:-1], values[-1])
+            r2[chain, place] = squared_correlation(values[:-1], values[-1])
 
         for_each_draw(one, self.shape, f"{len(known) - 1} submodels", *self._run)
-        each = np.moveaxis(found, 2, 0).reshape(len(known) - 1, -1)
+        each = np.moveaxis(r2, 2, 0).reshape(len(known) - 1, -1)
         told = ~np.isnan(each)
         return np.where(told, each, 0.0).sum(axis=1) / np.maximum(told.sum(axis=1), 1)
 
@@ -234,17 +237,18 @@ class _Submodels:
         check_answer(what, size, "samples=, or fewer rows of X")
         known = np.zeros((self.p, self.p), dtype=bool)
         known[:, order] = np.tri(self.p, dtype=bool)
-        found = np.empty((*self.shape, self.p, *self.outputs, n))
-        r2 = np.empty(found.shape[:-1])
+        predictions = np.empty((*self.shape, self.p, *self.outputs, n))
+        r2 = np.empty(predictions.shape[:-1])
 
         def one(chain, place):
             values = self.function.at(chain, self.draws[place], self.X, known)
-            found[chain, place], r2[chain, place] = values, squared_correlation(values, values[-1])
+            predictions[chain, place] = values
+            r2[chain, place] = squared_correlation(values, values[-1])
 
         for_each_draw(one, self.shape, "Submodels", *self._run)
-        return self._named(order, found, found[:, :, -1], r2)
+        return self._named(order, predictions, predictions[:, :, -1], r2)
 
-    def _named(self, order, found, full, r2) -> xr.Dataset:
+    def _named(self, order, predictions, full, r2) -> xr.Dataset:
         function = self.function.function
         lead = (*SAMPLE, *function.dims)
         coords = function.coords | {
@@ -256,7 +260,7 @@ class _Submodels:
         variables = {
             "r2": ((*lead, "submodel"), np.moveaxis(r2, 2, -1)),
             "reference": (lead, _reference(full)),
-            "prediction": ((*lead, "submodel", "row"), np.moveaxis(found, 2, -2)),
+            "prediction": ((*lead, "submodel", "row"), np.moveaxis(predictions, 2, -2)),
             "full": ((*lead, "row"), full),
         }
         return xr.Dataset(variables, coords)
@@ -268,8 +272,8 @@ def _reference(full: np.ndarray) -> np.ndarray:
     if len(draws) == 1:
         return np.full(full.shape[:-1], np.nan)
     half = len(draws) // 2
-    found = [squared_correlation(one, draws[k - len(draws) + half]) for k, one in enumerate(draws)]
-    return np.reshape(found, full.shape[:-1])
+    pairs = [squared_correlation(one, draws[k - len(draws) + half]) for k, one in enumerate(draws)]
+    return np.reshape(pairs, full.shape[:-1])
 
 
 def _backward(submodels: _Submodels, order: np.ndarray, fixed: int) -> np.ndarray:
@@ -296,12 +300,12 @@ def _check_fixed(method: str, fixed: int, p: int) -> None:
 # --------------------------------------- The order of columns for another package: `vi_to_kulprit`
 
 
-def vi_to_kulprit(found: xr.Dataset) -> list[list[str]]:
+def vi_to_kulprit(importance: xr.Dataset) -> list[list[str]]:
     """Submodels as kulprit takes them: lists of columns, from none to all.
 
     Parameters
     ----------
-    found : xarray.Dataset
+    importance : xarray.Dataset
         Result of `compute_variable_importance`.
 
     Returns
@@ -313,7 +317,7 @@ def vi_to_kulprit(found: xr.Dataset) -> list[list[str]]:
     Raises
     ------
     ValueError
-        When ``found`` is something else.
+        When ``importance`` is something else.
 
     Examples
     --------
@@ -322,6 +326,6 @@ def vi_to_kulprit(found: xr.Dataset) -> list[list[str]]:
     >>> pmt.vi_to_kulprit(found.assign_coords(feature=("submodel", ["dose", "age"])))
     [[], ['dose'], ['dose', 'age']]
     """
-    check_submodels(found)
-    names = [str(name) for name in found["feature"].to_numpy()]
+    check_submodels(importance)
+    names = [str(name) for name in importance["feature"].to_numpy()]
     return [names[:size] for size in range(len(names) + 1)]

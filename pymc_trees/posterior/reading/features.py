@@ -1,6 +1,8 @@
-"""Columns of X as users name them, and values that stand for each."""
+"""What users name: columns of X, values that stand for each, and keywords of pymc-bart."""
 
-from collections.abc import Hashable, Mapping
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from pymc_trees.distributions.data.schema import (
     known_columns,
     place_of,
 )
-from pymc_trees.posterior.check_draws import SAMPLE
+from pymc_trees.posterior.draws import SAMPLE
 
 POINTS = 20
 """Values of a numeric column in a grid, at the most (as scikit-learn's and marginaleffects')."""
@@ -107,18 +109,18 @@ def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
 
 def features_of(name: str, given: Any, schema: Schema | None, n_columns: int) -> list[Feature]:
     """Columns by name or number: one, or several in a list, a tuple, an array or an index."""
-    found = [feature_of(one, schema, n_columns) for one in _listed(given)]
-    if not found:
+    features = [feature_of(one, schema, n_columns) for one in _listed(given)]
+    if not features:
         raise ValueError(f"{name} is empty: give at least one column.")
-    if len({one.column for one in found}) < len(found):
+    if len({one.column for one in features}) < len(features):
         raise ValueError(f"{name}={given!r}: give different columns, each once.")
-    return found
+    return features
 
 
 def pair_or_features(
     name: str, given: Any, schema: Schema | None, n_columns: int
 ) -> tuple[bool, list[Feature]]:
-    """Whether a pair is asked for, a tuple of two or a list of one such; and the columns."""
+    """Whether a pair is requested, by a tuple of two or a list of one such; and the columns."""
     listed = _listed(given)
     if len(listed) == 1 and _is_tuple(listed[0]):
         [given] = listed
@@ -151,15 +153,15 @@ def _feature_at(column: int, schema: Schema | None) -> Feature:
 
 
 def grids_by_column(features: list[Feature], grid: Any, schema: Schema | None, n: int) -> list:
-    """What was given for each of some columns: the same for all, or a dict taken apart.
+    """The grid of each column: the same for all, or the entries of a dict.
 
     Keys are names or numbers of columns among them, of n; anything else is an error.
     """
     if not isinstance(grid, Mapping):
         return [grid] * len(features)
     by_column = {feature_of(key, schema, n).column: value for key, value in grid.items()}
-    asked = {one.column for one in features}
-    if other := [key for key in grid if feature_of(key, schema, n).column not in asked]:
+    wanted = {one.column for one in features}
+    if other := [key for key in grid if feature_of(key, schema, n).column not in wanted]:
         names = [one.name for one in features]
         raise ValueError(f"grid has {other}, which features does not: give values of {names}.")
     return [by_column.get(one.column) for one in features]
@@ -205,3 +207,50 @@ def grid_of(feature: Feature, cells: np.ndarray, grid: Any = None) -> np.ndarray
                 low + shares * (high - low) if even else np.unique(np.quantile(present, shares))
             )
     return np.concatenate([values, missing])
+
+
+# --------------- Keywords of pymc-bart with another name here, and the error that names the latter
+
+
+RENAMED = {
+    "bartrv": "idata and model come first",
+    "Y": "leave it out: the model knows its response",
+    "var_idx": "features=",
+    "var_discrete": "leave it out: levels and up to six numbers are found in the data",
+    "xs_interval": 'grid="quantile" or grid="linear"',
+    "xs_values": "grid=, a number or the values themselves",
+    "samples": "draws=, evenly spaced",
+    "instances": "subsample=",
+    "centered": "centred=",
+    "random_seed": "random_state=, where rows are taken at random; draws are evenly spaced",
+    "smooth": "leave it out: f has steps, and is shown with them",
+    "smooth_kwargs": "leave it out: f has steps, and is shown with them",
+    "ref_line": "leave it out: the picture has its own",
+    "grid": "col_wrap=, the number of panels in a row",
+    "sharey": 'figure_kwargs={"sharey": ...}',
+    "figsize": 'figure_kwargs={"figsize": ...}',
+    "ax": "leave it out: pictures are ArviZ-plots' collections, with figures of their own",
+    "color_mean": "leave it out: what is drawn is in the collection's viz, to be changed there",
+    "plot_kwargs": "leave it out: what is drawn is in the collection's viz, to be changed there",
+    "labels": "leave it out: columns have the names of the training frame",
+    "bart_var_name": "forest=",
+    "to_kulprit": "vi_to_kulprit, of what compute_variable_importance returns",
+}
+"""What does the work here, by the keyword there. `docs/from_pymc_bart.md` has the same table."""
+
+
+def renamed[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with an error for each keyword of pymc-bart that is none of its own."""
+    foreign = RENAMED.keys() - inspect.signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name in foreign:
+                raise TypeError(
+                    f"{function.__name__} has no {name}=, a keyword of pymc-bart. Here: "
+                    f"{RENAMED[name]}."
+                )
+        return function(*args, **kwargs)
+
+    return checked

@@ -21,9 +21,8 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.distributions.tree_variable import evaluations
-from pymc_trees.posterior.check_draws import SAMPLE, checked_draws, model_of
+from pymc_trees.posterior.draws import SAMPLE, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
-from pymc_trees.posterior.reading.given import draws_of
 
 
 class ForestDraws:
@@ -107,7 +106,7 @@ class ForestDraws:
 
 
 def forests_of(model: pm.Model, name: str | None, soft_too: bool = False) -> list[str]:
-    """Names of the forests of a function, or of the one that is meant, or an error with a list."""
+    """Names of the forests that a name refers to: itself, or those of a function."""
     known = [rv for rv in model.free_RVs if is_forest(rv) or (soft_too and is_soft_forest(rv))]
     forests = [rv.name for rv in known]
     if not soft_too:
@@ -122,30 +121,30 @@ def forests_of(model: pm.Model, name: str | None, soft_too: bool = False) -> lis
     if name in forests:
         return [name]
     functions = [one for one in model.deterministics if one.name == name]
-    found = {one.tree.name for one in evaluations(functions)} & set(forests)
-    if not found:
+    evaluated = {one.tree.name for one in evaluations(functions)} & set(forests)
+    if not evaluated:
         raise ValueError(f"forest={name!r} is not one forest: choose from {forests}.")
-    return [one for one in forests if one in found]
+    return [one for one in forests if one in evaluated]
 
 
 def _forest_of(model: pm.Model, name: str | None, soft_too: bool) -> Variable:
     """A forest by its name or that of its function."""
-    found = forests_of(model, name, soft_too)
-    if len(found) > 1:
-        raise ValueError(f"forest={name!r} is not one forest: choose from {found}.")
-    return model[found[0]]
+    names = forests_of(model, name, soft_too)
+    if len(names) > 1:
+        raise ValueError(f"forest={name!r} is not one forest: choose from {names}.")
+    return model[names[0]]
 
 
-def _are_meant(name: str | None, soft: list[str], forests: list[str]) -> bool:
-    """Whether soft ones are meant by a name, or are all there is."""
+def _refers_to_soft(name: str | None, soft: list[str], forests: list[str]) -> bool:
+    """Whether a name refers to soft trees, or the model has no others."""
     meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
     return meant or bool(soft and not forests)
 
 
 def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
-    """An error where a `SoftBART` is meant, or is all there is."""
+    """Raise an error where the name refers to a `SoftBART`, or the model has nothing else."""
     soft = [rv.name for rv in model.free_RVs if is_soft_forest(rv)]
-    if _are_meant(name, soft, forests):
+    if _refers_to_soft(name, soft, forests):
         raise ValueError(
             f"The trees of {soft} are soft: in a SoftBART every row is in every leaf, and a node "
             "is not a set of rows. get_variable_inclusion and get_interaction_inclusion count "
@@ -155,9 +154,9 @@ def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
 
 
 def _refuse_soft_trees(model: pm.Model, name: str | None, forests: list[str]) -> None:
-    """An error where a `SoftDecisionTree` is meant, or is all there is."""
+    """Raise an error where it refers to a `SoftDecisionTree`, or the model has nothing else."""
     soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
-    if _are_meant(name, soft, forests):
+    if _refers_to_soft(name, soft, forests):
         raise ValueError(
             f"The trees of {soft} are soft: a SoftDecisionTree uses all columns at every split, "
             "and every row is in every leaf. Draw it with plot_soft_tree; partial_dependence and "

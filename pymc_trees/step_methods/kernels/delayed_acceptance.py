@@ -15,7 +15,7 @@ from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
 from pymc_trees.core.samplers.screened_sweep import screened_sweeps
 from pymc_trees.step_methods.kernels.contract import SweepData
-from pymc_trees.targets.rowwise.target import RowwiseTarget
+from pymc_trees.targets.rowwise import RowwiseTarget
 
 AVERAGED = 50
 """Steps of tuning over which f is averaged."""

@@ -14,7 +14,7 @@ import pymc as pm
 
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.targets.forest_state import ForestData
-from pymc_trees.targets.nuisance import Conditional, read_nuisances
+from pymc_trees.targets.parameters import Conditional, read_nuisances
 from pymc_trees.targets.soft_forest_state import SoftForestData
 
 ROWS = 100_000, 500_000

@@ -11,7 +11,12 @@ from pymc_trees.core.forest.trees import reserve_row_sets
 from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.moves.catalogue import MOVES
-from pymc_trees.core.moves.contract import WeightedMoves, move_name, registered_moves, make_weighted_moves
+from pymc_trees.core.moves.contract import (
+    WeightedMoves,
+    make_weighted_moves,
+    move_name,
+    registered_moves,
+)
 from pymc_trees.core.samplers.backfitting import sweeps
 from pymc_trees.core.samplers.joint_sweep import joint_sweeps
 from pymc_trees.step_methods.kernels.acceptance import (

@@ -59,7 +59,10 @@ class TreeRedraw(Kernel):
         self.num_particles = check_number("num_particles", num_particles, 2, more)
         check_choice("proposal", proposal, PROPOSALS)
         check_choice("resampling", resampling, CONDITIONAL_SCHEMES)
-        self.proposal, self.scheme = PROPOSALS.index(proposal), CONDITIONAL_SCHEMES.index(resampling)
+        self.proposal, self.scheme = (
+            PROPOSALS.index(proposal),
+            CONDITIONAL_SCHEMES.index(resampling),
+        )
         self.batch, self.probability = check_batch(batch), probability
         self.adaptive = adaptive
         self._workspaces: dict[str, RedrawWorkspace] = {}

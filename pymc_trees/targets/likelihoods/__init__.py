@@ -16,7 +16,7 @@ file          likelihood of row i, e_i affine in f_i                            
               Mixture of Normals of means e + something else                         `NormalMixture`
 `counts`      Poisson and NegativeBinomial of mean exp(e), Binomial of many trials   kernels
 `times`       Gamma, Exponential, Weibull: shape, scale products of powers of exp(e) kernels
-`normal_sd`   Normal of sd exp(e), or variance exp(2 e) + c; its mean does not see f kernels
+`normal`      Normal of sd exp(e), or variance exp(2 e) + c; its mean does not see f kernels
 ============= ====================================================================== ===============
 
 Of the prior, where no term depends on the forest, leaf values integrate out. Names in the last
@@ -25,9 +25,8 @@ are faster than those that `targets.rowwise` makes of the graph, need no derivat
 and are compiled at once; both are exact.
 
 Reading order: `contract` (the interfaces, and the tables of likelihoods), `expressions` (what a
-parameter is to the forest's outputs); `normal` (leaf values integrate out), `normal_sd` (the sd
-depends on the forest), `limits` (censored, truncated), `binary`, `classes`, `counts`, `times`,
-`robust`. An instance belongs to one forest of a model.
+parameter is to the forest's outputs); `normal`, `limits` (censored, truncated), `binary`,
+`classes`, `counts`, `times`, `robust`. An instance belongs to one forest of a model.
 
 May import: `core`, `distributions`, other files of `targets`; PyMC, PyTensor.
 """
@@ -39,9 +38,8 @@ from pymc_trees.targets.likelihoods import (
     counts,
     limits,
     normal,
-    normal_sd,
     robust,
     times,
 )
 
-__all__ = ["binary", "classes", "counts", "limits", "normal", "normal_sd", "robust", "times"]
+__all__ = ["binary", "classes", "counts", "limits", "normal", "robust", "times"]

@@ -5,30 +5,26 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, equal_computations
 from pytensor.graph.traversal import ancestors
-from pytensor.scalar import Sigmoid
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.basic import BernoulliRV, BinomialRV, CategoricalRV
 from scipy.special import gammaln
 
 from pymc_trees.core.leaves.latent.augmentations import Interval, PolyaGamma
-from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.graph import dependent_on, stripped
 from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
     NotRecognisedError,
     Predictor,
     register_row_likelihood,
 )
-from pymc_trees.targets.likelihoods.expressions import argument_of, refuse_if_seen
-from pymc_trees.targets.stacks import stripped
+from pymc_trees.targets.likelihoods.expressions import argument_of, argument_of_link, require_fixed
 
 # ----------------------------------------------------- Bernoulli and Binomial with a logistic link
 
 
 MOST_TRIALS = 8
 """Mean number per row, beyond which latent variables cost more than the likelihood itself."""
-LOGISTIC = [lambda x: 1.0 / (1.0 + pt.exp(-x)), lambda x: 1 / (1 + pt.exp(-x))]
-"""Common ways to write the logistic function, other than ``pm.math.invlogit``."""
 
 
 @register_row_likelihood
@@ -41,7 +37,7 @@ class Logit(LatentLikelihood):
     def read(self, term):
         """Argument of the link, and the trials."""
         (*trials, p), outputs = term.opened()
-        refuse_if_seen(trials, outputs)
+        require_fixed(trials, outputs)
         for known in map(_constant, trials):
             if known is None or known.mean() > MOST_TRIALS:
                 raise NotRecognisedError("many trials")
@@ -56,15 +52,6 @@ class Logit(LatentLikelihood):
                 f"(Bernoulli: 0 and 1), but lie between {y.min()} and {y.max()}."
             )
         return [y, trials, gammaln(trials + 1) - gammaln(y + 1) - gammaln(trials - y + 1)]
-
-
-def argument_of_link(p, outputs):
-    """The vector of which p is the logistic function, or `NotRecognisedError`."""
-    inner = stripped(p)
-    op = inner.owner.op if inner.owner else None
-    if isinstance(op, Elemwise) and isinstance(op.scalar_op, Sigmoid):
-        return inner.owner.inputs[0]
-    return argument_of(inner, outputs, LOGISTIC)
 
 
 def _constant(var):
@@ -125,13 +112,13 @@ class OrderedProbit(LatentLikelihood):
         """Eta; cut points and sigma, of which the latent Normal lies between two."""
         [p], outputs = term.opened()
         p = stripped(p)
-        seeing = dependent_on([p], outputs)
-        for eta, cuts in _differences(p, seeing):
-            for sigma in _divisors(p, seeing):
+        dependent = dependent_on([p], outputs)
+        for eta, cuts in _differences(p, dependent):
+            for sigma in _divisors(p, dependent):
                 if equal_computations([p], [pm.OrderedProbit.compute_p(eta, cuts, sigma)]):
-                    refuse_if_seen([cuts, sigma], outputs)
+                    require_fixed([cuts, sigma], outputs)
                     return Predictor(eta, [cuts, sigma], outputs)
-        raise NotRecognisedError("a Categorical that is no OrderedProbit")
+        raise NotRecognisedError("a Categorical that is not an OrderedProbit")
 
     def numbers(self, y, parameters):
         """Cut points about each row."""
@@ -147,23 +134,23 @@ class OrderedProbit(LatentLikelihood):
         return [ends[place], ends[place + 1], sigma]
 
 
-def _differences(p, seeing):
+def _differences(p, dependent):
     """Vectors less cut points, as `OrderedProbit.compute_p` subtracts them."""
     for v in ancestors([p]):
         if v.ndim == 2 and v.owner and isinstance(v.owner.op, Elemwise):
             if isinstance(v.owner.op.scalar_op, scalars.Sub):
                 left, right = map(stripped_of_axes, v.owner.inputs)
-                if left in seeing and left.ndim == 1 and right.ndim == 1:
+                if left in dependent and left.ndim == 1 and right.ndim == 1:
                     yield left, right
 
 
-def _divisors(p, seeing):
+def _divisors(p, dependent):
     """Divisor of differences."""
     for v in ancestors([p]):
-        if v.owner and isinstance(v.owner.op, Elemwise) and v in seeing:
+        if v.owner and isinstance(v.owner.op, Elemwise) and v in dependent:
             if isinstance(v.owner.op.scalar_op, scalars.TrueDiv):
                 divisor = stripped_of_axes(v.owner.inputs[1])
-                if divisor not in seeing:
+                if divisor not in dependent:
                     yield divisor
 
 

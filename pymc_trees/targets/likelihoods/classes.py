@@ -12,8 +12,7 @@ from pytensor.tensor.special import Softmax
 
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.latent.augmentations import PolyaGamma
-from pymc_trees.targets.affine import is_unchanged
-from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.graph import NotASliceError, dependent_on, place_of, slice_of, stripped
 from pymc_trees.targets.likelihoods.contract import (
     ConjugateLikelihood,
     LatentLikelihood,
@@ -23,8 +22,7 @@ from pymc_trees.targets.likelihoods.contract import (
     register_likelihood,
     register_row_likelihood,
 )
-from pymc_trees.targets.likelihoods.expressions import unwrapped_column
-from pymc_trees.targets.stacks import NotASliceError, place_of, slice_of, stripped
+from pymc_trees.targets.likelihoods.expressions import is_unchanged, unwrapped_column
 
 # ------ Categorical with a softmax over several outputs, one forest each: a logit given the others
 
@@ -53,10 +51,10 @@ class SoftmaxLikelihood(LatentLikelihood):
         classes = 0 if transposed else 1
         if along != classes:
             raise NotRecognisedError("a softmax along another axis")
-        seeing = dependent_on([eta], outputs)
+        dependent = dependent_on([eta], outputs)
         try:
-            axis, self.k = place_of(eta, seeing)
-            own = slice_of(eta, axis, self.k, seeing)
+            axis, self.k = place_of(eta, dependent)
+            own = slice_of(eta, axis, self.k, dependent)
         except NotASliceError as error:
             raise NotRecognisedError(str(error)) from None
         if axis != classes:
@@ -83,13 +81,13 @@ def _softmax_of(p):
         is_sum = summed.owner and isinstance(summed.owner.op, Sum)
         is_exp = weights.owner and isinstance(weights.owner.op, Elemwise)
         if not (is_sum and is_exp and isinstance(weights.owner.op.scalar_op, Exp)):
-            raise NotRecognisedError("a Categorical whose p is no softmax")
+            raise NotRecognisedError("a Categorical whose p is not a softmax")
         axes, [eta] = summed.owner.op.axis, weights.owner.inputs
         other = weights.sum(axis=axes, keepdims=True)
         if axes is None or not equal_computations([total], [stripped(other)]):
-            raise NotRecognisedError("a Categorical whose p is no softmax")
+            raise NotRecognisedError("a Categorical whose p is not a softmax")
     else:
-        raise NotRecognisedError("a Categorical whose p is no softmax")
+        raise NotRecognisedError("a Categorical whose p is not a softmax")
     axes = tuple(int(a) % 2 for a in np.atleast_1d(axes)) if axes is not None else (0, 1)
     if len(axes) != 1:
         raise NotRecognisedError("a softmax over all entries")
@@ -97,9 +95,9 @@ def _softmax_of(p):
 
 
 def _fixed(var, outputs):
-    """An expression where the forest, of which it is no function, is 0."""
-    [found] = clone_replace([var], {outputs: pt.zeros(outputs.type.shape)}, rebuild_strict=False)
-    return found
+    """An expression that does not depend on the forest's outputs, with these set to 0."""
+    [replaced] = clone_replace([var], {outputs: pt.zeros(outputs.type.shape)}, rebuild_strict=False)
+    return replaced
 
 
 # ------------------------------------------- One class per row, with the probabilities of its leaf
@@ -109,7 +107,7 @@ def _fixed(var, outputs):
 class DirichletLikelihood(ConjugateLikelihood):
     """``y ~ Categorical(p)``, or for two classes ``y ~ Bernoulli(p[:, 1])``."""
 
-    treated = (
+    supported = (
         "a DirichletLeaf tree in pm.Categorical(p=p), or for two classes pm.Bernoulli(p=p[:, 1])"
     )
 
@@ -134,8 +132,8 @@ class DirichletLikelihood(ConjugateLikelihood):
         else:
             raise refusal(
                 term.graph,
-                f"{name} is {term.says}; a DirichletLeaf needs pm.Categorical(p=p), or for two "
-                "classes pm.Bernoulli(p=p[:, 1])",
+                f"{name} is {term.distribution}; a DirichletLeaf needs pm.Categorical(p=p), or for "
+                "two classes pm.Bernoulli(p=p[:, 1])",
             )
         return [term.value], outputs
 

@@ -4,7 +4,7 @@
 `ROW_LIKELIHOODS` has, for each random variable of PyMC, the likelihoods of single rows that a
 `NormalLeaf` forest may have: Gaussian given latent variables (`LatentLikelihood`), or with
 hand-written kernels of the log density and its derivatives (`KernelLikelihood`). One that does not
-recognise a term raises `NotRecognisedError`, and the next one is asked (`targets.choose`).
+recognise a term raises `NotRecognisedError`, and the next one is tried (`targets.choose`).
 """
 
 from abc import ABC, abstractmethod
@@ -14,22 +14,24 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import pymc as pm
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Variable
 
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.ops.forest_rv import leaf_at
-from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
 from pymc_trees.targets.graph import (
     ForestGraph,
+    NotASliceError,
+    NotConjugateError,
+    NotRecognisedError,
     dependent_on,
     named_parameters,
     open_forest,
-    read_graph,
+    place_of,
+    read_once,
+    slices,
 )
 from pymc_trees.targets.settings import Settings
-from pymc_trees.targets.stacks import NotASliceError, place_of, slices
 
 # ---------- Interface of a likelihood under which leaf values integrate out, and the table of them
 
@@ -46,7 +48,6 @@ class OpenedTerm(NamedTuple):
 class ObservedTerm:
     """The only variable of a model that depends on a forest, or its only slice that does."""
 
-    model: pm.Model
     graph: ForestGraph
     rv: Variable
 
@@ -56,7 +57,7 @@ class ObservedTerm:
         return self._opened.value
 
     @property
-    def says(self) -> str:
+    def distribution(self) -> str:
         """Its distribution, as a user wrote it."""
         node, ending = self.rv.owner, ""
         if isinstance(node.op, MinibatchRandomVariable):
@@ -72,21 +73,21 @@ class ObservedTerm:
 
     @cached_property
     def _opened(self) -> OpenedTerm:
-        node, value = self.rv.owner, self.model.rvs_to_values[self.rv]
-        given = named_parameters(self.rv)
-        parameters, outputs = open_forest(self.model, self.graph, given or [])
+        node, value = self.rv.owner, self.graph.model.rvs_to_values[self.rv]
+        named = named_parameters(self.rv)
+        parameters, outputs = open_forest(self.graph, named or [])
         whole = OpenedTerm(value, parameters, outputs)
-        if given is None or self.rv.ndim != 2 or node.op.ndim_supp > 0:
+        if named is None or self.rv.ndim != 2 or node.op.ndim_supp > 0:
             return whole
-        seeing = dependent_on(parameters, outputs)
+        dependent = dependent_on(parameters, outputs)
         try:
-            places = {place_of(v, seeing) for v in parameters if v in seeing}
+            places = {place_of(v, dependent) for v in parameters if v in dependent}
             if len(places) != 1:
                 return whole
             [(axis, k)] = places
             return OpenedTerm(
                 value[k] if axis == 0 else value[:, k],
-                list(slices(parameters, axis, k, seeing)),
+                list(slices(parameters, axis, k, dependent)),
                 outputs,
             )
         except NotASliceError:
@@ -108,10 +109,10 @@ class ConjugateLikelihood(ABC):
         its own.
     """
 
-    treated: ClassVar[str]
+    supported: ClassVar[str]
     """Supported forests and likelihoods, for the error message."""
     rows_as: ClassVar[Literal["data", "residual", "target"]] = "data"
-    """What `leaf_data` makes of the rows: observed values as they are, a residual that determines
+    """What `leaf_data` makes of the rows: the observed values, a residual that determines
     no target of f, or a residual with its target, unless that is too far away."""
 
     def __init__(self, layout: Layout, outputs: Any):
@@ -129,7 +130,7 @@ class ConjugateLikelihood(ABC):
         Raises
         ------
         NotConjugateError
-            By ``refusal(term.graph, reason)``, for a likelihood that is not treated.
+            By ``refusal(term.graph, reason)``, for a likelihood that is not supported.
         """
 
     def check(self, numbers: list[np.ndarray]) -> tuple:
@@ -178,15 +179,15 @@ def register_likelihood(leaf: str):
 
 def refusal(graph: ForestGraph, reason: str) -> NotConjugateError:
     """Error that names the obstacle and the supported cases."""
-    treated = LIKELIHOODS[graph.rv.owner.op.leaf].treated
+    supported = LIKELIHOODS[graph.rv.owner.op.leaf].supported
     return NotConjugateError(
         f"The leaf values of {graph.rv.name} do not integrate out: {reason}. They do for "
-        f"{treated}. Under any other likelihood take a NormalLeaf."
+        f"{supported}. Under any other likelihood take a NormalLeaf."
     )
 
 
 def recognise(
-    model: pm.Model, forest: Variable
+    graph: ForestGraph,
 ) -> tuple[ConjugateLikelihood, list[Variable] | None, Variable]:
     """Likelihood of a forest whose leaf values integrate out.
 
@@ -203,22 +204,23 @@ def recognise(
     NotConjugateError
         Names the obstacle.
     """
-    op = forest.owner.op
+    op = graph.rv.owner.op
     if op.leaf not in LIKELIHOODS:
         raise NotConjugateError(
-            f"The leaf values of {forest.name} do not integrate out: no likelihood is registered "
+            f"The leaf values of {graph.rv.name} do not integrate out: no likelihood is registered "
             f"for a {op.leaf_type.__name__}."
         )
-    likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(forest))
-    term = sole_term(model, forest)
+    likelihood = LIKELIHOODS[op.leaf](op.layout, leaf_at(graph.rv))
+    term = sole_term(graph)
     if term is None:
-        _, outputs = open_forest(model, read_graph(model, forest), [])
+        _, outputs = open_forest(graph, [])
         return likelihood, None, outputs
     wanted, outputs = likelihood.read(term)
     return likelihood, wanted, outputs
 
 
-def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
+@read_once
+def sole_term(graph: ForestGraph) -> ObservedTerm | None:
     """The only variable of a model that depends on a forest; None if there is none.
 
     Raises
@@ -226,7 +228,6 @@ def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
     NotConjugateError
         If there are several, or Potentials among them, or it is transformed.
     """
-    graph = read_graph(model, forest)
     if graph.potentials:
         names = [v.name for v in graph.potentials]
         raise refusal(graph, f"the Potentials {names} depend on it")
@@ -241,8 +242,8 @@ def sole_term(model: pm.Model, forest: Variable) -> ObservedTerm | None:
                 f"variable ({names}): remove those rows from X and y before declaring the model",
             )
         raise refusal(graph, f"several variables depend on it: {names}")
-    term = ObservedTerm(model, graph, graph.terms[0])
-    if model.rvs_to_transforms.get(term.rv) is not None:
+    term = ObservedTerm(graph, graph.terms[0])
+    if graph.model.rvs_to_transforms.get(term.rv) is not None:
         raise refusal(term.graph, f"{term.rv.name} is transformed")
     return term
 
@@ -275,7 +276,7 @@ class RowLikelihood(ABC):
         """
 
     @abstractmethod
-    def numbers(self, y: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
+    def numbers(self, y: np.ndarray, parameters: list[np.ndarray]) -> list[np.ndarray]:
         """Columns of the numbers of each row at a point: arrays of one entry or one for each row.
 
         Raises
@@ -322,7 +323,7 @@ def register_row_likelihood[T: type[RowLikelihood]](likelihood: T) -> T:
     return likelihood
 
 
-def recognise_rows(model: pm.Model, forest: Variable, kind: type) -> tuple[ObservedTerm, Any, Any]:
+def recognise_rows(graph: ForestGraph, kind: type) -> tuple[ObservedTerm, Any, Any]:
     """The term of a forest of one output, the first likelihood that supports it, and its `read`.
 
     Raises
@@ -330,18 +331,18 @@ def recognise_rows(model: pm.Model, forest: Variable, kind: type) -> tuple[Obser
     NotRecognisedError, NotConjugateError
         When there is none of that kind.
     """
-    term = sole_term(model, forest)
-    if term is None or forest.owner.op.layout.n_values != 1 or term.value.ndim != 1:
+    term = sole_term(graph)
+    if term is None or graph.layout.n_values != 1 or term.value.ndim != 1:
         raise NotRecognisedError("another kind of likelihood")
     for op, likelihoods in ROW_LIKELIHOODS.items():
-        for one in likelihoods if isinstance(term.rv.owner.op, op) else ():
-            if issubclass(one, kind):
-                likelihood = one()
+        for each in likelihoods if isinstance(term.rv.owner.op, op) else ():
+            if issubclass(each, kind):
+                likelihood = each()
                 try:
                     return term, likelihood, likelihood.read(term)
                 except NotRecognisedError:
                     continue
-    raise NotRecognisedError(term.says)
+    raise NotRecognisedError(term.distribution)
 
 
 LEAST = 1e-300
@@ -372,3 +373,24 @@ def log_of_times(y: np.ndarray, with_zero: bool) -> np.ndarray:
             "has a density of 0 or infinity there."
         )
     return np.log(np.maximum(y, LEAST))
+
+
+def logs_of(observed) -> np.ndarray:
+    """Logarithms of the observations of a LogNormal, or an error."""
+    observed = np.asarray(observed, dtype=np.float64)
+    if not (observed > 0).all():
+        raise ValueError(
+            f"The observed values of pm.LogNormal must be positive, but the least is "
+            f"{np.min(observed)}."
+        )
+    return np.log(observed)
+
+
+FAR = 1e5
+"""Target, in units of the leaf prior, beyond which outputs are not computed from the residual."""
+
+
+def is_far(target, fit, mean, leaf_sd) -> bool:
+    """Whether outputs computed from the residual of a target would lose digits."""
+    largest = max(np.abs(target).max(), np.abs(fit).max())
+    return bool(largest > FAR * (leaf_sd + abs(mean)))

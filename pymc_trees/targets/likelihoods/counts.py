@@ -9,7 +9,6 @@ from pytensor.tensor.random.basic import BinomialRV, NegBinomialRV, PoissonRV
 from scipy.special import gammaln
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.targets.likelihoods.binary import argument_of_link
 from pymc_trees.targets.likelihoods.contract import (
     KernelLikelihood,
     NotRecognisedError,
@@ -17,7 +16,12 @@ from pymc_trees.targets.likelihoods.contract import (
     register_row_likelihood,
     whole_numbers,
 )
-from pymc_trees.targets.likelihoods.expressions import affine_pair, log_affine_pair, refuse_if_seen
+from pymc_trees.targets.likelihoods.expressions import (
+    affine_pair,
+    argument_of_link,
+    log_affine_pair,
+    require_fixed,
+)
 
 
 @njit(cache=True)
@@ -61,7 +65,7 @@ def logistic_slopes(numbers, f):
 
 
 @register_row_likelihood
-class PoissonLaw(KernelLikelihood):
+class PoissonLikelihood(KernelLikelihood):
     """``Poisson(exposure * exp(e))``."""
 
     of = (PoissonRV,)
@@ -73,17 +77,17 @@ class PoissonLaw(KernelLikelihood):
         [mean], outputs = term.opened()
         return log_affine_pair(mean, outputs), outputs
 
-    def numbers(self, y, found):
-        """As the law takes them."""
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
         whole_numbers(y)
-        slope, offset = found
+        slope, offset = parameters
         return [y, slope, bounded(offset), -gammaln(y + 1)]
 
 
 # --------------------- NegativeBinomial whose mean is a product with exp(e), Binomial with a logit
 
 
-class LogisticLaw(KernelLikelihood):
+class LogisticLikelihood(KernelLikelihood):
     """A whole number of which p is the logistic function of e."""
 
     value = staticmethod(logistic_value)
@@ -93,7 +97,7 @@ class LogisticLaw(KernelLikelihood):
         """Number of successes or of trials, and logit of p."""
         (n, p), outputs = term.opened()
         try:
-            refuse_if_seen([n], outputs)
+            require_fixed([n], outputs)
             logit = argument_of_link(p, outputs)
         except NotRecognisedError as error:
             raise NotRecognisedError(str(error)) from None
@@ -101,28 +105,28 @@ class LogisticLaw(KernelLikelihood):
 
 
 @register_row_likelihood
-class NegativeBinomialLaw(LogisticLaw):
+class NegativeBinomialLikelihood(LogisticLikelihood):
     """``NegativeBinomial(mu, alpha)``, p = alpha / (alpha + mu)."""
 
     of = (NegBinomialRV,)
 
-    def numbers(self, y, found):
-        """As the law takes them."""
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
         whole_numbers(y)
-        alpha, slope, offset = found
+        alpha, slope, offset = parameters
         pair = slope, bounded(offset)
         return [alpha, alpha + y, *pair, gammaln(y + alpha) - gammaln(alpha) - gammaln(y + 1)]
 
 
 @register_row_likelihood
-class BinomialLaw(LogisticLaw):
+class BinomialLikelihood(LogisticLikelihood):
     """``Binomial(trials, p)``."""
 
     of = (BinomialRV,)
 
-    def numbers(self, y, found):
-        """As the law takes them."""
-        trials, slope, offset = found
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        trials, slope, offset = parameters
         whole_numbers(y, trials)
         ways = gammaln(trials + 1) - gammaln(y + 1) - gammaln(trials - y + 1)
         return [y, trials, slope, bounded(offset), ways]

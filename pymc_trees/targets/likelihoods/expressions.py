@@ -4,21 +4,144 @@ An expression is recognised by its graph, which equals that of a template.
 """
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable, equal_computations
+from pytensor.graph.basic import Constant, Variable, equal_computations
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar import Sigmoid
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.math import Dot
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
-from pymc_trees.targets.affine import Slope, is_log_affine, output_column, passes_through, slope_of
-from pymc_trees.targets.errors import NotRecognisedError
-from pymc_trees.targets.graph import dependent_on
-from pymc_trees.targets.stacks import stripped
+from pymc_trees.targets.graph import (
+    NotRecognisedError,
+    constant,
+    dependent_on,
+    passes_through,
+    stripped,
+)
+
+
+class Slope(Enum):
+    """Dependence of row i of an expression on row i of the output."""
+
+    FREE = "does not depend on it"
+    ONE = "the output plus something else"
+    ANY = "a multiple of the output plus something else"
+
+
+def output_column(var: Variable, outputs: Variable) -> int | None:
+    """Column k when ``var`` is ``outputs[:, k]``, else None."""
+    owner = var.owner
+    if owner is None or not isinstance(owner.op, Subtensor):
+        return None
+    if not is_unchanged(owner.inputs[0], outputs):
+        return None
+    indices = indices_from_subtensor(owner.inputs[1:], owner.op.idx_list)
+    if len(indices) != 2 or indices[0] != slice(None):
+        return None
+    column = indices[1]
+    if isinstance(column, Constant):
+        column = int(column.data)
+    if not isinstance(column, int):
+        return None
+    return column % outputs.type.shape[1]
+
+
+def is_unchanged(var: Variable | None, outputs: Variable) -> bool:
+    """Whether ``var`` is ``outputs``, up to Ops that return their input."""
+    while var is not None and var is not outputs:
+        var = passes_through(var)
+    return var is outputs
+
+
+def slope_of(var: Variable, outputs: Variable) -> Slope:
+    """Dependence of a vector on ``outputs[:, 0]``, row by row."""
+    if not any(v is outputs for v in ancestors([var])):
+        return Slope.FREE
+    if output_column(var, outputs) == 0:
+        return Slope.ONE
+    inner = passes_through(var)
+    if inner is not None:
+        return slope_of(inner, outputs)
+    op = var.owner.op
+    if not isinstance(op, Elemwise) or var.ndim != 1:
+        raise NotRecognisedError(str(op))
+    if isinstance(op.scalar_op, scalars.Log) and is_log_affine(var.owner.inputs[0], outputs):
+        return Slope.ANY
+    slopes = [slope_of(v, outputs) for v in var.owner.inputs]
+    bound = [s for s in slopes if s is not Slope.FREE]
+    kind = op.scalar_op
+    if isinstance(kind, scalars.Add):
+        return bound[0] if len(bound) == 1 else Slope.ANY
+    if isinstance(kind, scalars.Sub):
+        return bound[0] if slopes[1] is Slope.FREE else Slope.ANY
+    by_division = isinstance(kind, scalars.TrueDiv) and slopes[1] is Slope.FREE
+    if by_division or (isinstance(kind, scalars.Neg | scalars.Mul) and len(bound) == 1):
+        return Slope.ANY
+    raise NotRecognisedError(str(op))
+
+
+def is_log_affine(var: Variable, outputs: Variable) -> bool:
+    """Whether the logarithm of a vector is certainly affine in ``outputs[:, 0]``, row by row."""
+    if not any(v is outputs for v in ancestors([var])):
+        return True
+    inner = passes_through(var)
+    if inner is not None:
+        return is_log_affine(inner, outputs)
+    op, inputs = var.owner.op, var.owner.inputs
+    if not isinstance(op, Elemwise) or var.ndim != 1:
+        return False
+    kind = op.scalar_op
+    if isinstance(kind, scalars.Exp):
+        try:
+            slope_of(inputs[0], outputs)
+        except NotRecognisedError:
+            return False
+        return True
+    if isinstance(kind, scalars.Pow):
+        return constant(inputs[1]) is not None and is_log_affine(inputs[0], outputs)
+    if isinstance(kind, scalars.Mul | scalars.TrueDiv) or type(kind) in POWERS:
+        return all(is_log_affine(v, outputs) for v in inputs)
+    return False
+
+
+POWERS = {
+    scalars.Sqrt: 0.5,
+    scalars.Reciprocal: -1.0,
+    scalars.Sqr: 2.0,
+    scalars.Abs: 1.0,
+    scalars.Sign: 0.0,  # 1 for a positive number: pm.Normal(tau=) has it
+}
+"""Exponents of functions of one positive number."""
+
+
+def power_of(var: Variable, outputs: Variable, column: int) -> float:
+    """Exponent e when ``var`` is ``outputs[:, column] ** e``, given that the column is positive."""
+    if output_column(var, outputs) == column:
+        return 1.0
+    inner = passes_through(var)
+    if inner is not None:
+        return power_of(inner, outputs, column)
+    if var.owner is None or not isinstance(var.owner.op, Elemwise):
+        raise NotRecognisedError(str(var.owner.op) if var.owner else str(var))
+    kind, inputs = var.owner.op.scalar_op, var.owner.inputs
+    if type(kind) in POWERS:
+        return POWERS[type(kind)] * power_of(inputs[0], outputs, column)
+    if isinstance(kind, scalars.Mul):
+        return sum(power_of(v, outputs, column) for v in inputs)
+    if isinstance(kind, scalars.TrueDiv) and constant(inputs[0]) == 1.0:
+        return -power_of(inputs[1], outputs, column)
+    if isinstance(kind, scalars.Pow):
+        exponent = constant(inputs[1])
+        if exponent is not None:
+            return exponent * power_of(inputs[0], outputs, column)
+    raise NotRecognisedError(str(var.owner.op))
+
 
 # ------------------------------- Recognition of an expression: its graph equals that of a template
 
@@ -41,19 +164,34 @@ def argument_of(var: Variable, outputs: Variable, templates: list[Template]) -> 
     raise NotRecognisedError(str(var.owner.op) if var.owner else str(var))
 
 
+LOGISTIC = [lambda x: 1.0 / (1.0 + pt.exp(-x)), lambda x: 1 / (1 + pt.exp(-x))]
+"""Common ways to write the logistic function, other than ``pm.math.invlogit``."""
+
+
+def argument_of_link(p, outputs):
+    """The vector of which p is the logistic function, or `NotRecognisedError`."""
+    inner = stripped(p)
+    op = inner.owner.op if inner.owner else None
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, Sigmoid):
+        return inner.owner.inputs[0]
+    return argument_of(inner, outputs, LOGISTIC)
+
+
 def vectors_below(var: Variable, outputs: Variable) -> Iterator[Variable]:
     """Ancestors of ``var`` that are vectors and depend on ``outputs``, nearest first."""
-    seeing = dependent_on([var], outputs)
+    dependent = dependent_on([var], outputs)
     for x in ancestors([var]):
-        if x is not var and x.ndim == 1 and x.dtype == "float64" and x in seeing:
+        if x is not var and x.ndim == 1 and x.dtype == "float64" and x in dependent:
             yield x
 
 
-def refuse_if_seen(variables: list[Variable], outputs: Variable) -> None:
+def require_fixed(variables: list[Variable], outputs: Variable) -> None:
     """`NotRecognisedError` if a parameter that must be fixed depends on the forest."""
-    seeing = dependent_on(variables, outputs)
-    if any(v in seeing for v in variables):
-        raise NotRecognisedError("a parameter beside the linear predictor sees the forest")
+    dependent = dependent_on(variables, outputs)
+    if any(v in dependent for v in variables):
+        raise NotRecognisedError(
+            "a parameter other than the linear predictor depends on the forest"
+        )
 
 
 # --------------------------------------------------------------- One output of a forest in a graph
@@ -75,16 +213,16 @@ def unwrapped_column(var: Variable, outputs: Variable) -> int | None:
 # the outputs; anything else is `NotRecognisedError`, never a guess.
 
 
-def rows_axis(var: Variable, outputs: Variable, seeing: set[Variable]) -> int:
+def rows_axis(var: Variable, outputs: Variable, dependent: set[Variable]) -> int:
     """Axis of the rows of an expression whose row i is affine in row i of the outputs.
 
     Parameters
     ----------
     var : Variable
-        The expression, one of ``seeing``.
+        The expression, one of ``dependent``.
     outputs : (n, K) variable
         The forest's outputs, n being at least 2: a single row could be broadcast to several.
-    seeing : set of variables
+    dependent : set of variables
         Variables that depend on the outputs.
 
     Raises
@@ -96,23 +234,23 @@ def rows_axis(var: Variable, outputs: Variable, seeing: set[Variable]) -> int:
         return 0
     inner = passes_through(var)
     if inner is not None:
-        return rows_axis(inner, outputs, seeing)
+        return rows_axis(inner, outputs, dependent)
     op, inputs = var.owner.op, var.owner.inputs
     if isinstance(op, DimShuffle):
-        axis = rows_axis(inputs[0], outputs, seeing)
+        axis = rows_axis(inputs[0], outputs, dependent)
         if axis in op.new_order:
             return op.new_order.index(axis)
     elif isinstance(op, Subtensor):
-        return _axis_of_slice(op, inputs, outputs, seeing)
+        return _axis_of_slice(op, inputs, outputs, dependent)
     elif isinstance(op, CAReduce) and isinstance(op.scalar_op, scalars.Add):
-        axis = rows_axis(inputs[0], outputs, seeing)
+        axis = rows_axis(inputs[0], outputs, dependent)
         if op.axis is not None and axis not in op.axis:
             return axis - sum(k < axis for k in op.axis)
     elif is_product(op, inputs):
-        return _axis_of_product(op, inputs, outputs, seeing)
+        return _axis_of_product(op, inputs, outputs, dependent)
     elif isinstance(op, Elemwise):
-        bound = [v for v in inputs if v in seeing]
-        axes = {rows_axis(v, outputs, seeing) for v in bound}
+        bound = [v for v in inputs if v in dependent]
+        axes = {rows_axis(v, outputs, dependent) for v in bound}
         if len(axes) == 1 and _is_affine(op.scalar_op, inputs, bound):
             return axes.pop()
     raise NotRecognisedError(str(op))
@@ -133,25 +271,25 @@ def _is_affine(kind, inputs: list[Variable], bound: list[Variable]) -> bool:
     return isinstance(kind, scalars.TrueDiv) and inputs[1] not in bound
 
 
-def _axis_of_slice(op, inputs, outputs, seeing) -> int:
+def _axis_of_slice(op, inputs, outputs, dependent) -> int:
     """All rows, of some of the other entries."""
     array, *numbers = inputs
     indices = indices_from_subtensor(numbers, op.idx_list)
-    axis = rows_axis(array, outputs, seeing)
-    if any(v in seeing for v in numbers):
+    axis = rows_axis(array, outputs, dependent)
+    if any(v in dependent for v in numbers):
         raise NotRecognisedError(f"{op}, an index that depends on it")
     if axis < len(indices) and indices[axis] != slice(None):
         raise NotRecognisedError(f"{op} of the rows")
     return axis - sum(not isinstance(i, slice) for i in indices[:axis])
 
 
-def _axis_of_product(op, inputs, outputs, seeing) -> int:
+def _axis_of_product(op, inputs, outputs, dependent) -> int:
     """A matrix or vector product over an axis that is not that of the rows."""
     left, right = inputs
-    if not (left in seeing and right in seeing):
-        if left in seeing and rows_axis(left, outputs, seeing) < left.ndim - 1:
+    if not (left in dependent and right in dependent):
+        if left in dependent and rows_axis(left, outputs, dependent) < left.ndim - 1:
             return 0
-        if right in seeing and rows_axis(right, outputs, seeing) == 1:
+        if right in dependent and rows_axis(right, outputs, dependent) == 1:
             return left.ndim - 1
     raise NotRecognisedError(str(op))
 

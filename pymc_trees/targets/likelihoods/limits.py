@@ -22,10 +22,10 @@ from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
     NotRecognisedError,
     Predictor,
+    logs_of,
     register_row_likelihood,
 )
-from pymc_trees.targets.likelihoods.expressions import affine_pair, refuse_if_seen
-from pymc_trees.targets.likelihoods.normal import logs_of
+from pymc_trees.targets.likelihoods.expressions import affine_pair, require_fixed
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
@@ -93,7 +93,7 @@ def truncated_slopes(numbers, f):
 
 
 @register_row_likelihood
-class TruncatedNormalLaw(KernelLikelihood):
+class TruncatedNormalLikelihood(KernelLikelihood):
     """``TruncatedNormal(e, sigma, lower, upper)``, and ``Truncated`` of a Normal."""
 
     of = (pm.TruncatedNormal.rv_type,)
@@ -104,12 +104,12 @@ class TruncatedNormalLaw(KernelLikelihood):
         """Sd, limits, mean."""
         (mean, *others), outputs = term.opened()
         if any(one in dependent_on([one], outputs) for one in others):
-            raise NotRecognisedError("an sd or a limit that sees the forest")
+            raise NotRecognisedError("an sd or a limit that depends on the forest")
         return [*others, *affine_pair(mean, outputs)], outputs
 
-    def numbers(self, y, found):
-        """As the law takes them."""
-        sigma, lower, upper, *pair = found
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        sigma, lower, upper, *pair = parameters
         if not ((y >= lower) & (y <= upper)).all():
             raise ValueError("Observed values of the truncated Normal lie outside its limits.")
         if not ((sigma > 0) & (sigma < np.inf)).all():
@@ -132,12 +132,12 @@ class CensoredNormal(LatentLikelihood):
 
     def read(self, term):
         """Mean; sigma and the limits."""
-        (law, lower, upper), outputs = term.opened()
-        given = named_parameters(law, self.base)
-        if given is None:
-            raise NotRecognisedError("censored, and of another law")
-        eta, sigma = given
-        refuse_if_seen([sigma, lower, upper], outputs)
+        (base, lower, upper), outputs = term.opened()
+        named = named_parameters(base, self.base)
+        if named is None:
+            raise NotRecognisedError("censored, and of another distribution")
+        eta, sigma = named
+        require_fixed([sigma, lower, upper], outputs)
         return Predictor(eta, [sigma, lower, upper], outputs)
 
     def numbers(self, y, parameters):

@@ -1,34 +1,44 @@
-"""One Normal observation per row, or its exponential: leaf values integrate out.
+"""One Normal observation per row, or its exponential.
 
-The mean is affine in the forest's function: of trees with constant leaves, with linear leaves, of
-several outputs, or with a precision of its own in each leaf.
+Leaf values integrate out if the mean is affine in the forest's function: of trees with constant
+leaves, with linear leaves, of several outputs, or with a precision of its own in each leaf. There
+are kernels for a forest in the sd.
 """
+
+import math
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar import basic as scalars
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
+from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.coefficients import make_basis, make_linear
 from pymc_trees.core.leaves.contract import n_stats
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.targets.affine import power_of
-from pymc_trees.targets.errors import NotRecognisedError
-from pymc_trees.targets.graph import dependent_on
+from pymc_trees.targets.graph import NotRecognisedError, dependent_on, stripped
 from pymc_trees.targets.likelihoods.contract import (
     ConjugateLikelihood,
+    KernelLikelihood,
+    is_far,
+    logs_of,
     refusal,
     register_likelihood,
+    register_row_likelihood,
 )
-from pymc_trees.targets.likelihoods.expressions import read_affine, rows_axis, unwrapped_column
+from pymc_trees.targets.likelihoods.expressions import (
+    log_affine_pair,
+    power_of,
+    read_affine,
+    rows_axis,
+    unwrapped_column,
+)
 
 # -------- One normal observation per row, or its exponential; mean affine in the forest's function
-
-
-FAR = 1e5
-"""Target, in units of the leaf prior, beyond which outputs are not computed from the residual."""
 
 
 @register_likelihood("monotone")
@@ -39,9 +49,9 @@ class NormalLikelihood(ConjugateLikelihood):
     For a LogNormal, y is the logarithm of the observation.
     """
 
-    treated = (
+    supported = (
         "a NormalLeaf forest in the mean of one pm.Normal, or mu of one pm.LogNormal: f, times and "
-        "plus other terms, row by row, with any sd that does not see f"
+        "plus other terms, row by row, with any sd that does not depend on f"
     )
     n_stats = 2
     rows_as = "target"
@@ -52,7 +62,7 @@ class NormalLikelihood(ConjugateLikelihood):
         name = term.rv.name
         self.of_logs = isinstance(term.rv.owner.op, LogNormalRV)
         if not isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
-            raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
+            raise refusal(term.graph, f"{name} is not pm.Normal but {term.distribution}")
         (mean, sd), outputs = term.opened()
         if any(v is outputs for v in ancestors([sd])):
             raise refusal(term.graph, f"the sd of {name} depends on it")
@@ -102,7 +112,7 @@ class NormalLikelihood(ConjugateLikelihood):
             # a common factor keeps a common precision
             same = np.all(slope == slope.flat[0])
             slope = np.broadcast_to(slope.flat[0] if same else slope, (1 if same else n,))
-            # y = b + a f + noise is y/a = f + b/a + noise/a; a row with a = 0 says nothing
+            # y = b + a f + noise is y/a = f + b/a + noise/a; rows with a = 0 are uninformative
             target = np.divide(target, slope, out=np.zeros(n), where=slope != 0)
             precision = precision * slope**2
         precision = precision.reshape(-1)
@@ -137,23 +147,6 @@ def check_mean_and_sd(means: list[np.ndarray], sd: np.ndarray) -> None:
         )
 
 
-def logs_of(observed) -> np.ndarray:
-    """Logarithms of the observations of a LogNormal, or an error."""
-    observed = np.asarray(observed, dtype=np.float64)
-    if not (observed > 0).all():
-        raise ValueError(
-            f"The observed values of pm.LogNormal must be positive, but the least is "
-            f"{np.min(observed)}."
-        )
-    return np.log(observed)
-
-
-def is_far(target, fit, mean, leaf_sd) -> bool:
-    """Whether outputs computed from the residual of a target would lose digits."""
-    largest = max(np.abs(target).max(), np.abs(fit).max())
-    return bool(largest > FAR * (leaf_sd + abs(mean)))
-
-
 # ----------- One normal observation per row; mean affine in a function of trees with linear leaves
 
 
@@ -161,9 +154,9 @@ def is_far(target, fit, mean, leaf_sd) -> bool:
 class LinearLikelihood(NormalLikelihood):
     """``y = a f + b + sd noise``, as for a `NormalLeaf`."""
 
-    treated = (
+    supported = (
         "a LinearLeaf forest in the mean of one pm.Normal, or mu of one pm.LogNormal: f, times and "
-        "plus other terms, row by row, with any sd that does not see f"
+        "plus other terms, row by row, with any sd that does not depend on f"
     )
 
     def __init__(self, layout, outputs):
@@ -183,9 +176,9 @@ class LinearLikelihood(NormalLikelihood):
 class CombinationLikelihood(ConjugateLikelihood):
     """``y_i = b_i . f_i + c_i + sd_i noise``: b, c and sd do not depend on the K outputs f_i."""
 
-    treated = (
+    supported = (
         "a forest of K outputs in the mean of one pm.Normal, or mu of one pm.LogNormal: a sum of "
-        "the outputs of the row, each times anything that does not see them, plus other terms"
+        "the outputs of the row, each times anything that does not depend on them, plus other terms"
     )
     of_logs = False
     rows_as = "residual"
@@ -201,24 +194,24 @@ class CombinationLikelihood(ConjugateLikelihood):
         name = term.rv.name
         self.of_logs = isinstance(term.rv.owner.op, LogNormalRV)
         if not isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
-            raise refusal(term.graph, f"{name} is not pm.Normal but {term.says}")
+            raise refusal(term.graph, f"{name} is not pm.Normal but {term.distribution}")
         (mean, sd), outputs = term.opened()
-        seeing = dependent_on([mean, sd], outputs)
-        if sd in seeing:
+        dependent = dependent_on([mean, sd], outputs)
+        if sd in dependent:
             raise refusal(term.graph, f"the sd of {name} depends on it")
         if term.value.ndim != 1:
             raise refusal(term.graph, f"{name} has {term.rv.ndim} dimensions instead of 1")
         if self.layout.n_rows == 1:
             raise refusal(term.graph, "there is a single row")
         try:
-            apart = mean in seeing and rows_axis(mean, outputs, seeing) == 0
+            row_by_row = mean in dependent and rows_axis(mean, outputs, dependent) == 0
         except NotRecognisedError as error:
             raise refusal(
                 term.graph,
                 f"the mean of {name} is not an affine function of its outputs, row by row "
                 f"({error})",
             ) from None
-        if not apart:
+        if not row_by_row:
             raise refusal(term.graph, f"the mean of {name} does not depend on it")
         factors = pt.grad(mean.sum(), outputs)
         factors = rewrite_graph(factors, include=("canonicalize",), clone=True)
@@ -262,7 +255,7 @@ WANTED = "a NormalGammaLeaf needs pm.Normal(mu=mu, tau=tau) with both outputs of
 class NormalGammaLikelihood(ConjugateLikelihood):
     """``y ~ Normal(mu, tau=tau)``."""
 
-    treated = (
+    supported = (
         "a NormalGammaLeaf tree in pm.Normal(mu=mu, tau=tau) with both of its outputs; "
         "for another sd use a NormalLeaf"
     )
@@ -271,13 +264,13 @@ class NormalGammaLikelihood(ConjugateLikelihood):
     def read(self, term):
         """Observed values."""
         if not isinstance(term.rv.owner.op, NormalRV):
-            raise refusal(term.graph, f"{term.rv.name} is {term.says}; {WANTED}")
+            raise refusal(term.graph, f"{term.rv.name} is {term.distribution}; {WANTED}")
         (mean, sd), outputs = term.opened()
         try:
             direct = unwrapped_column(mean, outputs) == 0
             exponent = power_of(sd, outputs, 1)
         except NotRecognisedError as error:
-            raise refusal(term.graph, f"{WANTED} ({error} is in the way)") from None
+            raise refusal(term.graph, f"{WANTED} ({error} is not invertible)") from None
         if not direct or exponent != -0.5:
             raise refusal(term.graph, WANTED)
         return [term.value], outputs
@@ -287,3 +280,119 @@ class NormalGammaLikelihood(ConjugateLikelihood):
         a, nu, lam = settings.leaf
         y = np.empty(0) if seen is None else self.rows(*seen)
         return make_normal_gamma(a, nu, lam, y), None
+
+
+# --------------------------------- Normals whose sd depends on the forest, and whose mean does not
+#
+# Kernels first. r ~ N(0, a + c), a = exp(e)^2, e = slope f + offset.
+# Numbers: r, c, slope, offset.
+
+
+HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@njit(cache=True)
+def added_variance_value(numbers, f):
+    """Log-likelihood of a row."""
+    v = math.exp(2.0 * (numbers[2] * f + numbers[3])) + numbers[1]
+    return -HALF_LOG_2_PI - 0.5 * (math.log(v) + numbers[0] * numbers[0] / v)
+
+
+@njit(cache=True)
+def added_variance_slopes(numbers, f):
+    """Its first and second derivative."""
+    slope = numbers[2]
+    a = math.exp(2.0 * (slope * f + numbers[3]))
+    v = a + numbers[1]
+    z2, share = numbers[0] * numbers[0] / v, a / v
+    first = slope * share * (z2 - 1.0)
+    return first, 2.0 * slope * first + 2.0 * (slope * share) ** 2 * (1.0 - 2.0 * z2)
+
+
+# ------- Normal whose variance is a product with exp(2 e) plus one that, as the mean, is free of f
+
+
+@register_row_likelihood
+class AddedVarianceLikelihood(KernelLikelihood):
+    """``Normal(mean, sqrt(exp(2 e) + c))``."""
+
+    of = (NormalRV,)
+    value = staticmethod(added_variance_value)
+    slopes = staticmethod(added_variance_slopes)
+
+    def read(self, term):
+        """Mean, c, logarithm of the sd without it."""
+        (mean, sd), outputs = term.opened()
+        if mean in dependent_on([mean], outputs):
+            raise NotRecognisedError("a mean that depends on the forest too")
+        seen, other = _summands(sd, outputs)
+        return [mean, other, *log_affine_pair(pt.sqrt(seen), outputs)], outputs
+
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        mean, least, *pair = parameters
+        if not (np.asarray(least) >= 0).all():
+            raise ValueError(
+                "The variance added to that of the observed variable must not be negative."
+            )
+        return [y - mean, least, *pair]
+
+
+def _summands(sd, outputs):
+    """Variances of which one sees the forest."""
+    variance = _inputs(sd, scalars.Sqrt)
+    summands = _inputs(variance[0], scalars.Add) if variance else []
+    if len(summands) == 2:
+        first, second = (one in dependent_on([one], outputs) for one in summands)
+        if first != second:
+            return tuple(summands if first else summands[::-1])
+    raise NotRecognisedError("an sd that is not the root of a sum of two variances")
+
+
+def _inputs(var, kind):
+    var = stripped(var)
+    op = var.owner.op if var.owner else None
+    return var.owner.inputs if isinstance(op, Elemwise) and isinstance(op.scalar_op, kind) else []
+
+
+# ----------------------------- r ~ N(0, exp(e)^2), e = slope f + offset; numbers: r, slope, offset
+
+
+@njit(cache=True)
+def log_sd_value(numbers, f):
+    """Log-likelihood of a row."""
+    e = numbers[1] * f + numbers[2]
+    z = numbers[0] * math.exp(-e)
+    return -HALF_LOG_2_PI - e - 0.5 * z * z
+
+
+@njit(cache=True)
+def log_sd_slopes(numbers, f):
+    """Its first and second derivative."""
+    slope = numbers[1]
+    z = numbers[0] * math.exp(-(slope * f + numbers[2]))
+    return slope * (z * z - 1.0), -2.0 * (slope * z) ** 2
+
+
+# ------------- Normal whose sd is a product with exp(e), about a mean that does not see the forest
+
+
+@register_row_likelihood
+class LogSdLikelihood(KernelLikelihood):
+    """``Normal(mean, exp(e))``."""
+
+    of = (NormalRV,)
+    value = staticmethod(log_sd_value)
+    slopes = staticmethod(log_sd_slopes)
+
+    def read(self, term):
+        """Mean, logarithm of the sd."""
+        (mean, sd), outputs = term.opened()
+        if mean in dependent_on([mean], outputs):
+            raise NotRecognisedError("a mean that depends on the forest too")
+        return [mean, *log_affine_pair(sd, outputs)], outputs
+
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        mean, *pair = parameters
+        return [y - mean, *pair]

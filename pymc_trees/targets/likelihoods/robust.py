@@ -7,16 +7,14 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import LaplaceRV, NormalRV, StudentTRV
 
 from pymc_trees.core.leaves.latent.augmentations import NormalMixture, ScaleMixture, SkewedLaplace
-from pymc_trees.targets.affine import Slope, slope_of
-from pymc_trees.targets.graph import dependent_on, named_parameters
+from pymc_trees.targets.graph import dependent_on, named_parameters, stripped
 from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
     NotRecognisedError,
     Predictor,
     register_row_likelihood,
 )
-from pymc_trees.targets.likelihoods.expressions import refuse_if_seen
-from pymc_trees.targets.stacks import stripped
+from pymc_trees.targets.likelihoods.expressions import Slope, require_fixed, slope_of
 
 # ------------------------------------------------------------- StudentT about the linear predictor
 
@@ -32,11 +30,11 @@ class Student(LatentLikelihood):
     def read(self, term):
         """Location, and the other two parameters."""
         (nu, eta, sigma), outputs = term.opened()
-        refuse_if_seen([nu, sigma], outputs)
+        require_fixed([nu, sigma], outputs)
         return Predictor(eta, [nu, sigma], outputs)
 
     def numbers(self, y, parameters):
-        """As the path takes them."""
+        """Numbers of each row, as the augmentation takes them."""
         return [y, *parameters]
 
 
@@ -54,7 +52,7 @@ class Laplace(LatentLikelihood):
     def read(self, term):
         """Location, and the scale."""
         (eta, b), outputs = term.opened()
-        refuse_if_seen([b], outputs)
+        require_fixed([b], outputs)
         return Predictor(eta, [b], outputs)
 
     def numbers(self, y, parameters):
@@ -74,7 +72,7 @@ class AsymmetricLaplace(LatentLikelihood):
     def read(self, term):
         """Location, and the other two parameters."""
         (b, kappa, eta), outputs = term.opened()
-        refuse_if_seen([b, kappa], outputs)
+        require_fixed([b, kappa], outputs)
         return Predictor(eta, [b, kappa], outputs)
 
     def numbers(self, y, parameters):
@@ -96,13 +94,13 @@ class MixtureOfNormals(LatentLikelihood):
 
     def read(self, term):
         """Mean of the first Normal; weights, shifts of the others against it, and sds."""
-        (weights, *laws), outputs = term.opened()
-        given = [named_parameters(law, NormalRV) for law in laws]
-        if any(one is None for one in given):
+        (weights, *components), outputs = term.opened()
+        named = [named_parameters(component, NormalRV) for component in components]
+        if any(each is None for each in named):
             raise NotRecognisedError("a mixture of others than Normals")
-        means, sds = zip(*given, strict=True)
-        refuse_if_seen([weights, *sds], outputs)
-        if len(laws) == 1:  # with an axis for the Normals
+        means, sds = zip(*named, strict=True)
+        require_fixed([weights, *sds], outputs)
+        if len(components) == 1:  # with an axis for the Normals
             [mean] = means
             eta = _along_rows(mean, outputs)
             shifts = [mean - eta[:, None]]
@@ -135,9 +133,9 @@ def _along_rows(mean, outputs):
     if isinstance(op, DimShuffle) and op.new_order == (0, "x"):
         return stripped(mean.owner.inputs[0])
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalars.Add | scalars.Sub):
-        seeing = dependent_on([mean], outputs)
-        first, *others = sorted(mean.owner.inputs, key=lambda v: v not in seeing)
-        if not any(v in seeing for v in others) and (
+        dependent = dependent_on([mean], outputs)
+        first, *others = sorted(mean.owner.inputs, key=lambda v: v not in dependent)
+        if not any(v in dependent for v in others) and (
             isinstance(op.scalar_op, scalars.Add) or first is mean.owner.inputs[0]
         ):
             return _along_rows(first, outputs)

@@ -14,8 +14,7 @@ from scipy.special import gammaln
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.polygamma import digamma, polygamma
-from pymc_trees.targets.errors import NotRecognisedError
-from pymc_trees.targets.graph import dependent_on, named_parameters
+from pymc_trees.targets.graph import NotRecognisedError, dependent_on, named_parameters
 from pymc_trees.targets.likelihoods.contract import (
     KernelLikelihood,
     log_of_times,
@@ -74,7 +73,7 @@ def weibull_slopes(numbers, f):
 
 
 @register_row_likelihood
-class GammaLaw(KernelLikelihood):
+class GammaLikelihood(KernelLikelihood):
     """``Gamma(alpha, beta)``, ``Gamma(mu, sigma)``, ``Exponential(lam)``."""
 
     of = (GammaRV, ExponentialRV)
@@ -88,9 +87,9 @@ class GammaLaw(KernelLikelihood):
         [shape] = shape or [pt.ones(1)]
         return [*log_affine_pair(shape, outputs), *log_affine_pair(scale, outputs)], outputs
 
-    def numbers(self, y, found):
-        """As the law takes them."""
-        slope, offset, *scale = found
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        slope, offset, *scale = parameters
         return [
             y,
             log_of_times(y, self.is_exponential),
@@ -105,7 +104,7 @@ class GammaLaw(KernelLikelihood):
 
 
 @register_row_likelihood
-class WeibullLaw(KernelLikelihood):
+class WeibullLikelihood(KernelLikelihood):
     """``Weibull(alpha, beta)``, or ``Censored`` of it or of an Exponential, lower=None."""
 
     of = (pm.Weibull.rv_type, pm.Censored.rv_type)
@@ -114,26 +113,26 @@ class WeibullLaw(KernelLikelihood):
 
     def read(self, term):
         """Shape, limit, logarithm of the scale."""
-        found, outputs = term.opened()
+        parameters, outputs = term.opened()
         upper = pt.constant(np.inf)
         if isinstance(term.rv.owner.op, pm.Censored.rv_type):
-            law, lower, upper = found
+            base, lower, upper = parameters
             if not (isinstance(lower, Constant) and (lower.data == -np.inf).all()):
                 raise NotRecognisedError("censored from below")
-            found = named_parameters(law, (pm.Weibull.rv_type, ExponentialRV))
-        if found is None:
+            parameters = named_parameters(base, (pm.Weibull.rv_type, ExponentialRV))
+        if parameters is None:
             raise NotRecognisedError("censored, and no Weibull")
-        *shape, scale = found
+        *shape, scale = parameters
         self.is_exponential = not shape
         [shape] = shape or [pt.ones(1)]
-        seeing = dependent_on([shape, upper], outputs)
-        if shape in seeing or upper in seeing:
-            raise NotRecognisedError("a shape or limit that sees the forest")
+        dependent = dependent_on([shape, upper], outputs)
+        if shape in dependent or upper in dependent:
+            raise NotRecognisedError("a shape or limit that depends on the forest")
         return [shape, upper, *log_affine_pair(scale, outputs)], outputs
 
-    def numbers(self, y, found):
-        """As the law takes them."""
-        shape, upper, *pair = found
+    def numbers(self, y, parameters):
+        """Numbers of each row, as the kernels take them."""
+        shape, upper, *pair = parameters
         if not (y <= upper).all():
             raise ValueError("Observed values of pm.Censored lie outside its limits.")
         seen, log_y = (y < upper).astype(np.float64), log_of_times(y, self.is_exponential)

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 import pymc_trees as pmt
 from pymc_trees.core.moves.problem import make_workspace
+from pymc_trees.targets.graph import read_graph
 from support import oracle as o
 from support.chains import make_setup, partition_of
 from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
@@ -309,7 +310,7 @@ def model_of(problem, name, m=1):
 def setup_of(problem, model, seed, kind, m=1):
     """Arrays of a chain whose leaf model is that of a kind of target, and the target."""
     setup = make_setup(problem, "normal", m=m)
-    target = kind.read(model, model["mu_forest"])
+    target = kind(read_graph(model, model["mu_forest"]))
     assert isinstance(target, kind), target
     settings, seen = target.at(model.initial_point())
     fit = np.full((problem.n, 1), m * problem.mean)

@@ -115,9 +115,11 @@ def _picture(function, said, found=_submodels, **given):
 def _of_submodels(function):
     """What every picture of submodels refuses."""
     return {
-        "None": _picture(function, r"found must be a result", found=lambda: None),
-        "draws": _picture(function, r"found must be a result", found=lambda: cached_frame()[1]),
-        "another Dataset": _picture(function, r"found must be a result", found=xr.Dataset),
+        "None": _picture(function, r"importance must be a result", found=lambda: None),
+        "draws": _picture(
+            function, r"importance must be a result", found=lambda: cached_frame()[1]
+        ),
+        "another Dataset": _picture(function, r"importance must be a result", found=xr.Dataset),
         "submodel zero": _picture(function, r"submodels=\[0\].*\[1, 2, 3\]", submodels=[0]),
         "submodel beyond": _picture(function, r"submodels=\[4\].*\[1, 2, 3\]", submodels=[4]),
         "no submodels": _picture(function, r"submodels=\[\].*\[1, 2, 3\]", submodels=[]),
@@ -134,8 +136,8 @@ PLOT_VARIABLE_IMPORTANCE = _of_submodels(plot_variable_importance) | {
 }
 
 VI_TO_KULPRIT = {
-    "None": Odd(lambda: vi_to_kulprit(None), r"found must be a result"),
-    "draws": Odd(lambda: vi_to_kulprit(cached_frame()[1]), r"found must be a result"),
-    "another Dataset": Odd(lambda: vi_to_kulprit(xr.Dataset()), r"found must be a result"),
+    "None": Odd(lambda: vi_to_kulprit(None), r"importance must be a result"),
+    "draws": Odd(lambda: vi_to_kulprit(cached_frame()[1]), r"importance must be a result"),
+    "another Dataset": Odd(lambda: vi_to_kulprit(xr.Dataset()), r"importance must be a result"),
     "as it is": Odd(lambda: vi_to_kulprit(_submodels()), holds=lambda lists: len(lists) == 4),
 }

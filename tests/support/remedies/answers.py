@@ -9,8 +9,8 @@ import pymc as pm
 import xarray as xr
 
 import pymc_trees as pmt
+from pymc_trees.posterior import draws
 from pymc_trees.posterior.explain import interactions, shapley
-from pymc_trees.posterior.reading import draw_by_draw
 from support.fitted import N, frame
 from support.odd import answers as odd
 from support.odd import explain as odd_explain
@@ -365,11 +365,11 @@ _whole = {"kind": "individual"}
 QUESTIONS += [
     remedy(
         "the result would have … numbers, … GB; reduce it by",
-        with_room(draw_by_draw, 5000, asked(pmt.partial_dependence, "age", **_whole)),
-        with_room(draw_by_draw, 5000, asked(pmt.partial_dependence, "age", subsample=2, **_whole)),
-        with_room(draw_by_draw, 5000, asked(pmt.partial_dependence, "age", grid=2, **_whole)),
+        with_room(draws, 5000, asked(pmt.partial_dependence, "age", **_whole)),
+        with_room(draws, 5000, asked(pmt.partial_dependence, "age", subsample=2, **_whole)),
+        with_room(draws, 5000, asked(pmt.partial_dependence, "age", grid=2, **_whole)),
         with_room(
-            draw_by_draw,
+            draws,
             5000,
             asked(
                 pmt.partial_dependence,

@@ -113,7 +113,7 @@ def _student(prior, **given):
 
 LIKELIHOODS = [
     remedy(
-        "which is no variable of the model and never moves",
+        "which is not a variable of the model and never moves",
         stepped(observed(_copied)),
         stepped(observed(_observed_walk)),
         stepped(observed(_written_walk)),

@@ -40,12 +40,12 @@ DRAWS = [
         _as_sampled(),
     ),
     remedy(
-        "Declare the model as it was",
+        "Rebuild it with the original settings",
         odd_runs.CHECK_DRAWS["fields cut"],
         on_draws(lambda d: d),
     ),
     remedy(
-        "Declare the model as it was, with the training X, then pm.set_data the new one",
+        "Rebuild the model with the original settings and the training X, then pm.set_data the new",
         lambda: _check_at(X[::-1]),
         lambda: _check_at(X),
     ),

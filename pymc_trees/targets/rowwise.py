@@ -2,27 +2,23 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from numba import carray, cfunc
 from pytensor.graph.basic import Variable
 
-import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `read_rows`)
 from pymc_trees.core.leaves.nonconjugate.native import SIGNATURE
 from pymc_trees.core.leaves.nonconjugate.rowwise import make_rowwise
-from pymc_trees.targets.contract import Refusal, made_or_refused
-from pymc_trees.targets.errors import NotConjugateError, NotRecognisedError
-from pymc_trees.targets.graph import read_graph
+from pymc_trees.targets.contract import check_proposals
+from pymc_trees.targets.graph import ForestGraph
 from pymc_trees.targets.likelihoods.contract import (
     KernelLikelihood,
     recognise_rows,
     rows_of,
 )
 from pymc_trees.targets.native import Group, LazilyCompiled, NativeFunction, UnitData, pack
-from pymc_trees.targets.rowwise.reading import NotRowwiseError, UnitTerm, read_rows
+from pymc_trees.targets.rows import UnitTerm, read_rows
 from pymc_trees.targets.settings import PointFunction, Settings
 from pymc_trees.targets.terms import likelihood_terms, slope
 
@@ -32,10 +28,8 @@ class RowwiseTarget:
 
     Parameters
     ----------
-    model : pymc.Model
-        The model.
-    forest : TensorVariable
-        A forest of it with a `NormalLeaf`.
+    graph : ForestGraph
+        A forest of a model, with a `NormalLeaf`.
 
     Raises
     ------
@@ -49,10 +43,10 @@ class RowwiseTarget:
     needs_surrogate = True
     is_joint = False
 
-    def __init__(self, model: pm.Model, forest: Variable):
-        op = forest.owner.op
-        self.name, self.layout = forest.name, op.layout
-        terms, outputs = likelihood_terms(model, read_graph(model, forest))
+    def __init__(self, graph: ForestGraph):
+        check_proposals(graph)
+        self.name, self.layout = graph.rv.name, graph.layout
+        terms, outputs = likelihood_terms(graph)
         units = [unit for term in terms for unit in read_rows(term, outputs)]
         groups = [
             Group(u.outputs, u.rows, u.units, [f.input for f in u.free], u.index) for u in units
@@ -66,14 +60,11 @@ class RowwiseTarget:
         self.slopes: LazilyCompiled = NativeFunction(groups, slopes, k, k + k * k)
         free = [_at_least_1d(f) for u in units for f in u.free]
         indices = [u.index for u in units if u.index is not None]
-        self._numbers_at = PointFunction(model, forest, [*free, *indices], outputs, self._pack)
+        self._numbers_at = PointFunction(
+            graph.model, graph.rv, [*free, *indices], outputs, self._pack
+        )
         self._n_free = len(free)
         self._rows_of: list[tuple] = [(None, None)] * len(indices)
-
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, unless its likelihood is not known to be a product over rows."""
-        return made_or_refused(cls, model, forest, NotRowwiseError)
 
     @property
     def n_stats(self) -> int:
@@ -198,10 +189,8 @@ class KernelTarget(RowwiseTarget):
 
     Parameters
     ----------
-    model : pymc.Model
-        The model.
-    forest : TensorVariable
-        A forest of it with a `NormalLeaf` of one value.
+    graph : ForestGraph
+        A forest of a model, with a `NormalLeaf` of one value.
 
     Raises
     ------
@@ -209,22 +198,20 @@ class KernelTarget(RowwiseTarget):
         If its likelihood is not recognised.
     """
 
-    def __init__(self, model: pm.Model, forest: Variable):
-        self.name, self.layout = forest.name, forest.owner.op.layout
-        term, self.likelihood, (wanted, outputs) = recognise_rows(model, forest, KernelLikelihood)
+    def __init__(self, graph: ForestGraph):
+        check_proposals(graph)
+        self.name, self.layout = graph.rv.name, graph.layout
+        term, self.likelihood, (wanted, outputs) = recognise_rows(graph, KernelLikelihood)
         kind = type(self.likelihood)
         self.value, self.slopes = KernelFunction(kind, False), KernelFunction(kind, True)
-        self._numbers_at = PointFunction(model, forest, [term.value, *wanted], outputs, self._rows)
+        self._numbers_at = PointFunction(
+            graph.model, graph.rv, [term.value, *wanted], outputs, self._rows
+        )
 
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, if its likelihood is recognised."""
-        return made_or_refused(cls, model, forest, NotConjugateError, NotRecognisedError)
-
-    def _rows(self, found):
+    def _rows(self, values):
         n = self.layout.n_rows
-        given = [np.asarray(v, dtype=np.float64) for v in found[1:]]
-        columns = self.likelihood.numbers(rows_of(found[0], n), given)
+        parameters = [np.asarray(v, dtype=np.float64) for v in values[1:]]
+        columns = self.likelihood.numbers(rows_of(values[0], n), parameters)
         numbers = np.stack([np.broadcast_to(np.ravel(c), (n,)) for c in columns], axis=1)
         if np.isnan(numbers).any():
             raise ValueError("Parameters of the observed variable are not finite at this point.")

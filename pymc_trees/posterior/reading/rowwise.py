@@ -1,8 +1,8 @@
 """Whether entry i of an expression is a function of row i of X: read from the graph.
 
-The Ops between trees and expression are followed as those of a likelihood are (`targets.rowwise`).
-Where one of them is none that is known there, numbers decide: one row of what the trees return is
-changed, and the entries of the others have to stay as they are.
+The Ops between trees and expression are followed as for a likelihood (`targets.rows`). If one of
+them is unknown there, numbers decide: one row of the trees' outputs is changed, and the entries of
+the other rows must not change.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 
-import pymc_trees.targets.rowwise.row_ops  # noqa: F401  (the rules of `Reader.read`)
+import pymc_trees.targets.rows  # noqa: F401  (the rules of `Reader.read`)
 from pymc_trees.distributions.data.named import present
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.targets.graph import dependent_on
-from pymc_trees.targets.rowwise.reading import MixedRowsError, NotRowwiseError, Reader
+from pymc_trees.targets.rows import MixedRowsError, NotRowwiseError, Reader
 
 PROBED = 5
 """Rows of a probe."""
@@ -34,7 +34,7 @@ class OtherRowsError(ValueError):
 
 def check_rowwise(
     variable: Variable,
-    found: list[Evaluation],
+    evaluated: list[Evaluation],
     bases: list[Variable],
     name: str,
     others: Mapping[Variable, np.ndarray] = MappingProxyType({}),
@@ -62,20 +62,20 @@ def check_rowwise(
     # inputs in their place: a copy of the graph would draw them anew
     free = {rv: rv.type(rv.name) for rv in others}
     known = {free[rv]: value for rv, value in others.items()}
-    made = [(partial(_of_one_matrix, variable, found, bases, free), bases[0])]
-    for one, base in zip(found, bases, strict=True):
+    made = [(partial(_of_one_matrix, variable, evaluated, bases, free), bases[0])]
+    for one, base in zip(evaluated, bases, strict=True):
         if one.X is not base:
             made.append((partial(_of_rows, one.X, base, free), base))
     for make, base in made:
-        _check_apart(make, _rows_now(base), name, known)
+        _check_independent(make, _rows_now(base), name, known)
 
 
-def _check_apart(make, n, name, others) -> None:
+def _check_independent(make, n, name, others) -> None:
     """The same of what is made for n rows, or for any: a matrix and an expression of its rows."""
     try:
         rows, whole = make(n)
         follower = _Follower(rows, dependent_on([whole], rows), rows, name=name, others=others)
-        if whole not in follower.seeing:
+        if whole not in follower.dependent:
             raise NotRowwiseError("nothing but a shape")
         if rows.type.shape[0] == 1:
             raise NotRowwiseError("a single row")  # broadcasting would look like alignment
@@ -84,13 +84,13 @@ def _check_apart(make, n, name, others) -> None:
     except (MixedRowsError, OtherRowsError) as error:
         raise _refusal(name, error) from error
     except (NotRowwiseError, IndexError, TypeError, ValueError) as error:
-        if not _stay_apart(make, others):
+        if not _rows_are_independent(make, others):
             raise _refusal(name, error) from error
 
 
 @dataclass
 class _Follower(Reader):
-    """Follows the rows, and refuses numbers that each of them has beside X."""
+    """Follows the rows, and refuses data of single rows other than X."""
 
     name: str = ""
     others: Mapping[Variable, np.ndarray] = MappingProxyType({})
@@ -117,23 +117,23 @@ class _Follower(Reader):
         for n in (2, 3):
             zero = np.zeros((n, free.type.shape[1]))
             try:
-                found = var.eval({free: zero}, on_unused_input="ignore", mode="FAST_COMPILE")
-            except ValueError:  # numbers of the model's rows beside these
+                values = var.eval({free: zero}, on_unused_input="ignore", mode="FAST_COMPILE")
+            except ValueError:  # other data of the model's rows
                 return False
-            if found.shape[axis] != n or np.any(found != found.take([0], axis)):
+            if values.shape[axis] != n or np.any(values != values.take([0], axis)):
                 return False
         return True
 
 
-def _of_one_matrix(variable, found, bases, free, n) -> tuple[Variable, Variable]:
+def _of_one_matrix(variable, evaluated, bases, free, n) -> tuple[Variable, Variable]:
     """A matrix of what all trees return at n rows, and of X; the expression as its function."""
     p = bases[0].type.shape[1] or np.shape(present(bases[0]))[1]
-    sizes = [*(one.outputs.type.shape[1] for one in found), p]
+    sizes = [*(one.outputs.type.shape[1] for one in evaluated), p]
     rows = pt.tensor("rows", dtype="float64", shape=(n, sum(sizes)))
     ends = np.cumsum([0, *sizes])
     parts = [rows[:, a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    replaced = {one.outputs: part for one, part in zip(found, parts, strict=False)}
-    # where X is read beside the trees; those are cut off first
+    replaced = {one.outputs: part for one, part in zip(evaluated, parts, strict=False)}
+    # where X is used outside the trees, which are replaced first
     [whole] = clone_replace([variable], replaced | free, rebuild_strict=False)
     [whole] = clone_replace([whole], dict.fromkeys(bases, parts[-1]), rebuild_strict=False)
     return rows, whole
@@ -147,7 +147,7 @@ def _of_rows(made, base, free, n) -> tuple[Variable, Variable]:
     return rows, whole
 
 
-def _stay_apart(make, others) -> bool:
+def _rows_are_independent(make, others) -> bool:
     """Whether no entry changed where another row did, in a few numbers."""
     values = list(others.values())
     rng = np.random.default_rng(0)

@@ -1,24 +1,74 @@
-"""Target of a forest whose rows are Gaussian given latent variables."""
-
-from typing import Self
+"""Targets of a forest whose leaf values integrate out: of itself, or given latent variables."""
 
 import numpy as np
-import pymc as pm
-from pytensor.graph.basic import Variable
 
 from pymc_trees.core.leaves.latent.rows import latent_rows, renew
 from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.targets.contract import Refusal, made_or_refused
-from pymc_trees.targets.errors import NotConjugateError
+from pymc_trees.targets.contract import check_proposals
+from pymc_trees.targets.graph import ForestGraph
 from pymc_trees.targets.likelihoods.contract import (
     LatentLikelihood,
     NotRecognisedError,
+    is_far,
+    recognise,
     recognise_rows,
     rows_of,
 )
 from pymc_trees.targets.likelihoods.expressions import read_affine
-from pymc_trees.targets.likelihoods.normal import is_far
 from pymc_trees.targets.settings import PointFunction, Settings
+
+
+class ConjugateTarget:
+    """Prior settings and likelihood of one forest, as functions of the other variables.
+
+    Parameters
+    ----------
+    graph : ForestGraph
+        A forest of a model.
+
+    Raises
+    ------
+    NotConjugateError
+        When the leaf values cannot be integrated out.
+    """
+
+    kind = "conjugate"
+    needs_surrogate = False
+    is_joint = False
+
+    def __init__(self, graph: ForestGraph):
+        self.layout = graph.layout
+        self.likelihood, wanted, outputs = recognise(graph)
+        self.is_prior = wanted is None
+        self._numbers_at = PointFunction(graph.model, graph.rv, wanted or [], outputs, self._check)
+
+    @property
+    def others(self) -> list[str]:
+        """Names of the values of other variables that it is a function of."""
+        return self._numbers_at.names
+
+    @property
+    def n_stats(self) -> int:
+        """Statistics of a leaf."""
+        return self.likelihood.n_stats
+
+    def at(self, point: dict) -> tuple[Settings, tuple | None]:
+        """Settings, and what the likelihood's `check` returns at a point; None for the prior."""
+        return self._numbers_at(point)
+
+    def _check(self, numbers):
+        return None if self.is_prior else self.likelihood.check(numbers)
+
+    def leaf_data(self, settings: Settings, seen: tuple | None, fit: np.ndarray, rng=None):
+        """Leaf model over the residual of ``fit``, and the target it was subtracted from."""
+        return self.likelihood.leaf_data(settings, seen, fit)
+
+    def log_scale(self, seen: tuple | None) -> float:
+        """Log density of the observed values less that of the target of `leaf_data`."""
+        return 0.0 if seen is None else self.likelihood.log_scale(seen)
+
+
+# ------------------------------- Target of a forest whose rows are Gaussian given latent variables
 
 
 class LatentTarget:
@@ -26,10 +76,8 @@ class LatentTarget:
 
     Parameters
     ----------
-    model : pymc.Model
-        The model.
-    forest : TensorVariable
-        A forest of it with a `NormalLeaf` of one value.
+    graph : ForestGraph
+        A forest of a model, with a `NormalLeaf` of one value.
 
     Raises
     ------
@@ -42,28 +90,24 @@ class LatentTarget:
     is_joint = False
     n_stats = 2
 
-    def __init__(self, model: pm.Model, forest: Variable):
-        self.layout = forest.owner.op.layout
-        term, self.likelihood, predictor = recognise_rows(model, forest, LatentLikelihood)
+    def __init__(self, graph: ForestGraph):
+        check_proposals(graph)
+        self.layout = graph.layout
+        term, self.likelihood, predictor = recognise_rows(graph, LatentLikelihood)
         eta, parameters, outputs = predictor
         if eta.ndim != 1:
             raise NotRecognisedError(f"{term.rv.name} has {eta.ndim} dimensions")
         affine = read_affine(eta, outputs)
         self._n_affine = len(affine)
         wanted = [term.value, *affine, *parameters]
-        self._numbers_at = PointFunction(model, forest, wanted, outputs, self._rows)
-
-    @classmethod
-    def read(cls, model: pm.Model, forest: Variable) -> Self | Refusal:
-        """Target of a forest, unless its rows are not known to be Gaussian given others."""
-        return made_or_refused(cls, model, forest, NotConjugateError, NotRecognisedError)
+        self._numbers_at = PointFunction(graph.model, graph.rv, wanted, outputs, self._rows)
 
     def at(self, point: dict) -> tuple[Settings, tuple]:
         """Settings; numbers of the rows, slope and offset of the linear predictor."""
         return self._numbers_at(point)
 
-    def _rows(self, found):
-        observed, *rest = found
+    def _rows(self, values):
+        observed, *rest = values
         n = self.layout.n_rows
         offset, *slope = rest[: self._n_affine]
         parameters = [np.asarray(v, dtype=np.float64) for v in rest[self._n_affine :]]

@@ -1,4 +1,4 @@
-"""Variables that only scale the noise around forests, recognised in the graph."""
+"""Other parameters of a likelihood: scales of the noise around forests, and any few of its own."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,15 +7,18 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
 from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.distributions.tree_variable import tree_variables
-from pymc_trees.targets.affine import passes_through
-from pymc_trees.targets.graph import dependent_on, read_graph
+from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
+from pymc_trees.targets.conjugate import LatentTarget
+from pymc_trees.targets.contract import Target
+from pymc_trees.targets.graph import cut_free, dependent_on, open_forest, passes_through, read_graph
+from pymc_trees.targets.rowwise import RowwiseTarget
+from pymc_trees.targets.settings import compile_values, compiled_at, numbers_at
 
 
 class Noise(NamedTuple):
@@ -59,18 +62,18 @@ def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
     if graph.potentials or len(graph.terms) != 1:
         return None
     [observed] = graph.terms
-    law = observed.owner.op
-    if observed not in model.observed_RVs or not isinstance(law, NormalRV | LogNormalRV):
+    distribution = observed.owner.op
+    if observed not in model.observed_RVs or not isinstance(distribution, NormalRV | LogNormalRV):
         return None
     if model.rvs_to_transforms.get(observed) is not None:
         return None
-    mean, sd = law.dist_params(observed.owner)
+    mean, sd = distribution.dist_params(observed.owner)
     in_mean = seen_by([mean])
     if rv in in_mean or not any(v in trees for v in in_mean) or seen_by([sd]) != [rv]:
         return None
-    found = _product(sd, rv)
-    of_logs = isinstance(law, LogNormalRV)
-    return None if found is None else Noise(observed, mean, *found, of_logs)
+    product = _product(sd, rv)
+    of_logs = isinstance(distribution, LogNormalRV)
+    return None if product is None else Noise(observed, mean, *product, of_logs)
 
 
 def _is_number(model, rv):
@@ -145,15 +148,66 @@ class NoiseDensity:
         return lambda value: float(self._log_density(np.array(value), root, count, *parents))
 
 
-def compiled_at(model: pm.Model, first: list, expressions, compile_kwargs=None):
-    """Function of ``first`` and of the value variables that are needed, and of which they are."""
-    several = expressions if isinstance(expressions, list) else [expressions]
-    needed = set(explicit_graph_inputs(several)) - set(first)
-    values = [v for v in model.value_vars if v in needed]
-    function = pm.compile([*first, *values], expressions, **(compile_kwargs or {}))
-    return function, [(v.name, v.dtype) for v in values]
+# ------------------- Other variables of a forest's likelihood, and their conditional distributions
 
 
-def numbers_at(point: dict, needs: list) -> list[np.ndarray]:
-    """Numbers of a point that such a function takes."""
-    return [np.asarray(point[name], dtype=dtype) for name, dtype in needs]
+MOST = 10
+"""Maximal size of such a variable: its entries are drawn one by one."""
+
+
+def read_nuisances(model: pm.Model, forest: Variable, target: Target) -> list[Variable]:
+    """Small continuous variables that only enter the likelihood of a forest.
+
+    None if leaf values integrate out without latent variables, or if all rows must be evaluated
+    together: an evaluation then costs at least as much as a sweep.
+    """
+    if not isinstance(target, LatentTarget | RowwiseTarget):
+        return []
+    terms = read_graph(model, forest).terms
+    return [rv for rv in model.free_RVs if _is_nuisance(model, rv, terms)]
+
+
+def _is_nuisance(model: pm.Model, rv: Variable, terms: list[Variable]) -> bool:
+    value = model.rvs_to_values[rv]
+    if is_tree_variable(rv) or rv.dtype != "float64" or value.dtype != "float64" or rv.ndim > 1:
+        return False
+    if any(is_tree_variable(v) for v in ancestors([rv])):
+        return False
+    graph = read_graph(model, rv)
+    if graph.potentials or not all(term in model.observed_RVs for term in graph.terms):
+        return False
+    if not any(term in terms for term in graph.terms):
+        return False
+    return rv.ndim == 0 or int(rv.size.eval()) <= MOST
+
+
+class Conditional:
+    """Log-density of a variable given the outputs of a forest and the rest of a point.
+
+    Subexpressions that do not depend on the variable are computed once (`at`).
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    forest : Variable
+        A forest of it.
+    rv : Variable
+        One of its `read_nuisances`.
+    """
+
+    def __init__(self, model: pm.Model, forest: Variable, rv: Variable):
+        self.name = model.rvs_to_values[rv].name
+        terms = model.logp(vars=[rv, *read_graph(model, rv).terms], sum=False)
+        terms, outputs = open_forest(read_graph(model, forest), terms)
+        value = model.rvs_to_values[rv]
+        total, expressions, free = cut_free(sum(term.sum() for term in terms), value)
+        self._numbers, self._names = compile_values(model, expressions, [outputs])
+        self._density = pm.compile([value, *free], total, on_unused_input="ignore")
+        self._density.trust_input = True
+
+    def at(self, point: dict, outputs):
+        """Log-density at a point, as a function of the value of the variable, an array."""
+        numbers = self._numbers(outputs, *(point[name] for name in self._names))
+        density = self._density
+        return lambda value: float(density(value, *numbers))

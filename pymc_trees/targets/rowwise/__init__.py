@@ -1,1 +1,0 @@
-"""Likelihoods that treat rows apart: `reading` and `row_ops` find them, `target` has numbers."""
