@@ -8,7 +8,7 @@ import pymc as pm
 import pymc_trees as pmt
 from benchmarks.papers.dcc_tree.data import SETTINGS, Data
 from benchmarks.papers.dcc_tree.runs import soft_tree
-from pymc_trees.core.soft.encode import SPLIT
+from pymc_trees.dcc.kernels.encode import SPLIT
 
 NAME = "DCC-Tree"
 H, _ = SETTINGS["WU"]

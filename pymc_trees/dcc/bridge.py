@@ -1,16 +1,15 @@
-"""From one density to another by Hamiltonian Monte Carlo, and what the way weighs.
+"""From one density to another by Hamiltonian Monte Carlo, and the weight of the path.
 
 A bridge joins two unnormalised densities of the same vector by densities in between,
 
     log g_b(z) = base(z) + b gain(z),    0 = b_0 < b_1 < .. < b_T < b_{T+1} = 1,
 
-each left invariant by a reversible transition. The vector moves by one transition of each, and the
-product of the ratios ``g_next / g_present``, taken where the vector stands when the density
-changes, is its weight (Neal 2001). A vector that starts from g_0 and goes up and one that starts
-from g_1 and goes down have weights whose roles in a Metropolis-Hastings ratio are those of the
-densities themselves: the probability of a way up times its weight times g_0 is that of the same way
-down times g_1 (Karagiannis and Andrieu 2013, section 3). Transitions must be reversible and the
-same in both directions; how well they move decides acceptance alone.
+each left invariant by a reversible transition. The vector makes one transition of each. The weight
+of its path is the product of the ratios ``g_next / g_current``, each at the vector's position when
+the density changes (Neal 2001). In a Metropolis-Hastings ratio these weights stand for the ratio of
+the densities: the probability of a path up, times its weight, times g_0, equals that of the same
+path down times g_1 (Karagiannis and Andrieu 2013, section 3). Transitions must be reversible and
+the same in both directions; their efficiency affects acceptance only.
 """
 
 from collections.abc import Callable
@@ -18,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST_LEAPS = 32
-"""Leapfrog steps of a transition, at most."""
+MAX_LEAPS = 32
+"""Maximal number of leapfrog steps of a transition."""
 SLOW_START = 3.0
-"""Power that spaces the densities: closer where few rows count, since there they differ most."""
+"""Exponent of the spacing: densities are closer at small b, where they differ most."""
 
 
 class Point(NamedTuple):
@@ -43,7 +42,7 @@ class Point(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """How a transition moves: fixed, whatever the vector."""
+    """Tuning of a transition, which does not depend on the vector."""
 
     step: float
     """Step size of the leapfrog, in units of the standard deviations."""
@@ -51,23 +50,23 @@ class Scales(NamedTuple):
     """(d,) inverse of the diagonal mass."""
 
     @property
-    def most_leaps(self) -> int:
-        """Leapfrog steps of a transition, at most: half a turn of a normal of these variances."""
-        return int(np.clip(np.ceil(np.pi / self.step), 1, MOST_LEAPS))
+    def max_leaps(self) -> int:
+        """Maximal number of leapfrog steps: half a period for a normal with these variances."""
+        return int(np.clip(np.ceil(np.pi / self.step), 1, MAX_LEAPS))
 
 
-class Way(NamedTuple):
-    """What came of crossing a bridge."""
+class Crossing(NamedTuple):
+    """Result of crossing a bridge."""
 
     z: np.ndarray
     log_weight: float
-    """Minus infinity where the densities are 0 or not defined."""
+    """Minus infinity if a density is 0 or undefined."""
     gradients: int
-    """Evaluations of both terms."""
+    """Number of evaluations of both terms."""
 
 
 def spaced(n: int) -> np.ndarray:
-    """(n + 2,) powers 0, .., 1 of n densities in between."""
+    """(n + 2,) powers 0, .., 1 for n densities in between."""
     return (np.arange(n + 2) / (n + 1.0)) ** SLOW_START
 
 
@@ -79,10 +78,10 @@ def transition(
     b: float,
     scales: Scales,
 ) -> tuple[np.ndarray, Point, int]:
-    """Hamiltonian transition of g_b with a random number of steps, accepted or not (Neal 2011).
+    """Hamiltonian transition of g_b with a random number of steps, with acceptance (Neal 2011).
 
     The number of steps does not depend on the vector, and a leapfrog trajectory retraces itself
-    when its momentum is turned round: the transition is reversible.
+    when its momentum is negated, so the transition is reversible.
 
     Returns
     -------
@@ -90,14 +89,14 @@ def transition(
     """
     root = np.sqrt(scales.variances)
     momentum = rng.standard_normal(len(z)) / root
-    leaps = int(rng.integers(1, scales.most_leaps + 1))
+    leaps = int(rng.integers(1, scales.max_leaps + 1))
     new, there = z, at
     energy = at.log_density(b) - 0.5 * np.sum(scales.variances * momentum**2)
     for k in range(leaps):
         momentum = momentum + 0.5 * scales.step * there.gradient(b)
         new = new + scales.step * scales.variances * momentum
         there = terms(new)
-        if there.log_density(b) == -np.inf:  # from such a place no way leads back either
+        if there.log_density(b) == -np.inf:  # the reverse trajectory would stop here too
             return z, at, k + 1
         momentum = momentum + 0.5 * scales.step * there.gradient(b)
     change = there.log_density(b) - 0.5 * np.sum(scales.variances * momentum**2) - energy
@@ -113,19 +112,19 @@ def cross(
     scales: Scales,
     n: int,
     up: bool,
-) -> Way:
+) -> Crossing:
     """Cross a bridge of n densities, up from g_0 to g_1 or down.
 
     Parameters
     ----------
     z : (d,) array
-        Where to start.
+        Starting point.
     terms : callable
         A vector to its `Point`.
     scales : Scales
-        The same up and down.
+        The same in both directions.
     n : int
-        T; with none the weight is that of a plain jump.
+        T; with 0 the weight is that of a plain jump.
     """
     powers = spaced(n)
     if not up:
@@ -134,11 +133,11 @@ def cross(
     log_weight, gradients = 0.0, 1
     for now, then in zip(powers[:-1], powers[1:], strict=True):
         if at.log_density(now) == -np.inf:
-            return Way(z, -np.inf, gradients)
+            return Crossing(z, -np.inf, gradients)
         log_weight += (then - now) * at.gain
         if not np.isfinite(log_weight):
-            return Way(z, -np.inf, gradients)
+            return Crossing(z, -np.inf, gradients)
         if then not in (0.0, 1.0):
             z, at, more = transition(rng, z, at, terms, then, scales)
             gradients += more
-    return Way(z, float(log_weight), gradients)
+    return Crossing(z, float(log_weight), gradients)

@@ -8,43 +8,111 @@ from typing import NamedTuple
 import numpy as np
 from pymc.step_methods.state import DataClassState, dataclass_state
 
-from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.arguments import check_number, check_positive, check_share
 from pymc_trees.dcc.evidence import MAX_CENTRES, Evidence, estimate_evidence, pooled_covariances
-from pymc_trees.dcc.local import LocalChain, LocalRun, Refit, Runner, plan_starts
+from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.local import (
+    LocalChain,
+    LocalRun,
+    Refit,
+    Runner,
+    begin,
+    plan_starts,
+    refit,
+    visit,
+)
 from pymc_trees.dcc.search import Search
-from pymc_trees.dcc.settings import LEAST, Settings
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.topology_model import TopologyModel
+
+# ------------------------------------------------------------------------------------- Settings
+
+
+class Settings(NamedTuple):
+    """Numbers of a run; defaults are those of the paper or of the authors' program."""
+
+    chains: int = 16
+    """N_c, local chains per topology."""
+    local_draws: int = 100
+    """N_s, draws per chain and visit."""
+    tune: int = 2000
+    """N_INIT, warm-up per chain."""
+    importance_draws: int = 10
+    """N_M, pseudo-draws per Gaussian."""
+    initial_trees: int = 100
+    """T_0, topologies drawn from the prior at the start."""
+    threshold: int = 5
+    """C_0: a topology proposed more often than this becomes active."""
+    max_active: int = 100
+    """T_max, maximal number of active topologies."""
+    exploration: float = 0.0
+    """Delta of eq. 10."""
+    optimism: float = 0.1
+    """Beta of eq. 10."""
+    screening: float = 0.2
+    """Share of the warm-up before the first visit of a topology."""
+
+
+RUN = Settings()
+"""Defaults of `sample_dcc`."""
+
+STEP = Settings(chains=4)
+"""Defaults of `DCCTree`: `pymc.sample` makes one run for each of its chains."""
+
+MINIMA = {
+    "chains": 1,
+    "local_draws": 2,
+    "tune": 20,
+    "importance_draws": 1,
+    "initial_trees": 1,
+    "threshold": 0,
+    "max_active": 1,
+}
+
+
+def check_settings(**given) -> Settings:
+    """The settings with these names, if all are in range."""
+    numbers = {name: check_number(name, given[name], low) for name, low in MINIMA.items()}
+    return Settings(
+        **numbers,
+        exploration=check_share("exploration", given["exploration"]),
+        optimism=check_positive("optimism", given["optimism"]),
+        screening=check_share("screening", given["screening"]),
+    )
+
+
+# -------------------------------------------------------------------------------- Topologies
+
 
 QUICK_CENTRES = 500
-"""Gaussians of the estimates that only decide which topology is visited next."""
+"""Number of Gaussians in estimates that only decide which topology is visited next."""
 SHORTEST = 100
-"""Iterations of a short warm-up, at least: fewer would cost more in the visit than they save."""
+"""Minimal length of a short warm-up: a shorter one would cost more in the visit than it saves."""
 
 
 @dataclass_state
 class Topology(DataClassState):
-    """What is known of an active topology."""
+    """Chains, draws and evidence of an active topology."""
 
     chains: list[LocalChain]
     draws: list[np.ndarray]
-    """One (chains, local draws, d) array a visit."""
+    """One (chains, local draws, d) array per visit."""
     divergences: int
     """After warm-up."""
     estimate: tuple
-    """log Z, log variance of the weights, their largest logarithm, and mean and sd of these."""
+    """log Z, log variance of the weights, largest log weight, mean and sd of the log weights."""
     visits: int
-    """Including those whose draws a later warm-up replaced."""
+    """Including visits whose draws were replaced after a later warm-up."""
     is_screened: bool
-    """Whether the warm-up was the short one."""
+    """Whether only the short warm-up was made."""
     begins_anew: bool
-    """Whether the next draws take the place of those so far, which a short warm-up led to."""
+    """Whether the next draws replace those so far, which followed a short warm-up."""
 
 
-UNKNOWN = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
+NOT_VISITED = (-np.inf, -np.inf, -np.inf, 0.0, 0.0)
 
 
-def _counted(chain: LocalChain, before: LocalChain) -> LocalChain:
-    """A chain with the counts of the one that it replaces added."""
+def _add_counts(chain: LocalChain, before: LocalChain) -> LocalChain:
+    """A chain, with the counts of the chain that it replaces added to its own."""
     return LocalChain(
         nuts=chain.nuts,
         warm_ups=chain.warm_ups + before.warm_ups,
@@ -53,7 +121,7 @@ def _counted(chain: LocalChain, before: LocalChain) -> LocalChain:
 
 
 class Combined(NamedTuple):
-    """The combined posterior (eq. 28-29); topologies by falling weight."""
+    """The combined posterior (eq. 28-29); topologies by decreasing weight."""
 
     labels: list[str]
     log_evidence: np.ndarray
@@ -63,22 +131,22 @@ class Combined(NamedTuple):
 
 
 class DCC:
-    """A run on one model.
+    """A run of DCC-Tree on one model.
 
     Parameters
     ----------
-    posterior : SoftPosterior
+    model : TopologyModel
     settings : Settings
     seed : int
-        Everything follows from it, on any number of cores.
+        It determines all draws, on any number of cores.
     cores : int
-        Processes for local inference.
+        Number of processes for local inference.
     """
 
-    def __init__(self, posterior: SoftPosterior, settings: Settings, seed: int, cores: int = 1):
-        op = posterior.op
-        self.posterior, self.settings, self.seed = posterior, settings, seed
-        self.run = Runner(posterior, cores)
+    def __init__(self, model: TopologyModel, settings: Settings, seed: int, cores: int = 1):
+        op = model.op
+        self.model, self.settings, self.seed = model, settings, seed
+        self.run = Runner(model, cores)
         self.rng = np.random.default_rng([seed, 0])
         self.search = Search(
             op.alpha,
@@ -97,10 +165,10 @@ class DCC:
 
     def log_prior(self, label: str) -> float:
         """Log of p(m)."""
-        return log_prior(label, self.posterior.op.alpha, self.posterior.op.beta)
+        return log_prior(label, self.model.op.alpha, self.model.op.beta)
 
     def state(self) -> dict:
-        """Everything that a run needs to go on, as plain and comparable values."""
+        """Everything that is needed to continue the run, as plain and comparable values."""
         return {
             "seed": self.seed,
             "rng": self.rng.bit_generator.state,
@@ -110,30 +178,30 @@ class DCC:
         }
 
     @classmethod
-    def resume(cls, posterior: SoftPosterior, settings: Settings, state: dict) -> "DCC":
-        """A run that goes on from a `state`."""
+    def resume(cls, model: TopologyModel, settings: Settings, state: dict) -> "DCC":
+        """Continue a run from its `state`."""
         state = deepcopy(state)
-        made = {len(topology.chains) for topology in state["topologies"].values()}
-        if made - {settings.chains}:
+        counts = {len(topology.chains) for topology in state["topologies"].values()}
+        if counts - {settings.chains}:
             raise ValueError(
-                f"chains={settings.chains}: this run has {max(made)} chains a topology. Give "
+                f"chains={settings.chains}: this run has {max(counts)} chains a topology. Give "
                 "DCCTree the settings of the first run."
             )
-        dcc = cls(posterior, settings, state["seed"])
+        dcc = cls(model, settings, state["seed"])
         dcc.rng.bit_generator.state = state["rng"]
         dcc.search.proposed, dcc.search.active = state["proposed"], state["active"]
         dcc.topologies = state["topologies"]
         return dcc
 
     def iterate(self) -> str:
-        """One global iteration: warm up what is new, visit one topology, propose another.
+        """One global iteration: warm up new topologies, visit one topology, propose another.
 
-        A topology that is chosen for the second time warms up in full, and its draws begin anew.
-        Returns the label of the topology visited.
+        A topology that is chosen for the second time is warmed up in full, and its draws begin
+        anew. Returns the label of the visited topology.
         """
         settings = self.settings
         self.search.activate()
-        # an interrupted iteration may have left topologies active that nothing is known of
+        # an interrupted iteration may have left topologies active without chains
         self._begin([label for label in self.search.active if label not in self.topologies])
         label = self._select()
         if self.topologies[label].visits and self.topologies[label].is_screened:
@@ -143,14 +211,14 @@ class DCC:
         return label
 
     def visit(self, label: str) -> None:
-        """Run the chains of a topology on, and estimate its evidence."""
+        """Continue the chains of a topology, and estimate its evidence."""
         topology, n = self.topologies[label], self.settings.local_draws
         if topology.is_screened:
-            n = max(round(self.settings.screening * n), LEAST["local_draws"])
-        runs: list[LocalRun] = self.run([(label, chain, n) for chain in topology.chains])
+            n = max(round(self.settings.screening * n), MINIMA["local_draws"])
+        runs = self.run(visit, [(label, chain, n) for chain in topology.chains])
         earlier = [] if topology.begins_anew else topology.draws
         draws = [*earlier, np.stack([run.draws for run in runs])]
-        # before anything changes: it can be interrupted
+        # Nothing has changed so far, so an interrupt of the estimate does no harm.
         quick = self._estimate(label, draws, QUICK_CENTRES)
         topology.chains = [run.chain for run in runs]
         topology.draws = draws
@@ -167,42 +235,43 @@ class DCC:
         )
 
     def _begin(self, new: list[str]) -> None:
-        """Warm up new topologies, the small ones first: larger ones start from them."""
+        """Warm up new topologies, small ones first: larger ones start from them."""
         tune, share = self.settings.tune, self.settings.screening
         short = min(max(round(share * tune), SHORTEST), tune)
         for _, level in groupby(sorted(new, key=len), key=len):
             self.warm_up(list(level), short)
 
     def warm_up(self, labels: list[str], tune: int) -> None:
-        """Warm up the chains of topologies from new starts, until they share covariances.
+        """Warm up chains of topologies from new starting points, and pool their covariances.
 
-        These are estimated twice in a full warm-up, once in a short one. Where draws by the first
-        cost more than by the variances of each chain, the second are diagonal.
+        Covariances are estimated twice in a full warm-up, once in a short one. If the first ones
+        make draws more expensive than the variances of each chain did, the second are diagonal.
         """
         states = {
             label: np.stack([chain.nuts.position for chain in topology.chains])
             for label, topology in self.topologies.items()
         }
         is_full = tune == self.settings.tune
-        tasks = []
+        starts = []
         for label in labels:
             seeds = [self._seed(label, k, int(is_full)) for k in range(self.settings.chains)]
-            tasks += [(label, start, tune) for start in plan_starts(label, seeds, states)]
-        runs = self.run(tasks)
-        alone = self._costs(runs)
-        runs = self.run(self._refits(labels, runs, 2 + is_full, [True] * len(labels), not is_full))
+            starts += [(label, start, tune) for start in plan_starts(label, seeds, states)]
+        runs = self.run(begin, starts)
+        costs = self._costs(runs)
+        pooled = self._refits(labels, runs, 2 + is_full, [True] * len(labels), not is_full)
+        runs = self.run(refit, pooled)
         if is_full:
-            pays = [own < before for own, before in zip(self._costs(runs), alone, strict=True)]
-            runs = self.run(self._refits(labels, runs, 4, pays, is_last=True))
+            pays = [new < old for new, old in zip(self._costs(runs), costs, strict=True)]
+            runs = self.run(refit, self._refits(labels, runs, 4, pays, is_last=True))
         for label, own in zip(labels, self._by_topology(runs), strict=True):
             chains, before = [run.chain for run in own], self.topologies.get(label)
             if before is not None:
-                chains = [_counted(*pair) for pair in zip(chains, before.chains, strict=True)]
+                chains = [_add_counts(*pair) for pair in zip(chains, before.chains, strict=True)]
             self.topologies[label] = Topology(
                 chains=chains,
                 draws=[] if before is None else before.draws,
                 divergences=0,
-                estimate=UNKNOWN if before is None else before.estimate,
+                estimate=NOT_VISITED if before is None else before.estimate,
                 visits=0 if before is None else before.visits,
                 is_screened=not is_full,
                 begins_anew=True,
@@ -216,36 +285,36 @@ class DCC:
         return [sum(run.cost for run in own) for own in self._by_topology(runs)]
 
     def _refits(self, labels, runs: list[LocalRun], stage: int, pays: list[bool], is_last: bool):
-        """Tasks: a covariance of all chains for each, diagonal where a full one does not pay."""
-        tasks = []
+        """Arguments of `refit`: pooled covariances, diagonal if a full one does not pay."""
+        refits = []
         for label, own, is_full in zip(labels, self._by_topology(runs), pays, strict=True):
             covariances = pooled_covariances([run.draws for run in own], is_full)
             for k, (run, covariance) in enumerate(zip(own, covariances, strict=True)):
                 what = Refit(self._seed(label, k, stage), run.chain, covariance, is_last)
-                tasks.append((label, what, self.settings.tune))
-        return tasks
+                refits.append((label, what, self.settings.tune))
+        return refits
 
     def _select(self) -> str:
-        known = [self.topologies[label] for label in self.search.active]
-        visits = np.array([t.visits for t in known])
-        log_z, log_variance, largest, mean, sd = np.array([t.estimate for t in known]).T
+        active = [self.topologies[label] for label in self.search.active]
+        visits = np.array([t.visits for t in active])
+        log_z, log_variance, largest, mean, sd = np.array([t.estimate for t in active]).T
         prior = np.array([self.log_prior(label) for label in self.search.active])
         return self.search.select(
             visits, log_z + prior, log_variance + 2.0 * prior, largest + prior, mean + prior, sd
         )
 
     def evidence(self, label: str) -> Evidence:
-        """Evidence of a visited topology from all its draws; the same for the same draws."""
+        """Evidence of a visited topology from all its draws, which determine it."""
         return self._estimate(label, self.topologies[label].draws, MAX_CENTRES)
 
     def _estimate(self, label: str, draws: list[np.ndarray], max_centres: int) -> Evidence:
-        self.posterior.bind(label)
+        self.model.set_topology(label)
         rng = np.random.default_rng(self._seed(label, 1_000_000 + len(draws)))
         return estimate_evidence(
             rng,
             np.concatenate(draws, axis=1),
-            self.posterior.log_densities,
-            self.posterior.draw_prior,
+            self.model.log_densities,
+            self.model.draw_prior,
             self.settings.importance_draws,
             max_centres,
         )
@@ -253,14 +322,14 @@ class DCC:
     def combine(self) -> Combined:
         """Weights of all visited topologies."""
         labels = [label for label, topology in self.topologies.items() if topology.draws]
-        found = [self.evidence(label) for label in labels]
-        log_z = np.array([e.log_evidence for e in found])
-        error = np.array([e.error for e in found])
+        evidence = [self.evidence(label) for label in labels]
+        log_z = np.array([e.log_evidence for e in evidence])
+        error = np.array([e.error for e in evidence])
         prior = np.array([self.log_prior(label) for label in labels])
         log_mass = log_z + prior
         weight = np.exp(log_mass - log_mass.max())
         weight /= weight.sum()
-        order = np.argsort(-log_mass, kind="stable")  # a far smaller weight is 0
+        order = np.argsort(-log_mass, kind="stable")  # not by weight: small ones underflow to 0
         return Combined(
             [labels[k] for k in order], log_z[order], error[order], prior[order], weight[order]
         )

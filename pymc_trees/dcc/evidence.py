@@ -16,17 +16,17 @@ from pymc_trees.core.compile.cache import njit
 
 
 UNMOVED = 1e-8
-"""Variance of a coordinate that did not move."""
+"""Variance assumed for a coordinate that did not move."""
 ROUNDING = 1e-14
-"""Standard deviation of such a coordinate, in units of its size, at most: that of rounding."""
+"""Largest standard deviation of such a coordinate, relative to its size: that of rounding."""
 
 
 def chain_covariance(draws: np.ndarray) -> np.ndarray:
-    """Covariance over all post-warm-up draws of a chain, regularised when they are few.
+    """Covariance over all post-warm-up draws of a chain, regularised if these are few.
 
     Off-diagonal entries are shrunk by n / (n + d), which keeps the matrix positive definite even
-    with fewer draws than coordinates; with many draws it is the empirical covariance. In other
-    units of the coordinates it is the same.
+    with fewer draws than coordinates; with many draws it is the empirical covariance. It is
+    equivariant under a change of units.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def chain_covariance(draws: np.ndarray) -> np.ndarray:
     return covariance
 
 
-# ------------- The proposal of the importance sampler: one Gaussian around each draw of the chains
+# ------------------------- The importance proposal: a mixture of Gaussians around the chains' draws
 
 
 class Mixture(NamedTuple):
@@ -56,7 +56,7 @@ class Mixture(NamedTuple):
     chain: np.ndarray
     """(B,) chain of each block."""
     part: np.ndarray
-    """(B,) part of the run, in time, of each block."""
+    """(B,) period of the run of each block."""
     factors: list[np.ndarray]
     """Cholesky factor (d, d) of each chain's covariance."""
 
@@ -69,14 +69,14 @@ def make_mixture(draws: np.ndarray, parts: int, max_centres: int) -> Mixture:
     draws : (chains, n, d) array
         All post-warm-up draws.
     parts : int
-        Blocks that each chain is cut into.
+        Number of blocks per chain.
     max_centres : int
-        Maximal number of centres over all chains, evenly spaced if there are more draws.
+        Maximal number of centres over all chains; of more draws, evenly spaced ones are used.
         Covariances always use all draws.
     """
     chains, n, _ = draws.shape
-    kept = min(n, max(max_centres // chains, 1))
-    at = np.unique(np.linspace(0, n - 1, kept).round().astype(int))
+    centres = min(n, max(max_centres // chains, 1))
+    at = np.unique(np.linspace(0, n - 1, centres).round().astype(int))
     pieces = np.array_split(at, min(parts, len(at)))
     return Mixture(
         [draws[c, piece] for c in range(chains) for piece in pieces],
@@ -113,7 +113,7 @@ def log_block_densities(mixture: Mixture, points: np.ndarray) -> np.ndarray:
 
 @njit(cache=True)
 def _product(points, matrix):
-    # Not by BLAS, whose threads would compete with chains in other processes.
+    # Not by BLAS, whose threads would compete with chains in other processes
     n, d = points.shape
     out = np.empty((n, d))
     for i in range(n):
@@ -149,8 +149,8 @@ def _log_densities(points, centres, out):
 # Evidence of one topology by layered adaptive importance sampling, in logs (section 3.3, B.1).
 #
 # Pseudo-draws come from Gaussians around the draws of all chains, and a tenth of them from the
-# prior. Their weights have the *whole* mixture in the denominator, over all draws of all chains
-# and the prior (the spatial version of eq. 12, taken over chains too):
+# prior. The denominator of their weights is the *whole* mixture, over all draws of all chains and
+# the prior (the spatial version of eq. 12, also over chains):
 #
 #     w = likelihood prior / q,    q = (1 - e) mean of the Gaussians + e prior,    Z = mean of w
 #
@@ -158,25 +158,25 @@ def _log_densities(points, centres, out):
 #   modes of the chains, not their sum.
 # - With e q >= e prior, no weight exceeds the largest likelihood over e: tails of the posterior
 #   that are heavier than a Gaussian's cost precision, not correctness.
-# - The running mean of eq. 65 needs batches with the same Gaussians. These change as draws are
-#   added, so every estimate is recomputed from all draws.
+# - The running mean of eq. 65 needs batches with the same Gaussians. Here these change as draws
+#   are added, so every estimate is recomputed from all draws.
 
 
 DEFENSIVE = 0.1
 """Share e of pseudo-draws from the prior."""
 MAX_CENTRES = 2000
-"""Maximal number of Gaussians over all chains; beyond it, evenly spaced draws are used."""
+"""Maximal number of Gaussians over all chains; of more draws, evenly spaced ones are used."""
 PARTS = 4
-"""Parts of the run for the second jackknife of the error."""
+"""Number of periods of the run for the second jackknife of the error."""
 
 
 class Evidence(NamedTuple):
-    """Estimate of one topology; P pseudo-draws."""
+    """Evidence of one topology, from P pseudo-draws."""
 
     log_evidence: float
     """Log of Z, without p(m)."""
     error: float
-    """Its standard error: the larger of the jackknives over chains and over parts of the visits."""
+    """Its standard error: the larger of the jackknives over chains and over periods."""
     points: np.ndarray
     """(P, d) pseudo-draws."""
     log_weights: np.ndarray
@@ -230,11 +230,11 @@ def estimate_evidence(
     log_density : callable
         (P, d) points to (P, 2) log densities in that space: joint with the data, and prior.
     draw_prior : callable
-        Generator and a number to as many draws of the prior.
+        Maps a generator and a number to as many draws of the prior.
     importance_draws : int
         N_M, pseudo-draws from each Gaussian.
     max_centres : int
-        Gaussians at most.
+        Maximal number of Gaussians.
     """
     if draws.shape[2] == 0:  # no parameters: the density is the evidence
         points = np.empty((1, 0))
@@ -252,12 +252,12 @@ def estimate_evidence(
     sizes = np.array([len(c) for c in mixture.centres], dtype=float)
 
     def log_weights(blocks):
-        """Log weights with only some blocks in the mixture."""
+        """Log weights under a mixture of some blocks only."""
         of = np.log(sizes[blocks] / sizes[blocks].sum() * len(blocks))
         mixed = log_mean(gaussians[:, blocks] + of, axis=1)
         with np.errstate(invalid="ignore"):
             weights = joint - np.logaddexp(np.log1p(-share) + mixed, np.log(share) + prior)
-        # outside the support a draw of the prior may have no coordinates, and so no density
+        # A prior draw outside the support may have no finite coordinates, and so no density.
         return np.where(joint == -np.inf, -np.inf, weights)
 
     everything = np.arange(len(sizes))
@@ -273,36 +273,36 @@ def estimate_evidence(
             used = np.isin(block, blocks)
             used[block < 0] = np.arange(n_prior) % len(groups) != group
             left_out.append(log_mean(log_weights(blocks)[used]))
-        if not np.isfinite(left_out).all():  # one group alone has all the mass
+        if not np.isfinite(left_out).all():  # a single group has all the mass
             error = np.inf
             continue
         spread = (len(groups) - 1) * np.var(left_out)
         error = max(error, float(np.sqrt(spread)))
-    if error == 0.0:  # one draw of one chain: only the spread of the weights is known
+    if error == 0.0:  # one draw of one chain: the spread of the weights has to do
         scaled = np.exp(weights - log_mean(weights))
         error = float(np.std(scaled) / np.sqrt(len(scaled)))
     return Evidence(log_mean(weights), error, points, weights)
 
 
-# ---------------- The covariance that chains of one topology share, as far as they are in one mode
+# ------------------------------------- The covariance that chains of one topology in one mode share
 
 
 APART = 4.0
-"""Standard deviations between the means of chains in different modes, in some coordinate."""
+"""Distance of means, in standard deviations, beyond which chains are in different modes."""
 
 
 def pooled_covariances(draws: Sequence[np.ndarray], is_full: bool = True) -> list[np.ndarray]:
-    """(d, d) covariance for each chain, of its own draws and those of chains in the same mode.
+    """(d, d) covariance for each chain, from its own draws and those of chains in the same mode.
 
-    One chain of a short warm-up has too few draws for a covariance; all of them together have
-    enough. Chains in another mode are left out, where other correlations hold.
+    A single chain has too few draws in a short warm-up. Chains in another mode, where correlations
+    differ, are left out.
 
     Parameters
     ----------
     draws : sequence of (n, d) arrays
-        Last draws of each chain's warm-up.
+        Last draws of the warm-up of each chain.
     is_full : bool
-        If not, covariances are diagonal.
+        Otherwise covariances are diagonal.
     """
     if draws[0].shape[1] == 0:  # no parameters
         return [np.empty((0, 0))] * len(draws)
@@ -311,5 +311,5 @@ def pooled_covariances(draws: Sequence[np.ndarray], is_full: bool = True) -> lis
     distance = (means[:, None] - means) ** 2
     near = (distance <= APART**2 * (variances[:, None] + variances)).all(axis=2)
     together = [[own for own, is_near in zip(draws, row, strict=True) if is_near] for row in near]
-    found = [chain_covariance(np.concatenate(own)) for own in together]
-    return found if is_full else [np.diag(np.diag(covariance)) for covariance in found]
+    covariances = [chain_covariance(np.concatenate(own)) for own in together]
+    return covariances if is_full else [np.diag(np.diag(c)) for c in covariances]

@@ -1,85 +1,82 @@
-"""One iteration: moves within the topology, then perhaps a jump to a neighbour (`RJHMC`)."""
+"""A chain of RJHMC: NUTS within each topology, and jumps between topologies.
+
+Each iteration moves within the topology, then proposes a jump to a neighbour or stays.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
 
-from pymc_trees.core.soft.topology import log_prior, n_splits
 from pymc_trees.dcc.bridge import Point, Scales, cross
-from pymc_trees.dcc.jump_posterior import JumpPosterior, State
+from pymc_trees.dcc.jump_model import JumpModel, State
+from pymc_trees.dcc.kernels.topology import STUMP, log_prior, n_splits
 from pymc_trees.dcc.local import warm_up
-from pymc_trees.dcc.neighbours import (
-    Jump,
-    LeafSplit,
-    log_proposal_ratio,
-    propose_jump,
-    shared_places,
-)
+from pymc_trees.dcc.neighbours import LeafSplit, Parameters, growable, pack, prunable, prune, unpack
 from pymc_trees.dcc.nuts import NutsChain, advance, restore, scales_of
-from pymc_trees.dcc.soft_posterior import draw_gates
+from pymc_trees.dcc.topology_model import draw_gates
 from pymc_trees.distributions.capacity import ForestTooLargeError
 
-# ---------------------------------------------------------- What NUTS is tuned to in each topology
+# ------------------------------------------------------------------------- NUTS in each topology
 #
-# A topology that is met for the first time gets a warm-up of its own, from a draw of its prior.
-# The state of the chain does not enter it, so that topologies may be met after tuning too: given
-# what all topologies are tuned to, each transition of the chain leaves the posterior invariant,
-# and that is drawn without regard to where the chain is. While the chain tunes, its own draws
-# adapt the topology it is in further.
+# A topology that is proposed for the first time gets a warm-up of its own, from a draw of its
+# prior. The warm-up does not depend on the state of the chain, so this may happen after tuning too:
+# given the adaptation of all topologies each transition of the chain leaves the posterior
+# invariant, and the adaptation is independent of the chain. While the chain tunes, its own draws
+# also adapt the topology it is in.
 
 
 class Kernels:
-    """NUTS in every topology met so far.
+    """NUTS in every topology proposed so far.
 
     Parameters
     ----------
-    posterior : JumpPosterior
+    model : JumpModel
     tune : int
         Iterations of a warm-up.
-    known : mapping of str to NutsChain, optional
-        What topologies are tuned to already.
+    adapted : mapping of str to NutsChain, optional
+        Topologies that have been warmed up already.
     """
 
-    def __init__(self, posterior: JumpPosterior, tune: int, known=None):
-        self.posterior, self.tune = posterior, tune
-        self._resting: dict[str, NutsChain] = dict(known or {})
-        self._alive: dict[str, pm.NUTS] = {}
-        self.reference: tuple[np.ndarray, dict] = posterior.others, posterior.given()
-        """What warm-ups take the other variables for: those of the last iteration of tuning."""
+    def __init__(self, model: JumpModel, tune: int, adapted=None):
+        self.model, self.tune = model, tune
+        self._adapted: dict[str, NutsChain] = dict(adapted or {})
+        self._steps: dict[str, pm.NUTS] = {}
+        self.reference: tuple[np.ndarray, dict] = model.other_values, model.fixed_values()
+        """Values of all other variables in warm-ups: those at the end of tuning."""
 
     def __len__(self) -> int:
-        return len(self._resting)
+        return len(self._adapted)
 
     @property
-    def known(self) -> dict[str, NutsChain]:
-        """What topologies are tuned to, and the generators of their NUTS."""
-        for label, step in self._alive.items():
-            resting = self._resting[label]
-            self._resting[label] = NutsChain(position=resting.position, state=step.sampling_state)
-        return dict(self._resting)
+    def adapted(self) -> dict[str, NutsChain]:
+        """Adaptation of every topology, and the generators of its NUTS."""
+        for label, step in self._steps.items():
+            position = self._adapted[label].position
+            self._adapted[label] = NutsChain(position=position, state=step.sampling_state)
+        return dict(self._adapted)
 
     def _step(self, rng: np.random.Generator, label: str) -> pm.NUTS | None:
-        """NUTS of a topology, after a warm-up when it is new; None where there is no parameter."""
-        if label not in self._resting:
-            self._resting[label] = self._warm_up(rng, label)
-        if label not in self._alive:
-            chain = self._resting[label]
+        """NUTS of a topology, after a warm-up if it is new; None if it has no parameters."""
+        if label not in self._adapted:
+            self._adapted[label] = self._warm_up(rng, label)
+        if label not in self._steps:
+            chain = self._adapted[label]
             if chain.state is None:
                 return None
-            self._alive[label] = restore(self.posterior.density, chain)
-        return self._alive[label]
+            self._steps[label] = restore(self.model.density, chain)
+        return self._steps[label]
 
     def _warm_up(self, rng: np.random.Generator, label: str) -> NutsChain:
-        posterior, given = self.posterior, self.posterior.given()
-        posterior.others, reference = self.reference
-        posterior.set_given(reference)
-        posterior.inputs = posterior.draw_inputs(rng, n_splits(label))
+        model, fixed = self.model, self.model.fixed_values()
+        model.other_values, reference = self.reference
+        model.set_fixed(reference)
+        model.inputs = model.draw_inputs(rng, n_splits(label))
         try:
-            return warm_up(posterior, label, rng, self.tune).chain.nuts
+            return warm_up(model, label, rng, self.tune).chain.nuts
         finally:
-            posterior.set_given(given)
-            posterior.set_sharpness(posterior.op.h[1])
+            model.set_fixed(fixed)
+            model.set_sharpness(model.op.h[1])
 
     def scales(self, rng: np.random.Generator, label: str) -> Scales:
         """Step size and variances of HMC in a topology with splits."""
@@ -92,35 +89,101 @@ class Kernels:
         step = self._step(rng, state.label)
         if step is None or n == 0:
             return state, 0, 0
-        self.posterior.place(state.label, state.inputs)
+        self.model.set_state(state.label, state.inputs)
         draws, diverging, gradients = advance(step, state.q, n, tune)
         return state._replace(q=draws[-1].copy()), int(diverging.sum()), gradients
+
+
+# ---------------------------------- Jumps: their probabilities, and which parameters are shared
+#
+# A jump adds or removes a split of two leaves. The leaf that the split replaces has the value of
+# the left or right one of these. The value of the other leaf, and the threshold and weights of the
+# split, are parameters of the larger topology only. All other parameters are equal in both, so the
+# Jacobian of the jump is one.
+
+
+GROW, PRUNE = 0.2, 0.2
+"""Default probabilities of proposals, from the program of Cochrane et al. (2023); the other steps
+stay at their topology."""
+
+
+class Jump(NamedTuple):
+    """A proposed topology."""
+
+    change: LeafSplit
+    side: int
+    """Which of the two leaves has the value of the leaf they replace: 0 the left, 1 the right."""
+    grows: bool
+
+
+def grow_probability(label: str, grow: float, prune: float) -> float:
+    """Probability that a leaf grows: a stump, with nothing to prune, grows instead."""
+    return grow + prune if label == STUMP else grow
+
+
+def propose_jump(
+    rng: np.random.Generator, label: str, grow: float = GROW, prune: float = PRUNE
+) -> Jump | None:
+    """Grow a leaf or prune a split, all equally likely, or stay (None)."""
+    move = rng.random()
+    if move >= grow + prune:
+        return None
+    grows = move < grow_probability(label, grow, prune)
+    changes = growable(label) if grows else prunable(label)
+    return Jump(changes[rng.integers(len(changes))], int(rng.integers(2)), grows)
+
+
+def log_proposal_ratio(change: LeafSplit, grow: float = GROW, prune: float = PRUNE) -> float:
+    """Log of the probability of pruning a split over that of growing it."""
+    pruning = prune / len(prunable(change.larger))
+    growing = grow_probability(change.smaller, grow, prune) / len(growable(change.smaller))
+    return float(np.log(pruning) - np.log(growing))
+
+
+def shared_indices(change: LeafSplit, side: int, d: int, p: int, has_values: bool) -> np.ndarray:
+    """Indices in the vector of the larger topology that make up that of the smaller one.
+
+    Parameters
+    ----------
+    d : int
+        Length of the larger vector.
+    p : int
+        Number of inputs that a split weighs.
+    has_values : bool
+        Whether leaf values are parameters.
+    """
+    indices = unpack(np.arange(d), n_splits(change.larger), p, has_values)
+    smaller = prune(indices, change)  # except the leaf's value
+    values = indices.values
+    if has_values:
+        values = np.delete(values, change.leaf_index + 1 - side)
+    return pack(Parameters(smaller.others, values, smaller.tau, smaller.weights))
 
 
 # -------------------- One iteration: moves within the topology, then perhaps a jump to a neighbour
 
 
 REDRAWN = 0.5
-"""Share of proposals of another input that draw the threshold anew too."""
+"""Share of proposals of another input that redraw the threshold too."""
 
 
 class Settings(NamedTuple):
-    """Numbers of a chain."""
+    """Settings of a chain."""
 
     grow: float
     prune: float
     bridge: int
-    """Densities between two topologies."""
+    """Number of densities between two topologies."""
     local_draws: int
     """NUTS iterations within a topology."""
 
 
 class Iteration(NamedTuple):
-    """What came of one."""
+    """Result of an iteration."""
 
     state: State
     jump: int
-    """1 where a leaf was to grow, -1 where a split was to go, 0 where neither."""
+    """1 if a leaf was proposed to grow, -1 if a split was to be pruned, 0 without a proposal."""
     accepted: bool
     log_ratio: float
     """Log of the acceptance ratio; NaN without a jump."""
@@ -129,128 +192,128 @@ class Iteration(NamedTuple):
 
 
 class JumpChain:
-    """Kernels of one chain.
+    """Transitions of one chain.
 
     Parameters
     ----------
-    posterior : JumpPosterior
+    model : JumpModel
     kernels : Kernels
     settings : Settings
     """
 
-    def __init__(self, posterior: JumpPosterior, kernels: Kernels, settings: Settings):
-        self.posterior, self.kernels, self.settings = posterior, kernels, settings
+    def __init__(self, model: JumpModel, kernels: Kernels, settings: Settings):
+        self.model, self.kernels, self.settings = model, kernels, settings
 
     def iterate(self, rng: np.random.Generator, state: State, tune: bool) -> Iteration:
         """Move within the topology, and propose a jump or stay."""
         local = self.kernels.run(rng, state, self.settings.local_draws, tune)
         state, divergences, gradients = local
-        if self.posterior.op.by_index:
+        if self.model.op.by_index:
             state = self.redraw_inputs(rng, state)
         jump = propose_jump(rng, state.label, self.settings.grow, self.settings.prune)
         if jump is None:
             return Iteration(state, 0, False, np.nan, divergences, gradients)
-        found, log_ratio, more = self.jump(rng, state, jump)
+        proposed, log_ratio, more = self.jump(rng, state, jump)
         accepted = bool(np.log(rng.random()) < log_ratio)
-        state = found if accepted else state
+        state = proposed if accepted else state
         sign = 1 if jump.grows else -1
         return Iteration(state, sign, accepted, log_ratio, divergences, gradients + more)
 
     def redraw_inputs(self, rng: np.random.Generator, state: State) -> State:
-        """A Metropolis step of every split's input; all have the same prior probability."""
-        posterior, p = self.posterior, self.posterior.op.p
+        """Metropolis step of the input of every split; all inputs are equally likely a priori."""
+        model, p = self.model, self.model.op.p
         if p == 1 or len(state.inputs) == 0:
             return state
-        posterior.place(state.label, state.inputs)
-        present = posterior.terms(state.q).likelihood
+        model.set_state(state.label, state.inputs)
+        current = model.terms(state.q).likelihood
         for k in range(len(state.inputs)):
-            index, q = state.inputs.copy(), state.q
-            index[k] = (index[k] + rng.integers(1, p)) % p
-            if rng.random() < REDRAWN:  # tau from its prior, which the ratio then lacks
+            inputs, q = state.inputs.copy(), state.q
+            inputs[k] = (inputs[k] + rng.integers(1, p)) % p
+            if rng.random() < REDRAWN:  # from its prior, which cancels in the ratio
                 q = q.copy()
-                q[len(q) - len(index) + k] = draw_gates(rng, 1, 1, 1)[0, 0]
-            posterior.place(state.label, index)
-            proposed = posterior.terms(q).likelihood
-            if np.log(rng.random()) < proposed - present:
-                state, present = State(state.label, index, q), proposed
+                q[len(q) - len(inputs) + k] = draw_gates(rng, 1, 1, 1)[0, 0]
+            model.set_state(state.label, inputs)
+            proposed = model.terms(q).likelihood
+            if np.log(rng.random()) < proposed - current:
+                state, current = State(state.label, inputs, q), proposed
         return state
 
     def jump(self, rng: np.random.Generator, state: State, jump: Jump):
-        """State at the other end of a jump, log of its acceptance ratio, and gradients."""
-        twig = jump.twig
-        room = self.posterior.op.max_nodes
-        if len(twig.larger) > room:
+        """Proposed state of a jump, log of its acceptance ratio, and number of gradients."""
+        change = jump.change
+        room = self.model.op.max_nodes
+        if len(change.larger) > room:
             raise ForestTooLargeError(
-                f"{self.posterior.soft.tree.name} outgrew max_nodes={room}. Declare it with a "
+                f"{self.model.soft.tree.name} outgrew max_nodes={room}. Declare it with a "
                 f"larger one, for example max_nodes={2 * room + 1}."
             )
-        scales = self.kernels.scales(rng, twig.larger)
-        pair, z = self.matched(rng, state, jump)
+        scales = self.kernels.scales(rng, change.larger)
+        pair, z = self.match_vectors(rng, state, jump)
         with np.errstate(all="ignore"):  # a trajectory that diverges
-            way = cross(rng, z, pair.terms, scales, self.settings.bridge, jump.grows)
-        log_ratio = way.log_weight
-        log_ratio += self.log_ratio_of_growing(twig) * (1.0 if jump.grows else -1.0)
-        return pair.state(way.z, jump.grows), log_ratio, way.gradients
+            crossed = cross(rng, z, pair.terms, scales, self.settings.bridge, jump.grows)
+        log_ratio = crossed.log_weight
+        log_ratio += self.log_ratio_of_growing(change) * (1.0 if jump.grows else -1.0)
+        return pair.state(crossed.z, jump.grows), log_ratio, crossed.gradients
 
-    def log_ratio_of_growing(self, twig: LeafSplit) -> float:
-        """Log of the prior of the larger topology over the smaller one's, and of proposals."""
-        op, settings = self.posterior.op, self.settings
-        prior = log_prior(twig.larger, op.alpha, op.beta) - log_prior(
-            twig.smaller, op.alpha, op.beta
+    def log_ratio_of_growing(self, change: LeafSplit) -> float:
+        """Log ratio of the priors of the larger and smaller topology, and of the proposals."""
+        op, settings = self.model.op, self.settings
+        prior = log_prior(change.larger, op.alpha, op.beta) - log_prior(
+            change.smaller, op.alpha, op.beta
         )
-        return prior + log_proposal_ratio(twig, settings.grow, settings.prune)
+        return prior + log_proposal_ratio(change, settings.grow, settings.prune)
 
-    def matched(self, rng: np.random.Generator, state: State, jump: Jump):
-        """Both ends of a jump, and the vector of the larger one that a state is a part of."""
-        posterior, twig, side = self.posterior, jump.twig, jump.side
-        has_values = posterior.op.leaf_type.sampled_in_soft_trees
-        d = len(state.q) + (has_values + posterior.gate_size) * jump.grows
-        shared = shared_places(twig, side, d, posterior.gate_size, has_values)
+    def match_vectors(self, rng: np.random.Generator, state: State, jump: Jump):
+        """Both topologies of a jump, and the vector of the larger one that contains the state."""
+        model, change, side = self.model, jump.change, jump.side
+        d = len(state.q) + (model.has_values + model.gate_size) * jump.grows
+        shared = shared_indices(change, side, d, model.gate_size, model.has_values)
         z, larger, smaller = state.q, state.inputs, state.inputs
         if jump.grows:
-            # what the larger has more, from its prior: leaf value, threshold, weights
-            posterior.place(twig.smaller, smaller)
-            value = posterior.draw_values(rng, state.q, 1)
+            # additional parameters of the larger topology, from their prior
+            model.set_state(change.smaller, smaller)
+            value = model.draw_values(rng, state.q, 1)
             z = np.empty(d)
             z[shared] = state.q
             z[np.setdiff1d(np.arange(d), shared)] = np.append(
-                value, draw_gates(rng, 1, 1, posterior.gate_size)
+                value, draw_gates(rng, 1, 1, model.gate_size)
             )
-        if posterior.op.by_index:
+        if model.op.by_index:
             if jump.grows:
-                larger = np.insert(state.inputs, twig.split, posterior.draw_inputs(rng, 1))
+                larger = np.insert(state.inputs, change.split_index, model.draw_inputs(rng, 1))
             else:
-                smaller = np.delete(state.inputs, twig.split)
-        return Pair(posterior, twig, shared, smaller, larger), z
+                smaller = np.delete(state.inputs, change.split_index)
+        return Pair(model, change, shared, smaller, larger), z
 
 
 class Pair(NamedTuple):
-    """Two topologies that a jump connects, as densities of the larger one's vector."""
+    """The two topologies of a jump, as densities of the vector of the larger one."""
 
-    posterior: JumpPosterior
-    twig: LeafSplit
+    model: JumpModel
+    change: LeafSplit
     shared: np.ndarray
-    """Places of the smaller vector."""
+    """Indices of the smaller vector."""
     smaller: np.ndarray
-    """Inputs of splits, where these are drawn by index."""
+    """Inputs of splits in the smaller topology, if each split uses one input."""
     larger: np.ndarray
+    """Inputs of splits in the larger topology."""
 
     def state(self, z: np.ndarray, larger: bool) -> State:
         """State of the larger or smaller topology."""
         if larger:
-            return State(self.twig.larger, self.larger, z)
-        return State(self.twig.smaller, self.smaller, z[self.shared])
+            return State(self.change.larger, self.larger, z)
+        return State(self.change.smaller, self.smaller, z[self.shared])
 
     def terms(self, z: np.ndarray) -> Point:
-        """The bridge's two terms: prior of the larger and likelihood of the smaller, and the gain.
+        """Terms of the bridge: prior of the larger and likelihood of the smaller, and the gain.
 
-        What a jump draws has its prior as its density, which the prior of the larger counts.
+        Additional parameters are drawn from their prior, a factor of the larger topology's prior.
         """
-        posterior, shared = self.posterior, self.shared
-        posterior.place(self.twig.smaller, self.smaller)
-        below = posterior.terms(z[shared])
-        posterior.place(self.twig.larger, self.larger)
-        above = posterior.terms(z)
+        model, shared = self.model, self.shared
+        model.set_state(self.change.smaller, self.smaller)
+        below = model.terms(z[shared])
+        model.set_state(self.change.larger, self.larger)
+        above = model.terms(z)
         d_base, d_gain = above.d_prior.copy(), above.d_likelihood.copy()
         d_base[shared] += below.d_likelihood
         d_gain[shared] -= below.d_likelihood

@@ -1,10 +1,10 @@
-"""Local inference: the chains of one topology, where they start, and where they run.
+"""Local inference: the chains of one topology, their starting points, and where they run.
 
-They are warmed up once and run on at every visit.
+Chains are warmed up once and continued at every visit.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -14,49 +14,50 @@ from pymc.exceptions import SamplingError
 from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.dcc.kernels.topology import n_splits
 from pymc_trees.dcc.neighbours import (
     Parameters,
     grow,
     neighbours,
+    pack,
     prune,
-    put_together,
-    take_apart,
+    unpack,
 )
 from pymc_trees.dcc.nuts import Run, run_chain, start_chain, start_with_covariance
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.topology_model import TopologyModel
 from pymc_trees.processes import given_out, make_parallel
 
-# ------------ Where the chains of a new topology start: at draws of the prior, or from a neighbour
+# ---------- Starting points of the chains of a new topology: draws of the prior, or from neighbours
 #
-# A chain from the prior rarely finds the good mode of a topology of several splits. A visited
-# topology that differs by one split has found all but that split. The starting points of chains
-# change neither their target nor the weights of draws.
+# A chain from the prior rarely finds the best mode of a topology with several splits. The chains
+# of a topology with one split less or more have found all but that split. Starting points affect
+# neither the target of a chain nor the weights of its draws.
 
 
 CANDIDATES = 100
-"""Starts that one is chosen from: the density is that of the rest too, so that the best is good."""
+"""Candidates of which the one with the highest density becomes a starting point."""
 REDRAWN = 0.5
-"""Share of them with another gate from the prior: one that is best alone may bar a better pair."""
+"""Share of candidates in which another gate is redrawn from the prior too: the best single gate may
+prevent a better pair."""
 PROBE = 1e-3
-"""Change of a leaf value that shows the curvature."""
+"""Change of a leaf value in the finite difference of the gradient."""
 
 
 class Start(NamedTuple):
-    """What the first state of a chain follows from."""
+    """What determines the first state of a chain."""
 
     seed: list[int]
     donors: list[tuple[str, np.ndarray]]
-    """Neighbours and (chains, d) last states of theirs; empty for a start from the prior."""
+    """Neighbours and the (chains, d) last states of their chains; empty to start from the prior."""
 
 
 def plan_starts(
     label: str, seeds: Sequence[list[int]], states: Mapping[str, np.ndarray]
 ) -> list[Start]:
-    """Starts of the chains of a topology: every other one from neighbours, where there are any.
+    """Starts of the chains of a topology: every second chain from neighbours, if there are any.
 
-    States that the topology has already are among them. The others keep to the prior: neighbours
-    may all be in modes that lead nowhere.
+    The topology's own states count as those of a neighbour. The other chains start from the prior,
+    as all neighbours may be in poor modes.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def plan_starts(
     seeds : sequence of list of int
         One a chain.
     states : mapping of str to (chains, d) array
-        Last states of the chains of each topology there is.
+        Last states of the chains of each topology so far.
     """
     near = [label, *neighbours(label)]
     donors = [(other, states[other]) for other in near if other in states]
@@ -72,52 +73,54 @@ def plan_starts(
 
 
 def neighbour_start(
-    posterior: SoftPosterior,
+    model: TopologyModel,
     label: str,
     donors: Sequence[tuple[str, np.ndarray]],
     rng: np.random.Generator,
 ) -> np.ndarray | None:
-    """(d,) best of some starts that each take over a state of a neighbour.
+    """(d,) best of several candidates, each made from a state of a neighbour.
 
-    A new split has a gate from the prior. Its two leaves start with the same value, so all gates
-    would be equally good: leaf values are moved to where the density is highest given gates.
+    A new split gets a gate from the prior. Its two leaves get the same value, with which all gates
+    would be equally good, so leaf values are moved to their mode given the gates.
 
     Returns
     -------
     (d,) array or None
-        None where no density is finite.
+        None if no density is finite.
     """
-    posterior.bind(label)
-    p, splits = posterior.op.p, n_splits(label)
-    has_values = posterior.op.leaf_type.sampled_in_soft_trees
+    model.set_topology(label)
+    p, splits = model.op.p, n_splits(label)
+    has_values = model.has_values
     near = neighbours(label)
     best, highest = None, -np.inf
-    for fresh in posterior.draw_prior(rng, CANDIDATES):
+    for fresh in model.draw_prior(rng, CANDIDATES):
         other, states = donors[int(rng.integers(len(donors)))]
         state = states[rng.integers(len(states))]
-        parts = take_apart(state, n_splits(other), p, has_values)
-        gates: Parameters = take_apart(fresh, splits, p, has_values)
-        nog = near.get(other)
-        if nog is not None and nog.larger == label:
-            parts = grow(parts, nog, gates.tau[nog.split], gates.weights[nog.split])
-        elif nog is not None:
-            parts = prune(parts, nog)
+        parts = unpack(state, n_splits(other), p, has_values)
+        gates: Parameters = unpack(fresh, splits, p, has_values)
+        change = near.get(other)
+        if change is not None and change.larger == label:
+            parts = grow(
+                parts, change, gates.tau[change.split_index], gates.weights[change.split_index]
+            )
+        elif change is not None:
+            parts = prune(parts, change)
         if splits and rng.random() < REDRAWN:
             k = rng.integers(splits)
             parts.tau[k], parts.weights[k] = gates.tau[k], gates.weights[k]
         places = len(parts.others) + np.arange(len(parts.values))
-        q, value = _accept_ordered(posterior, put_together(parts), places)
+        q, value = _newton_step(model, pack(parts), places)
         if value > highest:
             best, highest = q, value
     return best
 
 
-def _accept_ordered(posterior: SoftPosterior, q: np.ndarray, places: np.ndarray):
-    """A Newton step of some coordinates, where it helps; the vector and its log-density."""
+def _newton_step(model: TopologyModel, q: np.ndarray, places: np.ndarray):
+    """Newton step of some coordinates, if it increases the density; the vector and its density."""
 
     def at(point):
         with np.errstate(over="ignore", invalid="ignore"), deferred_interrupts():
-            value, gradient = posterior.density._pytensor_function(point)
+            value, gradient = model.density._pytensor_function(point)
         finite = np.isfinite(value) and np.isfinite(gradient).all()
         return (float(value) if finite else -np.inf), gradient[places]
 
@@ -134,21 +137,21 @@ def _accept_ordered(posterior: SoftPosterior, q: np.ndarray, places: np.ndarray)
     return (moved, improved) if improved > value else (q, value)
 
 
-# ----------- Local inference: the chains of one topology, warmed up once and run on at every visit
+# -------------------------------------- Chains: warm-up, adaptation to a covariance, and visits
 
 
 ANNEAL = (0.075, 0.85)
 """Part of a warm-up in which h falls: iterations 75 to 850 of 1,000 in the authors' program."""
 RESTARTS = 3
-"""Further warm-ups of a chain that still diverges; after that the geometry is to blame."""
+"""Maximal number of further warm-ups of a chain that still diverges."""
 WINDOW = 25
-"""Draws that variances are estimated from, at least: fewer might be all the same."""
+"""Minimal number of draws that variances are estimated from: fewer might all be equal."""
 STEPS = 50
-"""Iterations that a step size is adapted in, at least."""
-TRIED = 10
-"""Iterations after that without adaptation, at least."""
+"""Minimal number of iterations in which a step size is adapted."""
+TRIAL = 10
+"""Minimal number of iterations after that, without adaptation."""
 REJECTED = 0.2
-"""One less the acceptance rate that the first warm-up aims at (PyMC's default)."""
+"""One minus the target acceptance rate of the first warm-up (PyMC's default)."""
 
 
 @dataclass_state
@@ -164,66 +167,66 @@ class LocalChain(DataClassState):
 
 @dataclass_state
 class LocalRun(DataClassState):
-    """What one chain did in a warm-up or at a visit."""
+    """Result of a warm-up or visit of one chain."""
 
     chain: LocalChain
     draws: np.ndarray
-    """(n, d), of a warm-up the last ones, at the model's sharpness"""
+    """(n, d); of a warm-up the last ones, at the model's sharpness"""
     divergences: int
-    """Of a warm-up, in the iterations after the last adaptation."""
+    """For a warm-up: in the iterations after the last adaptation."""
     cost: float
-    """Gradient evaluations of a draw without adaptation."""
+    """Gradient evaluations per draw without adaptation."""
 
 
 class Refit(NamedTuple):
-    """A warmed-up chain that is to adapt its step size to a covariance."""
+    """Adaptation of the step size of a warmed-up chain to a covariance."""
 
     seed: list[int]
     chain: LocalChain
     covariance: np.ndarray
     """(d, d)"""
     is_last: bool
-    """Whether it repeats this while it diverges."""
+    """Whether it is repeated while the chain diverges."""
 
 
 def sharpness(i: int, n: int, h: tuple[float, float]) -> float:
-    """Sharpness at iteration i of n: h falls by a constant amount between two levels."""
+    """Sharpness at iteration i of n: h falls linearly between two levels."""
     start, stop = ANNEAL[0] * n, ANNEAL[1] * n
     share = min(max((i - start) / max(stop - start, 1.0), 0.0), 1.0)
     return h[0] + share * (h[1] - h[0])
 
 
 def warm_up(
-    posterior: SoftPosterior,
+    model: TopologyModel,
     label: str,
     rng: np.random.Generator,
     tune: int,
     donors: Sequence = (),
     repeats: bool = True,
 ) -> LocalRun:
-    """Chain that has adapted to a topology, from a draw of the prior or, with donors, near them.
+    """Warm up a chain of a topology from a draw of the prior or, with donors, from their states.
 
-    Steps and variances are adapted anew once h has fallen: those of softer gates are too long and
-    too wide. Then a twentieth of the warm-up is run without adaptation. If it ``repeats``, a chain
-    that diverges there adapts anew from where it stands, each time half as long again and with half
-    as many rejections as aim. A chain that does not move starts from a draw of the prior.
+    Step size and variances are adapted anew once h has fallen: those of softer gates are too large.
+    Then a twentieth of the warm-up is run without adaptation. If it ``repeats``, a chain that
+    diverges there adapts again from its current state, each time for half as long again and with
+    half the target rate of rejections. A chain that does not move restarts from a draw of the
+    prior.
 
-    Near donors (`starts.Start`) h falls from the geometric mean of its two levels: among the
-    softest gates such a start would be forgotten, and at the last level alone NUTS adapts at
-    greater cost.
+    With donors (`Start`) h falls from the geometric mean of its two levels: softer gates would
+    lose the starting point, and with the last level alone NUTS adapts at greater cost.
     """
-    posterior.bind(label)
-    density, h = posterior.density, posterior.op.h
+    model.set_topology(label)
+    density, h = model.density, model.op.h
     chain, gradients = None, 0
     for attempt in range(1 + RESTARTS):
         n, target = tune + attempt * (tune // 2), 1.0 - REJECTED * 0.5**attempt
         falling = 0
         if chain is None:
-            near = neighbour_start(posterior, label, donors, rng) if donors else None
+            near = neighbour_start(model, label, donors, rng) if donors else None
             levels = h if near is None else (float(np.sqrt(h[0] * h[1])), h[1])
-            start = posterior.draw_start(rng) if near is None else near
+            start = model.draw_start(rng) if near is None else near
             donors = ()  # a further attempt has the prior's
-            run = _fall(posterior, label, start, rng, target, n, levels)
+            run = _sharpen(model, label, start, rng, target, n, levels)
             chain, falling, gradients = run.chain, len(run.draws), gradients + run.gradients
         rest = n - falling
         window = max(rest // 2, WINDOW)
@@ -239,31 +242,32 @@ def warm_up(
     return _reported(after, [settling.draws[rest // 2 :], run.draws], run)
 
 
-def _fall(posterior, label: str, start: np.ndarray, rng, target: float, n: int, levels) -> Run:
-    """Run a new chain on while h falls, in a warm-up of n iterations.
+def _sharpen(model, label: str, start: np.ndarray, rng, target: float, n: int, levels) -> Run:
+    """Run a new chain while h falls, in a warm-up of n iterations.
 
     A likelihood that excludes some values of the tree, such as negative means of counts, may
-    exclude the state of the chain at the next h. Then it stays where it starts, without draws.
+    exclude the state of the chain at the next h. The chain then keeps its starting point and makes
+    no draws.
     """
-    chain = start_chain(posterior.density, start, rng, target, max(n // 20, WINDOW))
+    chain = start_chain(model.density, start, rng, target, max(n // 20, WINDOW))
     try:
         run = run_chain(
-            posterior.density,
+            model.density,
             chain,
             round(ANNEAL[1] * n),
             tune=True,
-            before_each=lambda i: posterior.set_sharpness(sharpness(i, n, levels)),
+            before_each=lambda i: model.set_sharpness(sharpness(i, n, levels)),
         )
     except SamplingError:
         run = None
-    posterior.bind(label)
-    if run is None or not posterior.is_finite(run.chain.position):
+    model.set_topology(label)
+    if run is None or not model.is_finite(run.chain.position):
         return Run(chain, np.empty((0, len(start))), np.zeros(0, dtype=bool), 0)
     return run
 
 
 def _reported(chain: LocalChain, draws: list[np.ndarray], run: Run) -> LocalRun:
-    """A warm-up, or a visit, that ended with a run."""
+    """Result of a warm-up or visit whose last part was ``run``."""
     return LocalRun(
         chain=chain,
         draws=np.concatenate(draws),
@@ -277,15 +281,21 @@ def _moves(run: Run) -> bool:
     return few or bool(np.ptp(run.draws, axis=0).any())
 
 
-def refit(posterior: SoftPosterior, label: str, what: Refit, tune: int) -> LocalRun:
-    """Adapt a chain's step size to a covariance, and run it on without adaptation.
+def begin(model: TopologyModel, label: str, start: Start, tune: int) -> LocalRun:
+    """Warm up a new chain, once."""
+    rng = np.random.default_rng(start.seed)
+    return warm_up(model, label, rng, tune, start.donors, repeats=False)
 
-    Each takes a twentieth of a warm-up, or somewhat more. The last time, a chain that then diverges
-    does so again with half as many rejections as aim. One that does not move any more keeps what it
-    had.
+
+def refit(model: TopologyModel, label: str, what: Refit, tune: int) -> LocalRun:
+    """Adapt a chain's step size to a covariance, and continue the chain without adaptation.
+
+    Each takes at least a twentieth of a warm-up. The last refit is repeated if the chain diverges,
+    with half the target rate of rejections. A chain that no longer moves keeps its previous
+    adaptation.
     """
-    posterior.bind(label)
-    density, chain, rng = posterior.density, what.chain, np.random.default_rng(what.seed)
+    model.set_topology(label)
+    density, chain, rng = model.density, what.chain, np.random.default_rng(what.seed)
     if chain.nuts.state is None:
         return LocalRun(chain=chain, draws=np.empty((1, 0)), divergences=0, cost=0.0)
     n, nuts, gradients = max(tune // 20, STEPS), chain.nuts, 0
@@ -293,7 +303,7 @@ def refit(posterior: SoftPosterior, label: str, what: Refit, tune: int) -> Local
         target = 1.0 - REJECTED * 0.5**attempt
         nuts = start_with_covariance(density, nuts.position, rng, target, what.covariance)
         adapting = run_chain(density, nuts, n, tune=True)
-        run = run_chain(density, adapting.chain, max(tune // 20, TRIED))
+        run = run_chain(density, adapting.chain, max(tune // 20, TRIAL))
         nuts, gradients = run.chain, gradients + adapting.gradients + run.gradients
         if not run.diverging.any():
             break
@@ -305,10 +315,10 @@ def refit(posterior: SoftPosterior, label: str, what: Refit, tune: int) -> Local
     return _reported(after, [adapting.draws[n // 2 :], run.draws], run)
 
 
-def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> LocalRun:
-    """Run a chain on at the model's sharpness."""
-    posterior.bind(label)
-    run = run_chain(posterior.density, chain.nuts, n)
+def visit(model: TopologyModel, label: str, chain: LocalChain, n: int) -> LocalRun:
+    """Continue a chain at the model's sharpness."""
+    model.set_topology(label)
+    run = run_chain(model.density, chain.nuts, n)
     after = LocalChain(
         nuts=run.chain, warm_ups=chain.warm_ups, gradients=chain.gradients + run.gradients
     )
@@ -318,49 +328,38 @@ def visit(posterior: SoftPosterior, label: str, chain: LocalChain, n: int) -> Lo
 # ---------------- Where chains run: in this process, or in those of joblib. The draws are the same
 
 
-_POSTERIORS: dict[str, SoftPosterior] = {}
-"""Of the model a worker process is at; compiled functions cannot be sent."""
+_MODELS: dict[str, TopologyModel] = {}
+"""Compiled functions of the current model of a worker process, which cannot be sent there."""
 
 
-def run_task(posterior: SoftPosterior, task: tuple) -> LocalRun:
-    """Warm up at a `Start`, adapt a `Refit`, or visit a `LocalChain`: a label, this, a number."""
-    label, what, n = task
-    if isinstance(what, LocalChain):
-        return visit(posterior, label, what, n)
-    if isinstance(what, Refit):
-        return refit(posterior, label, what, n)
-    rng = np.random.default_rng(what.seed)
-    return warm_up(posterior, label, rng, n, what.donors, repeats=False)
-
-
-def _work(pickled: bytes, digest: str, task: tuple) -> LocalRun:
-    if digest not in _POSTERIORS:
-        _POSTERIORS.clear()
-        _POSTERIORS[digest] = SoftPosterior(cloudpickle.loads(pickled))
-    return run_task(_POSTERIORS[digest], task)
+def _work(pickled: bytes, digest: str, task: Callable, arguments: tuple) -> LocalRun:
+    if digest not in _MODELS:
+        _MODELS.clear()
+        _MODELS[digest] = TopologyModel(cloudpickle.loads(pickled))
+    return task(_MODELS[digest], *arguments)
 
 
 class Runner:
-    """Runs tasks of `run_task`.
+    """Runs `begin`, `refit` or `visit` for several chains.
 
     Parameters
     ----------
-    posterior : SoftPosterior
+    model : TopologyModel
         Used in this process.
     cores : int
-        Processes; with 1 everything runs here.
+        Number of processes; with 1 everything runs here.
     """
 
-    def __init__(self, posterior: SoftPosterior, cores: int = 1):
-        self.posterior, self.cores = posterior, cores
+    def __init__(self, model: TopologyModel, cores: int = 1):
+        self.model, self.cores = model, cores
         if cores > 1:
-            self.pickled = cloudpickle.dumps(posterior.soft.model)
+            self.pickled = cloudpickle.dumps(model.soft.model)
             self.digest = hashlib.sha256(self.pickled).hexdigest()
 
-    def __call__(self, tasks: Sequence[tuple]) -> list:
-        """Results in the order of the tasks."""
-        if self.cores == 1 or len(tasks) == 1:
-            return [run_task(self.posterior, task) for task in tasks]
+    def __call__(self, task: Callable[..., LocalRun], each: Sequence[tuple]) -> list[LocalRun]:
+        """Results of a task for each tuple of its arguments after the model."""
+        if self.cores == 1 or len(each) == 1:
+            return [task(self.model, *arguments) for arguments in each]
         work = joblib.delayed(_work)
-        given = (work(self.pickled, self.digest, task) for task in tasks)
-        return list(given_out(make_parallel(self.cores), given))
+        calls = (work(self.pickled, self.digest, task, arguments) for arguments in each)
+        return list(given_out(make_parallel(self.cores), calls))

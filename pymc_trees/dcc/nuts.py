@@ -1,9 +1,9 @@
 """PyMC's NUTS on a compiled log-density of any dimension.
 
-This is the one file that touches private parts of PyMC and PyTensor;
+This is the only file of the wing that uses private parts of PyMC and PyTensor;
 `tests/inference/test_nuts_private.py` pins them.
 
-PyMC makes a NUTS step for the variables of a model. Here the density belongs to a topology, so a
+PyMC makes a NUTS step for the variables of a model. Here the density depends on the topology, so a
 model with one flat vector provides names and shapes, and the density is passed separately.
 """
 
@@ -20,16 +20,17 @@ from pymc.step_methods.state import DataClassState, dataclass_state
 from pymc_trees.core.interrupts import deferred_interrupts
 
 WEIGHT = 10
-"""Draws that the first guess of the variances counts for, as in `pymc.init_nuts`."""
+"""Number of draws that the initial variances count for, as in `pymc.init_nuts`."""
 DISCARD = 10
-"""Draws at the start that no variance is estimated from; variances follow from then on."""
+"""Number of first draws that are not used to estimate variances."""
 DOUBLINGS = 8
-"""Of a trajectory, at most: 255 gradients a draw. With 10, PyMC's default, draws of trees with
-splits in excess cost up to three times as many, and tell no more per gradient (benchmarks)."""
+"""Maximal tree depth: 255 gradients per draw. With 10, PyMC's default, draws of trees with more
+splits than needed cost up to three times as many gradients, for no more effective draws each
+(benchmarks)."""
 
 
 class Density:
-    """What NUTS asks of PyMC's compiled log-density: value and gradient of a vector."""
+    """Value and gradient at a vector, with the interface of PyMC's compiled log-density."""
 
     _raveled_inputs = True
     dtype = "float64"
@@ -44,33 +45,33 @@ class Density:
 
 
 def _machine_code(function):
-    """What a compiled function of one vector calls, without what it does before and after.
+    """The machine code of a compiled function of one vector, without the overhead of its call.
 
-    That takes 4 of some 60 us that a gradient takes within NUTS. A function of another kind, as of
-    another mode of PyTensor, is returned as it is.
+    The overhead is 4 of about 60 us per gradient within NUTS. Functions of other PyTensor modes
+    are returned unchanged.
     """
     vm: Any = getattr(function, "vm", None)
     kernel = getattr(vm, "jit_fn", None)
     if kernel is None:
         return function
-    [_, *cells] = vm.inputs  # of shared variables: their values may be set anew
+    [_, *cells] = vm.inputs  # of shared variables, whose values may change
     return lambda q: kernel(q, *[cell[0] for cell in cells])
 
 
 @dataclass_state
 class NutsChain(DataClassState):
-    """One chain of one topology between visits; everything that NUTS adapted is in it."""
+    """One chain of one topology between visits, with all adaptation of NUTS."""
 
     position: np.ndarray
     """(d,) last draw."""
     state: Any
-    """`sampling_state` of the step method: step size, variances, generators. None when d is 0."""
+    """`sampling_state` of the step method: step size, variances, generators. None if d is 0."""
     covariance: np.ndarray | None = None
-    """(d, d) what it takes for the covariance of the density; None where it adapts variances."""
+    """(d, d) fixed covariance by which momenta are scaled; None if NUTS adapts variances."""
 
     @property
     def variances(self) -> np.ndarray | None:
-        """(d,) what it takes for the variances of the density."""
+        """(d,) variances by which momenta are scaled."""
         if self.state is None:
             return None
         if self.covariance is not None:
@@ -88,12 +89,12 @@ class Run:
     diverging: np.ndarray
     """(n,) bool"""
     gradients: int
-    """Gradient evaluations."""
+    """Number of gradient evaluations."""
 
 
 @cache
-def _stand_in(d: int) -> pm.Model:
-    with pm.Model(model=None) as model:  # not a part of the model on the stack
+def _flat_model(d: int) -> pm.Model:
+    with pm.Model(model=None) as model:  # not nested in the model on the context stack
         pm.Flat("q", shape=d)
     return model
 
@@ -113,7 +114,7 @@ def _diagonal(position, variances, rng, window) -> QuadPotentialDiagAdapt:
 
 def _make_step(density, position, potential, rng, target_accept) -> pm.NUTS:
     return pm.NUTS(
-        model=_stand_in(len(position)),
+        model=_flat_model(len(position)),
         logp_dlogp_func=density,
         potential=potential,
         initial_point={"q": position},
@@ -131,14 +132,14 @@ def start_chain(
     window: int,
     variances: np.ndarray | None = None,
 ) -> NutsChain:
-    """Chain that has yet to adapt its step size and variances.
+    """New chain, whose step size and variances are not adapted yet.
 
     Parameters
     ----------
     window : int
-        Variances are those of the last ``window`` to ``2 * window`` draws of the adaptation.
+        Variances are estimated from the last ``window`` to ``2 * window`` draws.
     variances : (d,) array, optional
-        First guess of them; default 1.
+        Initial variances; default 1.
     """
     if len(position) == 0:  # the stump of a Dirichlet leaf has no parameters
         return NutsChain(position=position, state=None)
@@ -155,7 +156,7 @@ def start_with_covariance(
     target_accept: float,
     covariance: np.ndarray,
 ) -> NutsChain:
-    """Chain that has yet to adapt its step size; the (d, d) covariance stays as it is."""
+    """New chain with a fixed (d, d) covariance, whose step size is not adapted yet."""
     potential = QuadPotentialFull(covariance, rng=rng.spawn(1)[0])
     step = _make_step(density, position, potential, rng, target_accept)
     return NutsChain(
@@ -164,18 +165,18 @@ def start_with_covariance(
 
 
 def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_each=None) -> Run:
-    """Run a chain on.
+    """Continue a chain.
 
     Parameters
     ----------
     density : Density
         Value and gradient of the topology's log-density.
     n : int
-        Iterations.
+        Number of iterations.
     tune : bool
         Whether step size and variances are adapted.
     before_each : callable, optional
-        Called with the number of each iteration before it.
+        Called before each iteration with its number.
     """
     if chain.state is None:
         return Run(chain, np.empty((n, 0)), np.zeros(n, dtype=bool), 0)
@@ -187,22 +188,22 @@ def run_chain(density: Density, chain: NutsChain, n: int, *, tune=False, before_
 
 
 def restore(density: Density, chain: NutsChain) -> pm.NUTS:
-    """Step method that goes on where a chain stopped; its density has at least one dimension."""
+    """Step method that continues a chain; the density has at least one dimension."""
     rng = np.random.default_rng(0)
     if chain.covariance is not None:
         potential = QuadPotentialFull(chain.covariance, rng=rng)
     else:
-        # The first guess of mean and variances is a frozen part of a state; all else comes with it.
-        kept = chain.state.potential
-        potential = _diagonal(chain.position, kept._initial_diag, rng, 1)
-        potential._initial_mean = kept._initial_mean
+        # Initial mean and variances cannot be set by the state; it sets everything else.
+        saved = chain.state.potential
+        potential = _diagonal(chain.position, saved._initial_diag, rng, 1)
+        potential._initial_mean = saved._initial_mean
     step = _make_step(density, chain.position, potential, rng, 0.8)
     step.sampling_state = chain.state
     return step
 
 
 def advance(step: pm.NUTS, position: np.ndarray, n: int, tune: bool, before_each=None):
-    """Run a step method on from a position.
+    """Run a step method from a position.
 
     Returns
     -------
@@ -212,7 +213,7 @@ def advance(step: pm.NUTS, position: np.ndarray, n: int, tune: bool, before_each
     d = len(position)
     q = RaveledVars(position, (("q", (d,), d, np.dtype("float64")),))
     draws, diverging, gradients = np.empty((n, d)), np.empty(n, dtype=bool), 0
-    with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that diverges
+    with np.errstate(over="ignore", invalid="ignore"):  # in divergent trajectories
         for i in range(n):
             if before_each is not None:
                 before_each(i)
@@ -220,10 +221,10 @@ def advance(step: pm.NUTS, position: np.ndarray, n: int, tune: bool, before_each
                 q, [stats] = step.astep(q)
             draws[i], diverging[i] = q.data, stats["diverging"]
             gradients += int(stats["tree_size"])
-    step.step_adapt._tuned_stats.clear()  # a record of acceptances that grows with every draw
+    step.step_adapt._tuned_stats.clear()  # acceptance statistics, which grow with every draw
     return draws, diverging, gradients
 
 
 def scales_of(step: pm.NUTS) -> tuple[float, np.ndarray]:
-    """Step size that a step method has adapted to, and the variances."""
+    """Adapted step size and variances of a step method."""
     return float(np.exp(step.step_adapt._log_bar)), step.potential._var.copy()

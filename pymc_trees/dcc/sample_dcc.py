@@ -1,4 +1,4 @@
-"""`sample_dcc`: a complete run of DCC-Tree, with all results for the topologies."""
+"""`sample_dcc`: a complete run of DCC-Tree, with the results of all topologies."""
 
 import os
 import time
@@ -10,9 +10,8 @@ import xarray as xr
 from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
-from pymc_trees.dcc.dcc import DCC, Combined
-from pymc_trees.dcc.settings import RUN, check_settings
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.dcc import DCC, RUN, Combined, check_settings
+from pymc_trees.dcc.topology_model import TopologyModel
 from pymc_trees.inference.recorded import data_tree, recorded
 
 
@@ -37,20 +36,21 @@ def sample_dcc(
 ) -> xr.DataTree:
     """Sample a model with a `SoftDecisionTree` by divide, conquer, combine.
 
-    Every topology has its own chains, which NUTS warms up once and continues at every visit, and an
+    Every topology has its own NUTS chains, warmed up once and continued at every visit, and an
     estimate of its evidence. Every second chain starts from a topology with one split less or more,
-    the others from the prior; chains in one mode share the covariance that NUTS scales momenta by.
-    The topology with the highest utility is visited next and proposes another topology. At the end
-    topologies are weighted by evidence and prior.
+    the others from the prior; chains in the same mode share the covariance by which NUTS scales
+    momenta. Each iteration visits the topology with the highest utility, which then proposes
+    another one. At the end topologies are weighted by evidence and prior.
 
     Parameters
     ----------
     iterations : int, default 500
         T, global iterations: visits, over all topologies (Cochrane 2024, section 4.1).
     draws : int, default 1000
-        Draws of the combined posterior per chain of the result. They are independent.
+        Draws of the combined posterior per chain of the result, independent of each other.
     chains : int, default 16
-        N_c, local chains per topology (the authors' program); chains of the result too.
+        N_c, local chains per topology (the authors' program); also the number of chains of the
+        result.
     local_draws : int, at least 2, default 100
         N_s, draws per local chain and visit (section 4.1).
     tune : int, at least 20, default 2000
@@ -63,21 +63,22 @@ def sample_dcc(
     initial_trees : int, default 100
         T_0, topologies of the prior to start with (the authors' program).
     threshold : int, default 5
-        C_0: a topology proposed more than this many times becomes active (the authors' program).
+        C_0: a topology proposed more often than this becomes active (the authors' program).
     max_active : int, default 100
         Maximum number of active topologies (the authors' program). Topologies found later stay
         inactive.
     exploration : float in [0, 1], default 0
         Delta of eq. 10, the share of exploration in the utility (the authors' program has 0).
     optimism : float, positive, default 0.1
-        Beta of eq. 10: with a large one visits are spread almost evenly, with a small one by
-        evidence. The authors' program has 1; 0.1 is from the benchmarks.
+        Beta of eq. 10: a large value spreads visits almost evenly, a small one by evidence. The
+        authors' program has 1; 0.1 comes from the benchmarks.
     screening : float in [0, 1], default 0.2
-        The first visit of a topology follows a warm-up of this share of ``tune``, at least 100
-        iterations, and is as much shorter. What is visited again warms up in full, and its draws
-        begin anew. 1 warms up everything in full. Weights are consistent in either case.
+        The first visit of a topology, and the warm-up before it, are shortened to this share of
+        ``local_draws`` and ``tune`` (at least 100 iterations). A topology that is visited again
+        is warmed up in full, and its draws begin anew. 1 warms up every topology in full. Weights
+        are consistent in either case.
     cores : int, optional
-        Number of processes for local inference. Default: the number of cores, at most 4.
+        Number of processes for local inference. Default: the number of cores, up to 4.
     random_seed : int, Generator or None
         Same seed, same draws, on any number of cores, up to the rounding of compiled code.
     progressbar : bool, default True
@@ -146,8 +147,8 @@ def sample_dcc(
     cores = min(4, os.cpu_count() or 1) if cores is None else check_number("cores", cores, 1)
     rng = check_seed(random_seed)
     started = time.perf_counter()
-    dcc = DCC(SoftPosterior(model), settings, int(rng.integers(2**31)), cores)
-    made = iterate(dcc, iterations, progressbar)
+    dcc = DCC(TopologyModel(model), settings, int(rng.integers(2**31)), cores)
+    finished = iterate(dcc, iterations, progressbar)
     combined = dcc.combine()
     labels, points = draw_points(dcc, combined, rng, settings.chains, draws)
     groups = {
@@ -157,25 +158,27 @@ def sample_dcc(
             "n_leaves": np.char.count(labels, "L"),
         },
     }
-    idata = data_tree(model, groups, started, iterations=made, local_draws=settings.local_draws)
+    idata = data_tree(model, groups, started, iterations=finished, local_draws=settings.local_draws)
     idata["topologies"] = xr.DataTree(describe(dcc, combined))
     return idata
 
 
 def iterate(dcc: DCC, iterations: int, progressbar: bool) -> int:
-    """Make global iterations until there are enough or an interrupt; how many were finished."""
-    made = 0
-    shown = track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True)
+    """Make global iterations until an interrupt; number of finished iterations."""
+    finished = 0
+    progress = track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True)
     try:
-        for _ in shown:
+        for _ in progress:
             dcc.iterate()
-            made += 1
+            finished += 1
     except KeyboardInterrupt:
-        if made == 0:
+        if finished == 0:
             raise
-        message = f"Interrupted: the result is of {made} global iterations instead of {iterations}."
-        warnings.warn(message, stacklevel=3)
-    return made
+        warnings.warn(
+            f"Interrupted: the result is of {finished} global iterations instead of {iterations}.",
+            stacklevel=3,
+        )
+    return finished
 
 
 def draw_points(dcc: DCC, combined: Combined, rng, chains: int, draws: int):
@@ -188,22 +191,22 @@ def draw_points(dcc: DCC, combined: Combined, rng, chains: int, draws: int):
             continue
         parameters = dcc.draw_parameters(rng, label, len(where))
         for (chain, draw), q in zip(where, parameters, strict=True):
-            points[chain, draw] = dcc.posterior.point(q, rng)
+            points[chain, draw] = dcc.model.point(q, rng)
     return np.array(combined.labels)[chosen], points
 
 
 def describe(dcc: DCC, combined: Combined) -> xr.Dataset:
     """The group ``topologies``."""
-    known = [dcc.topologies[label] for label in combined.labels]
+    topologies = [dcc.topologies[label] for label in combined.labels]
     variables = {
         "log_evidence": combined.log_evidence,
         "log_evidence_error": combined.error,
         "log_prior": combined.log_prior,
         "weight": combined.weight,
-        "visits": [t.visits for t in known],
-        "warm_ups": [sum(c.warm_ups for c in t.chains) for t in known],
-        "divergences": [t.divergences for t in known],
-        "gradients": [sum(c.gradients for c in t.chains) for t in known],
+        "visits": [t.visits for t in topologies],
+        "warm_ups": [sum(c.warm_ups for c in t.chains) for t in topologies],
+        "divergences": [t.divergences for t in topologies],
+        "gradients": [sum(c.gradients for c in t.chains) for t in topologies],
         "proposals": [dcc.search.proposed[label] for label in combined.labels],
     }
     return xr.Dataset(

@@ -1,4 +1,4 @@
-"""Known and active topologies, and which of them is visited next (algorithm 1, eq. 10)."""
+"""Proposed and active topologies, and which of them is visited next (algorithm 1, eq. 10)."""
 
 import math
 import warnings
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pymc_trees.core.soft.topology import draw_topology
+from pymc_trees.dcc.kernels.topology import draw_topology
 from pymc_trees.dcc.neighbours import propose
 
-# -------------------- Which topology is visited next? The utility of eq. 10 and its terms, as logs
+# ---------------------------------------------- The utility of eq. 10, from logarithms of its terms
 
 
 LOOK_AHEAD = 1000
@@ -31,14 +31,14 @@ def exploitation(log_mass, log_variance, kappa: float = 0.0) -> np.ndarray:
 
 
 def exploration(threshold: float, mean, sd) -> np.ndarray:
-    """``rho / max rho``: probability that one of the next weights exceeds all so far (eq. 71).
+    """``rho / max rho``: probability that a future weight exceeds all weights so far (eq. 71).
 
     Parameters
     ----------
     threshold : float
         Largest log weight of any topology.
     mean, sd : (M,) arrays
-        Of the log weights of each topology, taken as normal.
+        Of the log weights of each topology, assumed normal.
     """
     with np.errstate(divide="ignore"):
         z = np.where(sd > 0, (threshold - mean) / np.where(sd > 0, sd, 1.0), np.inf)
@@ -70,27 +70,27 @@ def utility(visits, tau, rho, delta: float = 0.0, beta: float = 1.0) -> np.ndarr
     return np.where(visits > 0, ((1.0 - delta) * tau + delta * rho + boost) / s, np.inf)
 
 
-# -------------- Known and active topologies, and the choice of the next one to visit (algorithm 1)
+# ----------- Proposed and active topologies, and the choice of the next one to visit (algorithm 1)
 
 
 @dataclass
 class Search:
-    """Discovered topologies with how often each was proposed, and those among them that are active.
+    """Proposed topologies with the number of their proposals, and those of them that are active.
 
     Parameters
     ----------
     alpha, beta : float
         Prior of the topologies.
     threshold : int
-        C_0: a topology that was proposed more often becomes active.
+        C_0: a topology proposed more often than this becomes active.
     max_active : int
-        Maximal number of active topologies; others stay known, and the search continues.
+        Maximal number of active topologies; further ones stay inactive.
     max_nodes : int
         Maximal number of nodes of the random variable.
     delta : float
         Share of exploration in the utility.
     optimism : float
-        Beta of the utility: how much a topology gains by having had few visits.
+        Beta of the utility: bonus of topologies with few visits.
     """
 
     alpha: float
@@ -104,7 +104,7 @@ class Search:
     active: list[str] = field(default_factory=list)
 
     def start(self, rng: np.random.Generator, initial_trees: int) -> None:
-        """Discover topologies of the prior."""
+        """Count topologies drawn from the prior as proposed."""
         for _ in range(initial_trees):
             self.count(draw_topology(rng, self.alpha, self.beta, self.max_nodes))
 
@@ -113,9 +113,9 @@ class Search:
         self.proposed[label] = self.proposed.get(label, 0) + 1
 
     def activate(self) -> list[str]:
-        """Make active what was proposed more often than the threshold; those that are new.
+        """Activate topologies proposed more often than the threshold; return the new ones.
 
-        Where nothing is active yet, the topology proposed most often is.
+        If none is active yet, the topology proposed most often is activated.
         """
         often = sorted(self.proposed, key=lambda label: -self.proposed[label])
         new = [

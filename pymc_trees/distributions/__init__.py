@@ -4,8 +4,7 @@ Reading order: `leaves` (leaf priors), `data` (frames and arrays in), `capacity`
 `declaration` (checked settings), `tree_priors`, `forest_inputs` (where the inputs of the Ops
 stand), `without_dims` (a model without names of dimensions), `ops` (the random variables, their
 log-probabilities, their functions of X), `tree_variable` (what is asked of any variable of trees,
-and where a graph evaluates it), `forest`, `bart`, `decision_tree`, `soft_decision_tree`,
-`soft_bart` (front-ends).
+and where a graph evaluates it), `forest`, `bart`, `decision_tree`, `soft_bart` (front-ends).
 
 May import: `core`; PyMC, PyTensor.
 """

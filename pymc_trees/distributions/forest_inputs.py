@@ -26,8 +26,6 @@ Those of a `SoftForestRV`, of `SoftBART`:
 ``weights``                    (p,) split weights
 leaf parameters                mean and sd of the leaf values
 ============================== ======================================================
-
-Those of a `SoftTreeRV`: the fingerprint of the declaration, then the leaf parameters.
 """
 
 from typing import NamedTuple
@@ -137,27 +135,15 @@ def declared(forest: Variable) -> Declared:
     return Declared(X, grid, offsets, float(fingerprint), kinds, known.constants.data)
 
 
-class SoftTreeInputs(NamedTuple):
-    """Parameters of a soft tree."""
-
-    fingerprint: Variable
-    leaf: tuple[Variable, ...]
-
-
-def soft_tree_inputs(tree: Variable) -> SoftTreeInputs:
-    """Parameters of a soft tree variable."""
-    return SoftTreeInputs(tree.owner.inputs[2], tuple(tree.owner.inputs[3:]))
-
-
 class Evaluation(NamedTuple):
-    """Inputs of `Evaluate` and `SoftEvaluate`, and what they compute."""
+    """Inputs of an Op that evaluates trees, and what it computes."""
 
     outputs: Variable
     tree: Variable
     """The variable, or its value."""
     X: Variable
     rest: tuple[Variable, ...]
-    """For a soft tree range and span of the columns, sharpness and fingerprint."""
+    """Its other inputs."""
 
 
 def evaluation(outputs: Variable) -> Evaluation:

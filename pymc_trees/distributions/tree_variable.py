@@ -10,7 +10,6 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
-from pymc_trees.core.soft import encode as soft
 from pymc_trees.core.soft_forest import encode as soft_sums
 from pymc_trees.core.soft_forest.encode import soft_sizes
 from pymc_trees.core.value.evaluate import evaluate
@@ -22,17 +21,11 @@ from pymc_trees.distributions.forest_inputs import (
     fingerprint_of,
     forest_inputs,
 )
-from pymc_trees.distributions.ops.evaluation import Evaluate
 from pymc_trees.distributions.ops.forest_rv import ForestRV, leaf_at
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestEvaluate, SoftForestRV
-from pymc_trees.distributions.ops.soft_tree_rv import SoftEvaluate, SoftTreeRV
-from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of as soft_tree_fingerprint
+from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
+from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
 
 # ------------------------------------------------------------------- Where a graph evaluates trees
-
-
-OPS = Evaluate | SoftEvaluate | SoftForestEvaluate
-"""Those that evaluate trees."""
 
 
 def evaluations(
@@ -44,7 +37,7 @@ def evaluations(
     found = [
         evaluation(v)
         for v in ancestors(graphs, blockers=blockers)
-        if v.owner and isinstance(v.owner.op, OPS)
+        if v.owner and isinstance(v.owner.op, FunctionOfRows)
     ]
     return [one for one in found if tree is None or one.tree is tree]
 
@@ -53,7 +46,7 @@ def evaluations(
 
 
 class TreeVariable(ABC):
-    """A random variable of trees.
+    """A random variable of trees: what the rest of the package asks of it.
 
     Parameters
     ----------
@@ -63,8 +56,20 @@ class TreeVariable(ABC):
 
     what: ClassVar[str]
     """Its kind, in words."""
+    declared_by: ClassVar[str]
+    """Public name of what declares it."""
     step: str
     """Public name of the step that `pymc.sample` assigns."""
+    sampled_by: ClassVar[str] = "pm.sample()"
+    """How a model with it is sampled, in words."""
+    moves_with_all: ClassVar[bool] = False
+    """Whether its step moves every other continuous variable too."""
+    is_soft: ClassVar[bool] = False
+    """Whether every row is in every leaf."""
+    settings: ClassVar[str]
+    """Settings other than sizes that the checksum of a value covers."""
+    field_settings: ClassVar[str]
+    """Settings that determine how many numbers a node has."""
 
     def __init__(self, rv: Variable):
         self.rv, self.op, self.name = rv, rv.owner.op, rv.name
@@ -83,6 +88,10 @@ class TreeVariable(ABC):
     def is_intact(self, value: np.ndarray) -> bool:
         """Whether a value of the right shape is one of this declaration."""
 
+    def why_no_nodes(self, names: list[str]) -> str:
+        """For soft trees: an error where the rows of nodes are needed, with a remedy."""
+        return ""
+
     @abstractmethod
     def checksums(self, draws: np.ndarray) -> np.ndarray:
         """(chain, draw) checksums of (chain, draw, rows, fields) values."""
@@ -96,7 +105,13 @@ class ForestVariable(TreeVariable):
     """A forest; it is evaluated at its training rows."""
 
     what = "forest"
+    declared_by = "BART or DecisionTree"
     step = "pymc_trees.Hybrid"
+    settings = (
+        "leaf, tree_prior, split_rules, split_prior, n_cuts or training inputs X (values, order of "
+        "rows or columns)"
+    )
+    field_settings = "leaf or tree_prior"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,7 +150,11 @@ class SoftForestVariable(TreeVariable):
     """A forest of soft trees; it is evaluated at its training rows."""
 
     what = "forest of soft trees"
+    declared_by = "SoftBART"
     step = "pymc_trees.SoftCGM"
+    settings = "hard columns, split_prior or training inputs X"
+    field_settings = "leaf"
+    is_soft = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -150,6 +169,15 @@ class SoftForestVariable(TreeVariable):
     def is_intact(self, value: np.ndarray) -> bool:
         """Whether a value of the right shape is one of this declaration."""
         return is_intact(np.ascontiguousarray(value), self.op.layout.max_nodes, self.fingerprint)
+
+    def why_no_nodes(self, names: list[str]) -> str:
+        """Why nodes are not sets of rows, and what describes the function instead."""
+        return (
+            f"The trees of {names} are soft: in a SoftBART every row is in every leaf, and a node "
+            "is not a set of rows. get_variable_inclusion and get_interaction_inclusion count "
+            "their splits; partial_dependence, comparisons, permutation_importance and "
+            "shap_values with background= describe the function."
+        )
 
     def checksums(self, draws: np.ndarray) -> np.ndarray:
         """(chain, draw) checksums of values."""
@@ -167,53 +195,11 @@ class SoftForestVariable(TreeVariable):
         return out
 
 
-class SoftTreeVariable(TreeVariable):
-    """A soft tree; it is evaluated at the rows that the model now has."""
-
-    what = "soft tree"
-
-    def __init__(self, rv: Variable):
-        super().__init__(rv)
-        self.step = "pymc_trees.RJHMC" if self.op.by_index else "pymc_trees.DCCTree"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of a value."""
-        return self.op.max_nodes, soft.n_fields(self.op.p, self.op.n_values)
-
-    @functools.cached_property
-    def fingerprint(self) -> float:
-        """Fingerprint of the declaration."""
-        return soft_tree_fingerprint(self.rv)
-
-    def is_intact(self, value: np.ndarray) -> bool:
-        """Whether a value of the right shape is one of this declaration."""
-        return soft.is_intact(np.ascontiguousarray(value), self.fingerprint)
-
-    def checksums(self, draws: np.ndarray) -> np.ndarray:
-        """(chain, draw) checksums of values."""
-        return draws[:, :, 0, -1]
-
-    def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
-        """(chain, draw, numbers) outputs at present rows."""
-        found = evaluations(model.deterministics, self.rv)[0]
-        X, low, span, h = (v.eval() for v in (found.X, *found.rest[:3]))
-        X = X[evenly_spaced(len(X), most)]
-        n_values, fingerprint = self.op.n_values, self.fingerprint
-        out = np.empty((*draws.shape[:2], len(X) * n_values))
-        for at in np.ndindex(*draws.shape[:2]):
-            value = np.ascontiguousarray(draws[at])
-            fit = soft.evaluate(value, X, low, span, float(h), n_values, fingerprint)
-            out[at] = fit.reshape(-1)
-        return out
-
-
 TREE_VARIABLES: dict[type, type[TreeVariable]] = {
     ForestRV: ForestVariable,
     SoftForestRV: SoftForestVariable,
-    SoftTreeRV: SoftTreeVariable,
 }
-"""By the type of the Op."""
+"""By the type of the Op. A wing with trees of its own adds to it."""
 
 
 def is_tree_variable(rv: Variable) -> bool:

@@ -10,9 +10,11 @@ Importing this package installs all wrappers.
 May import: everything but `plots` and `estimators`.
 """
 
+from pymc_trees import dcc
 from pymc_trees.hooks import convergence, data, refusals, register, runs, states
 
 for install in (
+    dcc.register,
     register.register_steps,
     convergence.check_function_values,
     convergence.watch_trees,

@@ -1,4 +1,4 @@
-"""Registration of the step methods with PyMC."""
+"""Registration of the step methods with PyMC; the wing of soft trees registers its own."""
 
 import pymc as pm
 import pymc.sampling.mcmc
@@ -6,11 +6,9 @@ import pymc.step_methods
 
 from pymc_trees.hooks.wrap import wrap
 from pymc_trees.step_methods.cgm import CGM, GrowPrune, RestructureCGM
-from pymc_trees.step_methods.dcc_tree import DCCTree
 from pymc_trees.step_methods.hybrid import Hybrid
 from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
-from pymc_trees.step_methods.rjhmc import RJHMC
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
 
@@ -21,15 +19,13 @@ STEPS = (
     RestructureCGM,
     ParticleGibbs,
     SoftCGM,
-    DCCTree,
-    RJHMC,
     SplitWeights,
     NoiseScale,
 )
 
 
 def register_steps() -> None:
-    """Make `pymc.sample` assign steps to forests, soft trees, split weights and noise scales."""
+    """Make `pymc.sample` assign steps to forests, split weights and noise scales."""
     for step in STEPS:
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)

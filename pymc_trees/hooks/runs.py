@@ -16,16 +16,14 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.core.compile.threads import available_threads, give_threads
 from pymc_trees.core.interrupts import PATIENCE, deferred_interrupts, interrupts_wait
-from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
-from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
-from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
+from pymc_trees.distributions.tree_variable import (
+    TREE_VARIABLES,
+    is_tree_variable,
+    tree_variables,
+)
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.inference.chains.runner import RUNNER
 from pymc_trees.processes import shares_cores
-from pymc_trees.step_methods.noise_scale import NoiseScale
-from pymc_trees.step_methods.rjhmc import RJHMC
-from pymc_trees.step_methods.split_weights import SplitWeights
 from pymc_trees.step_methods.sweep import SweepStep
 
 # ------------------------- `pymc.sample` of a model with trees, interrupted only between iterations
@@ -112,9 +110,7 @@ def _clear_frames(error):
 
 
 def _step(original, self, point):
-    if not any(
-        isinstance(method, SweepStep | RJHMC | SplitWeights | NoiseScale) for method in self.methods
-    ):
+    if not any(getattr(method, "finishes_iterations", False) for method in self.methods):
         return original(self, point)
     with deferred_interrupts():
         return original(self, point)
@@ -233,7 +229,7 @@ def _delegate(original, **kwargs):
 
 def pickle_with_hooks() -> None:
     """Register a function for `pickle`, `copy` and cloudpickle."""
-    for op in (ForestRV, SoftForestRV, SoftTreeRV):
+    for op in TREE_VARIABLES:
         copyreg.pickle(op, _reduce)
 
 

@@ -1,7 +1,7 @@
-"""Mondrian forests as scikit-learn estimators: a wing of its own, kernels included.
+"""How do Mondrian forests learn and predict? Scikit-learn estimators, a wing of its own.
 
-Reading order: `kernels` (one tree, in numba), `inputs` (X, y and settings, checked), `trees` (a
-fitted forest, and how it takes in rows), `bounded` (the same with bounded memory), `forest` (what
+Reading order: `kernels` (one tree, in numba), `inputs` (checks of X, y and settings), `trees` (a
+fitted forest, and how it learns rows), `bounded` (the same with bounded memory), `forest` (what
 both estimators share), `classifier`, `predictive` (mixtures over a forest), `regressor`.
 
 May import: `core.compile`, `core.interrupts`, `arguments`; scikit-learn and ArviZ.

@@ -7,20 +7,20 @@ import numpy as np
 from pymc_trees.mondrian.kernels.extend import close, mark_rows, renumber_rows
 from pymc_trees.mondrian.kernels.labels import Moments
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, NEXT_ROW, Rules, make_tree
-from pymc_trees.mondrian.trees import Grown, Rows, Sample, owned
+from pymc_trees.mondrian.trees import Ensemble, Rows, Sample, owned
 
 
-class BoundedGrown(Grown):
-    """Trees that are closed when they have no room for another split, and the rows they wait for.
+class BoundedEnsemble(Ensemble):
+    """Trees that are closed when there is no room for another split, with the rows they still need.
 
-    When there is no room for another row, those that no tree waits for are dropped; where these
-    are few, all trees are closed and wait for none. From then on there is a sample of all rows, and
-    a forest that fails to take a block of rows cannot be grown anew.
+    When there is no room for another row, rows that no tree needs are dropped. If these are few,
+    all trees are closed and need no rows. From then on a sample of all rows is kept, and a forest
+    that fails to learn a block of rows cannot be grown anew.
     """
 
     whole = False
 
-    def _make_room(self, pause_pure, n_columns, label_type):
+    def _allocate(self, pause_pure, n_columns, label_type):
         self.room = room_within(self.design, pause_pure, n_columns, self.empty)
         self.rules = self.room.rules
         self.rows = Rows(n_columns, label_type, self.rules.max_rows)
@@ -31,31 +31,31 @@ class BoundedGrown(Grown):
         """Rows in the trees."""
         return self.sample.seen or self.rows.n
 
-    def known_rows(self):
+    def learnt_rows(self):
         """Rows and labels of them: all, or a sample."""
-        return (self.sample if self.sample.seen else self.rows).counted()
+        return (self.sample if self.sample.seen else self.rows).learnt()
 
-    def _begin(self, X, y, jobs):
-        n = min(len(y), self.room.first)  # further ones in blocks, which have the same law
-        super()._begin(X[:n], y[:n], jobs)
+    def _grow_first(self, X, y, jobs):
+        n = min(len(y), self.room.first)  # further rows in blocks, with the same distribution
+        super()._grow_first(X[:n], y[:n], jobs)
         if n < len(y):
-            self._take(X[n:], y[n:], False, jobs)
+            self._extend(X[n:], y[n:], False, jobs)
 
-    def _begin_again(self, jobs):
+    def _regrow(self, jobs):
         if not self.sample.seen:
-            X, y = self.rows.counted()
+            X, y = self.rows.learnt()
             self.rows.n = 0
-            self._begin(X, y, jobs)
+            self._grow_first(X, y, jobs)
 
-    def _room_for_rows(self):
+    def _free_rows(self):
         if self.rows.n == self.rules.max_rows:
-            self._let_go()
+            self._drop_rows()
         return self.rules.max_rows - self.rows.n
 
-    def _let_go(self):
-        """Keep the rows that trees wait for, or close the trees."""
+    def _drop_rows(self):
+        """Keep the rows that trees need, or close the trees."""
         if not self.sample.seen:
-            self.sample.count(*self.rows.counted())
+            self.sample.count(*self.rows.learnt())
         needed, most = np.zeros(self.rows.n, dtype=np.bool_), self.rules.max_block
         self._mark(most, needed)
         while needed.sum() > self.room.needed and most > self.room.least_block:
@@ -73,7 +73,7 @@ class BoundedGrown(Grown):
         self.rows.keep(np.flatnonzero(needed))
 
     def _mark(self, most, needed):
-        """Set the entries of rows that trees wait with, some ``most`` at a leaf."""
+        """Mark the rows that trees need, up to about ``most`` per leaf."""
         needed[:] = False
         for tree, _ in self.trees:
             mark_rows(tree, most, needed)
@@ -95,44 +95,43 @@ class BoundedGrown(Grown):
         self._check_rows(self.sample)
 
 
-# ------------------------------------------- What a forest with a bound on its memory has room for
+# -------------------------------------------------- What a forest of bounded memory has room for
 #
-# `max_memory` is shared out when the forest is made: so many nodes for each tree, so many rows
-# for all of them, and a sample of the stream. What becomes of a row then does not depend on how
-# rows are cut into calls.
+# `max_memory` is divided when the forest is made: between nodes of each tree, rows, and a sample of
+# the stream. So the treatment of a row does not depend on how rows are divided into calls.
 
 
 MEGABYTE = 10**6
 _BELIEF = 4 * 8
-"""Bytes of the messages that an exact posterior keeps for a node."""
+"""Bytes of the messages of an exact posterior per node."""
 _MARK = 1 + 8
-"""Bytes of a row's mark and number while rows are dropped."""
+"""Bytes of the mark and number of a row while rows are dropped."""
 _MOST_NODES = 2**31 - 2
-"""Nodes and rows have numbers of four bytes."""
+"""Nodes and rows are numbered with four bytes."""
 _LEAST_BLOCK = 8
 _MOST_SAMPLED = 6000
 _SAMPLE_SHARE, _ROWS_SHARE = 16, 4
-"""One part in so many is for the sample at most, and for other rows at least."""
+"""Inverse shares of the memory: at most for the sample, at least for other rows."""
 
 
 class Room(NamedTuple):
-    """How much of everything there is room for."""
+    """Numbers of rows and nodes that there is room for."""
 
     rules: Rules
     first: int
-    """Rows that trees may be grown from as a batch."""
+    """Maximal number of rows from which trees are grown as a batch."""
     needed: int
-    """Rows that trees may wait for when there is no room for another row."""
+    """Maximal number of rows that trees may need when there is no room for another row."""
     least_block: int
-    """Rows that a leaf may wait with, however little room there is."""
+    """Number of rows that a leaf may keep however little room there is."""
     sample: int
-    """Rows of the sample; an even number."""
+    """Number of rows of the sample, even."""
     bytes: int
-    """Of all that, and of what is copied to larger arrays at a time: all rows, a tree's nodes."""
+    """Total, including copies to larger arrays: of all rows, and of the nodes of one tree."""
 
 
 def room_for(leaves, memory, design, pause_pure, n_columns, empty):
-    """Room in some memory with so many leaves a tree: what their nodes leave over is for rows."""
+    """Room in some memory for trees with this many leaves; the rest of the memory is for rows."""
     mss, n_trees = int(design.min_samples_split), int(design.n_estimators)
     tree = make_tree(n_columns, 1.0, 1, 1)
     node = sum(a.nbytes for a in (*tree[:NEXT_ROW], *empty))
@@ -141,7 +140,7 @@ def room_for(leaves, memory, design, pause_pure, n_columns, empty):
     row = 8 * n_columns + 8
     numbered = row + row // 2 + n_trees * tree.next_row.itemsize + _MARK
     sample = 2 * min(_MOST_SAMPLED // 2, 1 + int(memory // (2 * _SAMPLE_SHARE * row)))
-    # A tree of rows that all differ, without an end, has a leaf for each (mss + 1) / 2 of them.
+    # With an infinite lifetime and distinct rows a tree has a leaf for each (mss + 1) / 2 rows.
     least = max(leaves * (mss + 1) * 5 // 8 + mss, int(memory // (_ROWS_SHARE * numbered)))
     rows = max(least, int((memory - nodes - sample * row) // numbered))
     rows = min(rows, _MOST_NODES)
@@ -153,7 +152,7 @@ def room_for(leaves, memory, design, pause_pure, n_columns, empty):
 
 
 def room_within(design: Any, pause_pure, n_columns, empty):
-    """The most room within `max_memory`; raises ValueError where that is too little."""
+    """The most room within `max_memory`; ValueError if that is too little."""
     memory = design.max_memory * MEGABYTE
 
     def room(leaves):
@@ -168,7 +167,7 @@ def room_within(design: Any, pause_pure, n_columns, empty):
             "a few leaves each. Give a hundred times as much, or grow fewer trees."
         )
     low, high = least, int(min(memory, _MOST_NODES // 2))
-    if design.max_leaf_nodes is not None:  # with room for one block more
+    if design.max_leaf_nodes is not None:  # and room for one more block
         wanted = int(design.max_leaf_nodes)
         high = max(low, min(high, wanted + max(least, wanted // 4)))
     while low < high:

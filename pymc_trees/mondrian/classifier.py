@@ -1,4 +1,4 @@
-"""`MondrianForestClassifier`: classes and their numbers, probabilities and draws, the estimator."""
+"""`MondrianForestClassifier`: encoded classes, class probabilities and draws, the estimator."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from pymc_trees.arguments import check_number
 from pymc_trees.mondrian.forest import MondrianForest, predictive_data
 from pymc_trees.mondrian.inputs import (
-    checked_rows,
-    finite,
-    need_no_check,
-    positive_and_finite,
-    unmasked,
+    can_skip_checks,
+    check_finite,
+    check_positive_finite,
+    check_rows,
+    refuse_masked,
 )
 from pymc_trees.mondrian.kernels.categories import (
     Smoothing,
@@ -22,30 +22,30 @@ from pymc_trees.mondrian.kernels.categories import (
     make_categories,
 )
 
-# ----------------------------------------------------------------------- Classes and their numbers
+# --------------------------------------------------------------------- Classes and their encoding
 
 
-def known_classes(classes):
-    """All classes there will be, in ascending order."""
+def check_classes(classes):
+    """All classes that will occur, in ascending order."""
     if classes is None:
         raise ValueError(
             "classes must be passed on the first call to partial_fit: all classes that will ever "
             "occur, since a new class would change every prediction."
         )
-    known = np.unique(unmasked("classes", classes))
+    labels = np.unique(refuse_masked("classes", classes))
     if (
         np.ndim(classes) != 1
-        or not known.size
-        or (known.dtype.kind == "f" and not np.isfinite(known).all())
+        or not labels.size
+        or (labels.dtype.kind == "f" and not np.isfinite(labels).all())
     ):
         raise ValueError(
             f"classes must be a list of labels, at least one of them, got {classes!r}."
         )
-    return known
+    return labels
 
 
 def check_same_classes(classes, known):
-    """Refuse other classes than those of the first call."""
+    """Refuse classes that differ from those of the first call."""
     if classes is not None and not np.array_equal(np.unique(classes), known):
         raise ValueError(
             f"classes={classes!r} differ from those of the first call of partial_fit, {known!r}: "
@@ -53,44 +53,44 @@ def check_same_classes(classes, known):
         )
 
 
-def codes_of(y, classes):
-    """Position of each label among the classes."""
+def encode_classes(y, classes):
+    """Index of each label among the classes."""
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    strange = classes[codes] != y
-    if strange.any():
+    unseen = classes[codes] != y
+    if unseen.any():
         raise ValueError(
-            f"y has classes {np.unique(y[strange])!r} that are not in classes_, "
+            f"y has classes {np.unique(y[unseen])!r} that are not in classes_, "
             f"{classes!r}: give all of them as classes at the first partial_fit."
         )
     return codes.astype(np.int64)
 
 
-# ----------------------- What a forest says of the classes of rows: their probabilities, and draws
+# -------------------------------------------------------------------- Class probabilities and draws
 
 
 CONCENTRATION = {"shares": 0.3, "kneser-ney": 0.0}
-"""The default of each way of smoothing."""
+"""Default concentration for each ``smoothing``."""
 
 
 class ClassForest(MondrianForest):
-    """A forest of classes, once it has learnt."""
+    """Predictions of a forest of classes."""
 
     gamma: Any
     smoothing: Any
     concentration: Any
 
-    def _smoothing(self, grown=None):
-        """The settings of predictions, checked; gamma by the rows of a forest if it has none."""
+    def _smoothing(self, ensemble=None):
+        """Checked settings of predictions; the default gamma depends on the rows learnt."""
         gamma, concentration = self.gamma, self.concentration
         if gamma is not None:
-            gamma = positive_and_finite("gamma", gamma, " or None")
-        elif grown is not None:
-            gamma = 10 * grown.linear_dimension()
+            gamma = check_positive_finite("gamma", gamma, " or None")
+        elif ensemble is not None:
+            gamma = 10 * ensemble.linear_dimension()
         if self.smoothing not in tuple(CONCENTRATION):
             raise ValueError(f"smoothing must be 'shares' or 'kneser-ney', got {self.smoothing!r}.")
         if concentration is None:
             concentration = CONCENTRATION[self.smoothing]
-        elif finite("concentration", concentration, " or None") < 0:
+        elif check_finite("concentration", concentration, " or None") < 0:
             raise ValueError(
                 f"concentration must be 0 or a positive number, or None, got {concentration!r}."
             )
@@ -98,7 +98,7 @@ class ClassForest(MondrianForest):
 
     def _checked(self, X, y, reset=True):
         """Columns, rows and labels."""
-        columns, X, y = checked_rows(self, X, unmasked("y", y), reset)
+        columns, X, y = check_rows(self, X, refuse_masked("y", y), reset)
         check_classification_targets(y)
         return columns, X, y
 
@@ -117,12 +117,12 @@ class ClassForest(MondrianForest):
         (n, K) array
             Columns in the order of `classes_`.
         """
-        grown, X = self._inputs(X)
-        return self._probabilities(grown, X)
+        ensemble, X = self._inputs(X)
+        return self._probabilities(ensemble, X)
 
-    def _probabilities(self, grown, X):
-        smoothing = self._smoothing(grown)
-        out, trees = np.zeros((len(X), len(grown.classes))), grown.trees
+    def _probabilities(self, ensemble, X):
+        smoothing = self._smoothing(ensemble)
+        out, trees = np.zeros((len(X), len(ensemble.classes))), ensemble.trees
 
         def add(rows):
             for tree, labels in trees:
@@ -142,8 +142,8 @@ class ClassForest(MondrianForest):
         -------
         (n,) array
         """
-        grown, X = self._inputs(X)
-        return grown.classes[self._probabilities(grown, X).argmax(axis=1)]
+        ensemble, X = self._inputs(X)
+        return ensemble.classes[self._probabilities(ensemble, X).argmax(axis=1)]
 
     def log_predictive_density(self, X, y):
         """Log probability of each row's class.
@@ -158,20 +158,20 @@ class ClassForest(MondrianForest):
         -------
         (n,) array
         """
-        grown = self._fitted
+        ensemble = self._fitted
         _, _, y = self._checked(X, y, reset=False)
-        codes = codes_of(y, grown.classes)
+        codes = encode_classes(y, ensemble.classes)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X)[np.arange(len(codes)), codes])
 
     def _sample(self, X, n_samples, random_state):
-        """The fitted forest; positions of drawn classes."""
-        grown, X = self._inputs(X)
+        """The fitted forest, and indices of drawn classes."""
+        ensemble, X = self._inputs(X)
         check_number("n_samples", n_samples, 1)
-        bounds = self._probabilities(grown, X).cumsum(axis=1)
+        bounds = self._probabilities(ensemble, X).cumsum(axis=1)
         u = check_random_state(random_state).random_sample((len(bounds), n_samples))
         codes = (u[:, :, None] * bounds[:, -1, None, None] >= bounds[:, None, :]).sum(axis=2)
-        return grown, codes.clip(max=len(grown.classes) - 1)
+        return ensemble, codes.clip(max=len(ensemble.classes) - 1)
 
     def sample_y(self, X, n_samples=1, random_state=None):
         """Draws of the class of each row, independent of each other.
@@ -186,16 +186,16 @@ class ClassForest(MondrianForest):
         -------
         (n, n_samples) array
         """
-        grown, codes = self._sample(X, n_samples, random_state)
-        return grown.classes[codes]
+        ensemble, codes = self._sample(X, n_samples, random_state)
+        return ensemble.classes[codes]
 
     def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
-        """Predictive draws, and what was observed, for ArviZ's predictive checks.
+        """Predictive draws and observed values for ArviZ's predictive checks.
 
         Parameters
         ----------
         X : (n, p) array
-            Rows that were held out.
+            Held-out rows.
         y : (n,) array, optional
             Their classes.
         n_draws : int, default 1000
@@ -207,11 +207,11 @@ class ClassForest(MondrianForest):
             Groups ``posterior_predictive`` and ``observed_data``, both with ``y``: positions in
             `classes_`, dimension ``row``.
         """
-        grown, draws = self._sample(X, n_draws, random_state)
+        ensemble, draws = self._sample(X, n_draws, random_state)
         observed = None
         if y is not None:
-            observed = codes_of(self._checked(X, y, reset=False)[2], grown.classes)
-        return predictive_data(draws, observed, {"classes": [str(c) for c in grown.classes]})
+            observed = encode_classes(self._checked(X, y, reset=False)[2], ensemble.classes)
+        return predictive_data(draws, observed, {"classes": [str(c) for c in ensemble.classes]})
 
 
 # ---------------------------------------------------------------------- `MondrianForestClassifier`
@@ -362,7 +362,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self._smoothing()
         columns, X, y = self._checked(X, y)
         classes = np.unique(y)
-        self._grown = self._grow(columns, X, codes_of(y, classes), classes)
+        self._ensemble = self._grow(columns, X, encode_classes(y, classes), classes)
         return self
 
     def partial_fit(self, X, y, classes=None):
@@ -384,16 +384,16 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         """
         self._smoothing()
         if self.__sklearn_is_fitted__():
-            grown = self._fitted
-            self._check_design(grown)
-            check_same_classes(classes, grown.classes)
-            if not need_no_check(grown, X, y, "iubU"):
+            ensemble = self._fitted
+            self._check_design(ensemble)
+            check_same_classes(classes, ensemble.classes)
+            if not can_skip_checks(ensemble, X, y, "iubU"):
                 _, X, y = self._checked(X, y, reset=False)
-            grown.extend(X, codes_of(y, grown.classes), self.n_jobs)
+            ensemble.extend(X, encode_classes(y, ensemble.classes), self.n_jobs)
             return self
-        known = known_classes(classes)
+        all_classes = check_classes(classes)
         columns, X, y = self._checked(X, y)
-        self._grown = self._grow(columns, X, codes_of(y, known), known)
+        self._ensemble = self._grow(columns, X, encode_classes(y, all_classes), all_classes)
         return self
 
     @property

@@ -1,6 +1,6 @@
-"""What is let in as X and y: scikit-learn's checks, and checks of cases that they miss.
+"""Checks of X, y and settings: those of scikit-learn, and of cases that they miss.
 
-Those checks read text and dates as numbers and drop the mask of a masked array.
+Scikit-learn's checks read text and dates as numbers, and drop the mask of a masked array.
 """
 
 from numbers import Real
@@ -12,9 +12,9 @@ _NOT_NUMBERS = {"M": "dates", "m": "time differences", "U": "text", "S": "text"}
 
 
 class Columns:
-    """Stands in for a forest that is being fitted: what the checks set is set here.
+    """Receives the attributes that scikit-learn's checks set on a forest that is being fitted.
 
-    So that a forest has no new number of columns before it has new trees.
+    So the forest keeps its number of columns until it has new trees.
     """
 
     n_features_in_: int
@@ -28,43 +28,43 @@ class Columns:
 
     @property
     def names(self):
-        """Names of the columns, where X had some."""
+        """Names of the columns, if X had any."""
         return getattr(self, "feature_names_in_", None)
 
 
-def plain(X):
-    """A base-class, contiguous, writeable float array, as the kernels are compiled for."""
+def as_kernel_input(X):
+    """X as the contiguous, writable float array that kernels are compiled for."""
     return np.require(np.asarray(X), np.float64, ["C", "A", "W"])
 
 
-def need_no_check(grown, X, y, kinds):
-    """Whether rows for a fitted forest are such that scikit-learn's checks would pass them as is.
+def can_skip_checks(ensemble, X, y, kinds):
+    """Whether scikit-learn's checks would pass rows for a fitted forest unchanged.
 
-    They take longer than a row does in all trees. ``kinds`` are those of y's dtype.
+    These checks take longer than learning a row. ``kinds`` are the allowed kinds of y's dtype.
     """
     return (
         type(X) is np.ndarray
         and type(y) is np.ndarray
         and X.dtype == np.float64
         and X.ndim == 2
-        and X.shape[1] == grown.n_columns
+        and X.shape[1] == ensemble.n_columns
         and y.shape == X.shape[:1]
         and len(X) > 0
         and y.dtype.kind in kinds
         and X.flags.c_contiguous
-        and grown.names is None
+        and ensemble.names is None
         and bool(np.isfinite(X).all())
     )
 
 
-def numbers(name, values):
-    """The values, unless they are text or dates; those that are masked are missing."""
+def refuse_text(name, values):
+    """The values, unless they are text or dates; masked ones become NaN."""
     if isinstance(values, np.ma.MaskedArray):
         if values.dtype.kind in "biufO" and np.ma.is_masked(values):
             return np.where(np.ma.getmaskarray(values), np.nan, values.data)
         values = values.data
     if not (hasattr(values, "__array__") or isinstance(values, list | tuple)):
-        return values  # scikit-learn has words for it
+        return values  # scikit-learn raises an error
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths, likewise
@@ -80,8 +80,8 @@ def numbers(name, values):
     return values
 
 
-def unmasked(name, values):
-    """Labels of any type, none of them masked."""
+def refuse_masked(name, values):
+    """Labels of any type; ValueError if some are masked."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     if np.ma.is_masked(values):
@@ -91,14 +91,14 @@ def unmasked(name, values):
     return values.data
 
 
-def checked_X(forest, X):
-    """Rows to predict, as many columns as the forest's."""
-    with np.errstate(invalid="ignore"):  # sums of the check, where X is at the ends of the floats
-        return validate_data(forest, numbers("X", X), reset=False, dtype=np.float64, order="C")
+def check_X(forest, X):
+    """Checked rows to predict, with the forest's number of columns."""
+    with np.errstate(invalid="ignore"):  # overflow in sums of the check
+        return validate_data(forest, refuse_text("X", X), reset=False, dtype=np.float64, order="C")
 
 
-def checked_rows(forest, X, y, reset, **settings):
-    """(columns, X, y) by scikit-learn's checks; ``columns`` are new where ``reset``."""
+def check_rows(forest, X, y, reset, **settings):
+    """(columns, X, y) checked by scikit-learn; with ``reset`` new ``columns``."""
     name = type(forest).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -106,7 +106,7 @@ def checked_rows(forest, X, y, reset, **settings):
     with np.errstate(invalid="ignore"):
         X, y = validate_data(
             at,
-            numbers("X", X),
+            refuse_text("X", X),
             y,
             reset=reset,
             dtype=np.float64,
@@ -117,24 +117,24 @@ def checked_rows(forest, X, y, reset, **settings):
     return at, X, y
 
 
-# ----------------- Settings of a forest, checked when it is fitted, extended, and asked to predict
+# -------------------------- Settings, checked when a forest is fitted, is extended, and predicts
 
 
-MOST = 1e280
-"""Settings and features are no larger: products of some of them are still numbers."""
+MAX_VALUE = 1e280
+"""Largest setting or feature, so that products do not overflow."""
 
-MOST_LABEL = 1e140
-"""Numbers to learn are no larger: sums of their squares are still numbers."""
+MAX_LABEL = 1e140
+"""Largest label, so that sums of squares do not overflow."""
 
 
-def positive(name, value, instead="", least=0.0):
-    """A number above ``least``; infinity is one."""
+def check_above(name, value, instead="", least=0.0):
+    """A number above ``least``, maybe infinite."""
     if isinstance(value, bool) or not isinstance(value, Real) or not value > least:
         raise ValueError(f"{name} must be a number above {least:g}{instead}, got {value!r}.")
     return float(value)
 
 
-def finite(name, value, instead="", most=MOST):
+def check_finite(name, value, instead="", most=MAX_VALUE):
     """A number of at most ``most`` in absolute value."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number{instead}, got {value!r}.")
@@ -143,20 +143,22 @@ def finite(name, value, instead="", most=MOST):
     return float(value)
 
 
-def positive_and_finite(name, value, instead=""):
-    """A number above 0 that can be multiplied with others."""
-    return positive(name, finite(name, value, instead), instead)
+def check_positive_finite(name, value, instead=""):
+    """A finite number above 0."""
+    return check_above(name, check_finite(name, value, instead), instead)
 
 
-def lifetime_of(value):
-    """A positive number, maybe infinite, whose inverse is one too."""
-    value = positive("lifetime", value, " (numpy.inf for no end)")
-    if value < 1.0 / MOST:
-        raise ValueError(f"lifetime must be at least {1.0 / MOST:g}, got {value!r}: rescale X.")
+def check_lifetime(value):
+    """A positive number, maybe infinite, whose inverse does not overflow."""
+    value = check_above("lifetime", value, " (numpy.inf for no end)")
+    if value < 1.0 / MAX_VALUE:
+        raise ValueError(
+            f"lifetime must be at least {1.0 / MAX_VALUE:g}, got {value!r}: rescale X."
+        )
     return value
 
 
-def levels(name, value):
+def check_probabilities(name, value):
     """Probabilities strictly between 0 and 1, as an array."""
     try:
         array = np.atleast_1d(np.asarray(value, dtype=np.float64))

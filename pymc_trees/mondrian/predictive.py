@@ -1,4 +1,4 @@
-"""Predictive mixtures of a forest: its hyperparameters, posteriors in its trees, sums over them."""
+"""Predictive mixtures of a forest of numbers, and the hyperparameters of their prior."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.mondrian.forest import MondrianForest, predictive_data
 from pymc_trees.mondrian.inputs import (
-    MOST_LABEL,
-    finite,
-    levels,
-    plain,
-    positive_and_finite,
+    MAX_LABEL,
+    as_kernel_input,
+    check_finite,
+    check_positive_finite,
+    check_probabilities,
 )
 from pymc_trees.mondrian.kernels.predict import (
     Hierarchy,
@@ -27,23 +27,23 @@ from pymc_trees.mondrian.kernels.predict import (
 )
 from pymc_trees.mondrian.kernels.predict import quantiles as quantile_kernel
 from pymc_trees.mondrian.kernels.tree import ROOT, find_leaves
-from pymc_trees.mondrian.trees import Grown
+from pymc_trees.mondrian.trees import Ensemble
 
-# --------------------------- Settings of the hierarchical Gaussian prior that the user leaves open
+# ----------------- Hyperparameters of the hierarchical Gaussian prior, where they are not given
 
 
 _LEAST_SHARE = 1.0 / 1001.0
-"""Of the noise in the variance of y: that of the heuristic for many rows, (1/K) / (1/2 + 1/K)."""
+"""Smallest share of the noise in the variance of y: the heuristic's, (1/K) / (1/2 + 1/K)."""
 _LEAST_TIME = 4e-10
-"""Of gamma_2 times a lifetime: below it the prior variance used up by then is lost in rounding."""
+"""Smallest gamma_2 times lifetime: below it the prior variance is lost in rounding."""
 _LEAST_SEARCHED = 4e-6
-"""The same for the search: there already the variance grows in proportion to time, and rounding
-errors of it, 1e-16 over this number, grow below."""
+"""The same in the search: below it the variance is proportional to time, and rounding errors,
+1e-16 over this number, grow."""
 _MOST_ROWS, _MOST_TREES, _MOST_STEPS = 3000, 25, 60
 
 
 class Prior(NamedTuple):
-    """Settings of the predictions as the user gives them."""
+    """Settings of the predictions, as given."""
 
     posterior: str
     hyperparameters: str
@@ -53,11 +53,11 @@ class Prior(NamedTuple):
     noise_variance: float | None
 
 
-def check_spread(grown):
-    """Refuse labels that differ by so little that the squares of the differences vanish."""
-    tree, labels = grown.trees[0]
+def check_spread(ensemble):
+    """Refuse labels whose squared differences underflow."""
+    tree, labels = ensemble.trees[0]
     root = tree.state[ROOT]
-    _, y = grown.known_rows()
+    _, y = ensemble.learnt_rows()
     if labels.squares[root] < np.finfo(float).tiny / _LEAST_SHARE and y.min() < y.max():
         raise ValueError(
             f"y lies between {y.min():g} and {y.max():g}: the squares of these differences "
@@ -66,10 +66,10 @@ def check_spread(grown):
 
 
 def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
-    """Settings of the prior of one tree; None is filled in by the heuristic (thesis, 6.3.2).
+    """Settings of the prior of one tree; None is replaced by the heuristic (thesis, 6.3.2).
 
-    The thesis has leaves without end, where ``logistic(gamma_2 tau) = 1``, and features that fill
-    [0, 1]; the lifetime and the sum of the ranges take their place here.
+    The thesis has infinite lifetimes, with ``logistic(gamma_2 tau) = 1`` at leaves, and features
+    that fill [0, 1]; here these are the lifetime and the sum of the ranges.
     """
     root = tree.state[ROOT]
     n = labels.n[root]
@@ -97,29 +97,29 @@ def heuristic(tree, labels, linear_dimension, mean, gamma_1, gamma_2, noise):
 
 
 def score(y, mean, sd):
-    """Continuous ranked probability score of normal predictions, averaged (Gneiting 2005, eq. 5).
+    """Mean continuous ranked probability score of normal predictions (Gneiting 2005, eq. 5).
 
-    The log score, ruled by the few rows predicted worst, made intervals too wide for the others.
+    The log score is dominated by the few rows predicted worst, and made intervals too wide.
     """
     z = (y - mean) / sd
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return np.mean(sd * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi)))
 
 
-def leave_one_out(grown, prior, run):
-    """(gamma_2, noise) whose predictions of each row from all others have the best `score`.
+def leave_one_out(ensemble, prior, run):
+    """(gamma_2, noise) with the best `score` of predictions of each row from all others.
 
-    ``run`` calls a function for several trees, maybe in threads. Rows and trees beyond some
-    number are passed over. gamma_1 follows: mean and sd far from the data are those of y.
+    ``run`` calls a function for several trees, maybe in threads. Only some of many rows and trees
+    are used. gamma_1 follows: mean and sd far from the data are those of y.
     """
-    (X, y), trees = grown.known_rows(), grown.trees[:_MOST_TREES]
-    size, (tree, labels) = grown.linear_dimension(), trees[0]
+    (X, y), trees = ensemble.learnt_rows(), ensemble.trees[:_MOST_TREES]
+    size, (tree, labels) = ensemble.linear_dimension(), trees[0]
     root = tree.state[ROOT]
     total = labels.squares[root] / labels.n[root]
     start = heuristic(tree, labels, size, None, None, None, None)
     if len(y) < 3 or total == 0.0:
         return start.gamma_2, start.noise
-    least = max(_LEAST_SEARCHED / tree.lifetime[0] for tree, _ in grown.trees)
+    least = max(_LEAST_SEARCHED / tree.lifetime[0] for tree, _ in ensemble.trees)
     some = np.linspace(0, len(y) - 1, min(len(y), _MOST_ROWS)).astype(int)
     X, y = X[some], y[some]
 
@@ -149,7 +149,7 @@ def leave_one_out(grown, prior, run):
         return score(y, first, np.sqrt(np.maximum(second - first**2, 1e-12 * total)))
 
     p = np.array([1.5, -4.0])
-    found = minimize(
+    best = minimize(
         objective,
         p,
         method="Nelder-Mead",
@@ -160,18 +160,18 @@ def leave_one_out(grown, prior, run):
             "initial_simplex": [p, p + [1.5, 0.0], p + [0.0, 1.5]],
         },
     )
-    return settings(found.x)
+    return settings(best.x)
 
 
-# -------------- Predictive mixtures of a forest: what is believed in its trees, and sums over them
+# -------------------------------- Predictive mixtures: belief propagation in trees, sums over them
 
 
 CHUNK = 128
-"""Rows whose mixtures are held at a time: some 100 kB each for 100 deep trees."""
+"""Number of rows whose mixtures are computed at a time: about 100 kB each for 100 deep trees."""
 
 
 class MixtureForest(MondrianForest):
-    """What a forest of numbers says beyond mean and sd, read off its predictive mixtures."""
+    """A forest with predictive mixtures: quantiles, densities and draws."""
 
     posterior: Any
     hyperparameters: Any
@@ -182,45 +182,45 @@ class MixtureForest(MondrianForest):
     _checked: Any
 
     def _prior(self):
-        """Settings of the predictions, checked; they may change between two of them."""
+        """Checked settings of the predictions, which may change between predictions."""
         check_choice("posterior", self.posterior, ("exact", "fast"))
         check_choice("hyperparameters", self.hyperparameters, ("leave-one-out", "heuristic"))
         if self.mean is not None:
-            finite("mean", self.mean, " or None", MOST_LABEL)
+            check_finite("mean", self.mean, " or None", MAX_LABEL)
         for name in ("gamma_1", "gamma_2", "noise_variance"):
             if getattr(self, name) is not None:
-                positive_and_finite(name, getattr(self, name), " or None")
+                check_positive_finite(name, getattr(self, name), " or None")
         return Prior(*(getattr(self, name) for name in Prior._fields))
 
-    def _believe(self, grown: Grown):
-        """Belief of each tree: messages, or only the settings they would be sent with."""
-        prior, known = self._prior(), grown.beliefs
-        if known is not None and known[0] == prior:
-            return known[1]
-        trees, work = grown.trees, grown.n_seen * len(grown.trees)
-        check_spread(grown)
+    def _believe(self, ensemble: Ensemble):
+        """Belief of each tree: messages, or with the fast posterior only its prior."""
+        prior, cached = self._prior(), ensemble.beliefs
+        if cached is not None and cached[0] == prior:
+            return cached[1]
+        trees, work = ensemble.trees, ensemble.n_seen * len(ensemble.trees)
+        check_spread(ensemble)
         gamma_2, noise = prior.gamma_2, prior.noise_variance
         exact = prior.posterior == "exact"
         if exact and prior.hyperparameters == "leave-one-out" and None in (gamma_2, noise):
-            found = leave_one_out(grown, prior, lambda f, tasks: self._run(f, tasks, work))
-            gamma_2 = found[0] if gamma_2 is None else gamma_2
-            noise = found[1] if noise is None else noise
-        given = (grown.linear_dimension(), prior.mean, prior.gamma_1, gamma_2, noise)
+            best = leave_one_out(ensemble, prior, lambda f, tasks: self._run(f, tasks, work))
+            gamma_2 = best[0] if gamma_2 is None else gamma_2
+            noise = best[1] if noise is None else noise
+        given = (ensemble.linear_dimension(), prior.mean, prior.gamma_1, gamma_2, noise)
         beliefs = [heuristic(*tree, *given) for tree in trees]
         if exact:
             tasks = [(*tree, settings) for tree, settings in zip(trees, beliefs)]
             beliefs = self._run(send_messages, tasks, work)
-        grown.beliefs = prior, beliefs
+        ensemble.beliefs = prior, beliefs
         return beliefs
 
-    def _over_mixtures(self, grown: Grown, X, function):
-        """Call a function with each chunk of rows and its mixtures."""
-        beliefs, trees = self._believe(grown), grown.trees
+    def _over_mixtures(self, ensemble: Ensemble, X, function):
+        """Call a function with each chunk of rows and their mixtures."""
+        beliefs, trees = self._believe(ensemble), ensemble.trees
         chunks = [slice(a, a + CHUNK) for a in range(0, len(X), CHUNK)]
 
         def one(rows):
-            found = [collect(*tree, belief, X[rows]) for tree, belief in zip(trees, beliefs)]
-            function(rows, *by_row(*zip(*found)))
+            of_trees = [collect(*tree, belief, X[rows]) for tree, belief in zip(trees, beliefs)]
+            function(rows, *by_row(*zip(*of_trees)))
 
         self._run(one, [(rows,) for rows in chunks], len(X) * len(trees))
 
@@ -237,12 +237,12 @@ class MixtureForest(MondrianForest):
         -------
         (n, q) array, or (n,) for one probability
         """
-        grown, X = self._inputs(X)
-        wanted = levels("quantiles", quantiles)
-        out = np.empty((len(X), wanted.size))
-        scores = ndtri(wanted)
+        ensemble, X = self._inputs(X)
+        levels = check_probabilities("quantiles", quantiles)
+        out = np.empty((len(X), levels.size))
+        scores = ndtri(levels)
         self._over_mixtures(
-            grown, X, lambda rows, *mixture: quantile_kernel(*mixture, wanted, scores, out[rows])
+            ensemble, X, lambda rows, *mixture: quantile_kernel(*mixture, levels, scores, out[rows])
         )
         return out[:, 0] if np.ndim(quantiles) == 0 else out
 
@@ -259,10 +259,10 @@ class MixtureForest(MondrianForest):
         (n,) array
         """
         _, _, y = self._checked(X, y, self._fitted)
-        (grown, X), y = self._inputs(X), plain(y)
+        (ensemble, X), y = self._inputs(X), as_kernel_input(y)
         out = np.empty(len(X))
         self._over_mixtures(
-            grown, X, lambda rows, *mixture: log_density(*mixture, y[rows], out[rows])
+            ensemble, X, lambda rows, *mixture: log_density(*mixture, y[rows], out[rows])
         )
         return out
 
@@ -279,27 +279,27 @@ class MixtureForest(MondrianForest):
         -------
         (n, n_samples) array
         """
-        grown, X = self._inputs(X)
+        ensemble, X = self._inputs(X)
         check_number("n_samples", n_samples, 1)
         out = np.empty((len(X), n_samples))
         seed = check_random_state(random_state).randint(2**31 - 1, size=4)
 
         def one(rows, *mixture):
-            rng = np.random.default_rng([*seed, rows.start])  # whichever thread draws them
+            rng = np.random.default_rng([*seed, rows.start])  # the same in any thread
             draw(rng, *mixture, out[rows])
 
-        self._over_mixtures(grown, X, one)
+        self._over_mixtures(ensemble, X, one)
         return out
 
     def to_arviz(self, X, y=None, n_draws=1000, random_state=None):
-        """Predictive draws, and what was observed, for ArviZ's predictive checks.
+        """Predictive draws and observed values for ArviZ's predictive checks.
 
         Parameters
         ----------
         X : (n, p) array
-            Rows that were held out.
+            Held-out rows.
         y : (n,) array, optional
-            What was observed there.
+            Their observed values.
         n_draws : int, default 1000
         random_state : int, RandomState or None
 

@@ -3,18 +3,18 @@
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from pymc_trees.mondrian.inputs import MOST_LABEL, checked_rows, need_no_check, numbers
+from pymc_trees.mondrian.inputs import MAX_LABEL, can_skip_checks, check_rows, refuse_text
 from pymc_trees.mondrian.kernels.labels import make_moments
 from pymc_trees.mondrian.kernels.predict import add_moments
 from pymc_trees.mondrian.kernels.tree import ROOT
 from pymc_trees.mondrian.predictive import MixtureForest
 
 
-def learnable(y):
-    """The labels, unless their squares would overflow."""
-    if not max(y.max(), -y.min()) <= MOST_LABEL:
+def check_labels(y):
+    """The labels; ValueError if their squares would overflow."""
+    if not max(y.max(), -y.min()) <= MAX_LABEL:
         raise ValueError(
-            f"y must lie within {MOST_LABEL:g} of 0: sums of squares of larger numbers overflow. "
+            f"y must lie within {MAX_LABEL:g} of 0: sums of squares of larger numbers overflow. "
             "Rescale y, or leave these rows out."
         )
     return y
@@ -173,7 +173,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         """
         self._prior()
         columns, X, y = self._checked(X, y, None)
-        self._grown = self._grow(columns, X, learnable(y))
+        self._ensemble = self._grow(columns, X, check_labels(y))
         return self
 
     def partial_fit(self, X, y):
@@ -193,19 +193,19 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        grown = self._fitted
+        ensemble = self._fitted
         self._prior()
-        self._check_design(grown)
-        _, X, y = self._checked(X, y, grown)
-        grown.extend(X, learnable(y), self.n_jobs)
+        self._check_design(ensemble)
+        _, X, y = self._checked(X, y, ensemble)
+        ensemble.extend(X, check_labels(y), self.n_jobs)
         return self
 
-    def _checked(self, X, y, grown):
+    def _checked(self, X, y, ensemble):
         """Columns, rows and labels; new columns without a grown forest."""
         columns = self
-        if grown is None or not (need_no_check(grown, X, y, "f") and np.isfinite(y).all()):
-            y = numbers("y", y)
-            columns, X, y = checked_rows(self, X, y, grown is None, y_numeric=True)
+        if ensemble is None or not (can_skip_checks(ensemble, X, y, "f") and np.isfinite(y).all()):
+            y = refuse_text("y", y)
+            columns, X, y = check_rows(self, X, y, ensemble is None, y_numeric=True)
         return columns, X, y.astype(np.float64)
 
     def _empty_labels(self, classes):
@@ -225,8 +225,8 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         sd : (n,) array
             Of a new y, only with ``return_std=True``.
         """
-        grown, X = self._inputs(X)
-        beliefs, trees = self._believe(grown), grown.trees
+        ensemble, X = self._inputs(X)
+        beliefs, trees = self._believe(ensemble), ensemble.trees
         tree, labels = trees[0]
         centre = float(labels.mean[tree.state[ROOT]])  # large means would drown the variance
         first, second = np.zeros((2, len(X)))

@@ -1,7 +1,7 @@
-"""A fitted forest: its trees, the rows they hold, and how they take in more of them.
+"""A fitted forest: its trees and their rows, and how it learns more rows.
 
-An estimator refers to one such object, made aside by `fit` and put in place by one assignment: no
-error and no interrupt leaves it between two forests. More rows go into all trees or into none.
+`fit` makes such an object and then assigns it to the estimator in one statement, so no error or
+interrupt leaves the estimator between two forests. Further rows go into all trees or into none.
 """
 
 from time import perf_counter
@@ -12,16 +12,16 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numba.typed import List
 
 from pymc_trees.core.interrupts import deferred_interrupts, run_interruptible
-from pymc_trees.mondrian.inputs import MOST
+from pymc_trees.mondrian.inputs import MAX_VALUE
 from pymc_trees.mondrian.kernels.extend import extend_forest, extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROOT, Rules, make_tree
 from pymc_trees.mondrian.kernels.validate import check_tree
 
 _FORMAT = 3
-"""Of what is pickled."""
+"""Version of pickles."""
 _FIRST_BLOCK, _BLOCK_SECONDS = 64, 0.25
-"""Rows of the first block that goes into all trees; how long later ones are to take."""
+"""Number of rows of the first block that all trees learn; time that later blocks should take."""
 
 
 class Design(NamedTuple):
@@ -36,29 +36,29 @@ class Design(NamedTuple):
 
 
 def owned(arrays):
-    """Arrays that may be written to, in this process' memory."""
+    """Writable arrays in the memory of this process."""
     return [np.require(a, requirements=["C", "O", "W", "E"]) for a in arrays]
 
 
-class Grown:
+class Ensemble:
     """Trees grown from a first batch of rows.
 
     Parameters
     ----------
     design : Design
     pause_pure : bool
-        Whether blocks with one label are paused.
+        Whether blocks whose labels are all equal are paused.
     columns : Columns
     X, y : arrays
     classes : (K,) array or None
     empty : tuple
-        Statistics of no labels, for one node.
+        Label statistics of one node without rows.
     seed : sequence of int
     n_jobs : int or None
     """
 
     whole = True
-    """Whether each tree has all rows at its leaves."""
+    """Whether leaves keep all their rows."""
     _in_python: list[tuple[Any, Any]]
     _packed: Any
     _moved: np.ndarray
@@ -67,34 +67,34 @@ class Grown:
         self.format = _FORMAT
         self.design, self.empty, self.classes, self.names = design, empty, classes, columns.names
         self.scaling = Scaling(design.scaling, X)
-        self._make_room(pause_pure, X.shape[1], y.dtype)
+        self._allocate(pause_pure, X.shape[1], y.dtype)
         seeds = np.random.SeedSequence(seed).spawn(int(design.n_estimators) + 1)
         *self.generators, self.common = [np.random.default_rng(s) for s in seeds]
-        self.beliefs: Any = None  # what the first prediction after new rows works out
+        self.beliefs: Any = None  # computed by the first prediction after new rows
         self.trees = []
         jobs = jobs_for(n_jobs, len(X) * len(self.generators))
-        self._begin(self.scaling.of_new(X), y, jobs)
+        self._grow_first(self.scaling.of_new(X), y, jobs)
 
-    def _make_room(self, pause_pure, n_columns, label_type):
-        """Bounds on the trees, and no rows."""
+    def _allocate(self, pause_pure, n_columns, label_type):
+        """Set the bounds of the trees, and make room for rows."""
         most = self.design.max_leaf_nodes
         most = COUNT_LIMIT if most is None else int(most)
         mss = int(self.design.min_samples_split)
         self.rules = Rules(mss, pause_pure, most, COUNT_LIMIT, COUNT_LIMIT, COUNT_LIMIT)
         self.rows = Rows(n_columns, label_type, COUNT_LIMIT)
 
-    def _begin(self, X, y, jobs):
-        """Trees of some rows."""
+    def _grow_first(self, X, y, jobs):
+        """Grow trees from the first rows."""
         self.rows.put(X, y)
         self._grow(len(y), jobs)
         self.rows.n = len(y)
 
-    def _begin_again(self, jobs):
-        """Trees of the rows that count."""
+    def _regrow(self, jobs):
+        """Grow trees from all rows learnt."""
         self._grow(self.rows.n, jobs)
 
     def _grow(self, n, jobs):
-        """Trees of the first n rows."""
+        """Grow trees from the first n rows."""
         rows, stop_flag = self.rows, np.zeros(1, dtype=np.bool_)
         tasks = []
         for rng in self.generators:
@@ -105,21 +105,21 @@ class Grown:
 
     @property
     def n_seen(self):
-        """Rows in the trees."""
+        """Number of rows learnt."""
         return self.rows.n
 
-    def known_rows(self):
-        """Rows and labels of them: all, or a sample."""
-        return self.rows.counted()
+    def learnt_rows(self):
+        """Rows and labels learnt: all, or a sample."""
+        return self.rows.learnt()
 
     @property
     def n_columns(self):
-        """Columns of the rows that the trees can be asked about."""
+        """Number of columns of the rows."""
         return self._in_python[0][0].box.shape[2]
 
     @property
     def trees(self) -> list[tuple[Any, Any]]:
-        """(tree, labels) of each tree; their arrays are those of `_packed`, where there is one."""
+        """(tree, labels) of each tree; if there is a `_packed` list, with its arrays."""
         if self._moved.any():
             with deferred_interrupts():
                 for t in np.flatnonzero(self._moved):
@@ -133,23 +133,23 @@ class Grown:
         self._moved = np.zeros(len(trees), dtype=np.bool_)
 
     def extend(self, X, y, n_jobs):
-        """Put some rows into all trees; those of a finished block are counted.
+        """Learn some rows, in blocks.
 
-        Interrupts wait for the end of a block. When a block fails, for want of memory, its rows
-        are in some trees and half in others: all trees are then grown anew from the rows that
-        count, which gives them the same law. Without memory for that there are no trees left.
+        Interrupts wait for the end of a block. If a block fails, for lack of memory, some trees
+        have its rows and others do not. All trees are then grown anew from the rows learnt before,
+        which gives them the same distribution. If memory is too short for that, no trees are left.
         """
         work = len(X) * len(self._in_python)
-        self._take(self.scaling.of_new(X), y, work < WORTH_A_THREAD, jobs_for(n_jobs, work))
+        self._extend(self.scaling.of_new(X), y, work < WORTH_A_THREAD, jobs_for(n_jobs, work))
 
-    def _take(self, X, y, few, jobs):
-        """Put some rows into all trees, in one block if they are few."""
+    def _extend(self, X, y, few, jobs):
+        """Learn scaled rows, in one block if they are few."""
         with deferred_interrupts() as held:
             self.beliefs = None
             size, start = len(X) if few else _FIRST_BLOCK, 0
             while start < len(X):
                 begin = perf_counter()
-                stop = min(start + min(size, self._room_for_rows()), len(X))
+                stop = min(start + min(size, self._free_rows()), len(X))
                 block = X[start:stop], y[start:stop]
                 self.rows.put(*block)
                 end = self.rows.n + stop - start
@@ -162,23 +162,23 @@ class Grown:
                 except BaseException:
                     self.trees = []
                     self.generators = self.common.spawn(len(self.generators))
-                    self._begin_again(jobs)
+                    self._regrow(jobs)
                     raise
                 start = stop
                 held.answer()
                 seconds = max(perf_counter() - begin, 1e-6)
                 size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
 
-    def _room_for_rows(self):
-        """How many rows can be put at once."""
+    def _free_rows(self):
+        """Number of rows that there is room for now."""
         return COUNT_LIMIT
 
     def _count(self, X, y):
-        """Count rows that are in all trees now."""
+        """Record that all trees have learnt some rows."""
         self.rows.n += len(y)
 
     def _extend_all(self, stop):
-        """Extend all trees by few rows: one call, since each costs more than a row does."""
+        """Extend all trees by few rows in one call, whose overhead exceeds the work for a row."""
         if self._packed is None:
             self._packed = List(self.trees)
         rows = self.rows
@@ -190,30 +190,30 @@ class Grown:
         """Extend each tree by a block of rows."""
         rows, trees = self.rows, self.trees
 
-        def one(t, rng):  # in place: the arrays it had go before those of the next tree are copied
+        def one(t, rng):  # in place: frees the old arrays before those of the next tree are copied
             trees[t] = extend_tree(rng, *trees[t], self.rules, rows.X, rows.y, rows.n, stop)
 
         run_all(one, list(enumerate(self.generators)), jobs)
         self.trees = trees
 
     def box(self):
-        """(2, features) least and largest values seen, scaled."""
+        """(2, features) smallest and largest scaled values."""
         tree, _ = self.trees[0]
         return tree.box[tree.state[ROOT]]
 
     def linear_dimension(self):
-        """Sum of the sides of the box of all rows; 1 where it has none."""
+        """Sum of the sides of the box of all rows, or 1 if that is 0."""
         low, high = self.box()
         return (high - low).sum() or 1.0
 
     def __getstate__(self):
-        """Without what can be packed again."""
+        """Without the packed list, which can be made again."""
         state = dict(self.__dict__)
         state |= {"_in_python": list(self.trees), "_packed": None, "_moved": self._moved.copy()}
         return state
 
     def __setstate__(self, state):
-        """Refuse what is not a forest: kernels follow its indices without another look."""
+        """Refuse damaged pickles: kernels follow indices without bounds checks."""
         try:
             if state["format"] != _FORMAT:
                 raise ValueError(f"format {state['format']}, not {_FORMAT}")
@@ -227,7 +227,7 @@ class Grown:
             ) from error
 
     def _own(self):
-        """Copy arrays that are a file's: kernels are compiled for those one may write to."""
+        """Copy read-only arrays, such as those of files: kernels take writable ones."""
         rows = self.rows
         rows.X, rows.y = owned((rows.X, rows.y))
         self.trees = [
@@ -236,7 +236,7 @@ class Grown:
         ]
 
     def _parts(self):
-        """What the forest is made of, and of which kind each must be."""
+        """Components of the forest, and their types."""
         return [
             (self.rows, Rows),
             (self.scaling, Scaling),
@@ -247,7 +247,7 @@ class Grown:
         ]
 
     def _check(self):
-        """Raise where trees, rows and settings do not fit each other."""
+        """Raise an error if trees, rows and settings do not fit each other."""
         rows, n_trees = self.rows, len(self._in_python)
         for part, kind in self._parts():
             if not isinstance(part, kind):
@@ -255,51 +255,51 @@ class Grown:
         self._check_rows(rows)
         if len(self.generators) != n_trees:
             raise ValueError("another number of trees")
-        known = rows.X.shape[1], self.n_seen, rows.n
+        counts = rows.X.shape[1], self.n_seen, rows.n
         for tree, labels in self._in_python:
-            check_tree(tree, labels, known, self.empty, self.whole)
+            check_tree(tree, labels, counts, self.empty, self.whole)
 
     def _check_rows(self, rows):
-        """Raise where some rows are not ones that a forest may have."""
+        """Raise an error for rows that a forest cannot have."""
         if not 0 <= rows.n <= len(rows.X) == len(rows.y):
             raise ValueError("more rows are counted than there are")
         kinds = (np.float64, 2), (np.float64 if self.classes is None else np.int64, 1)
         for array, (dtype, n_dims) in zip((rows.X, rows.y), kinds):
             if array.dtype != dtype or array.ndim != n_dims:
                 raise ValueError("rows are of another type")
-        X, y = rows.counted()
+        X, y = rows.learnt()
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise ValueError("rows are not finite")
         if self.classes is not None and rows.n and not 0 <= y.min() <= y.max() < len(self.classes):
             raise ValueError("labels are not classes")
 
 
-# -------------- The rows a forest has seen, or a sample of them, and the scale they are brought to
+# -------------------------------- The rows that a forest has seen, or a sample of them; their scale
 
 
 _PIECE = 4096
-"""Rows that are moved at a time."""
+"""Number of rows moved at a time."""
 
 
 class Rows:
-    """Rows and labels, ``n`` of them in the trees, in arrays that double as needed up to a size."""
+    """Rows and labels, the first ``n`` of which are learnt, in arrays that grow by doubling."""
 
     def __init__(self, n_columns, label_type, most):
         self.n, self.most = 0, most
         self.X = np.empty((0, n_columns))
         self.y = np.empty(0, dtype=label_type)
 
-    def counted(self):
-        """Those that count."""
+    def learnt(self):
+        """Rows and labels that are learnt."""
         return self.X[: self.n], self.y[: self.n]
 
     def __getstate__(self):
-        """Without room for more."""
-        X, y = self.counted()
+        """Without unused room."""
+        X, y = self.learnt()
         return self.__dict__ | {"X": X, "y": y}
 
     def put(self, X, y):
-        """Copy some rows behind those that count, without counting them."""
+        """Copy some rows behind those learnt."""
         n = self.n + len(X)
         if n > len(self.X):
             room = max(n, min(2 * len(self.X), self.most))
@@ -308,7 +308,7 @@ class Rows:
         self.y[self.n : n] = y
 
     def keep(self, some):
-        """Let go of all rows but some, whose numbers ascend."""
+        """Drop all rows except some, given by ascending indices."""
         self.n = len(some)
         for begin in range(0, self.n, _PIECE):  # in pieces: no copy of all of them is made
             rows = some[begin : begin + _PIECE]
@@ -322,14 +322,14 @@ class Rows:
 
 
 class Sample(Rows):
-    """Every row of a stream, and later every second, fourth, ... one, at most an even number."""
+    """Every row of a stream, later every second, every fourth and so on; a bounded, even number."""
 
     def __init__(self, n_columns, label_type, most):
         super().__init__(n_columns, label_type, most)
         self.every, self.seen = 1, 0
 
     def count(self, X, y):
-        """Go on with some rows of the stream, and keep those whose turn it is."""
+        """Continue with some rows of the stream, and keep every so many."""
         turn = -self.seen % self.every
         self.seen += len(y)
         X, y = X[turn :: self.every], y[turn :: self.every]
@@ -345,7 +345,7 @@ class Sample(Rows):
 
 
 class Scaling:
-    """``(X - low) / (high - low)``, with fixed ends; None leaves X alone."""
+    """``(X - low) / (high - low)`` with fixed ends; None leaves X unchanged."""
 
     def __init__(self, scaling, X):
         if scaling is None:
@@ -377,52 +377,52 @@ class Scaling:
         self.low, self.width = low.copy(), width
 
     def __call__(self, X):
-        """The scaled rows; what overflows becomes infinite, further than any other point."""
+        """The scaled rows; values that overflow become infinite, further away than any point."""
         if self.low is None:
             return X
         with np.errstate(over="ignore"):
             return (X - self.low) / self.width
 
     def of_new(self, X):
-        """The scaled rows, refused where sums of their distances would overflow."""
+        """The scaled rows; ValueError if sums of their distances would overflow."""
         X = self(X)
-        if not max(X.max(), -X.min()) <= MOST:
+        if not max(X.max(), -X.min()) <= MAX_VALUE:
             scaled = "" if self.low is None else " once it is scaled"
             raise ValueError(
-                f"X has values beyond {MOST:g}{scaled}: with them every distance and every later "
-                "prediction would be infinite or NaN. Leave these rows out, or rescale X."
+                f"X has values beyond {MAX_VALUE:g}{scaled}: with them every distance and every "
+                "later prediction would be infinite or NaN. Leave these rows out, or rescale X."
             )
         return X
 
 
-# ------------------------------ A function on many tuples of arguments, in threads where that pays
+# --------------------------------------- Calls for many tuples of arguments, in threads if faster
 
 
 WORTH_A_THREAD = 2000
-"""Rows times trees below which starting threads takes longer than the work."""
+"""Rows times trees below which threads are slower."""
 LONG = 50_000
-"""Rows times trees beyond which an interrupt cannot wait for the work: some tenths of a second."""
+"""Rows times trees above which interrupts do not wait for the work, some tenths of a second."""
 
 
 def jobs_for(n_jobs, work):
-    """How many threads some work is worth; raises ValueError for a number joblib does not take.
+    """Number of threads for some work; ValueError if joblib does not accept ``n_jobs``.
 
-    To be asked in the thread of the caller, whose settings of joblib count.
+    Must be called in the caller's thread, whose joblib settings apply.
     """
     return 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
 
 
 def run_all(function, tasks, jobs):
-    """Results of a function on each tuple of arguments; an interrupt waits for all of them."""
+    """Results of a function for each tuple of arguments; interrupts wait for all of them."""
     with deferred_interrupts():
         return _results(function, tasks, jobs)
 
 
 def run(function, tasks, work, jobs, stop_flag=None):
-    """Results of a function on each tuple of arguments; an interrupt waits for tasks begun.
+    """Results of a function for each tuple of arguments; interrupts wait for running tasks.
 
-    ``stop_flag``, an array of one entry, is set for these tasks to see: they may end sooner.
-    Nothing runs any more when the interrupt comes.
+    On an interrupt ``stop_flag``, an array of one entry, is set, so that these tasks can stop
+    early. The interrupt is raised when none of them runs any more.
     """
     if jobs == 1 and work <= LONG:
         return run_all(function, tasks, jobs)

@@ -5,8 +5,7 @@ As ArviZ-plots' `PlotCollection`, on any of its backends and of a size that fits
 (Shapley values), `convergence` (whether chains agree about f), `inclusion`
 (splits by column), `importance` (R2 of submodels), `common_support` (propensities of the treated
 and the others), `survival_curves` (with empirical estimates), `tree` (a tree as a diagram).
-With matplotlib: `predictive_densities` (of Mondrian forests), `soft_tree` (and topologies, of
-DCC-Tree).
+With matplotlib: `predictive_densities` (of Mondrian forests).
 
 May import: `posterior`, `distributions`, `core`; matplotlib, ArviZ, ArviZ-plots.
 """

@@ -13,9 +13,6 @@ from rich.progress import track
 
 from pymc_trees.arguments import check_number
 from pymc_trees.core.value.fields import LEAF, UNUSED
-from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
-from pymc_trees.distributions.ops.soft_tree_rv import SoftTreeRV
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
 
@@ -217,15 +214,6 @@ def _check(tree: TreeVariable, draws: StoredDraws) -> None:
 # ------------------------------------------------ In what draws differ from those of another model
 
 
-SETTINGS = {
-    ForestRV: "leaf, tree_prior, split_rules, split_prior, n_cuts or training inputs X (values, "
-    "order of rows or columns)",
-    SoftForestRV: "hard columns, split_prior or training inputs X",
-    SoftTreeRV: "training inputs X, h or leaf",
-}
-"""Settings other than sizes that the checksum of a value covers."""
-FIELDS = {ForestRV: "leaf or tree_prior", SoftForestRV: "leaf", SoftTreeRV: "columns of X or leaf"}
-"""Settings that determine how many numbers a node has."""
 LARGEST_KIND = 2.0**32
 """More than any split column; a checksum of 52 bits is below it once in a million draws."""
 
@@ -240,7 +228,7 @@ def mismatch(tree: TreeVariable, value: np.ndarray) -> str:
     if same_shape and not np.isfinite(value).all():
         return "the draws were altered: they hold NaN or infinite values"
     if value.shape[1] != fields:
-        what = f"{FIELDS[type(tree.op)]} ({value.shape[1]} instead of {fields} numbers a node)"
+        what = f"{tree.field_settings} ({value.shape[1]} instead of {fields} numbers a node)"
         return f"the draws belong to another model, with other {what}"
     layout, sizes = getattr(tree.op, "layout", None), _sizes_of(value)
     default = "the default follows alpha, beta, m and the number of rows"
@@ -261,7 +249,7 @@ def mismatch(tree: TreeVariable, value: np.ndarray) -> str:
         return f"the draws belong to another model, with other {what}"
     return (
         "the draws were altered (for example rounded), or belong to another model, with other "
-        f"{SETTINGS[type(tree.op)]}"
+        f"{tree.settings}"
     )
 
 

@@ -14,7 +14,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.sharded.kernels.driver import Scale
 from pymc_trees.sharded.kernels.messages import to_fixed, unit_of
-from pymc_trees.sharded.kernels.rows import Part
+from pymc_trees.sharded.kernels.shard import ShardData
 from pymc_trees.targets.choose import refuse_random
 from pymc_trees.targets.conjugate import ConjugateTarget
 from pymc_trees.targets.graph import (
@@ -29,7 +29,7 @@ from pymc_trees.targets.parameters import Noise, read_noise
 
 ELSE = "or sample the model by pm.sample()"
 SPREAD = 6.0
-"""Prior sds of the sum of trees that count to the scale of residuals."""
+"""Number of prior sds of the sum of trees that the scale of residuals includes."""
 
 
 class ShardedModel(NamedTuple):
@@ -43,68 +43,68 @@ class ShardedModel(NamedTuple):
     prior: CGMPrior
     scale: Scale
     target: np.ndarray
-    """(n,) int64: observed values less what the trees do not explain, in units of the scale."""
+    """(n,) int64: what the sum of trees is fitted to, in units of the scale."""
     start: dict
-    """The model's initial point."""
+    """Initial point of the model."""
     precision: float
-    """Of every row, at that point."""
+    """Precision of every row at the initial point."""
     log_scale: float
-    """Log density of what was observed less that of the target."""
+    """Log density of the observed values minus that of the target."""
     sigma: tuple[Variable, Noise] | None
-    """The one other variable and how it enters, or None."""
+    """The sd of the noise, if it is a variable, and how it enters."""
 
     @property
-    def rootless(self) -> Design:
+    def without_cells(self) -> Design:
         """The design without cells."""
         return self.design._replace(columns=self.design.columns[:, :0].copy())
 
-    def parts(self, n_shards: int) -> list[Part]:
-        """The rows dealt out, as evenly as can be."""
+    def parts(self, n_shards: int) -> list[ShardData]:
+        """The rows, divided evenly between shards."""
         m, most = self.layout.m, self.layout.max_nodes
         columns = np.array_split(self.design.columns, n_shards, axis=1)
         targets = np.array_split(self.target, n_shards)
         return [
-            Part(np.ascontiguousarray(cells), self.design.varies, target, m, most)
+            ShardData(np.ascontiguousarray(cells), self.design.varies, target, m, most)
             for cells, target in zip(columns, targets, strict=True)
         ]
 
 
 def read_model(model: pm.Model) -> ShardedModel:
-    """The numbers of a model.
+    """Read a model.
 
     Raises
     ------
     ValueError, NotImplementedError, UnsupportedModelError
-        When the model is not one BART with a `NormalLeaf` over columns of numbers, in the mean of
-        one Normal with one sd for all rows, and nothing else to infer but that sd.
+        Unless the model is one BART with a `NormalLeaf` over numeric columns in the mean of one
+        Normal with the same sd for all rows, and no other variable has to be sampled.
     """
     forest = _the_forest(model)
     sigma = _the_sigma(model, forest)
     graph = read_graph(model, forest)
     refuse_random(graph)
     try:
-        found = ConjugateTarget(graph)
+        conjugate = ConjugateTarget(graph)
     except NotConjugateError as error:
         raise NotConjugateError(
             f"sample_sharded needs leaf values that integrate out. {error} pm.sample() "
             "samples a NormalLeaf forest under any likelihood."
         ) from None
     start = model.initial_point()
-    settings, seen = found.at(start)
+    settings, seen = conjugate.at(start)
     if seen is None:
         raise ValueError(
             f"Nothing observed depends on {forest.name}: sample_sharded needs pm.Normal(..., "
             "observed=y) around it. For draws of the prior call pm.sample_prior_predictive()."
         )
     check_inputs(forest, inputs_seen(model, forest))
-    layout, known = forest.owner.op.layout, declared(forest)
+    layout, declaration = forest.owner.op.layout, declared(forest)
     if seen[3] is not None:
         raise UnsupportedModelError(
             f"The mean of the observed variable is a multiple of {forest.name}: sample_sharded "
             f"supports the function itself plus terms that are data. Scale y instead, {ELSE}."
         )
-    assert isinstance(found.likelihood, NormalLikelihood)  # that of a NormalLeaf
-    target, precision = found.likelihood.scaled(*seen)
+    assert isinstance(conjugate.likelihood, NormalLikelihood)  # that of a NormalLeaf
+    target, precision = conjugate.likelihood.scaled(*seen)
     if precision.size > 1 and np.ptp(precision) > 0:
         raise UnsupportedModelError(
             "sigma varies between rows: sample_sharded needs one number for all rows. Give one, "
@@ -114,7 +114,7 @@ def read_model(model: pm.Model) -> ShardedModel:
     target = target - layout.m * mean
     size = np.abs(target).max() + SPREAD * np.sqrt(layout.m) * sd
     scale = Scale(unit_of(size, layout.n_rows), mean, sd)
-    design = make_design(known.X, known.cuts)
+    design = make_design(declaration.X, declaration.cuts)
     assert isinstance(design, Design)  # mixed columns are refused above
     design = design._replace(varies=design.varies & (settings.weights > 0))
     kernel = forest.owner.op.prior_type.kernel
@@ -122,20 +122,20 @@ def read_model(model: pm.Model) -> ShardedModel:
         forest,
         model.rvs_to_values[forest].name,
         layout,
-        known.fingerprint,
+        declaration.fingerprint,
         design,
         kernel(settings.alpha, settings.beta, np.ascontiguousarray(settings.weights)),
         scale,
         to_fixed(target, scale.unit),
         start,
         float(precision.flat[0]),
-        found.log_scale(seen),
+        conjugate.log_scale(seen),
         sigma,
     )
 
 
 def _the_forest(model: pm.Model) -> Variable:
-    """The one forest, of a kind that can be sampled in shards."""
+    """The only forest, if it is of a kind that can be sampled in shards."""
     trees = [tree.rv for tree in tree_variables(model)]
     if len(trees) != 1:
         raise ValueError(
@@ -168,15 +168,15 @@ def _the_forest(model: pm.Model) -> Variable:
 
 
 def _the_sigma(model: pm.Model, forest: Variable) -> tuple[Variable, Noise] | None:
-    """The sd of the noise where it is a variable."""
+    """The sd of the noise, if it is a variable."""
     others = [rv for rv in model.free_RVs if rv is not forest]
-    found = [(rv, read_noise(model, rv)) for rv in others]
-    known = [(rv, noise) for rv, noise in found if noise is not None and not noise.factors]
-    unknown = [rv.name for rv in others if not any(rv is one for one, _ in known)]
-    if unknown or len(others) > 1:
-        names = unknown or [rv.name for rv in others]
+    read = [(rv, read_noise(model, rv)) for rv in others]
+    sigmas = [(rv, noise) for rv, noise in read if noise is not None and not noise.factors]
+    refused = [rv.name for rv in others if not any(rv is sigma for sigma, _ in sigmas)]
+    if refused or len(others) > 1:
+        names = refused or [rv.name for rv in others]
         raise NotImplementedError(
             f"sample_sharded samples the forest and one sigma of the observed Normal, but {names} "
             f"would have to be sampled too. Give numbers instead, {ELSE}."
         )
-    return known[0] if known else None
+    return sigmas[0] if sigmas else None

@@ -23,22 +23,22 @@ from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
-from pymc_trees.sharded.kernels.driver import Driver, RangeError, RoomError
+from pymc_trees.sharded.kernels.driver import Driver, FullPoolError, ResidualOverflowError
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
 from pymc_trees.sharded.transports import ShardLostError, Shards, make_shards
 from pymc_trees.targets.parameters import Noise, NoiseDensity
 from pymc_trees.targets.settings import compiled_at, numbers_at
 
-# ----------------------------------------- One chain: what it asks the shards, and what it records
+# ------------------------------------------ One chain: its messages to the shards, and its draws
 
 
 WEIGHTS = (0.25, 0.25, 0.4, 0.1)
-"""Of grow, prune, change and swap (Chipman 2010)."""
+"""Weights of grow, prune, change and swap (Chipman 2010)."""
 
 
 class Sigma:
-    """The sd of the noise where it is a variable: its draws, and the precision of a row."""
+    """The sd of the noise, if it is a variable: its draws, and the precision of a row."""
 
     def __init__(self, model: pm.Model, rv: Variable, noise: Noise):
         self.name = model.rvs_to_values[rv].name
@@ -47,7 +47,7 @@ class Sigma:
         self._sd, self._needs = compiled_at(model, [], sd.sum())
 
     def draw(self, rng, point: dict, root: float, n: int, width: float) -> float:
-        """New value given the root of the residual sum of squares."""
+        """Draw a value given the root of the residual sum of squares."""
         density = self._density.at(point, root, float(n))
         with np.errstate(all="ignore"):
             new, _ = slice_draw(rng, density, float(point[self.name]), width)
@@ -68,25 +68,25 @@ class Chain:
 
     Parameters
     ----------
-    known : ShardedModel
+    model : ShardedModel
     rng : numpy.random.Generator
     sigma : Sigma or None
     """
 
-    def __init__(self, known: ShardedModel, rng: np.random.Generator, sigma: Sigma | None):
-        layout = known.layout
+    def __init__(self, model: ShardedModel, rng: np.random.Generator, sigma: Sigma | None):
+        layout = model.layout
         size = (layout.m, layout.max_nodes, layout.n_rows)
         moves = standard_moves(np.array(WEIGHTS))
-        self.driver = Driver(rng, known.rootless, known.prior, known.scale, size, moves)
-        self.known, self.rng, self.sigma = known, rng, sigma
-        self.point, self.precision, self.width = dict(known.start), known.precision, INITIAL_WIDTH
+        self.driver = Driver(rng, model.without_cells, model.prior, model.scale, size, moves)
+        self.model, self.rng, self.sigma = model, rng, sigma
+        self.point, self.precision, self.width = dict(model.start), model.precision, INITIAL_WIDTH
         self.points: list[dict] = []
         self.stats: list[dict] = []
-        self.made = 0
-        """Draws, those of tuning among them."""
+        self.n_draws = 0
+        """Number of draws so far, including tuning."""
 
     def run(self, tune: int, draws: int, sweeps: int) -> Generator[Message, Answer, None]:
-        """Messages to the shards; the answer to each is sent back into the generator."""
+        """Run the chain. Yields messages to the shards; the caller sends back each answer."""
         yield from self.driver.start()
         for k in range(tune + draws):
             self.driver.counts[:] = 0
@@ -97,19 +97,19 @@ class Chain:
                     self._draw_sigma(self.sigma, k if k < tune else None)
             if k >= tune:
                 self._record(log_likelihood)
-            self.made = k + 1
+            self.n_draws = k + 1
 
     def _log_likelihood(self) -> float:
-        n, w = self.known.layout.n_rows, self.precision
+        n, w = self.model.layout.n_rows, self.precision
         squares = (self._root()) ** 2
-        return 0.5 * (n * np.log(w / (2 * np.pi)) - w * squares) + self.known.log_scale
+        return 0.5 * (n * np.log(w / (2 * np.pi)) - w * squares) + self.model.log_scale
 
     def _root(self) -> float:
-        return self.known.scale.unit * float(np.sqrt(float(self.driver.square_sum)))
+        return self.model.scale.unit * float(np.sqrt(float(self.driver.square_sum)))
 
     def _draw_sigma(self, sigma: Sigma, n_tunes: int | None) -> None:
         old = float(self.point[sigma.name])
-        root, n = self._root(), self.known.layout.n_rows
+        root, n = self._root(), self.model.layout.n_rows
         new = sigma.draw(self.rng, self.point, root, n, self.width)
         if n_tunes is not None:
             self.width = adapted_width(self.width, abs(new - old), n_tunes)
@@ -117,17 +117,17 @@ class Chain:
         self.precision = sigma.precision(self.point)
 
     def _record(self, log_likelihood: float) -> None:
-        known, driver = self.known, self.driver
+        model, driver = self.model, self.driver
         trees, nodes = driver.forest.trees, driver.work.nodes
-        given = (sizes(known.layout), known.fingerprint, nodes)
-        value = encode(trees, driver.forest.design, known.prior, *given)
-        self.points.append(self.point | {known.value_name: value})
+        given = (sizes(model.layout), model.fingerprint, nodes)
+        value = encode(trees, driver.forest.design, model.prior, *given)
+        self.points.append(self.point | {model.value_name: value})
         proposed, accepted = driver.counts
         stats: dict = {
             f"accept_{move_name(move)}": accepted[k] / proposed[k] if proposed[k] else np.nan
             for k, move in enumerate(MOVES)
         }
-        inclusion = np.zeros(known.design.varies.size, dtype=np.int64)
+        inclusion = np.zeros(model.design.varies.size, dtype=np.int64)
         stats["n_leaves"], stats["max_depth"] = count_forest(trees, nodes, inclusion)
         stats |= {"variable_inclusion": inclusion, "log_likelihood": log_likelihood}
         self.stats.append(stats)
@@ -241,21 +241,25 @@ def sample_sharded(
     rng = check_seed(random_seed)
     started = time.perf_counter()
     plain = without_dims(model)
-    known = read_model(plain)
-    names = _without_rows(plain, known) if var_names is None else check_var_names(model, var_names)
-    sigma = None if known.sigma is None else Sigma(plain, *known.sigma)
-    found = [Chain(known, one, sigma) for one in rng.spawn(chains)]
+    sharded = read_model(plain)
+    names = (
+        _without_rows(plain, sharded) if var_names is None else check_var_names(model, var_names)
+    )
+    sigma = None if sharded.sigma is None else Sigma(plain, *sharded.sigma)
+    runs = [Chain(sharded, child, sigma) for child in rng.spawn(chains)]
 
     def result():
-        made = min(len(chain.points) for chain in found)
-        return _result(model, found, made, names, started, held.n_shards) if made else None
+        finished = min(len(run.points) for run in runs)
+        return (
+            _result(model, runs, finished, names, started, cluster.n_shards) if finished else None
+        )
 
-    held = make_shards(shards, known, chains)
+    cluster = make_shards(shards, sharded, chains)
     try:
         with Progress(transient=True, disable=not progressbar) as progress:
             bar = progress.add_task("Draws", total=chains * (tune + draws))
-            runs = [chain.run(tune, draws, sweeps) for chain in found]
-            _carry(held, runs, lambda k: progress.update(bar, completed=k), found)
+            generators = [run.run(tune, draws, sweeps) for run in runs]
+            _exchange(cluster, generators, lambda k: progress.update(bar, completed=k), runs)
     except KeyboardInterrupt:
         idata = result()
         if idata is None:
@@ -265,62 +269,64 @@ def sample_sharded(
             stacklevel=2,
         )
         return idata
-    except (RoomError, RangeError, ShardLostError) as error:
-        raise _with_draws(error, known, result()) from error
+    except (FullPoolError, ResidualOverflowError, ShardLostError) as error:
+        raise _with_draws(error, sharded, result()) from error
     finally:
-        held.close()
+        cluster.close()
     return result()
 
 
-def _carry(shards: Shards, runs: list, advance: Callable[[int], None], found: list[Chain]) -> None:
-    """Carry the messages of all chains to the shards, one of each at a time, until they end."""
-    answers: dict[int, Any] = dict.fromkeys(range(len(runs)))
+def _exchange(
+    shards: Shards, generators: list, advance: Callable[[int], None], runs: list[Chain]
+) -> None:
+    """Pass messages and answers between chains and shards, one message of each chain at a time."""
+    answers: dict[int, Any] = dict.fromkeys(range(len(generators)))
     while answers:
         messages = {}
         with deferred_interrupts():
             for chain, answer in answers.items():
                 try:
-                    messages[chain] = runs[chain].send(answer)
+                    messages[chain] = generators[chain].send(answer)
                 except StopIteration:
                     continue
         answers = shards.ask(messages) if messages else {}
-        advance(sum(chain.made for chain in found))
+        advance(sum(run.n_draws for run in runs))
 
 
-def _without_rows(model: pm.Model, known: ShardedModel) -> list[str]:
-    """Names of the free variables, and of Deterministics that do not see the forest."""
+def _without_rows(model: pm.Model, sharded: ShardedModel) -> list[str]:
+    """Names of the free variables, and of Deterministics that do not depend on the forest."""
     names = [v.name for v in model.free_RVs]
     for one in model.deterministics:
-        if not any(v is known.forest for v in ancestors([one])):
+        if not any(v is sharded.forest for v in ancestors([one])):
             names.append(one.name)
     return names
 
 
-def _result(model, found: list[Chain], made: int, names, started: float, n_shards: int):
-    """The first so many draws of every chain."""
-    points = np.empty((len(found), made), dtype=object)
-    for k, chain in enumerate(found):
-        points[k] = chain.points[:made]
+def _result(model, runs: list[Chain], n_draws: int, names, started: float, n_shards: int):
+    """The first draws of every chain."""
+    points = np.empty((len(runs), n_draws), dtype=object)
+    for k, run in enumerate(runs):
+        points[k] = run.points[:n_draws]
     stats = {
-        name: np.array([[one[name] for one in chain.stats[:made]] for chain in found])
-        for name in found[0].stats[0]
+        name: np.array([[draw[name] for draw in run.stats[:n_draws]] for run in runs])
+        for name in runs[0].stats[0]
     }
     groups = {"posterior": recorded(model, points, names), "sample_stats": stats}
     return data_tree(model, groups, started, shards=n_shards)
 
 
-def _with_draws(error: Exception, known: ShardedModel, idata) -> Exception:
-    """The error for a user, with the draws made before."""
-    kept = "" if idata is None else " The draws made before are error.idata."
-    name = known.forest.name
-    if isinstance(error, RoomError):
-        raised: Any = ForestTooLargeError(too_small(name, known.layout) + kept)
-    elif isinstance(error, RangeError):
+def _with_draws(error: Exception, sharded: ShardedModel, idata) -> Exception:
+    """The error that is raised, with the draws made before."""
+    draws = "" if idata is None else " The draws made before are error.idata."
+    name = sharded.forest.name
+    if isinstance(error, FullPoolError):
+        raised: Any = ForestTooLargeError(too_small(name, sharded.layout) + draws)
+    elif isinstance(error, ResidualOverflowError):
         raised = FloatingPointError(
             f"Residuals of {name} outgrew the range that y and the leaf prior give them: give the "
-            f"leaf a mean and an sd for which the sum of trees can reach y.{kept}"
+            f"leaf a mean and an sd for which the sum of trees can reach y.{draws}"
         )
     else:
-        raised = ShardLostError(f"{error}{kept}")
+        raised = ShardLostError(f"{error}{draws}")
     raised.idata = idata
     return raised

@@ -4,17 +4,17 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from pymc_trees.sharded.kernels.messages import Answer, Message, total
-from pymc_trees.sharded.kernels.rows import Shard
+from pymc_trees.sharded.kernels.shard import Shard
 from pymc_trees.sharded.model import ShardedModel
 
 
 class ShardLostError(RuntimeError):
-    """A shard does not answer: its process or its machine is gone.
+    """A shard does not answer: its process or machine has stopped.
 
     Attributes
     ----------
     idata : xarray.DataTree or None
-        The draws made before; None without any.
+        Draws made before, if any.
     """
 
     idata = None
@@ -27,31 +27,31 @@ class Shards(ABC):
 
     @abstractmethod
     def answers(self, messages: dict[int, Message]) -> list[dict[int, Answer]]:
-        """What each shard answers to the messages of some chains, in the order of the rows."""
+        """Answers of each shard to the messages, by chain; shards in the order of the rows."""
 
     def ask(self, messages: dict[int, Message]) -> dict[int, Answer]:
-        """What all rows answer."""
-        found = self.answers(messages)
-        return {chain: total([one[chain] for one in found]) for chain in messages}
+        """Answers about all rows to the messages, by chain."""
+        answers = self.answers(messages)
+        return {chain: total([shard[chain] for shard in answers]) for chain in messages}
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the shards."""
+        """Release the shards."""
 
 
 class LocalShards(Shards):
     """Shards in this process, one after the other."""
 
-    def __init__(self, known: ShardedModel, n_shards: int, chains: int):
+    def __init__(self, model: ShardedModel, n_shards: int, chains: int):
         self.n_shards = n_shards
-        self.shards = [Shard(part, chains) for part in known.parts(n_shards)]
+        self.shards = [Shard(part, chains) for part in model.parts(n_shards)]
 
     def answers(self, messages):
-        """What each shard answers."""
+        """Answers of each shard."""
         return [shard.visit(messages) for shard in self.shards]
 
     def close(self):
-        """Let go of the rows."""
+        """Release the rows."""
         self.shards = []
 
 
@@ -60,19 +60,19 @@ class DaskShards(Shards):
 
     Parameters
     ----------
-    known : ShardedModel
+    model : ShardedModel
     client : distributed.Client
     chains : int
     """
 
-    def __init__(self, known: ShardedModel, client: Any, chains: int):
-        workers = sorted(client.nthreads())[: known.layout.n_rows]
+    def __init__(self, model: ShardedModel, client: Any, chains: int):
+        workers = sorted(client.nthreads())[: model.layout.n_rows]
         if not workers:
             raise ValueError("shards: the Dask client has no workers; start some first.")
         self.n_shards = len(workers)
-        parts = zip(known.parts(self.n_shards), workers, strict=True)
-        with _told_of_loss("Dask"):
-            made = [
+        parts = zip(model.parts(self.n_shards), workers, strict=True)
+        with _loss_reported("Dask"):
+            pending = [
                 client.submit(
                     Shard,
                     client.scatter([part], workers=[worker], hash=False)[0],
@@ -83,16 +83,16 @@ class DaskShards(Shards):
                 )
                 for part, worker in parts
             ]
-            self.actors = [one.result() for one in made]
+            self.actors = [one.result() for one in pending]
 
     def answers(self, messages):
-        """What each shard answers."""
-        with _told_of_loss("Dask"):
-            asked = [actor.visit(messages) for actor in self.actors]
-            return [one.result() for one in asked]
+        """Answers of each shard."""
+        with _loss_reported("Dask"):
+            pending = [actor.visit(messages) for actor in self.actors]
+            return [one.result() for one in pending]
 
     def close(self):
-        """Let go of the actors."""
+        """Release the actors."""
         self.actors = []
 
 
@@ -101,23 +101,23 @@ class RayShards(Shards):
 
     Parameters
     ----------
-    known : ShardedModel
+    model : ShardedModel
     ray : the module ray, initialised
     chains : int
     """
 
-    def __init__(self, known: ShardedModel, ray: Any, chains: int):
+    def __init__(self, model: ShardedModel, ray: Any, chains: int):
         if not ray.is_initialized():
             raise ValueError("shards: Ray is not running; call ray.init() first.")
         processors = int(ray.cluster_resources().get("CPU", 0))
-        self.n_shards, self._ray = max(1, min(processors, known.layout.n_rows)), ray
+        self.n_shards, self._ray = max(1, min(processors, model.layout.n_rows)), ray
         actor = ray.remote(Shard)
-        with _told_of_loss("Ray"):
-            self.actors = [actor.remote(part, chains) for part in known.parts(self.n_shards)]
+        with _loss_reported("Ray"):
+            self.actors = [actor.remote(part, chains) for part in model.parts(self.n_shards)]
 
     def answers(self, messages):
-        """What each shard answers."""
-        with _told_of_loss("Ray"):
+        """Answers of each shard."""
+        with _loss_reported("Ray"):
             message = self._ray.put(messages)
             return self._ray.get([actor.visit.remote(message) for actor in self.actors])
 
@@ -127,8 +127,8 @@ class RayShards(Shards):
             self._ray.kill(actor)
 
 
-class _told_of_loss:  # noqa: N801 (used like a function)
-    """Context in which whatever a cluster raises says that a shard is lost."""
+class _loss_reported:  # noqa: N801 (used like a function)
+    """Context that turns any error of a cluster into a `ShardLostError`."""
 
     def __init__(self, cluster: str):
         self.cluster = cluster
@@ -144,15 +144,15 @@ class _told_of_loss:  # noqa: N801 (used like a function)
             ) from error
 
 
-def make_shards(shards: Any, known: ShardedModel, chains: int) -> Shards:
-    """Shards as a user asks for them, with the rows of a model."""
-    n = known.layout.n_rows
+def make_shards(shards: Any, model: ShardedModel, chains: int) -> Shards:
+    """Shards that the argument ``shards`` means, with the rows of a model."""
+    n = model.layout.n_rows
     if isinstance(shards, int) and not isinstance(shards, bool) and 1 <= shards <= n:
-        return LocalShards(known, shards, chains)
+        return LocalShards(model, shards, chains)
     if all(hasattr(shards, name) for name in ("submit", "scatter", "nthreads")):
-        return DaskShards(known, shards, chains)
+        return DaskShards(model, shards, chains)
     if all(hasattr(shards, name) for name in ("remote", "get", "put", "is_initialized")):
-        return RayShards(known, shards, chains)
+        return RayShards(model, shards, chains)
     raise ValueError(
         f"shards={shards!r}: give a distributed.Client, the module ray after ray.init(), or a "
         f"number of shards in this process, from 1 to the {n} rows of X."

@@ -4,7 +4,7 @@ Reading order: `sweep` (a step from the point to its new point, by a cycle of `k
 `variables` (which forests a step moves), the steps made of kernels: `cgm` (`GrowPrune` and
 `RestructureCGM` too), `particle_gibbs`, `hybrid`, `tempering` (around one of these) and `soft_cgm`
 (sums of soft trees); `split_weights` (Dirichlet split weights), `noise_scale` (the sd of the
-noise), `dcc_tree` and `rjhmc` (soft trees).
+noise).
 
-May import: `core`, `distributions`, `targets`, `inference`, `dcc`; PyMC.
+May import: `core`, `distributions`, `targets`, `inference`; PyMC.
 """

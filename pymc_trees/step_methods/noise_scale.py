@@ -74,6 +74,7 @@ class NoiseScale(BlockedStep):
 
     name = "noisescale"
     default_blocked = True
+    finishes_iterations = True  # as forest steps do
     _state_class = NoiseScaleState
     stats_dtypes_shapes: dict = {"noise_scale_evaluations": (np.int64, [])}
 

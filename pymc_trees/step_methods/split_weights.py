@@ -103,6 +103,7 @@ class SplitWeights(BlockedStep):
 
     name = "splitweights"
     default_blocked = True
+    finishes_iterations = True  # as forest steps do
     _state_class = SplitWeightsState
     stats_dtypes_shapes: dict = {}
 

@@ -86,6 +86,7 @@ class SweepStep(BlockedStep):
     """
 
     default_blocked = True
+    finishes_iterations = True
     _state_class = SweepStepState
     kind: Kind = HARD
     suitability = Competence.COMPATIBLE

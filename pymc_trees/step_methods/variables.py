@@ -10,8 +10,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.distributions.data.named import bare
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.distributions.tree_variable import is_tree_variable
+from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variable
 from pymc_trees.targets.forest_state import ForestData
 from pymc_trees.targets.soft_forest_state import SoftForestData
 
@@ -72,11 +71,11 @@ def forests_of(model: pm.Model, variables=None, kind: Kind = HARD) -> list:
 
 
 def _of_other_kind(kind: Kind, forests: list) -> ValueError:
-    single = [forest.name for forest in forests if is_soft_tree(forest)]
-    if single:
+    alone = [tree for tree in map(tree_variable, forests) if tree.moves_with_all]
+    if alone:
         return ValueError(
-            f"vars: {single} is a SoftDecisionTree: leave it to pm.sample(), which assigns its "
-            "step."
+            f"vars: {alone[0].name} is a {alone[0].declared_by}: leave it to pm.sample(), which "
+            "assigns its step."
         )
     names = [forest.name for forest in forests]
     if kind is HARD:

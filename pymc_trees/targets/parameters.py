@@ -12,7 +12,6 @@ from pytensor.scalar import basic as scalars
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
 from pymc_trees.distributions.tree_variable import is_tree_variable, tree_variables
 from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.contract import Target
@@ -48,9 +47,10 @@ def read_noise(model: pm.Model, rv: Variable) -> Noise | None:
     """
     if not _is_number(model, rv):
         return None
-    trees = [tree.rv for tree in tree_variables(model)]
-    if any(is_soft_tree(tree) for tree in trees):  # DCC-Tree infers all variables together
+    variables = tree_variables(model)
+    if any(tree.moves_with_all for tree in variables):
         return None
+    trees = [tree.rv for tree in variables]
 
     def seen_by(variables):
         return [v for v in ancestors(variables, blockers=model.basic_RVs) if v in known]

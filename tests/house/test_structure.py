@@ -12,8 +12,9 @@ TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.p
 
 # File that takes inputs of Ops by position -> why that is not for a forest's.
 POSITIONS = {
-    "distributions/forest_inputs.py": "the one file that knows those of forests and soft trees",
-    "dcc/soft_graph.py": "parameters of a pymc.Categorical",
+    "distributions/forest_inputs.py": "the one file that knows those of forests",
+    "dcc/read_model.py": "parameters of a pymc.Categorical",
+    "dcc/soft_tree_rv.py": "the one file that knows those of a soft tree",
     "targets/likelihoods/expressions.py": "Ops between a forest's function and a mean",
     **dict.fromkeys(
         [

@@ -6,11 +6,10 @@ from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
 from pymc_trees.dcc import local as starts
-from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.dcc import DCC, Settings
 from pymc_trees.dcc.evidence import estimate_evidence
-from pymc_trees.dcc.local import Start, neighbour_start, plan_starts, visit, warm_up
-from pymc_trees.dcc.neighbours import nogs
-from pymc_trees.dcc.settings import Settings
+from pymc_trees.dcc.local import neighbour_start, plan_starts, visit, warm_up
+from pymc_trees.dcc.neighbours import prunable
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def posterior(data):
 
 
 def prior_states(posterior, label, rng, count=4):
-    posterior.bind(label)
+    posterior.set_topology(label)
     return np.stack([posterior.draw_start(rng) for _ in range(count)])
 
 
@@ -47,7 +46,7 @@ def test_starts_have_a_finite_density_and_grown_ones_a_good_one(make, rng):
     for label, other in [("SLL", "L"), ("SSLLL", "SLL"), ("SLL", "SLSLL"), ("SSLLSLL", "SSLLL")]:
         donors = [(other, prior_states(posterior, other, rng))]
         q = neighbour_start(posterior, label, donors, rng)
-        posterior.bind(label)
+        posterior.set_topology(label)
         assert q.shape == (posterior.dimension,)
         value, gradient = posterior.density._pytensor_function(q)
         assert np.isfinite(value) and np.isfinite(gradient).all()
@@ -60,8 +59,8 @@ def test_what_is_not_of_the_new_split_is_taken_over(posterior, rng, monkeypatch)
     monkeypatch.setattr(starts, "REDRAWN", 0.0)
     states = prior_states(posterior, "SLL", rng, 1)
     q = neighbour_start(posterior, "SLSLL", [("SLL", states)], rng)
-    [nog] = nogs("SLSLL")
-    assert (nog.split, nog.leaf) == (1, 1)
+    [change] = prunable("SLSLL")
+    assert (change.split_index, change.leaf_index) == (1, 1)
     sigma, *_, tau = states[0]  # one input: its weight is no parameter
     assert (q[0], q[4]) == (sigma, tau)
 
@@ -77,7 +76,7 @@ def test_leaf_values_are_the_best_given_the_gates(posterior, rng):
     """Zero gradient: the density of a normal model is quadratic in them."""
     [state] = prior_states(posterior, "SSLLL", rng, 1)
     places = np.array([1, 2, 3])
-    q, value = starts._accept_ordered(posterior, state, places)
+    q, value = starts._newton_step(posterior, state, places)
     again, gradient = posterior.density._pytensor_function(q)
     assert value == again > posterior.density._pytensor_function(state)[0]
     np.testing.assert_allclose(gradient[places], 0.0, atol=1e-4)
@@ -119,7 +118,7 @@ def test_chains_from_a_neighbour_sample_the_same_posterior(data, posterior):
         rngs = [np.random.default_rng([3, k]) for k in range(4)]
         warm = [warm_up(posterior, "SLL", rng, 200, near).chain for rng in rngs]
         draws[name] = np.stack([visit(posterior, "SLL", chain, 300).draws for chain in warm])
-    posterior.bind("SLL")
+    posterior.set_topology("SLL")
     evidence = estimate_evidence(
         rng, draws["near"], posterior.log_densities, posterior.draw_prior, 10
     )
@@ -138,14 +137,14 @@ def test_small_topologies_are_warmed_up_first_and_given_to_larger_ones(posterior
     dcc.search.proposed = dict.fromkeys(("SSLLL", "SLL", "SLSLL"), 1001)
     levels, run = [], dcc.run
 
-    def watched(tasks):
-        if isinstance(tasks[0][1], Start):
-            levels.append(tasks)
-        return run(tasks)
+    def watched(task, each):
+        if task is starts.begin:
+            levels.append(each)
+        return run(task, each)
 
     dcc.run = watched
     dcc.iterate()
-    assert [{label for label, *_ in tasks} for tasks in levels[:2]] == [
+    assert [{label for label, *_ in each} for each in levels[:2]] == [
         {"SLL"},
         {"SSLLL", "SLSLL"},
     ]

@@ -9,7 +9,7 @@ from support.soft_models import regression
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import label_of
+from pymc_trees.dcc.kernels.encode import label_of
 from pymc_trees.inference.chains.states import from_dataset, to_dataset
 
 OPTIONS = {"chains": 2, "tune": 60, "local_draws": 20}
@@ -149,7 +149,7 @@ def test_a_saved_state_goes_on_where_it_was(model, step, at):
     stored = from_dataset(to_dataset({"state": state}))["state"]  # as in a file
     assert equal_dataclass_values(stored, state)
     other = pmt.DCCTree(model=model, **OPTIONS)
-    other.posterior = step.posterior  # spares a compilation; the pickled one has its own
+    other.functions = step.functions  # spares a compilation; the pickled one has its own
     other.sampling_state = state
     pickled = cloudpickle.loads(cloudpickle.dumps(step))
     expected = go(step, first[-1], 3)

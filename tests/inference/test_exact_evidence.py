@@ -9,8 +9,7 @@ from support.soft_quadrature import log_evidence
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.dcc.dcc import DCC
-from pymc_trees.dcc.settings import Settings
+from pymc_trees.dcc.dcc import DCC, Settings
 
 H = 0.05
 DRAWS = 150

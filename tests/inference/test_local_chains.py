@@ -7,7 +7,7 @@ import pytest
 import pymc_trees as pmt
 from pymc_trees.dcc import local
 from pymc_trees.dcc.nuts import NutsChain, Run
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.topology_model import TopologyModel
 
 
 class Posterior:
@@ -21,7 +21,7 @@ class Posterior:
     def __init__(self):
         self.drawn, self.levels = 0, []
 
-    def bind(self, label):
+    def set_topology(self, label):
         self.set_sharpness(self.op.h[1])
 
     def set_sharpness(self, h):
@@ -103,13 +103,13 @@ def test_a_likelihood_that_excludes_values_of_the_tree(monkeypatch):
     with pm.Model() as model:
         rate = pmt.SoftDecisionTree("rate", X, None, 0.7, 2.0, leaf=pmt.NormalLeaf(2.0, 1.0))
         pm.Poisson("y", rate, observed=y)
-    posterior, fallen = SoftPosterior(model), []
+    posterior, fallen = TopologyModel(model), []
 
-    def fall(*args, original=local._fall):
+    def fall(*args, original=local._sharpen):
         fallen.append(original(*args))
         return fallen[-1]
 
-    monkeypatch.setattr(local, "_fall", fall)
+    monkeypatch.setattr(local, "_sharpen", fall)
     for seed in range(12):
         run = local.warm_up(posterior, "SLL", np.random.default_rng(seed), 40)
         assert posterior.is_finite(run.chain.nuts.position)

@@ -8,11 +8,10 @@ from support.soft_models import posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
 from pymc_trees.dcc import local
-from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.dcc import DCC, Settings
 from pymc_trees.dcc.evidence import chain_covariance, pooled_covariances
-from pymc_trees.dcc.local import LocalChain, Refit, Start, refit, warm_up
+from pymc_trees.dcc.local import Refit, refit, warm_up
 from pymc_trees.dcc.nuts import Run
-from pymc_trees.dcc.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +61,10 @@ def test_covariances_are_full_where_draws_by_them_cost_less(posterior, monkeypat
     dcc = DCC(posterior, Settings(chains=2, tune=40), 1)
     run, given = dcc.run, []
 
-    def weighed(tasks):
-        runs = run(tasks)
-        if isinstance(tasks[0][1], Refit):
-            given.extend(what.covariance for _, what, _ in tasks)
+    def weighed(task, each):
+        runs = run(task, each)
+        if task is refit:
+            given.extend(what.covariance for _, what, _ in each)
             for one in runs:
                 one.cost *= cost
         return runs
@@ -137,16 +136,16 @@ def test_an_interrupt_in_an_estimate_leaves_the_visit_out(posterior, monkeypatch
     np.testing.assert_array_equal(after.draws[0], before.draws[0])
 
 
-@pytest.mark.parametrize("what", [Start, LocalChain], ids=["warm_up", "visit"])
+@pytest.mark.parametrize("what", [local.begin, local.visit])
 def test_an_interrupt_at_the_second_visit_keeps_the_first(posterior, monkeypatch, what):
     dcc = run_of_one_topology(posterior, chains=2, tune=150, local_draws=10)
     dcc.iterate()
     [first], run = dcc.topologies["SLL"].draws, dcc.run
 
-    def interrupted(tasks):
-        if tasks and isinstance(tasks[0][1], what):
+    def interrupted(task, each):
+        if each and task is what:
             raise KeyboardInterrupt
-        return run(tasks)
+        return run(task, each)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(dcc, "run", interrupted)

@@ -6,8 +6,8 @@ import pytest
 from support.chains.jumps import weak_step
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.dcc.jump_posterior import JumpPosterior
+from pymc_trees.dcc.jump_model import JumpModel
+from pymc_trees.dcc.kernels.topology import log_prior
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -24,13 +24,13 @@ def test_density_is_that_of_the_model_whatever_stands_beside():
         latent = pm.Normal("latent", mu, 0.5, shape=mu.shape)
         scale = pm.Uniform("scale", 0.1, sd + 1.0)
         pm.Normal("y", latent + shift, scale, observed=y, shape=mu.shape)
-    posterior = JumpPosterior(pmt.RJHMC(model=rich).soft)
+    posterior = JumpModel(pmt.RJHMC(model=rich).soft)
     logp = rich.compile_logp()
     point = rich.initial_point() | {"shift": np.array(1)}
     for label in ("L", "SLL", "SSLLL", "SLSLL"):
-        posterior.set_given(point)
+        posterior.set_fixed(point)
         splits = len(label) // 2
-        posterior.place(label, posterior.draw_inputs(rng, splits))
+        posterior.set_state(label, posterior.draw_inputs(rng, splits))
         q = 0.5 * rng.normal(size=posterior.dimension)
         found = posterior.terms(q)
         tau = 1.0 / (1.0 + np.exp(-q[len(q) - splits :]))

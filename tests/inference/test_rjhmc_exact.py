@@ -81,8 +81,8 @@ def test_burn_in_that_the_ratio_leaves_out_moves_the_posterior():
 class WithoutStumpInRatio(JumpChain):
     """The program counts a tree of one split as growing half the time, though it always grows."""
 
-    def log_ratio_of_growing(self, twig):
-        return super().log_ratio_of_growing(twig) + (np.log(2) if twig.smaller == "L" else 0.0)
+    def log_ratio_of_growing(self, change):
+        return super().log_ratio_of_growing(change) + (np.log(2) if change.smaller == "L" else 0.0)
 
 
 @pytest.mark.full

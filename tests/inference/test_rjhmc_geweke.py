@@ -14,9 +14,9 @@ from support.naive.batches import batch_means, gap
 from support.soft_models import leaf_shares, scaled
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import LEAF, SPLIT
-from pymc_trees.core.soft.topology import leaf_count_law, log_prior
 from pymc_trees.dcc.jump_chain import JumpChain, Settings
+from pymc_trees.dcc.kernels.encode import LEAF, SPLIT
+from pymc_trees.dcc.kernels.topology import leaf_count_law, log_prior
 
 ROWS, DRAWS, BATCHES, SHAPE = 4, 3000, 40, 6.0
 ALPHA, BETA = 0.5, 2.5
@@ -67,7 +67,7 @@ def test_prior_is_recovered(direction):
     found = []
     for k in range(DRAWS + DRAWS // 10):
         state = chain.iterate(rng, state, tune=k < DRAWS // 10).state
-        posterior.place(state.label, state.inputs)
+        posterior.set_state(state.label, state.inputs)
         point = posterior.point(state.q, rng)
         value, log_sigma = point["mu_forest"], float(point["sigma_log__"])
         splits, leaves = value[value[:, 0] == SPLIT], value[value[:, 0] == LEAF, 1]

@@ -12,11 +12,10 @@ from support.soft_models import classification, posterior_of, regression, scaled
 from support.soft_quadrature import log_evidence
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import label_of
-from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.dcc.dcc import DCC
-from pymc_trees.dcc.local import LocalChain, Runner, sharpness, warm_up
-from pymc_trees.dcc.settings import RUN, Settings, check_settings
+from pymc_trees.dcc.dcc import DCC, RUN, Settings, check_settings
+from pymc_trees.dcc.kernels.encode import label_of
+from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.local import LocalChain, Runner, sharpness, visit, warm_up
 
 SMALL = {"tune": 150, "local_draws": 40, "cores": 1, "progressbar": False}
 
@@ -175,12 +174,12 @@ def test_an_interrupted_run_keeps_what_was_finished(run, monkeypatch):
     """At a visit: the topologies known till then are the result."""
     visits, original, at = [], Runner.__call__, 2
 
-    def interrupted(self, tasks):
-        if tasks and isinstance(tasks[0][1], LocalChain):
-            visits.append(tasks)
+    def interrupted(self, task, each):
+        if each and task is visit:
+            visits.append(each)
             if len(visits) == at:
                 raise KeyboardInterrupt
-        return original(self, tasks)
+        return original(self, task, each)
 
     monkeypatch.setattr(Runner, "__call__", interrupted)
     with run[0], pytest.warns(UserWarning, match=f"of {at - 1} global iterations instead of 9"):
@@ -201,7 +200,7 @@ def test_a_run_interrupted_before_anything_was_found_has_no_result(run, monkeypa
 def test_an_iteration_interrupted_while_topologies_warm_up_can_be_made_again(
     posterior, monkeypatch
 ):
-    def interrupted(tasks):
+    def interrupted(task, each):
         raise KeyboardInterrupt
 
     dcc, labels = small_dcc(1, posterior)
@@ -224,8 +223,8 @@ def test_chains_in_other_processes_are_the_same(posterior):
     """Few steps: code compiled in another process may round otherwise, and chains are chaotic."""
     chain = warm_up(posterior, "SLL", np.random.default_rng(1), 40).chain
     assert isinstance(chain, LocalChain)
-    tasks = [("SLL", chain, 2), ("SLL", chain, 2)]
-    here, there = Runner(posterior, 1)(tasks), Runner(posterior, 2)(tasks)
+    each = [("SLL", chain, 2), ("SLL", chain, 2)]
+    here, there = Runner(posterior, 1)(visit, each), Runner(posterior, 2)(visit, each)
     for a, b in zip(here, there, strict=True):
         np.testing.assert_allclose(a.draws, b.draws, rtol=1e-6)
 
@@ -261,6 +260,6 @@ def test_improper_priors_are_refused():
         mu = pmt.SoftDecisionTree("mu", np.eye(3))
         pm.Normal("y", mu + pm.Flat("a"), 1.0, observed=np.zeros(3))
     posterior = posterior_of(model)
-    posterior.bind("L")
+    posterior.set_topology("L")
     with pytest.raises(ValueError, match="proper priors"):
         posterior.draw_prior(np.random.default_rng(1), 1)

@@ -16,7 +16,7 @@ from support.soft_models import (
 )
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.topology import log_prior
+from pymc_trees.dcc.kernels.topology import log_prior
 
 H = 0.05
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -78,7 +78,7 @@ def split_up(posterior, q):
 @pytest.mark.parametrize("label", TOPOLOGIES)
 def test_density_is_that_of_the_hand_written_model(label, three_inputs, rng):
     posterior, x, y = three_inputs
-    posterior.bind(label)
+    posterior.set_topology(label)
     model = hand_written(label, x, y)
     logp = model.compile_logp(jacobian=False)
     for _ in range(3):
@@ -96,7 +96,7 @@ def test_density_is_that_of_the_hand_written_model(label, three_inputs, rng):
 def test_gradient_of_every_topology_comes_from_one_function(label, three_inputs, rng):
     posterior, *_ = three_inputs
     function = posterior.density._pytensor_function
-    posterior.bind(label)
+    posterior.set_topology(label)
     q = rng.normal(size=posterior.dimension)
     _, gradient = function(q)
     e = 1e-5
@@ -111,7 +111,7 @@ def test_gradient_of_every_topology_comes_from_one_function(label, three_inputs,
 def test_density_of_the_model_is_the_local_one_and_the_topology(label, three_inputs, rng):
     posterior, *_ = three_inputs
     model = posterior.soft.model
-    posterior.bind(label)
+    posterior.set_topology(label)
     q = rng.normal(size=posterior.dimension)
     point = posterior.point(q, rng)
     log_jacobian = split_up(posterior, q)[-1]
@@ -132,7 +132,7 @@ def eq_8(shares, y, classes, alpha):
 @pytest.mark.parametrize("label", TOPOLOGIES)
 def test_classes_have_eq_8_with_its_constant(label, classes, rng):
     posterior, x, y = classes
-    posterior.bind(label)
+    posterior.set_topology(label)
     q = rng.normal(size=posterior.dimension)
     splits = len(label) // 2
     _, _, tau, delta, log_jacobian = split_up(posterior, np.r_[0, np.zeros(splits + 1), q])
@@ -155,7 +155,7 @@ def test_eq_8_of_hard_gates_is_the_evidence_of_the_leaves():
 
 def test_probabilities_are_drawn_from_their_conditional(classes, rng):
     posterior, x, y = classes
-    posterior.bind("SLL")
+    posterior.set_topology("SLL")
     q = np.array([0.3, -0.2])
     _, _, tau, delta, _ = split_up(posterior, np.r_[0, 0, 0, q])
     shares = leaf_shares("SLL", x, delta, tau, H)
@@ -176,7 +176,7 @@ def test_prior_draws_follow_the_prior(rng, quick_compile):
         )
         pm.Normal("y", mu, 1.0, observed=np.zeros(5))
     posterior = posterior_of(model)
-    posterior.bind("SSLLL")
+    posterior.set_topology("SSLLL")
     n = 4000
     q = posterior.draw_prior(rng, n)
     points = [posterior.point(row, rng)["mu_forest"] for row in q]
@@ -198,7 +198,7 @@ def test_prior_density_integrates_to_one(rng, quick_compile):
     """With two inputs and one split q is (tau, Delta): importance weights from a wide normal."""
     model, *_ = classification(p=2, classes=2)
     posterior = posterior_of(model)
-    posterior.bind("SLL")
+    posterior.set_topology("SLL")
     wide = stats.norm(0, 3)
     q = wide.rvs((4000, 2), random_state=rng)
     prior = posterior.log_densities(q)[:, 1]

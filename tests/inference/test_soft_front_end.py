@@ -11,11 +11,10 @@ import xarray as xr
 from support.soft_models import classification, leaf_shares, regression, scaled
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import encode, label_of
-from pymc_trees.core.soft.topology import log_prior
-from pymc_trees.distributions.forest_inputs import soft_tree_inputs
+from pymc_trees.dcc.kernels.encode import encode, label_of
+from pymc_trees.dcc.kernels.topology import log_prior
+from pymc_trees.dcc.soft_tree_rv import fingerprint_of, soft_tree_inputs
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
-from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -233,9 +232,9 @@ def test_classes_out_of_range_are_refused():
         p = pmt.SoftDecisionTree("p", np.eye(3), leaf=pmt.DirichletLeaf(2, 2))
         pm.Categorical("y", p=p, observed=[0, 1, 2])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1"):
-        from pymc_trees.dcc.soft_posterior import SoftPosterior
+        from pymc_trees.dcc.topology_model import TopologyModel
 
-        SoftPosterior(wrong)
+        TopologyModel(wrong)
 
 
 def test_scaling_of_the_helpers_is_that_of_the_model():

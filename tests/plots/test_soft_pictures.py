@@ -7,8 +7,8 @@ import xarray as xr
 from support.soft_models import regression
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import encode
-from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
+from pymc_trees.dcc.kernels.encode import encode
+from pymc_trees.dcc.soft_tree_rv import fingerprint_of
 
 matplotlib = pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("quick_compile")

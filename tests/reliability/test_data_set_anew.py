@@ -139,9 +139,9 @@ def test_classes_of_a_soft_tree_are_those_of_the_model():
         step = pmt.DCCTree(chains=1, tune=20, local_draws=5)
         step.setup_chain(np.random.default_rng(1), 2, 2)
         step.step(model.initial_point())
-        kept = step.posterior
+        kept = step.functions
         step.setup_chain(np.random.default_rng(1), 2, 2)
-        assert step.posterior is kept
+        assert step.functions is kept
         pm.set_data({"seen": (X[:, 0] < 0.5).astype(int)})
         step.setup_chain(np.random.default_rng(1), 2, 2)
-        assert step.posterior is None
+        assert step.functions is None

@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 from support.soft_models import all_topologies
 
-from pymc_trees.core.soft.topology import n_splits
-from pymc_trees.dcc.neighbours import (
-    buds,
-    log_proposal_ratio,
-    propose_jump,
-    put_together,
-    shared_places,
-    take_apart,
-)
+from pymc_trees.dcc.jump_chain import log_proposal_ratio, propose_jump, shared_indices
+from pymc_trees.dcc.kernels.topology import n_splits
+from pymc_trees.dcc.neighbours import growable, pack, unpack
 
 GROW, PRUNE = 0.35, 0.25
 DRAWS = 4000
@@ -24,21 +18,21 @@ def ways(label, seed=1):
     for _ in range(DRAWS):
         jump = propose_jump(rng, label, GROW, PRUNE)
         if jump is not None:
-            to = jump.twig.larger if jump.grows else jump.twig.smaller
-            found[to, jump.side, jump.twig] = found.get((to, jump.side, jump.twig), 0) + 1
+            to = jump.change.larger if jump.grows else jump.change.smaller
+            found[to, jump.side, jump.change] = found.get((to, jump.side, jump.change), 0) + 1
     return {key: count / DRAWS for key, count in found.items()}
 
 
 @pytest.mark.parametrize("label", ["L", "SLL", "SSLLSLL", "SSLLL"])
 def test_proposal_ratio_is_that_of_the_proposals_made(label):
     up = ways(label)
-    for twig in buds(label):
-        down = ways(twig.larger)
+    for change in growable(label):
+        down = ways(change.larger)
         for side in (0, 1):
-            p, q = up[twig.larger, side, twig], down[label, side, twig]
+            p, q = up[change.larger, side, change], down[label, side, change]
             # two counts of hundreds: 5 standard errors of the log of their ratio
             error = np.sqrt((1 - p) / (p * DRAWS) + (1 - q) / (q * DRAWS))
-            assert abs(np.log(q / p) - log_proposal_ratio(twig, GROW, PRUNE)) < 5 * error
+            assert abs(np.log(q / p) - log_proposal_ratio(change, GROW, PRUNE)) < 5 * error
 
 
 def test_a_stump_has_only_leaves_to_grow():
@@ -52,15 +46,15 @@ def test_a_stump_has_only_leaves_to_grow():
 def test_what_is_shared_keeps_its_meaning(side, p, has_values):
     """Each number names its leaf or split by the path to it, which a jump must not change."""
     for label in ["L", *all_topologies(3)]:
-        for twig in buds(label):
-            larger = named(twig.larger, p, has_values)
-            shared = shared_places(twig, side, len(larger), p, has_values)
+        for change in growable(label):
+            larger = named(change.larger, p, has_values)
+            shared = shared_indices(change, side, len(larger), p, has_values)
             smaller = list(larger[shared])
             expected = list(named(label, p, has_values))
             assert len(smaller) == len(expected) and (np.diff(shared) > 0).all()
             if has_values:  # the leaf that grew is now one of two below it
-                grown = take_apart(np.arange(len(expected)), n_splits(label), p, True).values
-                at = int(grown[twig.leaf])
+                grown = unpack(np.arange(len(expected)), n_splits(label), p, True).values
+                at = int(grown[change.leaf_index])
                 assert smaller[at] == expected[at] + "lr"[side]
                 smaller[at] = expected[at]
             assert smaller == expected
@@ -78,7 +72,7 @@ def named(label, p, has_values):
         return walk(walk(at + 1, path + "l"), path + "r")
 
     walk(0, "")
-    parts = take_apart(
+    parts = unpack(
         np.zeros(2 + len(leaves) * has_values + len(splits) * p), len(splits), p, has_values
     )
     weights = np.array([[f"weight {k} {s}" for k in range(p - 1)] for s in splits], dtype=object)
@@ -88,4 +82,4 @@ def named(label, p, has_values):
         tau=np.array([f"tau {s}" for s in splits], dtype=object),
         weights=weights.reshape(len(splits), p - 1),
     )
-    return put_together(pieces)
+    return pack(pieces)

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from support.soft_models import all_topologies, leaf_shares
 
-from pymc_trees.core.soft.topology import n_splits
+from pymc_trees.dcc.kernels.topology import n_splits
 from pymc_trees.dcc.neighbours import (
     Parameters,
-    buds,
     grow,
-    nogs,
+    growable,
+    pack,
+    prunable,
     prune,
-    put_together,
-    take_apart,
+    unpack,
 )
 
 
@@ -32,14 +32,14 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5])
-def test_twigs_and_buds_are_each_others_inverse(leaves):
+def test_growable_and_prunable_splits_are_each_others_inverse(leaves):
     smaller, larger = all_topologies(leaves), all_topologies(leaves + 1)
-    grown = [nog for label in smaller for nog in buds(label)]
-    pruned = [nog for label in larger for nog in nogs(label)]
+    grown = [change for label in smaller for change in growable(label)]
+    pruned = [change for label in larger for change in prunable(label)]
     assert set(grown) == set(pruned) and len(set(grown)) == len(grown)
-    for nog in grown:
-        assert n_splits(nog.larger) == n_splits(nog.smaller) + 1
-        assert {nog.smaller} <= set(smaller) and {nog.larger} <= set(larger)
+    for change in grown:
+        assert n_splits(change.larger) == n_splits(change.smaller) + 1
+        assert {change.smaller} <= set(smaller) and {change.larger} <= set(larger)
 
 
 @pytest.mark.parametrize("has_values", [True, False])
@@ -47,8 +47,8 @@ def test_twigs_and_buds_are_each_others_inverse(leaves):
 def test_a_vector_is_taken_apart_and_put_together(rng, has_values, p):
     for label in ("L", "SLL", "SSLLSLL"):
         parts = parameters(rng, label, p, has_values)
-        q = put_together(parts)
-        same(take_apart(q, n_splits(label), p, has_values), parts)
+        q = pack(parts)
+        same(unpack(q, n_splits(label), p, has_values), parts)
 
 
 @pytest.mark.parametrize("has_values", [True, False])
@@ -56,20 +56,20 @@ def test_pruning_undoes_growing(rng, has_values):
     for leaves in (1, 2, 3, 4):
         for label in all_topologies(leaves):
             parts = parameters(rng, label, has_values=has_values)
-            for nog in buds(label):
-                grown = grow(parts, nog, 0.3, np.array([0.1, -0.2]))
-                assert grown.tau[nog.split] == 0.3
-                same(prune(grown, nog), parts)
+            for change in growable(label):
+                grown = grow(parts, change, 0.3, np.array([0.1, -0.2]))
+                assert grown.tau[change.split_index] == 0.3
+                same(prune(grown, change), parts)
     assert len(parts.tau) == 3  # and the first are as they were
 
 
 def test_growing_undoes_pruning_of_leaves_alike(rng):
     for label in all_topologies(5):
-        for nog in nogs(label):
+        for change in prunable(label):
             parts = parameters(rng, label)
-            parts.values[nog.leaf + 1] = parts.values[nog.leaf]
-            gate = parts.tau[nog.split], parts.weights[nog.split]
-            same(grow(prune(parts, nog), nog, *gate), parts)
+            parts.values[change.leaf_index + 1] = parts.values[change.leaf_index]
+            gate = parts.tau[change.split_index], parts.weights[change.split_index]
+            same(grow(prune(parts, change), change, *gate), parts)
 
 
 def test_a_grown_tree_is_the_same_function(rng):
@@ -78,7 +78,7 @@ def test_a_grown_tree_is_the_same_function(rng):
     for label in all_topologies(4):
         parts = parameters(rng, label)
         before = leaf_shares(label, x[:, :2], parts.weights, parts.tau, 0.3) @ parts.values
-        for nog in buds(label):
-            more = grow(parts, nog, 0.5, np.array([0.4, 0.6]))
-            after = leaf_shares(nog.larger, x[:, :2], more.weights, more.tau, 0.3) @ more.values
+        for change in growable(label):
+            more = grow(parts, change, 0.5, np.array([0.4, 0.6]))
+            after = leaf_shares(change.larger, x[:, :2], more.weights, more.tau, 0.3) @ more.values
             np.testing.assert_allclose(after, before, atol=1e-12)

@@ -8,10 +8,10 @@ from pymc.step_methods.state import equal_dataclass_values
 from support.chains.jumps import weak_model, weak_step
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import encode, label_of
-from pymc_trees.dcc.jump_posterior import JumpPosterior
+from pymc_trees.dcc.jump_model import JumpModel
+from pymc_trees.dcc.kernels.encode import encode, label_of
+from pymc_trees.dcc.soft_tree_rv import fingerprint_of
 from pymc_trees.distributions.capacity import ForestTooLargeError
-from pymc_trees.distributions.ops.soft_tree_rv import fingerprint_of
 from pymc_trees.inference.chains.states import from_dataset, to_dataset
 
 OPTIONS = {"warm_up": 30, "bridge": 2, "grow": 0.4, "prune": 0.4}
@@ -138,7 +138,7 @@ def test_tuned_numbers_are_fixed_after_tuning(model, step):
     points, _ = go(step, model.initial_point(), 10)
 
     def scales():
-        known = step.kernels.known
+        known = step.kernels.adapted
         return {
             label: (chain.state.step_adapt._log_bar, chain.variances)
             for label, chain in known.items()
@@ -161,7 +161,7 @@ def test_tuned_numbers_are_fixed_after_tuning(model, step):
 def test_a_state_is_read_from_a_point(by_index, model):
     rng = np.random.default_rng(2)
     for one in (model, by_index):
-        posterior = JumpPosterior(pmt.RJHMC(model=one).soft)
+        posterior = JumpModel(pmt.RJHMC(model=one).soft)
         tree = one["mu_forest"]
         delta = np.eye(2)[[1, 0]] if one is by_index else rng.dirichlet([1, 1], 2)
         value = encode(
@@ -169,7 +169,7 @@ def test_a_state_is_read_from_a_point(by_index, model):
         )
         point = {"mu_forest": value, "sigma_log__": np.array(0.3)}
         state = posterior.state_at(point)
-        posterior.place(state.label, state.inputs)
+        posterior.set_state(state.label, state.inputs)
         again = posterior.point(state.q, rng)
         np.testing.assert_allclose(again["mu_forest"][:, :-1], value[:, :-1], atol=1e-12)
         assert again["sigma_log__"] == 0.3
@@ -199,7 +199,7 @@ def test_a_saved_state_goes_on_where_it_was(model, step):
         stored = from_dataset(to_dataset({"state": state}))["state"]  # as in a file
         assert equal_dataclass_values(stored, state)
         other = pmt.RJHMC(model=model, **OPTIONS)
-        other.posterior = step.posterior  # spares a compilation
+        other.functions = step.functions  # spares a compilation
         other.sampling_state = stored
         expected, _ = go(step, first[-1], 5)
         again, _ = go(other, first[-1], 5)

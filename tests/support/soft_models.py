@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.topology_model import TopologyModel
 
 TOPOLOGIES = ("L", "SLL", "SSLLL", "SLSLL", "SSLLSLL")
 
@@ -88,4 +88,4 @@ def leaf_shares(label, x, delta, tau, h):
 
 def posterior_of(model):
     """Compiled functions of a model."""
-    return SoftPosterior(model)
+    return TopologyModel(model)

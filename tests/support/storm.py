@@ -173,11 +173,10 @@ def dcc(cores=1):
         pm.Normal("y", mu, 0.5, observed=y[:20], shape=mu.shape)
     settings = {"local_draws": 5, "tune": 20, "initial_trees": 3}
     if cores == 1:  # one posterior is compiled once: what `sample_dcc` does at each iteration
-        from pymc_trees.dcc.dcc import DCC
-        from pymc_trees.dcc.settings import Settings
-        from pymc_trees.dcc.soft_posterior import SoftPosterior
+        from pymc_trees.dcc.dcc import DCC, Settings
+        from pymc_trees.dcc.topology_model import TopologyModel
 
-        posterior = SoftPosterior(model)
+        posterior = TopologyModel(model)
 
         def work():
             run = DCC(posterior, Settings(chains=2, **settings), 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.core.soft.encode import label_of
+from pymc_trees.dcc.kernels.encode import label_of
 
 
 def dcc(data, seed, *, iterations, chains, threshold, local_draws, tune, cores):

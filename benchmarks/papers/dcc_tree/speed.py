@@ -5,12 +5,11 @@ import time
 import numpy as np
 import pymc as pm
 
-from pymc_trees.core.soft.topology import n_splits
-from pymc_trees.dcc.dcc import DCC
+from pymc_trees.dcc.dcc import DCC, Settings
+from pymc_trees.dcc.kernels.topology import n_splits
 from pymc_trees.dcc.local import visit, warm_up
 from pymc_trees.dcc.nuts import run_chain
-from pymc_trees.dcc.settings import Settings
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.topology_model import TopologyModel
 
 from . import runs
 
@@ -27,8 +26,8 @@ def measure(data, repeats=5, calls=2000, draws=400):
     """
     with pm.Model() as model:
         runs.soft_tree(data)
-    posterior = SoftPosterior(model)
-    posterior.bind(LABEL)
+    posterior = TopologyModel(model)
+    posterior.set_topology(LABEL)
     ours = posterior.density._pytensor_function
     points = np.random.default_rng(1).normal(size=(POINTS, posterior.dimension))
     with written_out(data) as plain:

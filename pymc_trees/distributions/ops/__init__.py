@@ -1,9 +1,9 @@
 """What stands in the graph? The random variables, their log-probabilities, their functions of X.
 
 `forest_rv` (the variable, its prior draw, initial point and log-probability), `function_of_rows`
-(what all evaluations share), `evaluation` (its function of X); `soft_tree_rv` and `soft_forest_rv`
-(the same of soft trees, evaluation included); `by_name` (kernels that compiled graphs call, with
-sizes as data).
+(what all evaluations share), `evaluation` (its function of X); `soft_forest_rv` (the same of sums
+of soft trees, evaluation included); `by_name` (kernels that compiled graphs call, with sizes as
+data).
 
 May import: `core`, `distributions.leaves`, `distributions.forest_inputs`; PyMC, PyTensor.
 """

@@ -11,7 +11,7 @@ from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.top_down import p_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.distributions.ops.forest_rv import is_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.inference.tree_smc.run import TreeModel
 from pymc_trees.targets.choose import refuse_random
 from pymc_trees.targets.conjugate import ConjugateTarget
@@ -32,10 +32,11 @@ def read_tree(model: pm.Model) -> tuple[ForestData, TreeModel, float]:
         to infer.
     """
     trees = [rv for rv in model.free_RVs if is_forest(rv)]
-    if any(is_soft_tree(rv) for rv in model.free_RVs):
+    soft = [tree for tree in tree_variables(model) if tree.is_soft]
+    if soft:
         raise NotImplementedError(
-            "sample_tree_smc grows trees with hard splits; for a SoftDecisionTree use "
-            "pymc_trees.sample_dcc."
+            "sample_tree_smc grows trees with hard splits; for a "
+            f"{soft[0].declared_by} use {soft[0].sampled_by}."
         )
     if len(trees) != 1:
         raise ValueError(

@@ -19,8 +19,7 @@ from pymc_trees.distributions.data.variables import schema_of
 from pymc_trees.distributions.forest_inputs import forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
-from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.posterior.draws import SAMPLE, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
 
@@ -109,9 +108,7 @@ def forests_of(model: pm.Model, name: str | None, soft_too: bool = False) -> lis
     """Names of the forests that a name refers to: itself, or those of a function."""
     known = [rv for rv in model.free_RVs if is_forest(rv) or (soft_too and is_soft_forest(rv))]
     forests = [rv.name for rv in known]
-    if not soft_too:
-        _refuse_sums(model, name, forests)
-    _refuse_soft_trees(model, name, forests)
+    _refuse_soft(model, name, forests)
     if not forests:
         raise ValueError("The model has no forest: declare one by BART or DecisionTree.")
     if name is None:
@@ -135,30 +132,11 @@ def _forest_of(model: pm.Model, name: str | None, soft_too: bool) -> Variable:
     return model[names[0]]
 
 
-def _refers_to_soft(name: str | None, soft: list[str], forests: list[str]) -> bool:
-    """Whether a name refers to soft trees, or the model has no others."""
-    meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
-    return meant or bool(soft and not forests)
-
-
-def _refuse_sums(model: pm.Model, name: str | None, forests: list[str]) -> None:
-    """Raise an error where the name refers to a `SoftBART`, or the model has nothing else."""
-    soft = [rv.name for rv in model.free_RVs if is_soft_forest(rv)]
-    if _refers_to_soft(name, soft, forests):
-        raise ValueError(
-            f"The trees of {soft} are soft: in a SoftBART every row is in every leaf, and a node "
-            "is not a set of rows. get_variable_inclusion and get_interaction_inclusion count "
-            "their splits; partial_dependence, comparisons, permutation_importance and "
-            "shap_values with background= describe the function."
-        )
-
-
-def _refuse_soft_trees(model: pm.Model, name: str | None, forests: list[str]) -> None:
-    """Raise an error where it refers to a `SoftDecisionTree`, or the model has nothing else."""
-    soft = [rv.name for rv in model.free_RVs if is_soft_tree(rv)]
-    if _refers_to_soft(name, soft, forests):
-        raise ValueError(
-            f"The trees of {soft} are soft: a SoftDecisionTree uses all columns at every split, "
-            "and every row is in every leaf. Draw it with plot_soft_tree; partial_dependence and "
-            "permutation_importance show which columns matter."
-        )
+def _refuse_soft(model: pm.Model, name: str | None, forests: list[str]) -> None:
+    """Raise an error where a name refers to other soft trees, or the model has nothing else."""
+    other = [t for t in tree_variables(model) if t.is_soft and t.name not in forests]
+    for one in {type(tree): tree for tree in other}.values():
+        soft = [tree.name for tree in other if type(tree) is type(one)]
+        meant = any(name in (one, one.removesuffix("_forest")) for one in soft)
+        if meant or not forests:
+            raise ValueError(one.why_no_nodes(soft))

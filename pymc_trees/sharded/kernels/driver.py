@@ -1,4 +1,4 @@
-"""The driver's part of a visit: query about a tree, decision on the answer, new leaf values."""
+"""The driver's part of a visit: message about a tree, decision by the answer, new leaf values."""
 
 from collections.abc import Generator
 from typing import NamedTuple
@@ -11,18 +11,8 @@ from pymc_trees.core.forest.trees import make_trees, preorder
 from pymc_trees.core.leaves.normal import conditional, make_normal
 from pymc_trees.core.moves.catalogue import MOVES
 from pymc_trees.core.moves.contract import FULL, WeightedMoves
-from pymc_trees.sharded.kernels.decisions import decide
-from pymc_trees.sharded.kernels.drafts import (
-    Draft,
-    ShardedForest,
-    draft_move,
-    list_leaves,
-    make_drafted,
-    top_of,
-    write_rules,
-)
 from pymc_trees.sharded.kernels.messages import (
-    MOST,
+    MAX_SUM,
     NO_EXTENT,
     NO_LEAVES,
     NO_NODES,
@@ -33,14 +23,24 @@ from pymc_trees.sharded.kernels.messages import (
     Message,
     Rules,
 )
+from pymc_trees.sharded.kernels.moves import (
+    Draft,
+    ShardedForest,
+    decide,
+    draft_move,
+    list_leaves,
+    make_buffers,
+    top_of,
+    write_rules,
+)
 
 
-class RoomError(Exception):
-    """The trees need more nodes than there is room for."""
+class FullPoolError(Exception):
+    """The trees have outgrown the pool of nodes."""
 
 
-class RangeError(Exception):
-    """Residuals have outgrown their unit."""
+class ResidualOverflowError(Exception):
+    """Residuals are too large for their fixed-point unit."""
 
 
 class Scale(NamedTuple):
@@ -53,8 +53,8 @@ class Scale(NamedTuple):
 
 
 @njit(cache=True)
-def draw_leaves(rng, forest, leaf, unit, mean, nodes, n_nodes, most, stats):
-    """New values of the leaves of the open tree, rounded to the unit; False when out of range."""
+def draw_leaves(rng, forest, leaf, unit, mean, nodes, n_nodes, bound, stats):
+    """Draw values of the leaves of the open tree, rounded to the unit; False if out of range."""
     trees, fixed, total = forest.trees, forest.fixed, forest.sum
     for k in range(n_nodes):
         node = nodes[k]
@@ -63,7 +63,7 @@ def draw_leaves(rng, forest, leaf, unit, mean, nodes, n_nodes, most, stats):
             stats[1] = leaf.w[0] * (unit * total[node])
             centre, precision = conditional(leaf, stats)
             value = np.rint((centre + rng.standard_normal() / np.sqrt(precision)) / unit)
-            if not abs(value) < most:
+            if not abs(value) < bound:
                 return False
             fixed[node] = np.int64(value)
             trees.values[node, 0] = mean + unit * value
@@ -71,7 +71,7 @@ def draw_leaves(rng, forest, leaf, unit, mean, nodes, n_nodes, most, stats):
 
 
 class Driver:
-    """Trees of one chain and its generator.
+    """The trees and the random generator of one chain.
 
     Parameters
     ----------
@@ -96,33 +96,33 @@ class Driver:
         varies[:m] = design.varies
         fixed, total = np.zeros((2, max_nodes), dtype=np.int64)
         self.forest = ShardedForest(trees, design, prior, varies, fixed, total)
-        self.work = make_drafted(max_nodes)
+        self.work = make_buffers(max_nodes)
         self.counts = np.zeros((2, len(MOVES)), dtype=np.int64)
         self.closed, self.moved = NO_LEAVES, NO_NODES
         self.draft = Draft(-1, -1, -1)
         self.extent = np.zeros(2)
         self.square_sum = 0
-        """Sum of squared residuals after the sweep, in squared units."""
-        self.most = MOST / self.n_rows
+        """Sum of squared residuals after a sweep, in squared units."""
+        self.bound = MAX_SUM / self.n_rows
         self.call = DirectCalls()
 
     def start(self) -> Generator[Message, Answer, None]:
-        """Generator of messages: draft the first move. The caller sends each answer back."""
+        """Draft the first move. Yields messages; the caller sends back each answer."""
         yield from self._draft(0)
 
     def sweep(self, precision: float) -> Generator[Message, Answer, None]:
-        """Visit each tree once, given the precision of the rows.
+        """Visit each tree once, given the precision of the rows. Yields messages.
 
         Raises
         ------
-        RoomError, RangeError
+        FullPoolError, ResidualOverflowError
         """
         leaf = make_normal(0.0, self.scale.sd, np.empty(0), precision, 1)
         m = self.forest.trees.roots.size
         for tree in range(m):
             opened, rules = self._propose(tree)
             draft, last = self.draft, tree == m - 1
-            # A single tree is its own successor: its moves are known only after its visit.
+            # A single tree is its own successor: its next move is drafted after the visit.
             asked = NO_EXTENT if m == 1 else self._drafted((tree + 1) % m)
             answer = yield self._message(opened, rules, asked, squares=last)
             self._check(answer)
@@ -136,7 +136,7 @@ class Driver:
                 self.extent = answer.extent
 
     def residual(self) -> Generator[Message, Answer, np.ndarray]:
-        """Query the residual of every row; returned by the generator."""
+        """Residuals of all rows, which the generator returns. Yields messages."""
         message = self._message(NO_LEAVES, NO_RULES, NO_EXTENT, fit=True)
         answer = yield message
         return answer.fit
@@ -154,7 +154,7 @@ class Driver:
             self.extent = answer.extent
 
     def _drafted(self, tree: int) -> Extent:
-        """Draw the next `Draft`; return its query."""
+        """Draw the next `Draft`; return the query for its range."""
         forest, work, design = self.forest, self.work, self.forest.design
         self.draft = Draft(*self.call(draft_move, self.rng, forest, tree, self.moves, work))
         _, node, column = self.draft
@@ -192,30 +192,30 @@ class Driver:
         given = (leaf, self.scale.unit, tree, draft.kind, draft.node, self.moves, counted, work)
         outcome = self.call(decide, self.rng, forest, *given)
         if outcome == FULL:
-            raise RoomError
+            raise FullPoolError
         self.counts[0, draft.kind] += 1
         self.counts[1, draft.kind] += outcome
         if outcome == 1:
             self.moved = work.moved[: counted.count.size].copy()
 
     def _draw(self, tree: int, leaf) -> None:
-        """New values of all leaves; the next message closes the tree with them."""
+        """Draw values of all leaves; the next message closes the tree with them."""
         forest, work = self.forest, self.work
         n_nodes = self.call(preorder, forest.trees, int(forest.trees.roots[tree]), work.nodes)
         unit, mean = self.scale.unit, self.scale.mean
-        given = (leaf, unit, mean, work.nodes, n_nodes, self.most, work.stats)
+        given = (leaf, unit, mean, work.nodes, n_nodes, self.bound, work.stats)
         if not self.call(draw_leaves, self.rng, forest, *given):
-            raise RangeError
+            raise ResidualOverflowError
         nodes = work.nodes[:n_nodes]
         leaves = nodes[forest.trees.column[nodes] < 0]
         self.closed = Leaves(tree, leaves, forest.fixed[leaves])
 
     def _check(self, answer: Answer) -> None:
-        if not answer.largest < self.most:
-            raise RangeError
+        if not answer.largest < self.bound:
+            raise ResidualOverflowError
 
     def _add_up_squares(self, squares: int) -> None:
-        """Exact sum of squared residuals, given the new values of the last tree."""
+        """Exact sum of squared residuals, including the new values of the last tree."""
         forest, nodes = self.forest, self.closed.nodes
         for v, total, n in zip(
             forest.fixed[nodes].tolist(),

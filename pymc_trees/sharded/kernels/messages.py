@@ -1,6 +1,6 @@
-"""Queries of the driver to a shard in one round trip, and the answers.
+"""Messages from the driver to a shard, and the answers: one round trip each.
 
-Nodes have their indices in the driver's pool (`core.forest.trees`); a shard stores the leaf of each
+Nodes are numbered as in the driver's pool (`core.forest.trees`). A shard stores the leaf of each
 row in each tree, but not the trees.
 """
 
@@ -26,10 +26,10 @@ class Leaves(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Subtree that is proposed to replace some leaves; K nodes in preorder, or none."""
+    """Subtree proposed to replace some leaves: K nodes in preorder, or none."""
 
     replaced: np.ndarray
-    """(R,) int32: the leaves."""
+    """(R,) int32: the replaced leaves."""
     column: np.ndarray
     """(K,) int32: split column; -1 for a leaf."""
     cut: np.ndarray
@@ -54,51 +54,54 @@ class Message(NamedTuple):
     """One round trip; fields in the order of processing."""
 
     moved: np.ndarray
-    """(K,) int32: for each place of the rules of the message before, the node it became; empty when
-    they were refused."""
+    """(K,) int32: the node that each place of the previous rules became; empty if these were
+    rejected."""
     closed: Leaves
-    """Tree whose new values are subtracted from the residual."""
+    """Tree whose new leaf values are subtracted from the residuals."""
     opened: Leaves
-    """Tree to be visited, whose values are added to the residual."""
+    """Tree that is visited next, whose leaf values are added to the residuals."""
     rules: Rules
-    """Proposed for the opened tree."""
+    """Proposal for the opened tree."""
     extent: Extent
-    """Query about a tree other than the opened one."""
+    """Query about another tree."""
     squares: bool
     """Whether to return the sum of squared residuals."""
     fit: bool
-    """Whether to return the residuals, at the end."""
+    """Whether to return the residuals, at the end of a run."""
 
 
 class Counted(NamedTuple):
-    """Rows that the proposed rules send to each of their K places."""
+    """Statistics of the rows that the proposed rules send to each of their K places.
+
+    ``count``, ``sum``, ``first`` and ``varies`` are filled in at leaves only.
+    """
 
     count: np.ndarray
-    """(K,) int64: how many; of leaves."""
+    """(K,) int64: number of rows."""
     sum: np.ndarray
-    """(K,) int64: their residuals; of leaves."""
+    """(K,) int64: sum of residuals."""
     low: np.ndarray
-    """(K,) float64: smallest cell of the split column among them; inf where there are none."""
+    """(K,) float64: smallest cell of the split column; inf without rows."""
     high: np.ndarray
-    """(K,) float64: largest; -inf."""
+    """(K,) float64: largest cell of the split column; -inf without rows."""
     first: np.ndarray
-    """(K, p) float64: cells of one of these rows; of leaves."""
+    """(K, p) float64: cells of one of the rows."""
     varies: np.ndarray
-    """(K, p) bool: whether a column has two different cells there; of leaves."""
+    """(K, p) bool: whether a column has different cells."""
 
 
 class Answer(NamedTuple):
-    """Answer of one shard on its rows, or of all shards (`total`)."""
+    """Answer of one shard about its rows, or of all shards (`total`)."""
 
     sums: np.ndarray
-    """(L,) int64: residuals in each leaf of the opened tree."""
+    """(L,) int64: sum of residuals in each leaf of the opened tree."""
     counted: Counted
     extent: np.ndarray
-    """(2,) float64: smallest and largest of the queried cells."""
+    """(2,) float64: smallest and largest queried cell."""
     largest: int
     """Largest absolute residual."""
     squares: int
-    """Sum of the squared residuals of the opened tree, or 0."""
+    """Sum of squared residuals without the opened tree, or 0 if not queried."""
     fit: np.ndarray
     """(n,) int64: residuals, or empty."""
 
@@ -109,7 +112,7 @@ NO_EXTENT = Extent(-1, NO_NODES, 0)
 
 
 def total(answers: list[Answer]) -> Answer:
-    """Answer for all rows from those of all shards, in order; integers add exactly."""
+    """Answer about all rows from those of the shards, in order; sums of integers are exact."""
     parts = Answer(*zip(*answers, strict=True))
     extents = np.stack(parts.extent)
     return Answer(
@@ -125,13 +128,13 @@ def total(answers: list[Answer]) -> Answer:
 def _all_counted(counted) -> Counted:
     parts = Counted(*zip(*counted, strict=True))
     first, varies = parts.first[0].copy(), np.logical_or.reduce(parts.varies)
-    known = parts.count[0] > 0
+    occupied = parts.count[0] > 0
     for count, cells in zip(parts.count[1:], parts.first[1:], strict=True):
         here = count > 0
-        varies |= (known & here)[:, None] & (cells != first)
-        fresh = here & ~known
+        varies |= (occupied & here)[:, None] & (cells != first)
+        fresh = here & ~occupied
         first[fresh] = cells[fresh]
-        known |= here
+        occupied |= here
     return Counted(
         np.add.reduce(parts.count),
         np.add.reduce(parts.sum),
@@ -144,17 +147,17 @@ def _all_counted(counted) -> Counted:
 
 # ------- Residuals as integer multiples of a power of two: sums are exact and independent of order
 #
-# A sum of floating-point numbers depends on the order of additions, and therefore on the
-# distribution of rows over shards. Here the response is rounded once, and each leaf value when it
-# is drawn, to multiples of one unit; residuals and their sums are then 64-bit integers.
+# A sum of floating-point numbers depends on the order of additions, and so on the distribution of
+# rows over shards. Here the response is rounded once, and each leaf value when it is drawn, to
+# multiples of one unit; residuals and their sums are then 64-bit integers.
 
 
-MOST = 2.0**62
+MAX_SUM = 2.0**62
 """Bound on the absolute value of sums of residuals."""
 HEADROOM = 4
 """Bits by which residuals may exceed their expected scale."""
-FINEST = 44
-"""The unit is at least this many bits below the scale."""
+PRECISION = 44
+"""Maximal number of bits of the scale in units."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
@@ -163,9 +166,9 @@ _LOW = np.uint64(2**32 - 1)
 def unit_of(scale: float, n: int) -> float:
     """Unit, a power of two, of the residuals of n rows with a given ``scale``.
 
-    ``2**-44`` of the scale, and more beyond 16,000 rows: ``2**-38`` for a million.
+    ``2**-44`` of the scale, and a coarser one above 16,000 rows: ``2**-38`` for a million.
     """
-    bits = min(FINEST, 62 - HEADROOM - int(np.ceil(np.log2(n))))
+    bits = min(PRECISION, 62 - HEADROOM - int(np.ceil(np.log2(n))))
     return float(2.0 ** (np.ceil(np.log2(scale)) - bits))
 
 
@@ -176,7 +179,7 @@ def to_fixed(values: np.ndarray, unit: float) -> np.ndarray:
 
 @njit(cache=True)
 def square_sum(residual):
-    """Sum of the squares as two 64-bit halves of one number, the high one first."""
+    """Sum of squares as a number of 128 bits: its high half, then its low half."""
     high, low = np.uint64(0), np.uint64(0)
     for i in range(residual.size):
         size = np.uint64(abs(residual[i]))

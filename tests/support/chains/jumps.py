@@ -5,7 +5,8 @@ import pymc as pm
 
 import pymc_trees as pmt
 from pymc_trees.dcc.jump_chain import JumpChain, Kernels, Settings
-from pymc_trees.dcc.jump_posterior import JumpPosterior, read_jump_model
+from pymc_trees.dcc.jump_model import JumpModel
+from pymc_trees.dcc.read_model import read_jump_model
 
 ALPHA, BETA = 0.7, 2.0
 """Prior of the small models: few trees have more than three leaves."""
@@ -38,9 +39,9 @@ def weak_model(X, y, **settings):
 
 def kernels_of(model):
     """NUTS of all topologies that chains of a model meet, and the state of a first iteration."""
-    posterior = JumpPosterior(read_jump_model(model, None))
+    posterior = JumpModel(read_jump_model(model, None))
     point = model.initial_point()
-    posterior.others = posterior.others_at(point)
+    posterior.other_values = posterior.others_at(point)
     return Kernels(posterior, TUNE), posterior.state_at(point)
 
 
@@ -72,17 +73,17 @@ class ProgramsWarmUp(JumpChain):
     burn_in = 10
 
     def jump(self, rng, state, jump):
-        pair, z = self.matched(rng, state, jump)
+        pair, z = self.match_vectors(rng, state, jump)
         begun = pair.state(z, jump.grows)
         ended, _, gradients = self.kernels.run(rng, begun, self.burn_in, False)
         log_ratio = self.joint(ended) - self.joint(state)
         log_fresh = self.prior(pair.state(z, True)) - self.prior(pair.state(z, False))
         sign = 1.0 if jump.grows else -1.0
-        log_ratio += sign * (self.log_ratio_of_growing(jump.twig) - log_fresh)
+        log_ratio += sign * (self.log_ratio_of_growing(jump.change) - log_fresh)
         return ended, log_ratio, gradients
 
     def prior(self, state):
-        self.posterior.place(state.label, state.inputs)
+        self.posterior.set_state(state.label, state.inputs)
         return self.posterior.terms(state.q).prior
 
     def joint(self, state):

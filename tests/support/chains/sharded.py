@@ -7,7 +7,7 @@ from pymc_trees.core.moves.catalogue import standard_moves
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.sharded.kernels.driver import Driver, Scale
 from pymc_trees.sharded.kernels.messages import to_fixed, total, unit_of
-from pymc_trees.sharded.kernels.rows import Part, Shard
+from pymc_trees.sharded.kernels.shard import Shard, ShardData
 
 from .record import Chain
 from .setups import weights_of
@@ -40,7 +40,7 @@ def make_driver(seed, problem, moves, m=1, n_shards=2, data=True):
     unit = unit_of(np.abs(target).max() + 6 * np.sqrt(m) * problem.sd, n)
     fixed, most = to_fixed(target, unit), m * (2 * n - 1)
     shards = [
-        Shard(Part(design.columns[:, rows], design.varies, fixed[rows], m, most), 1)
+        Shard(ShardData(design.columns[:, rows], design.varies, fixed[rows], m, most), 1)
         for rows in np.array_split(np.arange(n), n_shards)
     ]
     prior = make_prior(problem.prior["alpha"], problem.prior["beta"], weights)

@@ -177,7 +177,7 @@ def _soft_dcc():
 
 SMC = [
     remedy(
-        "for a SoftDecisionTree use pymc_trees.sample_dcc",
+        "sample_tree_smc grows trees with hard splits; for a … use …",
         odd.SMC["a soft tree"],
         _soft_dcc,
         full=True,

@@ -87,7 +87,7 @@ STEP_METHODS = [
         on_small(lambda m: pmt.CGM(["mu_forest"])),
     ),
     remedy(
-        "is a SoftDecisionTree: leave it to pm.sample(), which assigns its step",
+        "is a …: leave it to pm.sample(), which assigns its step",
         lambda: odd_soft.on_soft(lambda: pmt.CGM(["mu"]), "").call(),
         _assigned(lambda: normal(pmt.SoftDecisionTree("mu", X, Y))),
     ),

@@ -5,7 +5,8 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice, check_number
-from pymc_trees.core.soft.topology import default_max_nodes
+from pymc_trees.dcc.kernels.topology import default_max_nodes
+from pymc_trees.dcc.soft_tree_rv import LOG_DENSITY, SoftEvaluate, SoftTree, declared
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.variables import (
@@ -18,7 +19,6 @@ from pymc_trees.distributions.data.variables import (
 from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.distributions.ops.soft_tree_rv import LOG_DENSITY, SoftEvaluate, SoftTree, declared
 from pymc_trees.distributions.tree_priors.grid import check_ranges
 
 

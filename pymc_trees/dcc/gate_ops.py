@@ -8,11 +8,11 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from pymc_trees._version import KERNELS_VERSION
-from pymc_trees.core.soft.gates import gate_gradient, gates_at, gates_gradient, leaf_probabilities
+from pymc_trees.dcc.kernels.gates import gate_gradient, gates_at, gates_gradient, leaf_probabilities
 
 # ---------------- Leaf probabilities of a soft tree of any topology as differentiable PyTensor Ops
 #
-# The topology is an input (`core.soft.topology.node_table`): one compiled function serves all.
+# The topology is an input (`dcc.kernels.topology.node_table`): one compiled function serves all.
 
 
 _matrix = pt.TensorType("float64", (None, None))
@@ -38,7 +38,7 @@ class SoftGates(Op):
         return [[True, True], [True, True], [False] * 2, [False] * 2, [False] * 2]
 
     def pullback(self, inputs, outputs, cotangents):
-        """Gradient with respect to Delta and tau; that of the gates themselves is never asked."""
+        """Gradient with respect to Delta and tau; nothing depends on the gates themselves."""
         _, _, x, h, table = inputs
         d_delta, d_tau = SoftGatesGradient()(x, h, table, outputs[1], cotangents[0])
         return [d_delta, d_tau] + [disconnected_type()] * 3
@@ -50,7 +50,7 @@ class SoftGatesGradient(Op):
     __props__ = ()
 
     def make_node(self, x, h, table, gates, weight):
-        """Apply to what `SoftGates` took and gave, and an (L, n) weight."""
+        """Apply to inputs and outputs of `SoftGates`, and an (L, n) weight."""
         inputs = [pt.as_tensor(v) for v in (x, h, table, gates, weight)]
         return Apply(self, inputs, [_matrix(), _vector()])
 
@@ -92,7 +92,7 @@ _vector_of_coordinates = pt.TensorType("float64", (None,))
 
 
 class SoftCoordinates(Op):
-    """Thresholds (S,), weights (S, p), and the log Jacobian of both: `core.soft.gates`."""
+    """Thresholds (S,), weights (S, p), and the log Jacobian of both: `dcc.kernels.gates`."""
 
     __props__ = ("p",)
 
@@ -109,16 +109,16 @@ class SoftCoordinates(Op):
     def perform(self, node, inputs, outputs):
         """Evaluate."""
         [coordinates] = inputs
-        for out, found in zip(outputs, _forward_of_coordinates(coordinates, self.p), strict=True):
-            out[0] = found
+        for out, value in zip(outputs, _forward_of_coordinates(coordinates, self.p), strict=True):
+            out[0] = value
 
     def pullback(self, inputs, outputs, cotangents):
         """Gradient with respect to the coordinates."""
-        given = [
+        gradients = [
             pt.zeros_like(out) if isinstance(c.type, DisconnectedType) else c
             for out, c in zip(outputs, cotangents, strict=True)
         ]
-        return [SoftCoordinatesGradient()(inputs[0], outputs[1], *given)]
+        return [SoftCoordinatesGradient()(inputs[0], outputs[1], *gradients)]
 
 
 class SoftCoordinatesGradient(Op):

@@ -1,17 +1,19 @@
 """The soft tree as a random variable: its Op, prior draw, initial point and log-probability.
 
-Its inputs are described in `distributions.forest_inputs`. The prior of the topology (eq. 6) times,
+Its inputs after the generator and the size are the fingerprint of the declaration and the leaf
+parameters. The prior of the topology (eq. 6) times,
 at every split, that of the direction Delta (`LOG_DENSITY`) and of ``tau ~ Beta(1, 1)``, times that
 of the leaf values.
 """
 
 from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
@@ -19,11 +21,10 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.soft.encode import draw_value, encode, evaluate, n_fields, summarise
-from pymc_trees.core.soft.topology import STUMP, split_probability
 from pymc_trees.core.value.fields import fingerprint as hash_parts
+from pymc_trees.dcc.kernels.encode import draw_value, encode, evaluate, n_fields, summarise
+from pymc_trees.dcc.kernels.topology import STUMP, split_probability
 from pymc_trees.distributions.declaration import as_tensor
-from pymc_trees.distributions.forest_inputs import soft_tree_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES
 from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 
@@ -43,7 +44,7 @@ LOG_DENSITY = {
 
 
 class SoftTreeRV(RandomVariable):
-    """Random variable whose value is an encoded soft tree (`core.soft.encode`)."""
+    """Random variable whose value is an encoded soft tree (`dcc.kernels.encode`)."""
 
     name = "soft_tree"
     dtype = "float64"
@@ -102,6 +103,18 @@ class SoftTreeRV(RandomVariable):
         return LOG_DENSITY[self.direction](self.p)
 
 
+class SoftTreeInputs(NamedTuple):
+    """Parameters of a soft tree."""
+
+    fingerprint: Variable
+    leaf: tuple[Variable, ...]
+
+
+def soft_tree_inputs(tree: Variable) -> SoftTreeInputs:
+    """Parameters of a soft tree variable."""
+    return SoftTreeInputs(tree.owner.inputs[2], tuple(tree.owner.inputs[3:]))
+
+
 def is_soft_tree(rv) -> bool:
     """Whether a random variable is a soft tree."""
     return bool(rv.owner) and isinstance(rv.owner.op, SoftTreeRV)
@@ -109,7 +122,7 @@ def is_soft_tree(rv) -> bool:
 
 def declared(X: np.ndarray, h: float, leaf: str, n_values: int, direction: str) -> float:
     """Fingerprint of a declaration: training inputs, sharpness, leaf and kind of directions."""
-    # Draws stored before there were two kinds have no word for it.
+    # The default kind is left out, so that draws of earlier versions stay valid.
     kind = [direction] if direction == BY_INDEX else []
     return hash_parts(np.asarray(X, dtype=np.float64), h, leaf, n_values, *kind)
 
@@ -253,9 +266,9 @@ class SoftTree(Continuous):
 class SoftEvaluate(FunctionOfRows):
     """Outputs of an encoded soft tree at the rows of X, shape (rows of X, K).
 
-    It refuses gradients: what a tree is differentiable in depends on its topology, and DCC-Tree
-    puts `dcc.soft_ops.SoftGates` in its place. Beside value and X it takes the range of the
-    training inputs (low, span), the sharpness and the fingerprint of the declaration.
+    It refuses gradients: the parameters of a tree depend on its topology, and DCC-Tree replaces
+    this Op by `dcc.gate_ops.SoftGates`. Besides value and X it takes the range of the training
+    inputs (low, span), the sharpness and the fingerprint of the declaration.
     """
 
     __props__ = ("n_values",)

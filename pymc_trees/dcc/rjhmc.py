@@ -12,29 +12,27 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_trees.arguments import check_number, check_share
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.dcc.jump_chain import JumpChain, Kernels, Settings
-from pymc_trees.dcc.jump_posterior import (
-    JumpPosterior,
-    State,
+from pymc_trees.dcc.jump_chain import GROW, PRUNE, JumpChain, Kernels, Settings
+from pymc_trees.dcc.jump_model import JumpModel, State
+from pymc_trees.dcc.read_model import (
+    check_inputs,
     check_variant,
     is_continuous,
     joint_competence,
     read_jump_model,
 )
-from pymc_trees.dcc.neighbours import GROW, PRUNE
-from pymc_trees.dcc.soft_graph import check_inputs
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.dcc.soft_tree_rv import is_soft_tree
 
-LEAST_WARM_UP = 20
-"""Iterations that NUTS needs to adapt at all, as for DCC-Tree."""
+MINIMAL_WARM_UP = 20
+"""Minimal number of iterations of a warm-up, as for DCC-Tree."""
 
 
 @dataclass_state
 class RJHMCState(StepMethodState):
-    """What the step needs to go on exactly where it was."""
+    """Everything that the step needs to continue exactly where it stopped."""
 
     tune: bool
-    kept: dict[str, Any]
+    chain_state: dict[str, Any]
 
 
 class RJHMC(BlockedStep):
@@ -42,9 +40,10 @@ class RJHMC(BlockedStep):
 
     A step moves all parameters of the tree by NUTS within its topology, and then grows a leaf,
     prunes a split, or stays. The additional parameters of a larger tree are drawn from their prior;
-    then Hamiltonian transitions pass through densities between those of the two topologies, and the
-    acceptance ratio counts the whole way (annealed importance sampling), so that the posterior
-    stays invariant for any number of them. The other continuous variables move with the tree.
+    then Hamiltonian transitions pass through densities between those of the two topologies. The
+    acceptance ratio takes the whole path into account (annealed importance sampling), so the
+    posterior is invariant for any number of densities. The other continuous variables move with
+    the tree.
 
     Parameters
     ----------
@@ -53,18 +52,18 @@ class RJHMC(BlockedStep):
         continuous variables that are left out a step, such as ``pm.NUTS([sigma])``.
     variant : "DF" or "DFI", optional
         HMC-DF, for trees with ``direction="index"``, or HMC-DFI, for ``direction="dirichlet"``
-        (Cochrane et al. 2023, whose names they are). By default that of the tree.
+        (names of Cochrane et al. 2023). Default: the variant of the tree.
     grow, prune : float, positive, sum at most 1, default 0.2
-        Probabilities of proposals; the rest of the steps stay (the authors' program). A stump grows
-        with both.
+        Probabilities of proposals (the authors' program); otherwise a step stays at its topology. A
+        stump grows with the sum of both.
     bridge : int, default 10
-        Densities between two topologies, each with one Hamiltonian transition. With 0 a proposal
-        is a plain jump. More are accepted more often, and cost more.
+        Number of densities between two topologies, each with one Hamiltonian transition. More of
+        them are accepted more often, and cost more. With 0 a proposal is a plain jump.
     local_draws : int, default 1
-        NUTS iterations a step within the topology.
+        NUTS iterations per step within the topology.
     warm_up : int, at least 20, default 200
-        Iterations of NUTS, from a prior draw of the tree, when a topology is met for the first
-        time; more where it diverges (the authors' program has 500 in each proposal).
+        Iterations of NUTS, from a prior draw of the tree, when a topology is proposed for the first
+        time; more if it diverges (the authors' program has 500 in each proposal).
     model : pymc.Model, optional
         Default: the model on the context stack.
     rng : numpy.random.Generator or seed, optional
@@ -75,25 +74,25 @@ class RJHMC(BlockedStep):
     Raises
     ------
     ValueError, NotImplementedError
-        For settings out of range, a variant that is not the tree's, or a model that is not one
-        soft tree beside other variables.
+        For settings out of range, a variant that is not the tree's, or a model without exactly one
+        soft tree.
 
     Notes
     -----
-    Step sizes and variances are those of each topology; draws of the chain adapt them further
-    while it tunes, and then they are fixed. A topology first proposed after tuning keeps those of
-    its own warm-up, which does not depend on the state of the chain.
+    Each topology has its own step size and variances. Draws of the chain adapt them further during
+    tuning; then they are fixed. A topology first proposed after tuning keeps those of its own
+    warm-up, which does not depend on the state of the chain.
 
-    The authors' program runs its burn-in within the proposed topology with adaptation, and
-    ``h`` falling. Its acceptance ratio takes that for a transition that is reversible, which it is
-    not, or leaves it out, so that the posterior is not invariant. Here the bridge takes its
-    place.
+    In the authors' program each proposal includes a burn-in within the proposed topology, with
+    adaptation and falling ``h``. Its acceptance ratio either ignores this or treats it as a
+    reversible transition, which it is not, so the posterior is not invariant. Here the bridge
+    replaces it.
 
-    Statistics per draw: ``jump`` (1 where a split was proposed, -1 where its removal was, 0 for
-    none), ``jump_accepted``, ``jump_log_ratio`` (log of the acceptance ratio, NaN without a jump),
-    ``n_leaves``, ``log_likelihood`` (with the log priors of variables that other steps move, and
-    of those that depend on the tree), ``local_divergences`` (of NUTS within the topology),
-    ``gradients`` (evaluations) and ``n_topologies`` (met so far).
+    Statistics per draw: ``jump`` (1 if a split was proposed, -1 if its removal was, 0 for
+    neither), ``jump_accepted``, ``jump_log_ratio`` (log of the acceptance ratio, NaN without a
+    jump), ``n_leaves``, ``log_likelihood`` (with the log priors of variables that other steps move,
+    and of those that depend on the tree), ``local_divergences`` (of NUTS within the topology),
+    ``gradients`` (evaluations) and ``n_topologies`` (proposed so far).
 
     References
     ----------
@@ -119,6 +118,7 @@ class RJHMC(BlockedStep):
 
     name = "rjhmc"
     default_blocked = True
+    finishes_iterations = True  # as forest steps do: `hooks.runs`
     default_tune_steps = 500
     _state_class = RJHMCState
     stats_dtypes_shapes: ClassVar[dict] = {
@@ -162,12 +162,12 @@ class RJHMC(BlockedStep):
             check_number("bridge", bridge, 0),
             check_number("local_draws", local_draws, 1),
         )
-        self.warm_up = check_number("warm_up", warm_up, LEAST_WARM_UP)
+        self.warm_up = check_number("warm_up", warm_up, MINIMAL_WARM_UP)
         moved = {rv.name for rv in (self.soft.tree, *self.soft.others)}
         self.vars = [v for rv, v in model.rvs_to_values.items() if rv.name in moved]
         self.rng = get_random_generator(rng)
         self.tune = True
-        self.posterior: JumpPosterior | None = None  # compiled once for all chains of a process
+        self.functions: JumpModel | None = None  # compiled once for all chains of a process
         self._forget()
 
     def _forget(self):
@@ -177,74 +177,74 @@ class RJHMC(BlockedStep):
         self.restored: dict | None = None
 
     def setup_chain(self, rng, tune, draws):
-        """Forget the chain before: one instance may serve several."""
+        """Start anew: one instance may run several chains."""
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         self._forget()
-        # The data may have been set anew after the step was made, or since the chain before.
+        # The data may have changed since the step was made, or since the previous chain.
         check_inputs(self.soft)
-        if self.posterior is not None and not self.posterior.is_current():
-            self.posterior = None
+        if self.functions is not None and not self.functions.is_current():
+            self.functions = None
 
     def step(self, point):
-        """Move within the topology, and propose another or stay."""
-        # to the end: NUTS of a topology must not adapt to draws that are lost
+        """Move within the topology, then propose another one or stay."""
+        # An interrupt waits: NUTS must not have adapted to draws that are lost.
         with deferred_interrupts():
             return self._step(point)
 
     def _step(self, point):
-        if self.posterior is None:
-            self.posterior = JumpPosterior(self.soft)
-        posterior = self.posterior
-        posterior.set_given(point)
+        if self.functions is None:
+            self.functions = JumpModel(self.soft)
+        model = self.functions
+        model.set_fixed(point)
         kernels = self._kernels(point)
-        name = posterior.tree_name
-        others = posterior.others_at(point)
+        name = model.tree_name
+        others = model.others_at(point)
         if self.tune:
-            kernels.reference = others, posterior.given()
+            kernels.reference = others, model.fixed_values()
         state, value = self.state, self.value
         if state is None or value is None or not np.array_equal(point[name], value):
-            state = posterior.state_at(point)  # the first, or another step moved the tree
+            state = model.state_at(point)  # the first step, or another one moved the tree
         else:
             state = state._replace(q=np.append(others, state.q[len(others) :]))
-        found = JumpChain(posterior, kernels, self.settings).iterate(self.rng, state, self.tune)
-        self.state = found.state
-        posterior.place(found.state.label, found.state.inputs)
-        new = posterior.point(found.state.q, self.rng)
+        result = JumpChain(model, kernels, self.settings).iterate(self.rng, state, self.tune)
+        self.state = result.state
+        model.set_state(result.state.label, result.state.inputs)
+        new = model.point(result.state.q, self.rng)
         self.value = new[name]
         stats = {
-            "jump": found.jump,
-            "jump_accepted": found.accepted,
-            "jump_log_ratio": found.log_ratio,
-            "n_leaves": found.state.label.count("L"),
-            "log_likelihood": posterior.terms(found.state.q).likelihood,
-            "local_divergences": found.divergences,
-            "gradients": found.gradients,
+            "jump": result.jump,
+            "jump_accepted": result.accepted,
+            "jump_log_ratio": result.log_ratio,
+            "n_leaves": result.state.label.count("L"),
+            "log_likelihood": model.terms(result.state.q).likelihood,
+            "local_divergences": result.divergences,
+            "gradients": result.gradients,
             "n_topologies": len(kernels),
         }
         return {**point, **new}, [stats]
 
     def _kernels(self, point) -> Kernels:
         if self.kernels is None:
-            posterior, restored = self.posterior, self.restored
-            assert posterior is not None
+            model, restored = self.functions, self.restored
+            assert model is not None
             if restored is None:
-                self.kernels = Kernels(posterior, self.warm_up)
-                self.kernels.reference = posterior.others_at(point), posterior.given()
+                self.kernels = Kernels(model, self.warm_up)
+                self.kernels.reference = model.others_at(point), model.fixed_values()
             else:
-                self.kernels = Kernels(posterior, self.warm_up, restored["kernels"])
+                self.kernels = Kernels(model, self.warm_up, restored["kernels"])
                 self.kernels.reference = restored["reference"]
                 self.state = State(restored["label"], restored["inputs"], restored["q"])
                 self.value = restored["value"]
         return self.kernels
 
     @property
-    def kept(self) -> dict:
-        """What the chain knows beside its point, for the saved state."""
+    def chain_state(self) -> dict:
+        """State of the chain apart from its point, as part of the sampling state."""
         if self.kernels is None or self.state is None:
             return self.restored or {}
         return {
-            "kernels": self.kernels.known,
+            "kernels": self.kernels.adapted,
             "reference": self.kernels.reference,
             "label": self.state.label,
             "inputs": self.state.inputs,
@@ -252,31 +252,31 @@ class RJHMC(BlockedStep):
             "value": self.value,
         }
 
-    @kept.setter
-    def kept(self, kept):
+    @chain_state.setter
+    def chain_state(self, state):
         self._forget()
-        self.restored = deepcopy(kept) or None
+        self.restored = deepcopy(state) or None
 
     def __getstate__(self):
-        """Without compiled functions; each process makes its own."""
-        kept = self.kept
-        state = {**self.__dict__, "posterior": None, "kernels": None, "state": None}
-        return {**state, "restored": kept or None}
+        """Without compiled functions, which each process makes for itself."""
+        chain = self.chain_state
+        state = {**self.__dict__, "functions": None, "kernels": None, "state": None}
+        return {**state, "restored": chain or None}
 
     @staticmethod
     def competence(var, has_grad):
-        """Best for a soft tree whose splits draw one input, and what is continuous beside it."""
+        """Ideal for a soft tree whose splits use one input, and for the continuous variables."""
         return joint_competence(var, by_index=True)
 
 
 def _chosen(model: pm.Model, vars) -> list | None:
-    """Random variables meant by what a user passed; None for all that can move."""
+    """Random variables that ``vars`` means; None for all that can move."""
     if vars is None:
         return None
     given = vars if isinstance(vars, list | tuple) else [vars]
     values = model.value_vars
     if len(given) == len(values) and all(v is w for v, w in zip(given, values, strict=True)):
-        return None  # what PyMC passes where a user gave nothing
+        return None  # what PyMC passes by default
     chosen = []
     for one in given:
         variable = model.named_vars.get(one) if isinstance(one, str) else one

@@ -8,19 +8,22 @@ from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
-from pymc_trees.dcc.dcc import DCC
-from pymc_trees.dcc.jump_posterior import joint_competence, model_on_stack
-from pymc_trees.dcc.settings import STEP, check_settings
-from pymc_trees.dcc.soft_graph import check_inputs, read_model
-from pymc_trees.dcc.soft_posterior import SoftPosterior
+from pymc_trees.dcc.dcc import DCC, STEP, check_settings
+from pymc_trees.dcc.read_model import (
+    check_inputs,
+    joint_competence,
+    model_on_stack,
+    read_model,
+)
+from pymc_trees.dcc.topology_model import TopologyModel
 
 
 @dataclass_state
 class DCCTreeState(StepMethodState):
-    """What the step needs to go on exactly where it was."""
+    """Everything that the step needs to continue exactly where it stopped."""
 
     tune: bool
-    kept: dict[str, Any]
+    run_state: dict[str, Any]
 
 
 class DCCTree(BlockedStep):
@@ -134,8 +137,8 @@ class DCCTree(BlockedStep):
         )
         self.model = model
         self.vars = list(model.value_vars)
-        # PyMC hands over value variables. Without a model on the stack it could not be told that
-        # all are wanted, and others may have got steps of their own, which do no harm.
+        # PyMC passes value variables. Without a model on the context stack it assigns the tree
+        # alone, and other variables may have steps of their own, which does no harm.
         given = [] if vars is None else (vars if isinstance(vars, list | tuple) else [vars])
         assigned = any(v is w for v in given for w in model.value_vars)
         self.shared = assigned and len(given) < len(self.vars)
@@ -153,7 +156,7 @@ class DCCTree(BlockedStep):
             )
         self.rng = get_random_generator(rng)
         self.tune = True
-        self.posterior: SoftPosterior | None = None  # compiled once for all chains of a process
+        self.functions: TopologyModel | None = None  # compiled once for all chains of a process
         self._forget()
 
     def _forget(self):
@@ -164,7 +167,7 @@ class DCCTree(BlockedStep):
         self.restored: dict | None = None
 
     def setup_chain(self, rng, tune, draws):
-        """Forget the chain before: one instance may serve several."""
+        """Start anew: one instance may run several chains."""
         super().setup_chain(rng, tune, draws)
         if tune < 1:
             raise ValueError(
@@ -173,10 +176,10 @@ class DCCTree(BlockedStep):
             )
         self.tune = True
         self._forget()
-        # The data may have been set anew after the step was made, or since the chain before.
+        # The data may have changed since the step was made, or since the previous chain.
         check_inputs(read_model(self.model))
-        if self.posterior is not None and not self.posterior.is_current():
-            self.posterior = None
+        if self.functions is not None and not self.functions.is_current():
+            self.functions = None
 
     def step(self, point):
         """One global iteration while tuning; then one draw of the combined posterior."""
@@ -203,8 +206,8 @@ class DCCTree(BlockedStep):
                 self.pools[label] = evidence.points, evidence.probabilities
             points, probabilities = self.pools[label]
             q = points[self.rng.choice(len(points), p=probabilities)]
-        dcc.posterior.bind(label)
-        self.last = dcc.posterior.point(q, self.rng)
+        dcc.model.set_topology(label)
+        self.last = dcc.model.point(q, self.rng)
         stats = {
             "n_leaves": label.count("L"),
             "log_evidence": float(log_evidence),
@@ -216,33 +219,33 @@ class DCCTree(BlockedStep):
 
     def _dcc(self) -> DCC:
         if self.dcc is None:
-            if self.posterior is None:
-                self.posterior = SoftPosterior(self.model)
+            if self.functions is None:
+                self.functions = TopologyModel(self.model)
             if self.restored is None:
-                self.dcc = DCC(self.posterior, self.settings, int(self.rng.integers(2**31)))
+                self.dcc = DCC(self.functions, self.settings, int(self.rng.integers(2**31)))
             else:
-                self.dcc = DCC.resume(self.posterior, self.settings, self.restored)
+                self.dcc = DCC.resume(self.functions, self.settings, self.restored)
         return self.dcc
 
     @property
-    def kept(self) -> dict:
-        """The run so far, for the saved state."""
+    def run_state(self) -> dict:
+        """The run so far, as part of the sampling state."""
         if self.dcc is None:
             return self.restored or {}
         return self.dcc.state()
 
-    @kept.setter
-    def kept(self, kept):
+    @run_state.setter
+    def run_state(self, state):
         self._forget()
-        self.restored = kept or None
+        self.restored = state or None
 
     def __getstate__(self):
-        """Without compiled functions; each process makes its own."""
-        kept = self.kept
-        state = {**self.__dict__, "dcc": None, "posterior": None, "pools": {}}
-        return {**state, "restored": kept or None}
+        """Without compiled functions, which each process makes for itself."""
+        run = self.run_state
+        state = {**self.__dict__, "dcc": None, "functions": None, "pools": {}}
+        return {**state, "restored": run or None}
 
     @staticmethod
     def competence(var, has_grad):
-        """Best for a soft tree that weighs all inputs, and for what is continuous beside it."""
+        """Ideal for a soft tree that weighs all inputs, and for the continuous variables."""
         return joint_competence(var, by_index=False)

@@ -20,9 +20,9 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import draw_values, n_stats
 from pymc_trees.core.random import pick
-from pymc_trees.core.soft.gates import leaf_probabilities
-from pymc_trees.core.soft.topology import draw_kinds
 from pymc_trees.core.value.fields import LEAF, UNUSED, checksum
+from pymc_trees.dcc.kernels.gates import leaf_probabilities
+from pymc_trees.dcc.kernels.topology import draw_kinds
 
 SPLIT = 0
 

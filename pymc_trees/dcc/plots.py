@@ -4,16 +4,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from pymc_trees.arguments import check_number
-from pymc_trees.core.soft.encode import label_of
-from pymc_trees.core.soft.topology import node_depths, node_table
-from pymc_trees.distributions.ops.soft_tree_rv import is_soft_tree
+from pymc_trees.dcc.kernels.encode import label_of
+from pymc_trees.dcc.kernels.topology import node_depths, node_table
+from pymc_trees.dcc.soft_tree_rv import is_soft_tree
 from pymc_trees.posterior.draws import check_draws, model_of
 
 # ----------------------------------------------------------- `plot_soft_tree`: one drawn soft tree
 
 
 MENTIONED = 0.05
-"""Inputs of a smaller weight are left out of a split's text."""
+"""Smallest weight of an input that the text of a split mentions."""
 
 
 def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
@@ -42,8 +42,8 @@ def plot_soft_tree(idata, model=None, *, chain=0, draw=0, names=None, ax=None):
     Raises
     ------
     ValueError
-        When the model has no soft tree, the draws are not of the model (`check_draws`), there is no
-        such draw, or ``names`` does not fit its inputs.
+        If the model has no soft tree, the draws are not of this model (`check_draws`), there is no
+        such draw, or ``names`` has the wrong length.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     Raises
     ------
     ValueError
-        When ``idata`` has no group ``topologies``, or ``top`` is not a whole number of at least 1.
+        If ``idata`` has no group ``topologies``, or ``top`` is not a whole number of at least 1.
 
     References
     ----------
@@ -151,13 +151,13 @@ def plot_topologies(idata, top=15, *, highlight=None, ax=None):
     if "topologies" not in getattr(idata, "children", {}):
         raise ValueError("idata has no group 'topologies': pass the result of sample_dcc.")
     first = slice(check_number("top", top, 1))
-    found = idata["topologies"].to_dataset().isel(topology=first)
-    labels = found["topology"].values.tolist()
+    shown = idata["topologies"].to_dataset().isel(topology=first)
+    labels = shown["topology"].values.tolist()
     ax = plt.subplots(figsize=(1.5 + 0.5 * len(labels), 3.5))[1] if ax is None else ax
     at = np.arange(len(labels))
     colours = ["C3" if label == highlight else "C0" for label in labels]
-    ax.bar(at, found["weight"].values, 0.8, color=colours, label="posterior")
-    ax.plot(at, np.exp(found["log_prior"].values), "k_", ms=12, label="prior")
+    ax.bar(at, shown["weight"].values, 0.8, color=colours, label="posterior")
+    ax.plot(at, np.exp(shown["log_prior"].values), "k_", ms=12, label="prior")
     ax.set_xticks(at, labels, rotation=60, ha="right", family="monospace")
     ax.set_ylabel("probability")
     ax.legend(frameon=False)

@@ -1,7 +1,7 @@
 """The work of a shard: one pass over its rows for each visit of a tree.
 
-It subtracts the new values of the previous tree from the residual, adds those of the next tree,
-sums the residuals by leaf, and passes the rows of the leaves that would be replaced down the
+The pass subtracts the new leaf values of the previous tree from the residuals, adds the values of
+the next tree, sums residuals by leaf, and sends the rows of leaves that would be replaced down the
 proposed rules.
 """
 
@@ -17,44 +17,44 @@ from pymc_trees.sharded.kernels.messages import Answer, Counted, Message, square
 
 
 @by_pointer
-class Part(NamedTuple):
-    """Data that a shard receives at the start."""
+class ShardData(NamedTuple):
+    """Data that a shard receives at the start of a run."""
 
     columns: np.ndarray
     """(p, n) cells of its rows, as in `core.columns.design`."""
     varying: np.ndarray
-    """(p,) bool: columns that may be split, of all rows."""
+    """(p,) bool: whether a column varies over all rows, and may be split."""
     target: np.ndarray
-    """(n,) int64: target of the sum of trees, in fixed-point units (`messages`)."""
+    """(n,) int64: what the sum of trees is fitted to, in fixed-point units (`messages`)."""
     n_trees: int
     max_nodes: int
 
 
 @by_pointer
-class Rows(NamedTuple):
+class ShardState(NamedTuple):
     """State of a shard's rows in one chain."""
 
     columns: np.ndarray
     varying: np.ndarray
     residual: np.ndarray
-    """(n,) int64: target less all trees, or all trees but the open one."""
+    """(n,) int64: target minus the sum of trees, without the open tree if there is one."""
     labels: np.ndarray
     """(m, n), as `Trees.leaf_of`."""
     proposed: np.ndarray
-    """(n,) int32: place of the row in the rules that were proposed last; -1 for none."""
+    """(n,) int32: place of the row in the rules proposed last, -1 if they do not concern it."""
     value: np.ndarray
     """(2, N) int64, by node: of the closed and the opened tree."""
     place: np.ndarray
     """(N,) int32, by node: place among the opened leaves."""
     inside: np.ndarray
-    """(N,) bool, by node: whether it is queried; False between two messages."""
+    """(N,) bool, by node: whether it is queried; all False between messages."""
 
 
-def make_rows(part: Part) -> Rows:
-    """Rows where every tree is a stump of value 0, its root having the tree's number."""
+def make_state(part: ShardData) -> ShardState:
+    """State in which every tree is a stump of value 0, whose node is numbered as the tree."""
     n, m, most = part.target.size, part.n_trees, part.max_nodes
     labels = np.repeat(np.arange(m, dtype=label_type(most))[:, None], n, axis=1)
-    return Rows(
+    return ShardState(
         part.columns,
         part.varying,
         part.target.copy(),
@@ -110,9 +110,9 @@ def _pass(rows, moved, closed, opened, rules, sums, count, total, low, high):
 
 @njit(cache=True, nogil=True)
 def _node_summary(rows, first, varies):
-    """Cells of the first row of each place of the rules, and which columns differ from them.
+    """Cells of the first row at each place of the rules, and which columns vary there.
 
-    A place is complete when all columns that can vary do, mostly after a few rows.
+    A place is complete when all columns that can vary do, usually after a few rows.
     """
     columns, varying, proposed = rows.columns, rows.varying, rows.proposed
     n_places, p = first.shape
@@ -165,7 +165,7 @@ def _extent(rows, asked, out):
     out[0], out[1] = low, high
 
 
-def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
+def visit(call: DirectCalls, rows: ShardState, message: Message) -> Answer:
     """Process a message and return the answer."""
     moved, closed, opened, rules, asked, squares, fit = message
     n_places, p = rules.column.size, rows.columns.shape[0]
@@ -192,14 +192,14 @@ def visit(call: DirectCalls, rows: Rows, message: Message) -> Answer:
 
 
 class Shard:
-    """Rows of one shard in some chains; an actor of a cluster."""
+    """One shard, with its state in every chain; an actor of a cluster."""
 
-    def __init__(self, part: Part, chains: int):
+    def __init__(self, part: ShardData, chains: int):
         part, self.call = _own(part), DirectCalls()
-        self.rows = [make_rows(part) for _ in range(chains)]
+        self.rows = [make_state(part) for _ in range(chains)]
 
     def visit(self, messages: dict[int, Message]) -> dict[int, Answer]:
-        """Answers to the messages of some chains."""
+        """Answers to the messages, by chain."""
         return {
             chain: visit(self.call, self.rows[chain], _own(message))
             for chain, message in messages.items()
