@@ -1,4 +1,4 @@
-"""The main job: fit the bike rentals, show what was learnt, save the draws, predict from the file.
+"""The main job: fit the bike rentals, print diagnostics, save the draws, predict from the file.
 
 ``python -m pymc_trees --help`` lists the options.
 """
@@ -35,7 +35,7 @@ The spread of a count grows with its level, so the square root is modelled:
 
 
 def split_rows(bikes, seed=2011):
-    """Training and held-out rows of the data, at random but the same whatever the options."""
+    """Split the data at random, always in the same way."""
     order = np.random.default_rng(seed).permutation(len(bikes))
     return bikes.iloc[np.sort(order[HELD_OUT:])], bikes.iloc[np.sort(order[:HELD_OUT])]
 
@@ -57,7 +57,7 @@ def build_model(train):
 
 
 def predict(model, posterior, X, var_names, seed=0):
-    """Predictions at X, as a dataset; nothing but ``posterior`` decides them for ``mu``."""
+    """Predict at X, as a dataset; those of ``mu`` depend on ``posterior`` alone."""
     with model:
         pm.set_data({"X": X})
         result = pm.sample_posterior_predictive(
@@ -71,7 +71,7 @@ def predict(model, posterior, X, var_names, seed=0):
 
 
 def diagnose(posterior, predictions, test):
-    """Lines of the table: name and text."""
+    """Lines of the table of diagnostics: name and text."""
     rows = np.unique(np.linspace(0, posterior.sizes["mu_dim_0"] - 1, SHOWN).astype(int))
     f = posterior[["mu"]].isel(mu_dim_0=rows)
     sigma = posterior[["sigma"]]
@@ -81,11 +81,11 @@ def diagnose(posterior, predictions, test):
     low, high = predictions["y"].quantile([0.05, 0.95], ("chain", "draw")).to_numpy()
     inside = (np.sqrt(counts) >= low) & (np.sqrt(counts) <= high)
     error = np.sqrt(np.mean((expected.to_numpy() - counts) ** 2))
-    at = f"at {len(rows)} training rows"
+    where = f"at {len(rows)} training rows"
     return [
-        (f"R-hat of mu, largest {at}", f"{float(az.rhat(f)['mu'].max()):.3f}"),
-        (f"bulk ESS of mu, smallest {at}", f"{float(az.ess(f)['mu'].min()):.0f}"),
-        (f"bulk ESS of mu, largest {at}", f"{float(az.ess(f)['mu'].max()):.0f}"),
+        (f"R-hat of mu, largest {where}", f"{float(az.rhat(f)['mu'].max()):.3f}"),
+        (f"bulk ESS of mu, smallest {where}", f"{float(az.ess(f)['mu'].min()):.0f}"),
+        (f"bulk ESS of mu, largest {where}", f"{float(az.ess(f)['mu'].max()):.0f}"),
         ("R-hat of sigma", f"{float(az.rhat(sigma)['sigma']):.3f}"),
         ("bulk ESS of sigma", f"{float(az.ess(sigma)['sigma']):.0f}"),
         ("RMSE, held out, rentals per hour", f"{error:.1f}"),
@@ -150,16 +150,16 @@ def read_options(arguments=None):
     )
     cores = min(4, os.cpu_count() or 1)
     parser.add_argument("--draws", type=int, default=750, help="draws kept per chain")
-    parser.add_argument("--tune", type=int, default=500, help="draws per chain before those")
+    parser.add_argument("--tune", type=int, default=500, help="tuning draws per chain")
     parser.add_argument("--chains", type=int, default=4, help="number of chains")
-    parser.add_argument("--cores", type=int, default=cores, help="chains that run side by side")
+    parser.add_argument("--cores", type=int, default=cores, help="chains that run at once")
     parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for picture and draws")
     return parser.parse_args(arguments)
 
 
 def main(arguments=None):
-    """Run the whole job; the exit status."""
+    """Run the job; return the exit status."""
     options = read_options(arguments)
     logging.getLogger("pymc.sampling.forward").setLevel(logging.WARNING)  # one line a prediction
     options.out.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def main(arguments=None):
 
     row = test.iloc[[len(test) // 2]]
     before = predict(model, posterior, inputs(row), ["mu", "y"], options.seed)
-    # As another process would: the same declaration, the draws from the file.
+    # As in another process: the same declaration, and the draws from the file.
     model = build_model(train)
     with xr.open_datatree(path, engine="h5netcdf") as stored:
         pmt.check_draws(stored, model)
@@ -211,10 +211,10 @@ def main(arguments=None):
         print("The prediction from the file differs from the one before saving.", file=sys.stderr)
         return 1
     low, high = np.quantile(again["y"].clip(min=0) ** 2, [0.05, 0.95])
-    told = ", ".join(f"{name} {row[name].item():g}" for name in FEATURES)
+    described = ", ".join(f"{name} {row[name].item():g}" for name in FEATURES)
     print(
         f"Read back: the prediction of a held-out row equals the one before saving, draw by draw.\n"
-        f"    {told}:\n"
+        f"    {described}:\n"
         f"    {low:.0f} to {high:.0f} rentals with probability 0.9; there were "
         f"{row['count'].item()}."
     )

@@ -1,4 +1,4 @@
-"""Checks of arguments that several callers share: the value, or an error that names it."""
+"""Checks of arguments: each returns the value or raises an error that names the argument."""
 
 from collections.abc import Callable
 
@@ -6,21 +6,21 @@ import numpy as np
 
 
 def check_number(name: str, value, least: int, more: str = "") -> int:
-    """A whole number of at least ``least``; ``more`` ends the sentence that says so."""
+    """Check a whole number of at least ``least``; ``more`` ends the sentence of the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={value!r}: must be a whole number of at least {least}{more}.")
     return int(value)
 
 
 def check_positive(name: str, value) -> float:
-    """A positive, finite number."""
+    """Check a positive, finite number."""
     if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a positive number.")
     return float(value)
 
 
 def check_share(name: str, value) -> float:
-    """A number from 0 to 1."""
+    """Check a number from 0 to 1."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not 0 <= value <= 1:
         raise ValueError(f"{name}={value!r}: must be a number from 0 to 1.")
@@ -28,31 +28,31 @@ def check_share(name: str, value) -> float:
 
 
 def check_choice(name: str, value, choices) -> str:
-    """One of some words."""
+    """Check that a word is among the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}: choose from {list(choices)}.")
     return value
 
 
 def check_elementwise(name: str, function) -> Callable:
-    """A function of arrays of one shape, which raises an error unless it returns that shape."""
+    """Wrap a function of arrays to raise an error unless it keeps their shape."""
     if not callable(function):
         raise ValueError(f"{name}={function!r}: must be a function of arrays, such as numpy.exp.")
 
     def checked(*arrays):
-        found = np.asarray(function(*arrays))
-        if found.shape != arrays[0].shape:
+        result = np.asarray(function(*arrays))
+        if result.shape != arrays[0].shape:
             raise ValueError(
-                f"{name} returned the shape {found.shape} for values of the shape "
+                f"{name} returned the shape {result.shape} for values of the shape "
                 f"{arrays[0].shape}: must return one number for each, elementwise."
             )
-        return found
+        return result
 
     return checked
 
 
 def check_seed(random_seed, name: str = "random_seed") -> np.random.Generator:
-    """Generator of a seed."""
+    """Make a generator from a seed."""
     try:
         return np.random.default_rng(random_seed)
     except (TypeError, ValueError) as error:

@@ -1,11 +1,11 @@
 """Compile the kernels of the usual models ahead: ``python -m pymc_trees.compile``.
 
-For images of containers, continuous integration, classrooms and nodes where nobody should wait: a
-process that samples such a model afterwards compiles no kernel. Code goes to the folder that
-`NUMBA_CACHE_DIR` names, or beside the package. Sampled are tiny models of each kind, since code
-depends on types of arrays and not on their sizes. Not covered: graphs of PyTensor, which are those
-of one model; laws and leaves of your own; chains of 200,000 rows and more (sums in threads), and
-forests with more than 65,536 nodes, whose labels have another type.
+For container images, continuous integration, classrooms and clusters: a process that later samples
+such a model compiles no kernel. Code goes to the folder named by `NUMBA_CACHE_DIR`, or next to the
+package. The command samples a tiny model of each kind, because code depends on the types of arrays
+and not on their sizes. It does not compile graphs of PyTensor, which belong to one model, your own
+likelihoods and leaves, sums in threads (200,000 rows or more), and labels of forests with more than
+65,536 nodes.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def _student(mu):
 
 
 def _questions():
-    """Shapley values, importance and dependence of the usual forest."""
+    """Compute Shapley values, importance and dependence of the usual forest."""
     idata, model = _fit()
     pmt.shap_values(idata, model, X[:3])
     pmt.sobol_indices(idata, model)
@@ -115,11 +115,11 @@ KINDS: dict[str, Callable[[], object]] = {
     "questions": _questions,
     "mondrian": _mondrian,
 }
-"""What each kind runs."""
+"""Function that runs the models of each kind."""
 
 
 class _Counter(event.Listener):
-    """Number of kernels of the package that are compiled, not loaded."""
+    """Counts the kernels of the package that are compiled, not loaded."""
 
     def __init__(self) -> None:
         self.compiled = 0
@@ -130,11 +130,11 @@ class _Counter(event.Listener):
         self.compiled += module.startswith("pymc_trees.core.")
 
     def on_end(self, event):
-        """Nothing to do."""
+        """Do nothing."""
 
 
 def compile_ahead(kinds: list[str]) -> dict[str, tuple[int, float]]:
-    """Compile what models of some kinds need.
+    """Compile the kernels of some kinds of models.
 
     Parameters
     ----------
@@ -146,27 +146,27 @@ def compile_ahead(kinds: list[str]) -> dict[str, tuple[int, float]]:
     dict
         For each kind, the number of kernels compiled and the seconds that it took.
     """
-    counter, found = _Counter(), {}
+    counter, counts = _Counter(), {}
     event.register("numba:compile", counter)
     try:
         for kind in kinds:
-            before, begin = counter.compiled, perf_counter()
+            before, start = counter.compiled, perf_counter()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of two draws
+                warnings.simplefilter("ignore")  # about two draws
                 KINDS[kind]()
-            found[kind] = (counter.compiled - before, perf_counter() - begin)
+            counts[kind] = (counter.compiled - before, perf_counter() - start)
     finally:
         event.unregister("numba:compile", counter)
-    return found
+    return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compile, and say what was done."""
+    """Compile, and print what was compiled."""
     parser = argparse.ArgumentParser(
         prog="python -m pymc_trees.compile", description=__doc__.split("\n")[0]
     )
-    told = f"all, or some of: {', '.join(KINDS)}"
-    parser.add_argument("kinds", nargs="*", metavar="kind", help=told)
+    kinds_help = f"all, or some of: {', '.join(KINDS)}"
+    parser.add_argument("kinds", nargs="*", metavar="kind", help=kinds_help)
     options = parser.parse_args(arguments)
     unknown = [kind for kind in options.kinds if kind not in KINDS]
     if unknown:
@@ -177,13 +177,13 @@ def main(arguments: list[str] | None = None) -> int:
             f"{folder}: this folder, named by NUMBA_CACHE_DIR, cannot be written. Name another one."
         )
     logging.getLogger("pymc").setLevel(logging.WARNING)
-    total, begin = 0, perf_counter()
+    total, start = 0, perf_counter()
     for kind in options.kinds or KINDS:
         [(compiled, seconds)] = compile_ahead([kind]).values()
         total += compiled
         print(f"{kind:10s} {compiled:4d} kernels compiled, {seconds:5.1f} s", flush=True)
-    where = folder or "the folders beside the package, or numba's own for the user"
-    print(f"{total} kernels in {perf_counter() - begin:.0f} s, kept in {where}.")
+    destination = folder or "the folders of the package, or numba's folder of the user"
+    print(f"{total} kernels in {perf_counter() - start:.0f} s, stored in {destination}.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Work distributed by joblib, which cannot cancel tasks that are starting.
+"""Tasks in processes of joblib, which cannot cancel tasks that are starting.
 
 Its backends differ. loky and Dask return results as they are completed, multiprocessing and Ray all
 at the end. A process that ends during a task is an error with loky and Ray; Dask reassigns the task
@@ -17,12 +17,12 @@ LOST = {"BrokenProcessPool", "KilledWorker", "RayActorError", "OutOfMemoryError"
 
 
 def is_of_lost_process(error: BaseException) -> bool:
-    """Whether an error means that a process ended before its task was complete."""
+    """Whether an error means that a process ended before its task."""
     return any(kind.__name__ in LOST for kind in type(error).__mro__)
 
 
 def make_parallel(cores: int, ordered: bool = True) -> joblib.Parallel:
-    """Parallel object that distributes tasks one at a time, with results as early as possible.
+    """Make a Parallel object that hands out single tasks and returns results early.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def shares_cores(cores: int) -> bool:
     return joblib.Parallel(n_jobs=cores)._backend.supports_inner_max_num_threads
 
 
-def given_out(parallel: joblib.Parallel, tasks: Iterator) -> Generator:
-    """Results of the tasks; an interrupt waits until all processes have started.
+def run_tasks(parallel: joblib.Parallel, tasks: Iterator) -> Generator:
+    """Yield the results of tasks; an interrupt waits until all processes have started.
 
-    If all results are returned at the end, it does not wait.
+    It does not wait with a backend that returns all results at the end.
     """
     if not parallel.return_generator:
         with answered_interrupts():
@@ -76,18 +76,18 @@ def _patch_dask(dask: Any) -> None:
         return
     submit, count = dask.submit, dask.effective_n_jobs
 
-    def submit_and_tell(task, callback=None):
-        def tell(done):
-            if done.exception() is not None:
-                callback(done.exception())
+    def submit_and_report(task, callback=None):
+        def report(completed):
+            if completed.exception() is not None:
+                callback(completed.exception())
 
         future = submit(task, callback)
-        future.add_done_callback(tell)
+        future.add_done_callback(report)
         return future
 
-    def count_some(n_jobs):
-        found = count(n_jobs)
+    def count_workers(n_jobs):
+        workers = count(n_jobs)
         dask.wait_for_workers_timeout = 0  # there have been workers: tasks wait for new ones
-        return max(2, found)
+        return max(2, workers)
 
-    dask.submit, dask.effective_n_jobs = submit_and_tell, count_some
+    dask.submit, dask.effective_n_jobs = submit_and_report, count_workers

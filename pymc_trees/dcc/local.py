@@ -25,7 +25,7 @@ from pymc_trees.dcc.neighbours import (
 )
 from pymc_trees.dcc.nuts import Run, run_chain, start_chain, start_with_covariance
 from pymc_trees.dcc.topology_model import TopologyModel
-from pymc_trees.processes import given_out, make_parallel
+from pymc_trees.processes import make_parallel, run_tasks
 
 # ---------- Starting points of the chains of a new topology: draws of the prior, or from neighbours
 #
@@ -362,4 +362,4 @@ class Runner:
             return [task(self.model, *arguments) for arguments in each]
         work = joblib.delayed(_work)
         calls = (work(self.pickled, self.digest, task, arguments) for arguments in each)
-        return list(given_out(make_parallel(self.cores), calls))
+        return list(run_tasks(make_parallel(self.cores), calls))

@@ -12,7 +12,7 @@ from rich.progress import track
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.dcc.dcc import DCC, RUN, Combined, check_settings
 from pymc_trees.dcc.topology_model import TopologyModel
-from pymc_trees.inference.recorded import data_tree, recorded
+from pymc_trees.inference.results import data_tree, record_points
 
 
 def sample_dcc(
@@ -152,7 +152,7 @@ def sample_dcc(
     combined = dcc.combine()
     labels, points = draw_points(dcc, combined, rng, settings.chains, draws)
     groups = {
-        "posterior": recorded(model, points),
+        "posterior": record_points(model, points),
         "sample_stats": {
             "topology": labels,
             "n_leaves": np.char.count(labels, "L"),

@@ -30,7 +30,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.hooks.wrap import SAMPLE, wrap
-from pymc_trees.inference.chains.runner import RUNNER
+from pymc_trees.inference.chains.run import RUNNER
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import read_graph

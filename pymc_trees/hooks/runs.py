@@ -22,7 +22,7 @@ from pymc_trees.distributions.tree_variable import (
     tree_variables,
 )
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
-from pymc_trees.inference.chains.runner import RUNNER
+from pymc_trees.inference.chains.run import RUNNER
 from pymc_trees.processes import shares_cores
 from pymc_trees.step_methods.sweep import SweepStep
 
@@ -208,7 +208,7 @@ def _set_threads(step, n_threads: int | None) -> None:
             method.threads_left = n_threads
 
 
-# ---------- `pymc.sample` passes its chains to a runner, if one is set (`inference.chains.runner`)
+# ---------- `pymc.sample` passes its chains to a runner, if one is set (`inference.chains.run`)
 
 
 def delegate_chains() -> None:

@@ -24,11 +24,11 @@ from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap
 from pymc_trees.inference.chains.states import (
     STATE,
+    add_states,
     is_tuning,
-    note_states,
     result_so_far,
     state_of,
-    states_alone,
+    states_only,
 )
 from pymc_trees.step_methods.sweep import SweepStep
 
@@ -77,13 +77,13 @@ def _add_states(original, *args, **kwargs):
     traces, tune, model = call["traces"], call["tune"], call["model"]
     discards = call["discard_tuned_samples"]
     if call["return_inferencedata"] and is_tuning(traces, tune, discards):
-        states = states_alone(traces, tune, model)
+        states = states_only(traces, tune, model)
         if states is not None:
             warnings.warn(STOPPED_TUNING, stacklevel=2)
             return states
     result = original(*args, **kwargs)
     if isinstance(result, xr.DataTree):
-        note_states(result, traces, tune, discards, model)
+        add_states(result, traces, tune, discards, model)
     return result
 
 

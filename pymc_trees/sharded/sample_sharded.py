@@ -22,7 +22,7 @@ from pymc_trees.core.value.encode import encode
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
+from pymc_trees.inference.results import check_var_names, data_tree, record_points
 from pymc_trees.sharded.kernels.driver import Driver, FullPoolError, ResidualOverflowError
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
@@ -311,7 +311,7 @@ def _result(model, runs: list[Chain], n_draws: int, names, started: float, n_sha
         name: np.array([[draw[name] for draw in run.stats[:n_draws]] for run in runs])
         for name in runs[0].stats[0]
     }
-    groups = {"posterior": recorded(model, points, names), "sample_stats": stats}
+    groups = {"posterior": record_points(model, points, names), "sample_stats": stats}
     return data_tree(model, groups, started, shards=n_shards)
 
 

@@ -21,7 +21,7 @@ from pymc_trees.core.compile.announce import ANNOUNCER, kinds_of
 from pymc_trees.core.compile.threads import available_threads, give_threads, taken_threads
 from pymc_trees.core.compile.turns import in_turns
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.leaves.outputs import log_likelihood_of
+from pymc_trees.core.leaves.contract import log_likelihood_of
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.without_dims import without_dims

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_trees.core.leaves.latent.rows import latent_rows, renew
+from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
 from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.targets.contract import check_proposals
 from pymc_trees.targets.graph import ForestGraph
@@ -133,7 +133,7 @@ class LatentTarget:
         mean, sd = settings.leaf
         w = self._precisions(numbers, slope)
         leaf = make_normal(mean, sd, np.zeros(f.size), w, self.layout.max_nodes, latent)
-        renew(leaf, rng)
+        redraw_latents(leaf, rng)
         far = is_far(latent.target, fit, mean, sd)
         return leaf, None if far else latent.target
 

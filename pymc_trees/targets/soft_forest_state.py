@@ -9,7 +9,7 @@ from pymc_trees.core.soft_forest.encode import decode, encode, soft_sizes
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.sweep import count_trees
-from pymc_trees.core.soft_forest.trees import SoftTrees, add_up
+from pymc_trees.core.soft_forest.trees import SoftTrees, sum_trees
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
 from pymc_trees.core.value.output_cache import CachedOutputs, publish_outputs
@@ -106,7 +106,7 @@ class SoftForestData:
 
     def add_up(self, trees: SoftTrees) -> np.ndarray:
         """(n, 1) sum of the trees at the training rows."""
-        return self.call(add_up, trees, self.unit, self.hard)[:, None]
+        return self.call(sum_trees, trees, self.unit, self.hard)[:, None]
 
     def store(self, state: SoftForestState, settings: Settings, n_threads=1) -> SoftForestState:
         """State after its trees were changed: the trees are added up and encoded."""

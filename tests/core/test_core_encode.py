@@ -10,7 +10,7 @@ from support.naive.laws import EVERY, MIXED
 from support.tiers import tiers
 
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.encode import decode, encode
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import LEAF, UNUSED, Layout, compute_checksum, sizes

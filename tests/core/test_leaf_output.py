@@ -7,8 +7,7 @@ import numpy as np
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.trees import make_trees
-from pymc_trees.core.leaves.contract import register
-from pymc_trees.core.leaves.outputs import subtract_outputs
+from pymc_trees.core.leaves.contract import register, subtract_outputs
 from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.samplers.prior_draw import draw_forest

@@ -29,8 +29,7 @@ from pymc_trees.core.columns.row_set import (
 from pymc_trees.core.columns.rules import draw_rule, draw_set_rule, log_rule, log_set_rule
 from pymc_trees.core.columns.steps import equivalent_cuts, is_equivalent, log_equivalent
 from pymc_trees.core.leaves.contract import add_rows, add_set, renew_set, renew_sets
-from pymc_trees.core.leaves.masked import set_sum
-from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.leaves.normal import make_normal, sum_over_set
 from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.core.priors.cgm import make_prior
 from pymc_trees.core.priors.contract import draw_column, draw_set_column, log_column, log_set_column
@@ -178,7 +177,7 @@ def test_sums_over_sets(n, share, rng):
     """To rounding: sums of numbers near 1."""
     x, inside = rng.normal(size=n), rng.random(n) < share
     words = words_of(inside)
-    assert set_sum(words, inside.sum(), x) == pytest.approx(x[inside].sum(), abs=1e-10)
+    assert sum_over_set(words, inside.sum(), x) == pytest.approx(x[inside].sum(), abs=1e-10)
 
 
 @pytest.mark.parametrize("precision", [2.0, "per row"])

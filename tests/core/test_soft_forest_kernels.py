@@ -17,11 +17,16 @@ from pymc_trees.core.soft_forest.encode import (
     soft_sizes,
     summarise,
 )
-from pymc_trees.core.soft_forest.moves import _take_draft, _weigh_draft, open_soft_tree, see_rows
+from pymc_trees.core.soft_forest.moves import (
+    _accept_draft,
+    _evaluate_draft,
+    open_soft_tree,
+    update_gram,
+)
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.rows import SoftRows, draw_leaf_values, make_soft_work
 from pymc_trees.core.soft_forest.sweep import count_trees, soft_sweeps
-from pymc_trees.core.soft_forest.trees import TINY, add_up
+from pymc_trees.core.soft_forest.trees import TINY, sum_trees
 from pymc_trees.core.soft_forest.unit import make_unit_map, to_unit
 
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.25, 0.15])
@@ -94,7 +99,7 @@ def test_weights_taken_for_0_change_the_function_by_less_than_1e_12(bandwidth):
     largest, skipped = 0.0, 0
     for seed in range(20):
         _, problem, _, _ = drawn(seed, 0.99, 0.4, bandwidth, m=3, n=200, max_nodes=3000)
-        f = add_up(problem.trees, problem.unit, problem.hard)
+        f = sum_trees(problem.trees, problem.unit, problem.hard)
         dense = naive.function(all_of(problem), problem.unit.T)
         largest = max(largest, np.abs(f - dense).max())
         weights = np.array(
@@ -108,7 +113,7 @@ def test_weights_taken_for_0_change_the_function_by_less_than_1e_12(bandwidth):
 def test_hard_columns_have_indicators():
     _, problem, _, _ = drawn(3, m=4)
     problem = problem._replace(hard=np.array([True, False]))
-    f = add_up(problem.trees, problem.unit, problem.hard)
+    f = sum_trees(problem.trees, problem.unit, problem.hard)
     np.testing.assert_allclose(f, naive.function(all_of(problem), problem.unit.T, {0}), atol=1e-13)
     assert not np.allclose(f, naive.function(all_of(problem), problem.unit.T), atol=1e-3)
 
@@ -122,7 +127,7 @@ def test_log_marginal_is_that_of_the_dense_normal_law(same_precision):
         w = np.full(1, 2.0) if same_precision else rng.gamma(2.0, size=n)
         rows = SoftRows(0.3, 0.7, rng.normal(size=n), w)
         work = open_soft_tree(problem, 0, make_soft_work(300, 2, n))
-        found = see_rows(problem, 0, rows, work)
+        found = update_gram(problem, 0, rows, work)
         phi = np.array([v for v, _ in naive.leaves(*all_of(problem)[0], problem.unit.T)]).T
         noise = np.broadcast_to(1 / w, n)
         covariance = 0.7**2 * phi @ phi.T + np.diag(noise)
@@ -131,8 +136,8 @@ def test_log_marginal_is_that_of_the_dense_normal_law(same_precision):
         assert found == pytest.approx(dense - constant, abs=1e-8)
     values = np.empty((20_000, phi.shape[1]))
     for s in range(len(values)):
-        see_rows(problem, 0, rows, work)
-        draw_leaf_values(rng, work.present, phi.shape[1], rows, work.values)
+        update_gram(problem, 0, rows, work)
+        draw_leaf_values(rng, work.current, phi.shape[1], rows, work.values)
         values[s] = work.values[: phi.shape[1]]
     precision = phi.T @ (phi / noise[:, None]) + np.eye(phi.shape[1]) / 0.7**2
     mean = np.linalg.solve(precision, phi.T @ (rows.r / noise) + 0.3 / 0.7**2)
@@ -214,7 +219,7 @@ def test_a_draft_is_weighed_and_taken_as_if_the_tree_were_opened_anew():
         trees, n = problem.trees, 30
         rows = SoftRows(0.3, 0.7, rng.normal(size=n), rng.gamma(2.0, size=n))
         work = open_soft_tree(problem, 0, make_soft_work(300, 8, n))
-        see_rows(problem, 0, rows, work)
+        update_gram(problem, 0, rows, work)
         for _ in range(10):
             size = trees.size[0]
             kind = proposals.draw_kind(rng, WEIGHTS, size == 1)
@@ -222,13 +227,13 @@ def test_a_draft_is_weighed_and_taken_as_if_the_tree_were_opened_anew():
             draft = proposals.propose(rng, kind, *given, WEIGHTS, work)
             if draft.log_ratio == -np.inf or draft.size == size == 1 or draft.size > 13:
                 continue
-            found = _weigh_draft(problem, 0, draft, rows, work)
-            _take_draft(problem, 0, draft, work)
+            found = _evaluate_draft(problem, 0, draft, rows, work)
+            _accept_draft(problem, 0, draft, work)
             other = open_soft_tree(problem, 0, make_soft_work(300, 8, n))
-            assert found == pytest.approx(see_rows(problem, 0, rows, other), abs=1e-9)
+            assert found == pytest.approx(update_gram(problem, 0, rows, other), abs=1e-9)
             leaves = (draft.size + 1) // 2
-            for name in ("phi", "gram", "pull"):
-                one, two = (getattr(w.present, name)[:leaves] for w in (work, other))
+            for name in ("phi", "gram", "rhs"):
+                one, two = (getattr(w.current, name)[:leaves] for w in (work, other))
                 if name == "gram":
                     one, two = one[:, :leaves], two[:, :leaves]
                 np.testing.assert_allclose(one, two, atol=1e-12)
@@ -239,11 +244,11 @@ def test_sweeps_keep_the_residual_and_a_value_comes_back():
     trees = problem.trees
     np.testing.assert_array_equal(encode(trees, sizes, 5.0), value)
     y = rng.normal(size=30)
-    f = add_up(trees, problem.unit, problem.hard)
+    f = sum_trees(trees, problem.unit, problem.hard)
     leaf = make_normal(0.3, 1.0, y - f, 4.0, 300)
     stop_flag, counts = np.zeros(1, dtype=np.bool_), np.zeros((2, 5), dtype=np.int64)
     assert soft_sweeps(rng, problem, leaf, EQUAL, 3, 20, stop_flag, counts)
-    f = add_up(trees, problem.unit, problem.hard)
+    f = sum_trees(trees, problem.unit, problem.hard)
     np.testing.assert_allclose(leaf.r, y - f, atol=1e-10)
     np.testing.assert_allclose(f, naive.function(all_of(problem), problem.unit.T), atol=1e-12)
     inclusion = np.zeros(2, dtype=np.int64)

@@ -17,7 +17,7 @@ import pymc as pm
 from pytensor.tensor.random.basic import PoissonRV
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.sums import register_sums
+from pymc_trees.core.leaves.contract import register_sums
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.targets.likelihoods.contract import (
     ConjugateLikelihood,

@@ -18,7 +18,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.sums import register_sums
+from pymc_trees.core.leaves.contract import register_sums
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.targets.likelihoods.contract import register_likelihood
 from pymc_trees.targets.likelihoods.normal import NormalLikelihood

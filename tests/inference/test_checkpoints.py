@@ -18,11 +18,10 @@ from joblib.externals import loky
 from support.small_models import FAST, assert_same_draws, bart_model, counts_model, soft_model
 
 import pymc_trees as pmt
-from pymc_trees.inference.chains import checkpoint as checkpoints
-from pymc_trees.inference.chains import states as left
-from pymc_trees.inference.chains import task as tries
+from pymc_trees.inference.chains import run as chain_runs
+from pymc_trees.inference.chains import states
+from pymc_trees.inference.chains.run import ChainPiece, run_chain
 from pymc_trees.inference.chains.states import GROUP
-from pymc_trees.inference.chains.task import Drawn, run_chain
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 TUNE, DRAWS = 8, 6
@@ -71,7 +70,7 @@ def written(monkeypatch, tmp_path):
         found.append(pmt.save(idata, tmp_path / f"write {len(found)}.nc"))
         return pmt.save(idata, path)
 
-    monkeypatch.setattr(checkpoints, "save", save)
+    monkeypatch.setattr(states, "save", save)
     return found
 
 
@@ -158,7 +157,7 @@ def test_a_killed_driver(write, has, model, expected, tmp_path):
 
 def killed_once(task, flag):
     """End the process of the second piece of chain 1."""
-    if task.chain == 1 and task.goes_on is not None and not Path(flag).exists():
+    if task.chain == 1 and task.resume_from is not None and not Path(flag).exists():
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return run_chain(task)
@@ -196,7 +195,7 @@ def test_a_full_disk_costs_a_checkpoint_and_no_draws(model, expected, monkeypatc
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
             contents.append(file.read_bytes())
 
-    monkeypatch.setattr(checkpoints, "save", save)
+    monkeypatch.setattr(states, "save", save)
     with pytest.warns(UserWarning, match=r"this one was not written.*is unchanged") as said:
         found = pmt.sample_chains(model, 2, cores=1, checkpoint=file, every=5, **RUN)
     assert len(said) == 1
@@ -211,11 +210,11 @@ def test_an_interrupt_leaves_the_file_and_a_result_that_goes_on(
     model, expected, monkeypatch, tmp_path
 ):
     def run(task):
-        if task.chain == 1 and task.goes_on is not None and task.goes_on.tuning is None:
+        if task.chain == 1 and task.resume_from is not None and task.resume_from.tuning is None:
             signal.raise_signal(signal.SIGINT)
         return run_chain(task)
 
-    monkeypatch.setattr(tries, "run_chain", run)
+    monkeypatch.setattr(chain_runs, "run_chain", run)
     file = tmp_path / "run.nc"
     with pytest.warns(UserWarning, match="Interrupted.*up to its last checkpoint"):
         found = pmt.sample_chains(model, 2, cores=1, checkpoint=file, every=4, **RUN)
@@ -230,11 +229,11 @@ def test_an_interrupt_in_tuning_goes_on_with_chains_of_differing_length(
     model, expected, monkeypatch, tmp_path
 ):
     def run(task):
-        if task.chain == 1 and task.goes_on is not None:
+        if task.chain == 1 and task.resume_from is not None:
             signal.raise_signal(signal.SIGINT)
         return run_chain(task)
 
-    monkeypatch.setattr(tries, "run_chain", run)
+    monkeypatch.setattr(chain_runs, "run_chain", run)
     with pytest.warns(UserWarning, match="Interrupted|stopped during tuning"):
         found = pmt.sample_chains(model, 2, cores=1, checkpoint=tmp_path / "run.nc", every=3, **RUN)
     monkeypatch.undo()
@@ -260,10 +259,10 @@ def test_a_chain_that_fails_is_left_out_of_what_goes_on(model, expected, monkeyp
 
     def run(task):
         if task.chain == 0 and task.is_last:
-            return Drawn(0, [], [], ValueError("no such number."))
+            return ChainPiece(0, [], [], ValueError("no such number."))
         return run_chain(task)
 
-    monkeypatch.setattr(tries, "run_chain", run)
+    monkeypatch.setattr(chain_runs, "run_chain", run)
     with pytest.warns(UserWarning, match=r"left out: chain 0"):
         found = pmt.resume(short, model, 4, checkpoint=tmp_path / "run.nc", every=2, **GO_ON)
     assert list(found.posterior["chain"]) == [1]
@@ -293,5 +292,5 @@ def test_an_interrupt_of_pymcs_processes(at, model, expected):
 def test_the_number_of_divergences_is_part_of_the_state():
     """NUTS leaves it out of its own."""
     made, new = (SimpleNamespace(divergences=n, sampling_state=n) for n in (3, 0))
-    left.put_back(new, left.state_of(made))
+    states.restore_state(new, states.state_of(made))
     assert new == made

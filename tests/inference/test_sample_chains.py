@@ -13,9 +13,8 @@ from joblib.externals import loky
 from support.small_models import FAST, assert_same_draws, bart_model
 
 import pymc_trees as pmt
-from pymc_trees.inference.chains import runner as runners
-from pymc_trees.inference.chains import task as tries
-from pymc_trees.inference.chains.task import Drawn, run_chain
+from pymc_trees.inference.chains import run as chain_runs
+from pymc_trees.inference.chains.run import ChainPiece, run_chain
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 RUN = {"draws": 6, "tune": 8, "random_seed": 5, **FAST}
@@ -63,14 +62,14 @@ def test_draws_are_the_same_in_other_processes(model, expected, monkeypatch):
 def failing(chain, error):
     def run(task):
         if task.chain == chain:
-            return Drawn(chain, [], [], error)
+            return ChainPiece(chain, [], [], error)
         return run_chain(task)
 
     return run
 
 
 def test_a_chain_that_fails_is_left_out(model, expected, monkeypatch):
-    monkeypatch.setattr(tries, "run_chain", failing(1, ValueError("no such number.")))
+    monkeypatch.setattr(chain_runs, "run_chain", failing(1, ValueError("no such number.")))
     with pytest.warns(
         UserWarning, match=r"(?s)left out: chain 1, ValueError: no such number.*2 of 3"
     ):
@@ -80,14 +79,14 @@ def test_a_chain_that_fails_is_left_out(model, expected, monkeypatch):
 
 
 def test_an_error_of_every_chain_is_raised(model, monkeypatch):
-    monkeypatch.setattr(tries, "run_chain", failing(0, ValueError("no such number.")))
+    monkeypatch.setattr(chain_runs, "run_chain", failing(0, ValueError("no such number.")))
     with pytest.raises(ValueError, match="no such number"):
         pmt.sample_chains(model, 1, cores=1, **RUN)
 
 
 def test_errors_come_from_the_task(model):
-    rng = runners.get_state_from_generator(np.random.default_rng(1))
-    task = runners.Task(b"no step", 2, {}, rng, 1, 1, keeps_tune=False, n=2, is_last=True)
+    rng = chain_runs.get_state_from_generator(np.random.default_rng(1))
+    task = chain_runs.Task(b"no step", 2, {}, rng, 1, 1, keeps_tune=False, n=2, is_last=True)
     drawn = run_chain(task)
     assert drawn.points == [] and "chain 2" in drawn.error.__notes__[0]
 
@@ -98,7 +97,7 @@ def test_an_interrupt_keeps_the_chains_that_had_ended(model, expected, monkeypat
             signal.raise_signal(signal.SIGINT)
         return run_chain(task)
 
-    monkeypatch.setattr(tries, "run_chain", run)
+    monkeypatch.setattr(chain_runs, "run_chain", run)
     with pytest.warns(UserWarning, match="Interrupted.*2 of 3 chains"):
         found = pmt.sample_chains(model, 3, cores=1, **RUN)
     np.testing.assert_array_equal(found.posterior["mu_forest"], expected.posterior["mu_forest"][:2])
@@ -109,7 +108,7 @@ def killed_once(task, flag):
         if Path(flag).parent.exists():
             Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return Drawn(task.chain, [{"x": np.ones(1) * task.chain}], [[{}]], None)
+    return ChainPiece(task.chain, [{"x": np.ones(1) * task.chain}], [[{}]], None)
 
 
 class Recorded(list):
@@ -141,7 +140,7 @@ def test_chains_of_a_killed_process_are_begun_again(monkeypatch, tmp_path):
     with pytest.warns(
         UserWarning, match=r"A process ended before its chain was complete.*drawn again, with"
     ):
-        traces = given_out(runners.Runner(2, False), 3)
+        traces = given_out(chain_runs.Runner(2, False), 3)
     assert [trace[0][0]["x"][0] for trace in traces] == [0, 1, 2]
 
 
@@ -151,7 +150,7 @@ def test_a_chain_whose_process_always_ends_is_left_out(monkeypatch, tmp_path):
     delayed = joblib.delayed(killed_once)
     monkeypatch.setattr(joblib, "delayed", lambda _: lambda task: delayed(task, "/no/such/folder"))
     with pytest.warns(UserWarning) as caught:
-        traces = given_out(runners.Runner(2, False), 3)
+        traces = given_out(chain_runs.Runner(2, False), 3)
     assert [[point["x"][0] for point, _ in trace] for trace in traces] == [[0], [], [2]]
     said = " ".join(str(one.message) for one in caught)
     assert re.search(

@@ -20,7 +20,7 @@ from support.stepping import tempered
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import declared

@@ -19,7 +19,7 @@ from support.laws.likelihoods import (
 )
 from support.tiers import tiers
 
-from pymc_trees.core.leaves.nonconjugate.gaussian import aim_screen, fit_screen
+from pymc_trees.core.leaves.nonconjugate.gaussian import expand_at_anchors, fit_screen
 from pymc_trees.targets.rowwise import KernelTarget, RowwiseTarget
 
 Z = 5.5
@@ -77,7 +77,9 @@ def test_without_the_second_look_the_comparison_fails():
     problem = problem_of("gaps", "poisson")
     setup, screen = screened_setup(problem, "poisson", 1, 0.7)
     fit_screen(setup.leaf, screen)
-    aim_screen(np.full((problem.n, 1), problem.mean), screen)
-    chain = run_chain(2, setup._replace(leaf=screen.near), MOVE_SETS["three_a_visit"], DRAWS, True)
+    expand_at_anchors(np.full((problem.n, 1), problem.mean), screen)
+    chain = run_chain(
+        2, setup._replace(leaf=screen.gaussian), MOVE_SETS["three_a_visit"], DRAWS, True
+    )
     with pytest.raises(AssertionError, match="Gap"):
         compare_one_tree(chain, problem, "poisson", 2 * Z)

@@ -18,7 +18,7 @@ from support.naive.laws import EVERY, law
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.hybrid import allowed_temperatures

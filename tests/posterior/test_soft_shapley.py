@@ -17,8 +17,8 @@ from pymc_trees.core.explain.games import (
     make_quadrature,
     make_weights,
     mean_product,
+    prefers_subsets,
     sum_subsets,
-    takes_subsets,
 )
 from pymc_trees.posterior.reading.forests import ForestDraws
 
@@ -86,7 +86,7 @@ def test_values_are_the_sums_over_subsets(bandwidth, size):
             base = found["base_values"].isel(chain=chain, draw=draw)
             np.testing.assert_allclose(base, game[0, 0], rtol=0, atol=1e-12)
     assert {1, 2, 3, 4} <= set(widths)
-    ways = {takes_subsets(n, size) for n in widths}
+    ways = {prefers_subsets(n, size) for n in widths}
     assert ways == ({True, False} if size < 4 else {True})
 
 

@@ -29,7 +29,7 @@ event.register("numba:compile", Listener())
 from pymc_trees.core.forest.trees import make_trees
 from pymc_trees.core.leaves.dirichlet import make_dirichlet
 from pymc_trees.core.leaves.normal_gamma import make_normal_gamma
-from pymc_trees.core.leaves.outputs import log_likelihood_of
+from pymc_trees.core.leaves.contract import log_likelihood_of
 if sys.argv[1] == "more":
     import pymc_trees.core.samplers.backfitting, pymc_trees.core.leaves.normal
 
@@ -99,7 +99,7 @@ def test_an_edit_costs_what_depends_on_it(copied):
     # a file that neither knows, and one that both import
     edit("core/leaves/normal.py", "LANES = 8", "LANES = 4")
     assert run() == changed | {"normal_gamma": [value, []]}
-    edit("core/leaves/sums.py", "    total = 0.0\n", "    total = 1.0\n")
+    edit("core/leaves/contract.py", "    total = 0.0\n", "    total = 1.0\n")
     both = run()
     assert both["dirichlet"][0] == pytest.approx(first["dirichlet"][0] + 1.0)
     assert both["normal_gamma"][0] == pytest.approx(value + 1.0)

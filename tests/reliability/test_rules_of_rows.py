@@ -7,7 +7,7 @@ from support import twin
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.forest_inputs import forest_inputs

@@ -11,7 +11,7 @@ from support.stepping import assert_same, go
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.step_methods.hybrid import allowed_temperatures
 from pymc_trees.step_methods.kernels import local_moves

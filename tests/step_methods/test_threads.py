@@ -14,7 +14,7 @@ import pymc_trees as pmt
 from pymc_trees.core.compile import threads
 from pymc_trees.core.leaves import threaded
 from pymc_trees.hooks import runs as hook
-from pymc_trees.inference.chains.runner import RUNNER, Runner
+from pymc_trees.inference.chains.run import RUNNER, Runner
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_trees as pmt
-from pymc_trees.inference.chains.runner import Runner
-from pymc_trees.inference.chains.task import Drawn
+from pymc_trees.inference.chains.run import ChainPiece, Runner
 from support.small_models import FAST, assert_same_draws, bart_model
 
 RUN = {"draws": 4, "tune": 6, "random_seed": 5, **FAST}
@@ -91,7 +90,7 @@ def lost(cluster, folder):
     def run(task):
         if task.chain == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return Drawn(task.chain, [{"x": np.ones(1) * task.chain}], [[{}]], None)
+        return ChainPiece(task.chain, [{"x": np.ones(1) * task.chain}], [[{}]], None)
 
     given = joblib.delayed(run)
     joblib.delayed = lambda _: given

@@ -10,7 +10,7 @@ from pytensor.tensor.elemwise import Elemwise
 from support.laws.likelihoods import ENDS, spoilt, switched
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf
 from pymc_trees.core.leaves.nonconjugate.joint import fit_tree
 from pymc_trees.core.leaves.nonconjugate.native import call_native, call_slopes
 from pymc_trees.core.leaves.nonconjugate.surrogate import fill_surrogate
@@ -170,11 +170,11 @@ def test_all_rows_together(power):
     fit = fit_tree(leaf, 3)
     C, Z = np.tril(np.ones((N, N))), np.eye(3)[labels]
     precision = np.eye(3) / 0.7**2 + Z.T @ C.T @ C @ Z / 0.8**2
-    pull = 0.1 / 0.7**2 + Z.T @ C.T @ (Y - C @ F) / 0.8**2
+    rhs = 0.1 / 0.7**2 + Z.T @ C.T @ (Y - C @ F) / 0.8**2
     assert_allclose(fit.factor @ fit.factor.T, precision, rtol=1e-4, atol=1e-4)
     # Newton's method ends within 0.1 sd, at once for a quadratic but for errors of differences
-    assert_allclose(fit.mode, np.linalg.solve(precision, pull), atol=1e-3)
-    near = make_near(leaf.mean, leaf.sd, N, 1)
+    assert_allclose(fit.mode, np.linalg.solve(precision, rhs), atol=1e-3)
+    near = make_gaussian_leaf(leaf.mean, leaf.sd, N, 1)
     fill_surrogate(leaf, near)
     bend = C.T @ C @ np.ones(N) if power == 1.5 else np.diag(C.T @ C)  # all rows, or each by itself
     assert_allclose(near.w, bend / 0.8**2, rtol=1e-4)

@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.value.encode import fit_of
 from pymc_trees.targets.graph import ForestUseError
 

@@ -11,7 +11,7 @@ from pytensor.graph.traversal import explicit_graph_inputs
 from scipy import stats
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import log_likelihood_of
+from pymc_trees.core.leaves.contract import log_likelihood_of
 from pymc_trees.targets.choose import read_target
 from pymc_trees.targets.graph import open_forest, read_graph
 

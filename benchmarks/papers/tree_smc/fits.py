@@ -12,12 +12,12 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import pymc_trees as pmt
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.backfitting import sweep
 from pymc_trees.core.value.evaluate import evaluate
-from pymc_trees.inference.tree_smc.model import read_tree
-from pymc_trees.inference.tree_smc.run import Settings, run_island
+from pymc_trees.inference.tree_smc.island import Settings, run_island
+from pymc_trees.inference.tree_smc.sample_tree_smc import read_tree
 from pymc_trees.step_methods.kernels.local_moves import DEFAULT_MOVES, check_moves
 
 ALPHA, ALPHA_S, BETA_S = 5.0, 0.95, 0.5

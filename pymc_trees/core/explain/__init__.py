@@ -1,13 +1,12 @@
 """What does each column contribute? Exact sums over subsets of columns, leaf by leaf.
 
 A row reaches a leaf if every column on its path leads there, so the output of a tree is a sum of
-products over columns. Shapley values, variance shares and dependence are means over rows whose
-columns are taken from one row or another, and these have closed forms for a product.
+products over columns. Shapley values, Sobol indices and partial dependence average over rows that
+mix the columns of two rows. For a product these averages have closed forms.
 
-Reading order: `paths` (the leaves of a tree, the columns on the way to each, which columns of a row
-lead there, and how often columns are split), `games` (weights of Shapley values, also of leaves
-with weights), `shapley` (one column and pairs, of hard and of soft trees), `variance` (Sobol
-indices), `dependence` (H statistics).
+Reading order: `paths` (leaves of a tree and the columns on their paths; counts of splits), `games`
+(Shapley values of a product), `shapley` (of hard and of soft trees), `variance` (Sobol indices),
+`dependence` (H statistics).
 
 May import: `core.columns`, `core.value`, `core.soft_forest`.
 """

@@ -8,19 +8,26 @@ path lead there (Friedman 2001, section 8.2). A leaf with no column in S adds a 
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.explain.paths import agree, centred, distinct, holds, paths_of, sides_of
+from pymc_trees.core.explain.paths import (
+    centred,
+    contains,
+    paths_of,
+    sides_of,
+    unique_sets,
+    write_sets,
+)
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 
 @njit(cache=True, nogil=True)
-def add_dependence(value, X, X_train, outputs, sizes, place, single, but_one, pairs):
+def add_dependence(value, X, X_train, outputs, sizes, position, single, but_one, pairs):
     """Add the contribution of each leaf at the rows of X, up to constants.
 
     Parameters
     ----------
     outputs : (max_nodes, K) float64
         What each leaf, a row of the value, returns.
-    place : (p,) int64
+    position : (p,) int64
         Index of each column among the q requested ones, or -1.
     single : (n, q, K) float64
         Partial dependence on one column.
@@ -37,51 +44,58 @@ def add_dependence(value, X, X_train, outputs, sizes, place, single, but_one, pa
         sides = sides_of(value, X, links, rules, paths.splits)
         own_outputs = centred(outputs, paths.leaves)
         for leaf in range(paths.leaves.size):
-            n_columns = agree(paths, leaf, sides, sets)
-            known, kind, counts = distinct(sets, n_columns)
+            n_columns = write_sets(paths, leaf, sides, sets)
+            unique, inverse, counts = unique_sets(sets, n_columns)
             first = paths.first_column[leaf]
-            asked = place[paths.columns[first : first + n_columns]]
+            requested = position[paths.columns[first : first + n_columns]]
             output = own_outputs[leaf]
-            _add_leaf(known, kind, counts / sets.size, asked, output, single, but_one, pairs)
+            _add_leaf(
+                unique, inverse, counts / sets.size, requested, output, single, but_one, pairs
+            )
 
 
 @njit(cache=True)
-def _add_leaf(known, kind, shares, asked, output, single, but_one, pairs):
-    n_columns = asked.size
-    one = np.uint64(1)
-    every = (one << np.uint64(n_columns)) - one
+def _add_leaf(unique, inverse, shares, requested, output, single, but_one, pairs):
+    n_columns = requested.size
+    first_bit = np.uint64(1)
+    all_columns = (first_bit << np.uint64(n_columns)) - first_bit
     for s in range(n_columns):
-        if asked[s] < 0:
+        if requested[s] < 0:
             continue
-        bit = one << np.uint64(s)
-        others, own = _share_of(known, shares, every ^ bit), _share_of(known, shares, bit)
-        for i in range(kind.size):
-            row = known[kind[i]]
-            lone = others if holds(row, s) else 0.0
-            rest = (1.0 if row == every else 0.0) - (own if (row | bit) == every else 0.0)
+        bit = first_bit << np.uint64(s)
+        others, own = (
+            _fraction_leading(unique, shares, all_columns ^ bit),
+            _fraction_leading(unique, shares, bit),
+        )
+        for i in range(inverse.size):
+            row = unique[inverse[i]]
+            lone = others if contains(row, s) else 0.0
+            rest = (1.0 if row == all_columns else 0.0) - (
+                own if (row | bit) == all_columns else 0.0
+            )
             for k in range(output.size):
-                single[i, asked[s], k] += output[k] * lone
-                but_one[i, asked[s], k] += output[k] * rest
+                single[i, requested[s], k] += output[k] * lone
+                but_one[i, requested[s], k] += output[k] * rest
         for t in range(n_columns):
-            if t == s or asked[t] <= asked[s]:
+            if t == s or requested[t] <= requested[s]:
                 continue
-            second = one << np.uint64(t)
-            both = _share_of(known, shares, every ^ bit ^ second)
-            others_t = _share_of(known, shares, every ^ second)
-            for i in range(kind.size):
-                row = known[kind[i]]
-                a, b = holds(row, s), holds(row, t)
+            second = first_bit << np.uint64(t)
+            both = _fraction_leading(unique, shares, all_columns ^ bit ^ second)
+            others_t = _fraction_leading(unique, shares, all_columns ^ second)
+            for i in range(inverse.size):
+                row = unique[inverse[i]]
+                a, b = contains(row, s), contains(row, t)
                 excess = both if a and b else 0.0
                 excess -= (others if a else 0.0) + (others_t if b else 0.0)
                 for k in range(output.size):
-                    pairs[i, asked[s], asked[t], k] += output[k] * excess
+                    pairs[i, requested[s], requested[t], k] += output[k] * excess
 
 
 @njit(cache=True)
-def _share_of(known, shares, wanted):
-    """Share of rows all of whose wanted columns lead to the leaf."""
+def _fraction_leading(unique, shares, wanted):
+    """Share of rows whose wanted columns all lead to the leaf."""
     total = 0.0
-    for at in range(known.size):
-        if known[at] & wanted == wanted:
-            total += shares[at]
+    for k in range(unique.size):
+        if unique[k] & wanted == wanted:
+            total += shares[k]
     return total

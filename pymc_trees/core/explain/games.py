@@ -9,6 +9,7 @@ games, and their Shapley interaction indices.
 References
 ----------
 Shapley (1953). A value for n-person games.
+Owen (1972). Multilinear extensions of games. Management Science 18(5).
 Grabisch and Roubens (1999). An axiomatic approach to the concept of interaction among players in
 cooperative games. International Journal of Game Theory 28 (interaction index).
 Laberge and Pequignot (2022). Understanding interventional TreeSHAP: how and why it works. arXiv
@@ -21,25 +22,26 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.lanes import popcount
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.explain.paths import MOST_COLUMNS, TABLE, holds, size_of
+from pymc_trees.core.explain.paths import MAX_COLUMNS, TABLE, contains
 
 
 @by_pointer
 class Weights(NamedTuple):
-    """Tables by the numbers of columns u and v."""
+    """Weights of a game, by its numbers of columns u and v."""
 
     single: np.ndarray
-    """(u - 1)! v! / (u + v)!: of a column in U; by v and u, less, of one in V."""
+    """(u - 1)! v! / (u + v)!, of a column in U; its negative by v and u, of a column in V."""
     same: np.ndarray
-    """(u - 2)! v! / (u + v - 1)!: of two columns in U; by v and u of two in V."""
+    """(u - 2)! v! / (u + v - 1)!, of two columns in U; by v and u, of two in V."""
     across: np.ndarray
-    """(u - 1)! (v - 1)! / (u + v - 1)!: less that, of a column in U and one in V."""
+    """(u - 1)! (v - 1)! / (u + v - 1)!; its negative, of a column in U and one in V."""
 
 
 def make_weights() -> Weights:
     """Tables for any path."""
-    size = MOST_COLUMNS + 1
+    size = MAX_COLUMNS + 1
     tables = np.zeros((3, size, size))
     for u in range(1, size):
         for v in range(size - u):
@@ -56,24 +58,24 @@ def add_single(row, background, share, n_columns, u, v, weights, values):
     """Add the Shapley values of the game of a row's set and a background row's to ``values``."""
     gain, loss = share * weights.single[u, v], share * weights.single[v, u]
     for s in range(n_columns):
-        if holds(row, s) and not holds(background, s):
+        if contains(row, s) and not contains(background, s):
             values[s] += gain
-        elif holds(background, s) and not holds(row, s):
+        elif contains(background, s) and not contains(row, s):
             values[s] -= loss
 
 
 @njit(cache=True)
 def add_pairs(row, background, share, n_columns, u, v, weights, pairs):
-    """The same for the interaction indices of pairs, above the diagonal."""
+    """Add the interaction indices of pairs, above the diagonal."""
     in_u, in_v = share * weights.same[u, v], share * weights.same[v, u]
     across = share * weights.across[u, v]
     only_row, only_background = row & ~background, background & ~row
     for s in range(n_columns):
-        s_u, s_v = holds(only_row, s), holds(only_background, s)
+        s_u, s_v = contains(only_row, s), contains(only_background, s)
         if not (s_u or s_v):
             continue
         for t in range(s + 1, n_columns):
-            t_u, t_v = holds(only_row, t), holds(only_background, t)
+            t_u, t_v = contains(only_row, t), contains(only_background, t)
             if s_u and t_u:
                 pairs[s, t] += in_u
             elif s_v and t_v:
@@ -86,8 +88,8 @@ def add_pairs(row, background, share, n_columns, u, v, weights, pairs):
 def products(row, shares, without, other, n_columns, coefficients):
     """Write the coefficients of t in the product over columns of (share + t [in the row's set]).
 
-    Two columns are left out (-1 for none). The coefficient of t^k sums the products over all S of k
-    columns of what S takes from the row and the others from the shares.
+    Two columns are left out (-1 for none). The coefficient of t^k is the sum, over all S of k
+    columns, of the product with the columns in S from the row and the others from the shares.
     """
     coefficients[:] = 0.0
     coefficients[0] = 1.0
@@ -95,7 +97,7 @@ def products(row, shares, without, other, n_columns, coefficients):
     for s in range(n_columns):
         if s == without or s == other:
             continue
-        inside = holds(row, s)
+        inside = contains(row, s)
         for k in range(degree, -1, -1):
             if inside:
                 coefficients[k + 1] += coefficients[k]
@@ -105,21 +107,21 @@ def products(row, shares, without, other, n_columns, coefficients):
 
 
 @njit(cache=True)
-def by_share_single(row, shares, n_columns, coefficients, values):
-    """Write Shapley values where columns outside S count with their shares (path-dependent)."""
+def path_dependent_single(row, shares, n_columns, coefficients, values):
+    """Write path-dependent Shapley values: columns outside S count with their shares."""
     for s in range(n_columns):
         degree = products(row, shares, s, -1, n_columns, coefficients)
-        values[s] = _mean(coefficients, degree) * ((1.0 if holds(row, s) else 0.0) - shares[s])
+        values[s] = _mean(coefficients, degree) * ((1.0 if contains(row, s) else 0.0) - shares[s])
 
 
 @njit(cache=True)
-def by_share_pairs(row, shares, n_columns, coefficients, pairs):
-    """The same for the interaction indices of pairs, above the diagonal."""
+def path_dependent_pairs(row, shares, n_columns, coefficients, pairs):
+    """Write the interaction indices of pairs, above the diagonal."""
     for s in range(n_columns):
-        first = (1.0 if holds(row, s) else 0.0) - shares[s]
+        first = (1.0 if contains(row, s) else 0.0) - shares[s]
         for t in range(s + 1, n_columns):
             degree = products(row, shares, s, t, n_columns, coefficients)
-            second = (1.0 if holds(row, t) else 0.0) - shares[t]
+            second = (1.0 if contains(row, t) else 0.0) - shares[t]
             pairs[s, t] = _mean(coefficients, degree) * first * second
 
 
@@ -134,7 +136,7 @@ def _mean(coefficients, degree):
     return total
 
 
-# ---------- Shapley values of a product of factors over columns: the game of a leaf of a soft tree
+# -------------------------------------------------------------------------- The leaf of a soft tree
 #
 # The weight of a leaf is the product of the gates on its path. Let a_j be the product of those on
 # column j at the row that is explained, b_j the same at a background row. With the columns in S
@@ -163,10 +165,6 @@ def _mean(coefficients, degree):
 #
 # The integrands are polynomials of degree D - 1 and D - 2, for which Gauss-Legendre quadrature
 # with ceil(D / 2) points is exact.
-#
-# References: Owen (1972). Multilinear extensions of games. Management Science 18(5).
-# Grabisch and Roubens (1999). An axiomatic approach to the concept of interaction among players
-# in cooperative games. International Journal of Game Theory 28.
 
 
 @by_pointer
@@ -181,8 +179,8 @@ class Quadrature(NamedTuple):
 
 def make_quadrature() -> Quadrature:
     """Rules for any path."""
-    points, shares = np.zeros((2, MOST_COLUMNS + 1, (MOST_COLUMNS + 1) // 2))
-    for d in range(1, MOST_COLUMNS + 1):
+    points, shares = np.zeros((2, MAX_COLUMNS + 1, (MAX_COLUMNS + 1) // 2))
+    for d in range(1, MAX_COLUMNS + 1):
         order = (d + 1) // 2
         x, w = np.polynomial.legendre.leggauss(order)
         points[d, :order], shares[d, :order] = (x + 1) / 2, w / 2
@@ -190,14 +188,14 @@ def make_quadrature() -> Quadrature:
 
 
 @njit(cache=True)
-def takes_subsets(n_columns, n_background):
-    """Whether eq. 1 has few enough terms for a table, and fewer than eq. 2."""
+def prefers_subsets(n_columns, n_background):
+    """Whether the terms of eq. 1 fit a table and are fewer than those of eq. 2."""
     return n_columns <= TABLE and 1 << n_columns <= 4 * n_background
 
 
 @njit(cache=True)
 def products_of(factors, out):
-    """Write the product of (D,) factors over each set of columns, bit s for slot s."""
+    """Write the product of (D,) factors over each set of columns, ``prod_{s in S} f_s``."""
     out[0] = 1.0
     for s in range(factors.size):
         half = 1 << s
@@ -219,7 +217,7 @@ def by_subset(background, weights, of_single, of_pairs):
         Zeros; written above the diagonal.
     """
     n_columns, n_sets = background.shape[1], of_single.shape[0]
-    every = np.uint64(n_sets - 1)
+    all_columns = np.uint64(n_sets - 1)
     means, products = np.zeros(n_sets), np.empty(n_sets)
     for z in range(background.shape[0]):
         products_of(background[z], products)
@@ -227,12 +225,12 @@ def by_subset(background, weights, of_single, of_pairs):
     means /= background.shape[0]
     for k in range(n_sets):
         inside = np.uint64(k)
-        u = size_of(inside)
+        u = popcount(inside)
         share = means[n_sets - 1 - k]
-        given = (inside, every ^ inside, share, n_columns, u, n_columns - u, weights)
-        add_single(*given, of_single[k])
+        game = (inside, all_columns ^ inside, share, n_columns, u, n_columns - u, weights)
+        add_single(*game, of_single[k])
         if of_pairs.shape[0]:
-            add_pairs(*given, of_pairs[k])
+            add_pairs(*game, of_pairs[k])
     return means[n_sets - 1]
 
 
@@ -269,7 +267,7 @@ def integrate(row, background, quadrature, with_pairs, mixed, after, single, pai
     mixed : (D,) float64
         Overwritten: the factors of the integrand.
     after : (D + 1,) float64
-        Overwritten: their products from a slot on.
+        Overwritten: their products over the slots s, s + 1, ...
     """
     d = row.size
     single[:] = 0.0

@@ -9,66 +9,56 @@ from pymc_trees.core.compile.pointer import by_pointer
 from pymc_trees.core.value.evaluate import goes_left, links_of, rules_of
 from pymc_trees.core.value.fields import LEAF
 
-# --------------- Columns of a row that lead to a leaf, as bits, and counts of rows with equal bits
+# ----------------------------- Sets of columns that lead a row to a leaf, as bits, and their counts
 
 
 TABLE = 12
-"""Number of columns up to which sets are counted in a table; beyond it by sorting."""
+"""Number of columns up to which sets are counted in a table; above it by sorting."""
 
 
 @njit(cache=True)
-def agree(paths, leaf, sides, sets):
-    """Write the set of the path's columns, bit s for slot s, that lead each row to the leaf."""
+def write_sets(paths, leaf, sides, sets):
+    """Write the set of columns that lead each row to the leaf, bit s for slot s of the path."""
     n_columns = paths.first_column[leaf + 1] - paths.first_column[leaf]
-    every = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
-    sets[:] = every
+    all_columns = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
+    sets[:] = all_columns
     for entry in range(paths.start[leaf], paths.start[leaf + 1]):
-        without = every ^ (np.uint64(1) << np.uint64(paths.slot[entry]))
-        way, left = sides[paths.split[entry]], paths.left[entry]
+        without = all_columns ^ (np.uint64(1) << np.uint64(paths.slot[entry]))
+        sent_left, left = sides[paths.split[entry]], paths.left[entry]
         for i in range(sets.size):
-            if way[i] != left:
+            if sent_left[i] != left:
                 sets[i] &= without
     return n_columns
 
 
 @njit(cache=True)
-def distinct(sets, n_columns):
-    """Distinct sets, the index of each row's set, and the number of rows with each."""
-    kind = np.empty(sets.size, dtype=np.int64)
+def unique_sets(sets, n_columns):
+    """Distinct sets, the index of each row's set, and counts, as `numpy.unique`."""
+    inverse = np.empty(sets.size, dtype=np.int64)
     if n_columns <= TABLE:
-        place = np.full(1 << n_columns, -1, dtype=np.int64)
-        known = np.empty(min(sets.size, 1 << n_columns), dtype=np.uint64)
-        n_known = 0
+        position = np.full(1 << n_columns, -1, dtype=np.int64)
+        unique = np.empty(min(sets.size, 1 << n_columns), dtype=np.uint64)
+        n_unique = 0
         for i in range(sets.size):
-            at = np.int64(sets[i])
-            if place[at] < 0:
-                place[at] = n_known
-                known[n_known] = sets[i]
-                n_known += 1
-            kind[i] = place[at]
-        known = known[:n_known]
+            code = np.int64(sets[i])
+            if position[code] < 0:
+                position[code] = n_unique
+                unique[n_unique] = sets[i]
+                n_unique += 1
+            inverse[i] = position[code]
+        unique = unique[:n_unique]
     else:
-        known = np.unique(sets)
+        unique = np.unique(sets)
         for i in range(sets.size):
-            kind[i] = np.searchsorted(known, sets[i])
-    counts = np.zeros(known.size)
+            inverse[i] = np.searchsorted(unique, sets[i])
+    counts = np.zeros(unique.size)
     for i in range(sets.size):
-        counts[kind[i]] += 1.0
-    return known, kind, counts
+        counts[inverse[i]] += 1.0
+    return unique, inverse, counts
 
 
 @njit(cache=True)
-def size_of(bits):
-    """Number of columns in a set."""
-    n = 0
-    while bits:
-        bits &= bits - np.uint64(1)
-        n += 1
-    return n
-
-
-@njit(cache=True)
-def holds(bits, slot):
+def contains(bits, slot):
     """Whether a column is in a set."""
     return (bits >> np.uint64(slot)) & np.uint64(1) == np.uint64(1)
 
@@ -76,8 +66,8 @@ def holds(bits, slot):
 # --------------------------------------------------------------------------------------------------
 
 
-MOST_COLUMNS = 63
-"""Columns on the path of a leaf: one bit each."""
+MAX_COLUMNS = 63
+"""Most columns on the path of a leaf: one bit each."""
 
 
 @by_pointer
@@ -125,14 +115,14 @@ def paths_of(links, tree):
         entry, first, n_columns = start[leaf], first_column[leaf], 0
         for h in range(height):
             column = links.column[splits[above[h]]]
-            found = 0
-            while found < n_columns and columns[first + found] != column:
-                found += 1
-            if found == n_columns:
-                columns[first + found] = column
+            position = 0
+            while position < n_columns and columns[first + position] != column:
+                position += 1
+            if position == n_columns:
+                columns[first + position] = column
                 n_columns += 1
-            split[entry + h], left[entry + h], slot[entry + h] = above[h], above_left[h], found
-        if n_columns > MOST_COLUMNS:
+            split[entry + h], left[entry + h], slot[entry + h] = above[h], above_left[h], position
+        if n_columns > MAX_COLUMNS:
             raise ValueError("A tree has a path with more than 63 columns, too many to explain.")
         start[leaf + 1], first_column[leaf + 1] = entry + height, first + n_columns
         while height > 0 and not above_left[height - 1]:
@@ -162,7 +152,7 @@ def _count(links, tree):
 
 @njit(cache=True)
 def sides_of(value, X, links, rules, splits):
-    """(S, n) bool: which rows each split node sends left, whether they reach it or not."""
+    """(S, n) bool: whether each split node would send each row left."""
     left = np.empty((splits.size, X.shape[0]), dtype=np.bool_)
     for s in range(splits.size):
         k = splits[s]
@@ -174,17 +164,16 @@ def sides_of(value, X, links, rules, splits):
 
 @njit(cache=True)
 def centred(outputs, leaves):
-    """(L, K) what the leaves of a tree return, less their mean: f but for a constant.
+    """(L, K) outputs of the leaves of a tree minus their mean.
 
-    Without this, quantities that do not depend on a constant would lose digits where f is far from
-    0.
+    Quantities that ignore constants would otherwise lose digits where f is far from 0.
     """
-    found = np.empty((leaves.size, outputs.shape[1]))
+    differences = np.empty((leaves.size, outputs.shape[1]))
     for k in range(outputs.shape[1]):
         for leaf in range(leaves.size):
-            found[leaf, k] = outputs[leaves[leaf], k]
-        found[:, k] -= found[:, k].mean()
-    return found
+            differences[leaf, k] = outputs[leaves[leaf], k]
+        differences[:, k] -= differences[:, k].mean()
+    return differences
 
 
 @njit(cache=True, nogil=True)
@@ -202,7 +191,7 @@ def add_values(value, X, X_train, outputs, sizes, values):
             values[i] += outputs[k]
 
 
-# ------------------------ Columns of the splits of a forest, and pairs of columns on a common path
+# ------------------------- Columns of the splits of a forest, and pairs of columns on a common path
 
 
 @njit(cache=True, nogil=True)

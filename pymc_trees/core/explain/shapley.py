@@ -3,18 +3,19 @@
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.lanes import popcount
 from pymc_trees.core.explain.games import (
     add_pairs,
     add_single,
-    by_share_pairs,
-    by_share_single,
     by_subset,
     integrate,
     mean_product,
+    path_dependent_pairs,
+    path_dependent_single,
+    prefers_subsets,
     sum_subsets,
-    takes_subsets,
 )
-from pymc_trees.core.explain.paths import agree, distinct, paths_of, sides_of, size_of
+from pymc_trees.core.explain.paths import paths_of, sides_of, unique_sets, write_sets
 from pymc_trees.core.soft_forest.encode import BANDWIDTHS
 from pymc_trees.core.soft_forest.trees import share_weight
 from pymc_trees.core.soft_forest.unit import to_unit
@@ -28,9 +29,9 @@ def shapley(value, X, n, X_train, by_path, outputs, sizes, weights, values, pair
     Parameters
     ----------
     by_path : bool
-        Whether columns that are not taken from the explained row follow both branches, by the
-        shares of the rows ``X[n:]`` that do at that node (Lundberg, Erion and Lee 2018, algorithm
-        1). Otherwise they are taken from each of these rows in turn, and the mean is explained.
+        Whether columns outside S follow both branches, in proportion to the rows ``X[n:]`` at the
+        node (Lundberg, Erion and Lee 2018, algorithm 1). Otherwise they take the values of each of
+        these rows in turn, and the mean is explained.
     outputs : (max_nodes, K) float64
         What each leaf, a row of the value, returns.
     weights : Weights
@@ -48,65 +49,65 @@ def shapley(value, X, n, X_train, by_path, outputs, sizes, weights, values, pair
         paths = paths_of(links, tree)
         sides = sides_of(value, X, links, rules, paths.splits)
         for leaf in range(paths.leaves.size):
-            n_columns = agree(paths, leaf, sides, sets)
+            n_columns = write_sets(paths, leaf, sides, sets)
             output = outputs[paths.leaves[leaf]]
             columns = paths.columns[paths.first_column[leaf] : paths.first_column[leaf + 1]]
-            known, kind, _ = distinct(sets[:n], n_columns)
-            of_single = np.zeros((known.size, n_columns))
-            of_pairs = np.zeros((known.size if pairs.shape[0] else 0, n_columns, n_columns))
+            unique, inverse, _ = unique_sets(sets[:n], n_columns)
+            of_single = np.zeros((unique.size, n_columns))
+            of_pairs = np.zeros((unique.size if pairs.shape[0] else 0, n_columns, n_columns))
             if by_path:
-                mean = _by_shares(paths, leaf, sides[:, n:], known, of_single, of_pairs)
+                mean = _path_dependent(paths, leaf, sides[:, n:], unique, of_single, of_pairs)
             else:
-                mean = _against(sets[n:], known, weights, of_single, of_pairs)
+                mean = _interventional(sets[n:], unique, weights, of_single, of_pairs)
             for k in range(output.size):
                 base[k] += mean * output[k]
             for i in range(n):
-                add_leaf(values, i, columns, output, of_single[kind[i]])
+                add_leaf(values, i, columns, output, of_single[inverse[i]])
             for i in range(pairs.shape[0]):
-                add_leaf_pairs(pairs, i, columns, output, of_pairs[kind[i]])
+                add_leaf_pairs(pairs, i, columns, output, of_pairs[inverse[i]])
 
 
 @njit(cache=True)
-def _against(background, known, weights, of_single, of_pairs):
+def _interventional(background, unique, weights, of_single, of_pairs):
     """Write the values of the sets of rows against all sets of the background.
 
-    Returns the share of background rows that come to the leaf.
+    Returns the share of background rows that reach the leaf.
     """
     n_columns = of_single.shape[1]
-    every = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
-    others, _, counts = distinct(background, n_columns)
+    all_columns = (np.uint64(1) << np.uint64(n_columns)) - np.uint64(1)
+    background_sets, _, counts = unique_sets(background, n_columns)
     mean = 0.0
-    for other in range(others.size):
-        share = counts[other] / background.size
-        if others[other] == every:
+    for b in range(background_sets.size):
+        share = counts[b] / background.size
+        if background_sets[b] == all_columns:
             mean += share
-        for at in range(known.size):
-            if (known[at] | others[other]) != every:  # a column of neither leads to the leaf
-                continue
-            u = size_of(known[at] & ~others[other])
-            v = size_of(others[other] & ~known[at])
+        for k in range(unique.size):
+            if (unique[k] | background_sets[b]) != all_columns:
+                continue  # a column leads neither row to the leaf
+            u = popcount(unique[k] & ~background_sets[b])
+            v = popcount(background_sets[b] & ~unique[k])
             if u + v == 0:
                 continue
-            given = (known[at], others[other], share, n_columns, u, v, weights)
-            add_single(*given, of_single[at])
+            game = (unique[k], background_sets[b], share, n_columns, u, v, weights)
+            add_single(*game, of_single[k])
             if of_pairs.shape[0]:
-                add_pairs(*given, of_pairs[at])
+                add_pairs(*game, of_pairs[k])
     return mean
 
 
 @njit(cache=True)
-def _by_shares(paths, leaf, sides, known, of_single, of_pairs):
-    """Write the values of the sets of rows if other columns follow both branches.
+def _path_dependent(paths, leaf, sides, unique, of_single, of_pairs):
+    """Write the values of the sets of rows where other columns follow both branches.
 
-    Returns the share of background rows that come to the leaf.
+    Returns the share of background rows that reach the leaf.
     """
     n_columns = of_single.shape[1]
     shares, coefficients = np.empty(n_columns), np.empty(n_columns + 1)
     mean = _shares(paths, leaf, sides, shares)
-    for at in range(known.size):
-        by_share_single(known[at], shares, n_columns, coefficients, of_single[at])
+    for k in range(unique.size):
+        path_dependent_single(unique[k], shares, n_columns, coefficients, of_single[k])
         if of_pairs.shape[0]:
-            by_share_pairs(known[at], shares, n_columns, coefficients, of_pairs[at])
+            path_dependent_pairs(unique[k], shares, n_columns, coefficients, of_pairs[k])
     return mean
 
 
@@ -130,24 +131,24 @@ def add_leaf_pairs(pairs, i, columns, output, of_pairs):
 
 @njit(cache=True)
 def _shares(paths, leaf, sides, shares):
-    """Write the share of rows that go on where each column of a path splits; return their product.
+    """Write the share of rows that follow a path at the splits of each column; return the product.
 
-    The share at a node is that of the rows that reach it.
+    The share at a node is among the rows that reach it.
     """
     shares[:] = 1.0
     reach = np.ones(sides.shape[1], dtype=np.bool_)
     n_reach = sides.shape[1]
     product = 1.0
     for entry in range(paths.start[leaf], paths.start[leaf + 1]):
-        way, left, n_on = sides[paths.split[entry]], paths.left[entry], 0
+        sent_left, left, n_below = sides[paths.split[entry]], paths.left[entry], 0
         for i in range(reach.size):
             if reach[i]:
-                reach[i] = way[i] == left
-                n_on += reach[i]
-        share = n_on / n_reach if n_reach > 0 else 0.5
+                reach[i] = sent_left[i] == left
+                n_below += reach[i]
+        share = n_below / n_reach if n_reach > 0 else 0.5
         shares[paths.slot[entry]] *= share
         product *= share
-        n_reach = n_on
+        n_reach = n_below
     return product
 
 
@@ -156,11 +157,10 @@ def _shares(paths, leaf, sides, shares):
 
 @njit(cache=True, nogil=True)
 def soft_shapley(value, X, n, declared, outputs, sizes, weights, quadrature, values, pairs, base):
-    """Add the Shapley values of the rows ``X[:n]`` against the rows ``X[n:]``, each in turn.
+    """Add the Shapley values of the rows ``X[:n]`` against each of the rows ``X[n:]``.
 
-    A gate that sends less than `core.soft_forest.trees.TINY` to a side sends nothing there, as in
-    f; f also truncates products of several gates below it, with an error within the bound given
-    there.
+    As in f, a gate that sends less than `core.soft_forest.trees.TINY` to a side sends nothing. Only
+    f truncates products of several gates, within the error bound given there.
 
     Parameters
     ----------
@@ -185,16 +185,16 @@ def soft_shapley(value, X, n, declared, outputs, sizes, weights, quadrature, val
             factors = _factors(paths, leaf, left, right)
             output = outputs[paths.leaves[leaf]]
             columns = paths.columns[paths.first_column[leaf] : paths.first_column[leaf + 1]]
-            known, others = factors[:n], factors[n:]
-            given = (known, columns, output, weights, quadrature, values, pairs)
-            mean = _add_values(others, *given)
+            explained, background = factors[:n], factors[n:]
+            game = (explained, columns, output, weights, quadrature, values, pairs)
+            mean = _add_values(background, *game)
             for k in range(output.size):
                 base[k] += mean * output[k]
 
 
 @njit(cache=True)
 def _gates(value, unit, hard, bandwidth, splits):
-    """(S, rows) weights that each split node sends left and right, given the row is there."""
+    """(S, rows) gates of each split node: the weights to the left and to the right."""
     n = unit.shape[1]
     left, right = np.empty((splits.size, n)), np.empty((splits.size, n))
     whole, tail = np.ones(n), np.empty(n)
@@ -218,24 +218,24 @@ def _factors(paths, leaf, left, right):
 
 
 @njit(cache=True)
-def _add_values(others, known, columns, output, weights, quadrature, values, pairs):
+def _add_values(background, explained, columns, output, weights, quadrature, values, pairs):
     """Add the contribution of a leaf to all rows; return its mean weight over the background."""
     d, with_pairs = columns.size, pairs.shape[0] > 0
     single, both = np.empty(d), np.empty((d, d))
-    if takes_subsets(d, others.shape[0]):
+    if prefers_subsets(d, background.shape[0]):
         of_single = np.zeros((1 << d, d))
         of_pairs = np.zeros((1 << d if with_pairs else 0, d, d))
         products = np.empty(1 << d)
-        mean = by_subset(others, weights, of_single, of_pairs)
-        for i in range(known.shape[0]):
-            sum_subsets(known[i], of_single, of_pairs, products, single, both)
+        mean = by_subset(background, weights, of_single, of_pairs)
+        for i in range(explained.shape[0]):
+            sum_subsets(explained[i], of_single, of_pairs, products, single, both)
             _add(values, pairs, i, columns, output, single, both)
         return mean
     mixed, after = np.empty(d), np.empty(d + 1)
-    for i in range(known.shape[0]):
-        integrate(known[i], others, quadrature, with_pairs, mixed, after, single, both)
+    for i in range(explained.shape[0]):
+        integrate(explained[i], background, quadrature, with_pairs, mixed, after, single, both)
         _add(values, pairs, i, columns, output, single, both)
-    return mean_product(others)
+    return mean_product(background)
 
 
 @njit(cache=True)

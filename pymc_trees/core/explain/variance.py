@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.compile.lanes import popcount
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.explain.paths import centred, paths_of, sides_of, size_of
+from pymc_trees.core.explain.paths import centred, paths_of, sides_of
 from pymc_trees.core.value.evaluate import links_of, rules_of
 
 WORD = 64
@@ -26,7 +27,7 @@ WORD = 64
 
 @by_pointer
 class Leaves(NamedTuple):
-    """All leaves of one or more forests, with the rows that each column leads there."""
+    """All leaves of one or more forests, with the rows that each column leads to them."""
 
     first: np.ndarray
     """(L + 1,) int64: where the columns of each leaf start."""
@@ -35,7 +36,7 @@ class Leaves(NamedTuple):
     through: np.ndarray
     """(S, words) uint64: a bit for each row whose cell of the column leads to the leaf."""
     outputs: np.ndarray
-    """(L, K) float64: what the leaf returns, less the mean over its tree's leaves."""
+    """(L, K) float64: outputs of the leaf, less their mean over the leaves of its tree."""
 
 
 @njit(cache=True, nogil=True)
@@ -56,21 +57,21 @@ def leaves_of(value, X, X_train, outputs, sizes):
         paths = paths_of(links, tree)
         sides = sides_of(value, X, links, rules, paths.splits)
         own_outputs = centred(outputs, paths.leaves)
-        for own in range(paths.leaves.size):
-            start, stop = paths.first_column[own], paths.first_column[own + 1]
-            given = paths.columns[start:stop]
-            order = np.argsort(given)
-            first[leaf + 1] = first[leaf] + given.size
-            for place in range(given.size):
-                columns[first[leaf] + place] = given[order[place]]
-                _let_through(paths, own, order[place], sides, through[first[leaf] + place])
-            returned[leaf] = own_outputs[own]
+        for leaf_of_tree in range(paths.leaves.size):
+            start, stop = paths.first_column[leaf_of_tree], paths.first_column[leaf_of_tree + 1]
+            path_columns = paths.columns[start:stop]
+            order = np.argsort(path_columns)
+            first[leaf + 1] = first[leaf] + path_columns.size
+            for k in range(path_columns.size):
+                columns[first[leaf] + k] = path_columns[order[k]]
+                _write_bits(paths, leaf_of_tree, order[k], sides, through[first[leaf] + k])
+            returned[leaf] = own_outputs[leaf_of_tree]
             leaf += 1
     return Leaves(first, columns, through, returned)
 
 
 @njit(cache=True)
-def _let_through(paths, leaf, slot, sides, bits):
+def _write_bits(paths, leaf, slot, sides, bits):
     """Write the bits of the rows whose cell of a column leads to a leaf."""
     for i in range(sides.shape[1]):
         inside = True
@@ -86,7 +87,7 @@ def _shared(a, b):
     """Rows in both sets."""
     n = 0
     for k in range(a.size):
-        n += size_of(a[k] & b[k])
+        n += popcount(a[k] & b[k])
     return n
 
 
@@ -104,38 +105,43 @@ def variance_shares(leaves, n_rows, first_order, total):
     most = 1
     for leaf in range(n_leaves):
         most = max(most, leaves.first[leaf + 1] - leaves.first[leaf])
-    column, both, apart = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
-    for one in range(n_leaves):
-        for other in range(one + 1):
-            n_shared, rest = _meet(leaves, one, other, share, n_rows, column, both, apart)
+    column, joint, product = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
+    for leaf_a in range(n_leaves):
+        for leaf_b in range(leaf_a + 1):
+            n_shared, rest = _shared_columns(
+                leaves, leaf_a, leaf_b, share, n_rows, column, joint, product
+            )
             if n_shared == 0:
                 continue
-            twice = 1.0 if one == other else 2.0
-            together, separate = rest, rest
+            twice = 1.0 if leaf_a == leaf_b else 2.0
+            all_joint, all_product = rest, rest
             for s in range(n_shared):
-                together *= both[s]
-                separate *= apart[s]
+                all_joint *= joint[s]
+                all_product *= product[s]
             for s in range(n_shared):
-                given, free = rest, rest
+                rest_joint, rest_product = rest, rest
                 for t in range(n_shared):
                     if t != s:
-                        given, free = given * both[t], free * apart[t]
-                excess = twice * (both[s] - apart[s])
+                        rest_joint, rest_product = rest_joint * joint[t], rest_product * product[t]
+                excess = twice * (joint[s] - product[s])
                 for k in range(n_outputs):
-                    v = leaves.outputs[one, k] * leaves.outputs[other, k]
-                    first_order[column[s], k] += v * excess * free
-                    total[column[s], k] += v * excess * given
+                    v = leaves.outputs[leaf_a, k] * leaves.outputs[leaf_b, k]
+                    first_order[column[s], k] += v * excess * rest_product
+                    total[column[s], k] += v * excess * rest_joint
             for k in range(n_outputs):
-                v = leaves.outputs[one, k] * leaves.outputs[other, k]
-                variance[k] += v * twice * (together - separate)
+                v = leaves.outputs[leaf_a, k] * leaves.outputs[leaf_b, k]
+                variance[k] += v * twice * (all_joint - all_product)
     return variance
 
 
 @njit(cache=True)
-def _meet(leaves, one, other, share, n_rows, column, both, apart):
-    """Columns that two leaves share, their probabilities, and the product over all others."""
-    a, b, n_shared, rest = leaves.first[one], leaves.first[other], 0, 1.0
-    end_a, end_b = leaves.first[one + 1], leaves.first[other + 1]
+def _shared_columns(leaves, leaf_a, leaf_b, share, n_rows, column, joint, product):
+    """Write the columns that two leaves share and their probabilities.
+
+    Returns their number, and the product of the probabilities of all other columns.
+    """
+    a, b, n_shared, rest = leaves.first[leaf_a], leaves.first[leaf_b], 0, 1.0
+    end_a, end_b = leaves.first[leaf_a + 1], leaves.first[leaf_b + 1]
     while a < end_a or b < end_b:
         if b == end_b or (a < end_a and leaves.columns[a] < leaves.columns[b]):
             rest *= share[a]
@@ -145,7 +151,7 @@ def _meet(leaves, one, other, share, n_rows, column, both, apart):
             b += 1
         else:
             column[n_shared] = leaves.columns[a]
-            both[n_shared] = _shared(leaves.through[a], leaves.through[b]) / n_rows
-            apart[n_shared] = share[a] * share[b]
+            joint[n_shared] = _shared(leaves.through[a], leaves.through[b]) / n_rows
+            product[n_shared] = share[a] * share[b]
             n_shared, a, b = n_shared + 1, a + 1, b + 1
     return n_shared, rest

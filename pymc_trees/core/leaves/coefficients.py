@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
+from pymc_trees.core.leaves.contract import register_sums
 from pymc_trees.core.leaves.normal import log_constant_about_mean, log_rows_about
-from pymc_trees.core.leaves.sums import register_sums
 
 
 @njit(cache=True)
@@ -68,14 +68,14 @@ def log_row(leaf, i, output):
     return 0.5 * (np.log(w / (2.0 * np.pi)) - w * (leaf.r[i] - output[0]) ** 2)
 
 
-# ------------------- Normal coefficients of a basis, Gaussian rows: ``r_i ~ N(b_i . beta, 1/w_i)``
+# -------------------- Normal coefficients of a basis, Gaussian rows: ``r_i ~ N(b_i . beta, 1/w_i)``
 #
 # With ``beta_k ~ N(mean_k, sd_k**2)`` independent, marginal and conditional are those of
 # `posterior`. In a sum of trees r is the residual of the other trees.
 
 
 class BasisData(NamedTuple):
-    """Coefficients of d columns of a basis, and the data."""
+    """Prior of the coefficients of d basis columns, and the data."""
 
     mean: np.ndarray
     """(d,)"""
@@ -122,12 +122,12 @@ def _add_row_of_basis(leaf, i, stats):
     d = leaf.mean.size
     w = leaf.w[0] if leaf.w.size == 1 else leaf.w[i]
     r = w * leaf.r[i]
-    at, first = 0, d * (d + 1) // 2
+    entry, first = 0, d * (d + 1) // 2
     for j in range(d):
         b = leaf.basis[i, j]
         for k in range(j + 1):
-            stats[at] += w * b * leaf.basis[i, k]
-            at += 1
+            stats[entry] += w * b * leaf.basis[i, k]
+            entry += 1
         stats[first + j] += r * b
 
 
@@ -135,13 +135,13 @@ def _add_row_of_basis(leaf, i, stats):
 def _log_marginal_of_basis(leaf, stats):
     """Leaves the input of `draw` in the workspace."""
     d, sd, mean, work = leaf.mean.size, leaf.sd, leaf.mean, leaf.work
-    at, first = 0, d * (d + 1) // 2
+    entry, first = 0, d * (d + 1) // 2
     for j in range(d):
         work[d, j] = stats[first + j]
     for j in range(d):
         for k in range(j + 1):
-            a = stats[at]
-            at += 1
+            a = stats[entry]
+            entry += 1
             work[j, k] = sd[j] * a * sd[k]
             work[d, j] -= a * mean[k]
             if k < j:
@@ -178,7 +178,7 @@ register_sums(
 )
 
 
-# ------------------------ Linear function of the columns of the splits above a leaf; Gaussian rows
+# ------------------------- Linear function of the columns of the splits above a leaf; Gaussian rows
 #
 # With ``z_ij`` row i of column j, standardised, and J the columns of the leaf's path,
 #
@@ -194,9 +194,9 @@ register_sums(
 #
 # and the draw of its values begins with which of the two it is.
 #
-# A leaf's values are a, the slopes, and a number that encodes which slopes exist: ``k + 1`` for
-# slope k alone, or a set of slopes as bits; 0 if J is empty, and negative if the leaf is constant
-# although J is not empty. Slopes are numbered among the columns that can have one.
+# A leaf's values are a, the slopes, and a code of the slopes that exist: ``k + 1`` for slope k
+# alone, or a set of slopes as bits; 0 if J is empty, and negative if the leaf is constant although
+# J is not empty. Slopes are numbered among the columns that can have one.
 
 
 PARENT, PATH, FIXED = 0, 1, 2
@@ -227,28 +227,30 @@ class LinearData(NamedTuple):
     """(d + 1,) int64 workspace: the slopes of a leaf."""
 
 
-def make_linear(mean, sd, slope_sd, share, reads, residual, precision) -> LinearData:
-    """Leaf model of a residual (used in place); ``reads`` holds the rows."""
+def make_linear(mean, sd, slope_sd, share, rows, residual, precision) -> LinearData:
+    """Leaf model of a residual (used in place), at the rows of `read_linear`."""
     precision = np.atleast_1d(np.asarray(precision, dtype=np.float64))
-    own = {"mean": float(mean), "sd": float(sd), "slope_sd": float(slope_sd)}
-    return reads._replace(share=float(share), r=residual, w=precision, **own)
+    prior = {"mean": float(mean), "sd": float(sd), "slope_sd": float(slope_sd)}
+    return rows._replace(share=float(share), r=residual, w=precision, **prior)
 
 
 @njit(cache=True)
 def linear_prior(mean, sd, slope_sd, share):
-    """Leaf model of the prior alone, without rows; as many slopes as its values have."""
-    nothing, none = np.empty(0), np.zeros(0, dtype=np.int64)
-    room = np.zeros((2, 1))
+    """Leaf model of the prior alone, without rows."""
+    no_rows, no_slopes = np.empty(0), np.zeros(0, dtype=np.int64)
+    work = np.zeros((2, 1))
     z = np.empty((0, 0))
-    return LinearData(mean, sd, slope_sd, share, PARENT, none, z, nothing, np.zeros(1), room, none)
+    return LinearData(
+        mean, sd, slope_sd, share, PARENT, no_slopes, z, no_rows, np.zeros(1), work, no_slopes
+    )
 
 
 @njit(cache=True)
 def read_linear(n_values, X, constants):
     """Leaf model at rows of X.
 
-    The constants are kind, whether lines end at the training rows, and of each column mean, sd, or
-    0 where it has no slope, least and largest.
+    The constants are the kind, whether lines end at the training rows, and for each column its
+    mean, its sd (0 if it has no slope), its minimum and its maximum.
     """
     n, p = X.shape
     if constants.size != 2 + 4 * p:
@@ -272,9 +274,9 @@ def read_linear(n_values, X, constants):
             if constants[1] != 0.0:
                 x = min(max(x, low), high)
             z[i, slope_of[j]] = (x - mean) / sd
-    room, active = np.zeros((d + 2, d + 1)), np.zeros(d + 1, dtype=np.int64)
-    kind, nothing = int(constants[0]), np.empty(0)
-    return LinearData(0.0, 1.0, 1.0, 0.0, kind, slope_of, z, nothing, np.zeros(1), room, active)
+    work, active = np.zeros((d + 2, d + 1)), np.zeros(d + 1, dtype=np.int64)
+    kind, no_rows = int(constants[0]), np.empty(0)
+    return LinearData(0.0, 1.0, 1.0, 0.0, kind, slope_of, z, no_rows, np.zeros(1), work, active)
 
 
 @njit(cache=True)
@@ -306,29 +308,29 @@ def _path_below(leaf, path, column):
 
 
 @njit(cache=True)
-def _prior_at(leaf, reads):
+def _prior_at(leaf, rows):
     return LinearData(
         leaf.mean,
         leaf.sd,
         leaf.slope_sd,
         leaf.share,
-        reads.kind,
-        reads.slope_of,
-        reads.z,
-        reads.r,
-        reads.w,
-        reads.work,
-        reads.active,
+        rows.kind,
+        rows.slope_of,
+        rows.z,
+        rows.r,
+        rows.w,
+        rows.work,
+        rows.active,
     )
 
 
 @njit(cache=True)
 def _leaf_output_of_linear(leaf, values, row):
-    which, z = abs(values[values.size - 1]), leaf.z
+    code, z = abs(values[values.size - 1]), leaf.z
     total = values[0]
     if leaf.kind == PARENT:
-        if 0.0 < which <= z.shape[1]:
-            total += values[1] * z[row, int(which) - 1]
+        if 0.0 < code <= z.shape[1]:
+            total += values[1] * z[row, int(code) - 1]
     else:
         for j in range(z.shape[1]):
             total += values[1 + j] * z[row, j]
@@ -342,7 +344,7 @@ def _add_row_of_linear(leaf, i, stats):
     r = w * leaf.r[i]
     stats[0] += w
     stats[1] += r
-    at = 2 + 3 * d
+    entry = 2 + 3 * d
     for j in range(d):
         x = z[i, j]
         stats[2 + 3 * j] += w * x
@@ -350,8 +352,8 @@ def _add_row_of_linear(leaf, i, stats):
         stats[4 + 3 * j] += r * x
         if leaf.kind != PARENT:
             for k in range(j):
-                stats[at] += w * x * z[i, k]
-                at += 1
+                stats[entry] += w * x * z[i, k]
+                entry += 1
 
 
 @njit(cache=True)
@@ -424,11 +426,11 @@ def _log_marginal_of_linear(leaf, stats):
 def _draw_values_of_linear(leaf, rng, stats, out):
     n, constant, line = _log_parts(leaf, stats)
     path = stats[stats.size - 1]
-    which = path if leaf.kind != FIXED else 2.0 ** (leaf.active.size - 1) - 1.0
+    code = path if leaf.kind != FIXED else 2.0 ** (leaf.active.size - 1) - 1.0
     if n == 0:
-        which = 0.0
+        code = 0.0
     elif constant > -np.inf and rng.random() < 1.0 / (1.0 + np.exp(line - constant)):
-        n, which = 0, -which
+        n, code = 0, -code
     _factor(leaf, stats, n)
     draw(rng, leaf.work, n + 1)
     z = leaf.work[leaf.work.shape[0] - 1]
@@ -436,7 +438,7 @@ def _draw_values_of_linear(leaf, rng, stats, out):
     out[0] = leaf.mean + leaf.sd * z[0]
     for a in range(n):
         out[1 + (0 if leaf.kind == PARENT else leaf.active[a])] = leaf.slope_sd * z[1 + a]
-    out[out.size - 1] = which
+    out[out.size - 1] = code
 
 
 register_sums(

@@ -1,7 +1,7 @@
 """Interface of a leaf model, dispatched on the type of its NamedTuple.
 
-If leaf values integrate out, statistics are sums over rows; for a single tree everything else
-follows from the contribution of one row (`sums`). A model whose values do not integrate out
+If leaf values integrate out, statistics are sums over rows, and all other kernels follow from the
+contribution of one row (`register_sums`). A model whose values do not integrate out
 (`nonconjugate`) has drawn values among its statistics, and its ``log_marginal`` is the log weight
 of the draw.
 """
@@ -9,6 +9,7 @@ of the draw.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 from numba import boolean, float64, int64
 
 from pymc_trees.core.columns.row_set import RowSet, list_rows
@@ -56,18 +57,18 @@ def path_below(leaf, path, column):
 
 
 @njit(cache=True)
-def _prior_itself(leaf, reads):
+def _prior_itself(leaf, rows):
     return leaf
 
 
 @generic("leaf", default=_prior_itself)
-def prior_at(leaf, reads):
-    """Prior of the values of leaves that read rows."""
+def prior_at(leaf, rows):
+    """Model of the prior for leaves that depend on rows."""
 
 
 @generic("leaf")
 def add_row(leaf, i, stats):
-    """Add what a row adds to the statistics."""
+    """Add the contribution of a row to the statistics."""
 
 
 @generic("leaf")
@@ -77,7 +78,7 @@ def log_row(leaf, i, output):
 
 @generic("leaf", args=(LEAF, Trees, int64, int64, NODES, int64, TABLE), result=None)
 def swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
-    """End one tree of a sum and begin another."""
+    """Close one tree of a sum and open another."""
 
 
 @generic("leaf", args=(LEAF, LIST, int64, int64, ROW), result=None)
@@ -133,11 +134,11 @@ def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
 
 
 @njit(cache=True)
-def _leave_rows(leaf, rng):
+def _no_latents(leaf, rng):
     pass
 
 
-@generic("leaf", default=_leave_rows, args=(LEAF, GENERATOR), result=None)
+@generic("leaf", default=_no_latents, args=(LEAF, GENERATOR), result=None)
 def resample_latents(leaf, rng):
     """Redraw latent variables of the rows, between two sweeps."""
 
@@ -182,17 +183,17 @@ def log_constant(leaf):
     """Log of the factor of p(all rows) that does not depend on the tree."""
 
 
-def _less_precise(leaf, power):
+def _scale_precision(leaf, power):
     if not hasattr(leaf, "w"):
         raise TypeError(
-            f"{type(leaf).__name__} does not answer flatter(leaf, power), which Tempering asks."
+            f"{type(leaf).__name__} has no kernel tempered(leaf, power), which Tempering calls."
         )
     return leaf._replace(w=power * leaf.w)
 
 
-@generic("leaf", default=_less_precise)
-def flatter(leaf, power):
-    """Leaf model under a flatter likelihood; called from Python only."""
+@generic("leaf", default=_scale_precision)
+def tempered(leaf, power):
+    """Leaf model under a power of the likelihood; called from Python only."""
 
 
 @njit(cache=True)
@@ -228,72 +229,216 @@ def _zero(leaf):
 
 
 class LeafKernels(NamedTuple):
-    """Kernels of a leaf model; None if never called."""
+    """Kernels of a leaf model; None for those that are never called."""
 
     n_stats: Callable
     """``(leaf)``: entries of a leaf's sufficient statistics."""
     n_outputs: Callable = _as_many
-    """``(leaf, n_values)``: outputs K of a leaf with that many values; no more than these."""
+    """``(leaf, n_values)``: outputs K of a leaf with that many values, at most as many."""
     leaf_output: Callable = _constant
-    """``(leaf, values, row)``: the K outputs at a row of a leaf with these values, to be read by
-    index; the values themselves unless given. ``row`` counts the rows that the leaf model holds:
-    the training rows, or those at which a forest is evaluated."""
+    """``(leaf, values, row)``: the K outputs at a row, to be read by index; by default the values
+    themselves. ``row`` numbers the rows of the leaf model: the training rows, or those at which a
+    forest is evaluated."""
     reads_path: Callable | None = None
-    """``(leaf)``: whether a leaf depends on the columns of the splits above it; False unless given.
-    If so, the last of its statistics is its path, written by those who add up the others, and 0 at
-    the root."""
+    """``(leaf)``: whether a leaf depends on the columns of the splits above it; by default False.
+    Then the last of its statistics is its path (`leaves.path` writes it), 0 at the root."""
     path_below: Callable | None = None
     """``(leaf, path, column)``: path, a float, of the children of a node that is split on a column,
-    from that of the node."""
+    from the path of the node."""
     prior_at: Callable | None = None
-    """``(leaf, reads)``: model to draw values from the prior with, from that of the prior and the
-    one that reads rows; the first unless given."""
+    """``(leaf, rows)``: model that draws values from the prior, from the model of the prior and the
+    one with the rows; by default the first."""
     swap_residual: Callable | None = None
-    """``(leaf, trees, old, new, nodes, n_nodes, stats)``: end tree ``old`` (-1: none) and begin
-    tree ``new`` (-1: none) of a sum of trees: move the working residual, and write the statistics
+    """``(leaf, trees, old, new, nodes, n_nodes, stats)``: close tree ``old`` (-1: none) and open
+    tree ``new`` (-1: none) of a sum of trees: update the working residual, and write the statistics
     of the leaves of ``new`` among ``nodes[:n_nodes]``."""
     add_row: Callable | None = None
-    """``(leaf, i, stats)``: add what row i adds to the statistics, where they are sums; nothing
-    when the leaf has no data."""
+    """``(leaf, i, stats)``: add the contribution of row i to statistics that are sums; nothing
+    without data."""
     log_row: Callable | None = None
     """``(leaf, i, output)``: log p(row i) given the outputs of its leaf; 0 without data."""
     add_rows: Callable | None = None
     """``(leaf, rows, start, stop, out)``: write the statistics of ``rows[start:stop]``."""
     add_set: Callable | None = None
-    """``(leaf, rows, out)``: `add_rows` of a `RowSet`; of a list of its rows unless given."""
+    """``(leaf, rows, out)``: `add_rows` of a `RowSet`; by default it lists the rows."""
     add_sets: Callable | None = None
-    """``(leaf, left, right, stats, out_left, out_right)``: write the statistics of two `RowSet`s
-    without a row in common, ``stats`` being those of both together; by `add_set` unless given."""
+    """``(leaf, left, right, stats, out_left, out_right)``: write the statistics of two disjoint
+    `RowSet`s, given those of their union; by default by `add_set`."""
     renew_set: Callable | None = None
-    """``(leaf, rows, old, old_stats, out)``: write the statistics of a leaf that had other rows,
-    ``old`` as words, and those statistics; by `add_set` unless given."""
+    """``(leaf, rows, old, old_stats, out)``: write the statistics of a leaf, given those of its old
+    rows, ``old`` as words; by default by `add_set`."""
     renew_sets: Callable | None = None
-    """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same of two leaves
-    between which rows have changed, by `renew_set` unless given; ``old`` and ``old_stats`` are
-    pairs."""
+    """``(leaf, left, right, old, old_stats, out_left, out_right)``: the same for two leaves that
+    have exchanged rows, with ``old`` and ``old_stats`` as pairs; by default by `renew_set`."""
     resample_latents: Callable | None = None
-    """``(leaf, rng)``: draw latent variables of the rows given the trees, between two sweeps;
-    nothing unless given."""
+    """``(leaf, rng)``: draw latent variables of the rows given the trees, between two sweeps; by
+    default nothing."""
     merge_stats: Callable = _add_statistics
     """``(leaf, leaf_of, left, right, stats, out)``: write the statistics of the rows of two leaves;
-    their sum unless given."""
+    by default the sum of theirs."""
     log_marginal: Callable | None = None
     """``(leaf, stats)``: log p(rows of the leaf), leaf value integrated out."""
     draw_values: Callable | None = None
     """``(leaf, rng, stats, out)``: leaf value given its rows; the prior when ``stats`` are 0."""
     draw_leaves: Callable = _draw_each
     """``(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats)``: new values of all leaves of
-    a tree, the leaves among ``nodes[:n_nodes]``; ``leaf_of`` is the tree's own. `draw_values` of
-    each unless given."""
+    a tree, the leaves among ``nodes[:n_nodes]``; ``leaf_of`` is the tree's own. By default
+    `draw_values` of each."""
     log_likelihood: Callable | None = None
     """``(leaf, trees)``: log p(all rows) given the leaf values, outside any tree."""
     log_constant: Callable = _zero
     """``(leaf)``: log p(all rows) less the log marginals of the leaves, the same for any tree."""
-    flatter: Callable | None = None
-    """``(leaf, power)``: model of the same rows under a likelihood, or a marginal likelihood, that
-    is raised to a power in (0, 1]; a Python function. The precisions ``leaf.w`` times the power
-    unless given."""
+    tempered: Callable | None = None
+    """``(leaf, power)``: model of the same rows with the likelihood, or the marginal likelihood,
+    raised to a power in (0, 1]; a Python function. By default it multiplies ``leaf.w`` by the
+    power."""
 
 
 register = registrar(LeafKernels)
 """Register the kernels of a leaf model."""
+
+
+# --------------------------------------------------------- Sums of the outputs of trees at each row
+
+
+class ConstantLeaf(NamedTuple):
+    """Leaf whose values are its outputs at every row, without prior or data."""
+
+    n_values: int
+
+
+@njit(cache=True)
+def _n_stats_of_constant(leaf):
+    return 0
+
+
+register(ConstantLeaf, n_stats=_n_stats_of_constant)
+
+
+@njit(cache=True)
+def constant_leaf(n_values, X, constants):
+    """`ConstantLeaf`, for any rows."""
+    return ConstantLeaf(n_values)
+
+
+@njit(cache=True)
+def add_outputs(leaf, values, leaf_of, total):
+    """Add the outputs of one tree at all rows to ``total``, (n, K).
+
+    Parameters
+    ----------
+    values : (N, V) float64
+        Leaf values.
+    leaf_of : (n,) uint16 or uint32
+        The tree's leaf of each row.
+    """
+    for i in range(leaf_of.size):
+        output = leaf_output(leaf, values[leaf_of[i]], i)
+        for k in range(total.shape[1]):
+            total[i, k] += output[k]
+
+
+@njit(cache=True)
+def subtract_outputs(leaf, values, leaf_of, total):
+    """Subtract the outputs of one tree at all rows from ``total``, (n, K)."""
+    for i in range(leaf_of.size):
+        output = leaf_output(leaf, values[leaf_of[i]], i)
+        for k in range(total.shape[1]):
+            total[i, k] -= output[k]
+
+
+@njit(cache=True)
+def log_likelihood_of(leaf, trees):
+    """`log_likelihood` between sweeps, for calls from Python."""
+    return log_likelihood(leaf, trees)
+
+
+# --------------------------------------------------------- Models defined by one row's contribution
+#
+# In a sum of trees, the model keeps a working residual ``r``: target minus all trees, or minus
+# all trees but the open one. `add_row` and `log_row` then refer to the residual.
+
+
+@njit(cache=True)
+def _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
+    if new < 0:
+        return
+    leaf_of = trees.leaf_of[new]
+    for k in range(n_nodes):
+        stats[nodes[k]] = 0.0
+    for i in range(leaf_of.size):
+        add_row(leaf, i, stats[leaf_of[i]])
+
+
+@njit(cache=True)
+def _swap_residual_of_sum(leaf, trees, old, new, nodes, n_nodes, stats):
+    r = leaf.r.reshape(leaf.r.size, 1)
+    if old >= 0:
+        subtract_outputs(leaf, trees.values, trees.leaf_of[old], r)
+    if new >= 0:
+        add_outputs(leaf, trees.values, trees.leaf_of[new], r)
+        _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats)
+
+
+@njit(cache=True)
+def _add_rows(leaf, rows, start, stop, out):
+    out[:] = 0.0
+    for k in range(start, stop):
+        add_row(leaf, rows[k], out)
+
+
+@njit(cache=True)
+def _log_likelihood(leaf, trees):
+    values, leaf_of = trees.values, trees.leaf_of[0]
+    total = 0.0
+    for i in range(leaf_of.size):
+        total += log_row(leaf, i, leaf_output(leaf, values[leaf_of[i]], i))
+    return total
+
+
+@njit(cache=True)
+def _log_likelihood_of_residual(leaf, trees):
+    no_output = np.zeros(1)
+    total = 0.0
+    for i in range(leaf.r.size):
+        total += log_row(leaf, i, no_output)
+    return total
+
+
+def register_sums(
+    model: type,
+    *,
+    n_stats: Callable,
+    add_row: Callable,
+    log_row: Callable,
+    log_marginal: Callable,
+    draw_values: Callable,
+    residual: bool = False,
+    **others: Callable,
+) -> None:
+    """Register a leaf model whose statistics are sums over rows: five kernels imply most others.
+
+    Parameters
+    ----------
+    model : NamedTuple type
+        Data and settings.
+    n_stats, add_row, log_row, log_marginal, draw_values : kernel
+        As in `LeafKernels`.
+    residual : bool
+        Whether the model has one output and keeps a working residual of a sum of trees, a field
+        ``r`` of shape (n,). A single tree needs none.
+    **others : kernel
+        Further kernels of `LeafKernels`.
+    """
+    register(
+        model,
+        n_stats=n_stats,
+        add_row=add_row,
+        log_row=log_row,
+        log_marginal=log_marginal,
+        draw_values=draw_values,
+        swap_residual=_swap_residual_of_sum if residual else _swap_residual,
+        add_rows=_add_rows,
+        log_likelihood=_log_likelihood_of_residual if residual else _log_likelihood,
+        **others,
+    )

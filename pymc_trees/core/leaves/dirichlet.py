@@ -7,7 +7,7 @@ With n_k rows of class k (Lakshminarayanan thesis, section 3.2; ``alpha`` is the
     p(y) = Gamma(alpha) / Gamma(alpha + n) * prod_k Gamma(alpha/K + n_k) / Gamma(alpha/K)
     theta | y ~ Dirichlet(alpha/K + n_k)
 
-Its flatter models have powers of p(y).
+Tempered models have a power of p(y).
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.sums import register_sums
+from pymc_trees.core.leaves.contract import register_sums
 
 
 class DirichletData(NamedTuple):
@@ -93,7 +93,7 @@ def _log_row(leaf, i, output):
     return np.log(output[leaf.y[i]]) if leaf.y.size > 0 else 0.0
 
 
-def _flatter(leaf, power):
+def _tempered(leaf, power):
     tables = power * leaf.lgamma_class, power * leaf.lgamma_all
     return leaf._replace(lgamma_class=tables[0], lgamma_all=tables[1])
 
@@ -105,5 +105,5 @@ register_sums(
     log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
-    flatter=_flatter,
+    tempered=_tempered,
 )

@@ -19,11 +19,10 @@ import numpy as np
 
 from pymc_trees.core.columns.row_set import count_changed
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
-from pymc_trees.core.leaves.contract import add_set, register
-from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents, renew
-from pymc_trees.core.leaves.masked import FEW, change_of_sum, set_sum
-from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
+from pymc_trees.core.compile.lanes import lowest_bit, masked_product_sum, masked_sum
+from pymc_trees.core.compile.pointer import by_pointer
+from pymc_trees.core.leaves.contract import add_outputs, add_set, register, subtract_outputs
+from pymc_trees.core.leaves.latent.rows import LatentRows, log_rows, no_latents, redraw_latents
 
 LANES = 8
 """Separate partial sums per leaf: an addition need not wait for the previous one."""
@@ -39,7 +38,7 @@ class NormalData(NamedTuple):
     w: np.ndarray
     """(n,) precision of each row, or (1,) of all rows; 0 for rows without a likelihood."""
     lanes: np.ndarray
-    """(8 max_nodes,) workspace of sums kept apart: an addition need not wait for the one before."""
+    """(8 max_nodes,) workspace of partial sums."""
     latent: LatentRows
     """Rows with latent variables, for redrawing target and precisions, or none."""
 
@@ -58,15 +57,15 @@ def _n_stats(leaf):
 
 
 @njit(cache=True)
-def shift(r, values, old_leaf, new_leaf):
-    """Close the old tree and open the new one: subtract and add their values in the residual."""
+def update_residual(r, values, old_leaf, new_leaf):
+    """Close the old tree and open the new one: ``r_i += mu_new(i) - mu_old(i)``."""
     for i in range(r.size):
         r[i] += values[new_leaf[i]] - values[old_leaf[i]]
 
 
 @njit(cache=True)
-def shift_and_add(r, values, old_leaf, new_leaf, lanes):
-    """`shift`, and the sum of the new residual in each leaf, in one pass over the rows."""
+def update_and_sum(r, values, old_leaf, new_leaf, lanes):
+    """`update_residual`, and sum the new residual in each leaf, in one pass over the rows."""
     n = r.size
     body = n - n % LANES
     for i in range(0, body, LANES):
@@ -82,12 +81,12 @@ def shift_and_add(r, values, old_leaf, new_leaf, lanes):
 
 
 @njit(cache=True)
-def add_weighted(r, w, leaf_of, lanes):
-    """The sums of w and of w r in each leaf."""
+def sum_weighted(r, w, leaf_of, lanes):
+    """Add ``w_i`` and ``w_i r_i`` to the sums of each leaf."""
     for i in range(r.size):
-        place = leaf_of[i] * LANES
-        lanes[place] += w[i]
-        lanes[place + 1] += w[i] * r[i]
+        lane = leaf_of[i] * LANES
+        lanes[lane] += w[i]
+        lanes[lane + 1] += w[i] * r[i]
 
 
 @njit(cache=True)
@@ -95,32 +94,32 @@ def clear_lanes(lanes, column, nodes, n_nodes):
     """Set the sums of the leaves of a tree to 0."""
     for k in range(n_nodes):
         if column[nodes[k]] < 0:
-            place = nodes[k] * LANES
+            first = nodes[k] * LANES
             for lane in range(LANES):
-                lanes[place + lane] = 0.0
+                lanes[first + lane] = 0.0
 
 
 @njit(cache=True)
 def write_stats(w, lanes, count, column, nodes, n_nodes, stats):
-    """Statistics of the leaves of a tree from their sums."""
+    """Write W and S of the leaves of a tree from their partial sums."""
     for k in range(n_nodes):
         node = nodes[k]
         if column[node] >= 0:
             continue
-        place = node * LANES
+        first = node * LANES
         if w.size > 1:
-            stats[node, 0] = lanes[place]
-            stats[node, 1] = lanes[place + 1]
+            stats[node, 0] = lanes[first]
+            stats[node, 1] = lanes[first + 1]
         else:
             total = 0.0
             for lane in range(LANES):
-                total += lanes[place + lane]
+                total += lanes[first + lane]
             stats[node, 0] = w[0] * count[node]
             stats[node, 1] = w[0] * total
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+def _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
     r, w, lanes, column = leaf.r, leaf.w, leaf.lanes, trees.column
     values = trees.values.reshape(-1)
     leaf_of = trees.leaf_of
@@ -132,10 +131,10 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
         add_outputs(leaf, trees.values, leaf_of[new], r.reshape(r.size, 1))
     if w.size > 1:
         if old >= 0:
-            shift(r, values, leaf_of[old], leaf_of[new])
-        add_weighted(r, w, leaf_of[new], lanes)
+            update_residual(r, values, leaf_of[old], leaf_of[new])
+        sum_weighted(r, w, leaf_of[new], lanes)
     elif old >= 0:
-        shift_and_add(r, values, leaf_of[old], leaf_of[new], lanes)
+        update_and_sum(r, values, leaf_of[old], leaf_of[new], lanes)
     else:
         for i in range(r.size):
             lanes[leaf_of[new, i] * LANES] += r[i]
@@ -173,8 +172,7 @@ def _add_rows(leaf, rows, start, stop, out):
 def _log_marginal(leaf, stats):
     t = 1.0 / leaf.sd**2
     b = stats[1] - stats[0] * leaf.mean
-    # Parnell2018 (1), one leaf, of the rows less the prior mean; what that takes away is a sum
-    # over rows, however they are shared out
+    # Parnell 2018, eq. 1, of the rows minus the prior mean, which changes p(r) by a constant
     return 0.5 * (np.log(t / (t + stats[0])) + b * b / (t + stats[0]))
 
 
@@ -207,9 +205,9 @@ def _log_likelihood(leaf, trees):
 def log_rows_about(leaf, mean) -> float:
     """Log density of Gaussian rows at the prior mean, row by row."""
     w = np.broadcast_to(leaf.w, leaf.r.shape)
-    seen = w > 0.0
-    z2 = w[seen] * (leaf.r - mean)[seen] ** 2
-    return float(0.5 * np.sum(np.log(w[seen] / (2.0 * np.pi)) - z2))
+    observed = w > 0.0
+    z2 = w[observed] * (leaf.r - mean)[observed] ** 2
+    return float(0.5 * np.sum(np.log(w[observed] / (2.0 * np.pi)) - z2))
 
 
 def log_constant_about_mean(leaf) -> float:
@@ -217,11 +215,11 @@ def log_constant_about_mean(leaf) -> float:
     return log_rows_about(leaf, leaf.mean)
 
 
-# -------- Statistics of normal leaves from rows stored as bits: kernels of `normal` for a `RowSet`
+# -------------------------------------------------------- Statistics W and S of rows stored as bits
 #
-# ``stats`` are W, the sum of the precisions, and S, that of precision times residual. If all rows
-# have one precision, one of two sets gains what the other loses. With a precision for each row
-# such differences would carry rounding errors of the largest ones to other leaves.
+# With one precision for all rows, the statistics of one part of a set are those of the set minus
+# those of the other part. With a precision for each row, such differences would carry rounding
+# errors of the largest precisions to other leaves.
 
 
 @njit(cache=True)
@@ -230,7 +228,7 @@ def add_set_of_rows(leaf, rows, out):
     r, w, words = leaf.r, leaf.w, rows.words
     if w.size == 1:
         out[0] = w[0] * rows.n
-        out[1] = w[0] * set_sum(words, rows.n, r)
+        out[1] = w[0] * sum_over_set(words, rows.n, r)
     else:
         out[0] = masked_sum(words, w)
         out[1] = masked_product_sum(words, r, w)
@@ -244,15 +242,15 @@ def add_sets(leaf, left, right, stats, out_left, out_right):
         add_set(leaf, right, out_right)
     elif left.n <= right.n:
         add_set(leaf, left, out_left)
-        _leave(leaf, right, stats[1] - out_left[1], out_right)
+        _write_from_sum(leaf, right, stats[1] - out_left[1], out_right)
     else:
         add_set(leaf, right, out_right)
-        _leave(leaf, left, stats[1] - out_right[1], out_left)
+        _write_from_sum(leaf, left, stats[1] - out_right[1], out_left)
 
 
 @njit(cache=True)
-def _leave(leaf, rows, total, out):
-    """Statistics of rows of one precision whose S is known."""
+def _write_from_sum(leaf, rows, total, out):
+    """Write ``W = w n`` and a known S, for rows of one precision."""
     out[0] = leaf.w[0] * rows.n
     out[1] = total
 
@@ -260,11 +258,11 @@ def _leave(leaf, rows, total, out):
 @njit(cache=True)
 def renew_set(leaf, rows, old, old_stats, out):
     """`add_set` of a leaf whose rows have changed."""
-    if leaf.w.size > 1 or count_changed(rows.words, old) > FEW * old.size:
+    if leaf.w.size > 1 or count_changed(rows.words, old) > SPARSE * old.size:
         add_set(leaf, rows, out)
     else:
         total = old_stats[1] + leaf.w[0] * change_of_sum(rows.words, old, leaf.r)
-        _leave(leaf, rows, total, out)
+        _write_from_sum(leaf, rows, total, out)
 
 
 @njit(cache=True)
@@ -274,12 +272,12 @@ def renew_sets(leaf, left, right, old, old_stats, out_left, out_right):
     if leaf.w.size > 1:
         add_set(leaf, right, out_right)
     else:
-        _leave(leaf, right, old_stats[0][1] + old_stats[1][1] - out_left[1], out_right)
+        _write_from_sum(leaf, right, old_stats[0][1] + old_stats[1][1] - out_left[1], out_right)
 
 
 KERNELS = {
     "n_stats": _n_stats,
-    "swap_residual": _next_tree,
+    "swap_residual": _swap_residual,
     "add_rows": _add_rows,
     "log_marginal": _log_marginal,
     "draw_values": _draw_values,
@@ -289,8 +287,74 @@ KERNELS = {
     "add_sets": add_sets,
     "renew_set": renew_set,
     "renew_sets": renew_sets,
-    "resample_latents": renew,
+    "resample_latents": redraw_latents,
 }
-"""Those of the contract."""
+"""Kernels of `contract.LeafKernels`."""
 
 register(NormalData, **KERNELS)
+
+
+# ------------------------------------------------------------ Sums of x over a set of rows, as bits
+
+
+_ONE = np.uint64(1)
+SPARSE = 3
+"""Rows per word up to which a sum visits its rows one by one."""
+
+
+@njit(cache=True)
+def sum_one_by_one(words, x):
+    """Sum of x over a set of rows, visited one by one."""
+    total = 0.0
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            total += x[(w << 6) + lowest_bit(word)]
+            word &= word - _ONE
+    return total
+
+
+@njit(cache=True)
+def sum_over_set(words, n, x):
+    """Sum of x over a set of n rows, by the faster method."""
+    return masked_sum(words, x) if n > SPARSE * words.size else sum_one_by_one(words, x)
+
+
+@njit(cache=True)
+def change_of_sum(words, old, x):
+    """Sum of x over a set of rows minus that over another, from the rows in which they differ."""
+    total = 0.0
+    for w in range(words.size):
+        word = words[w] ^ old[w]
+        while word != np.uint64(0):
+            i = (w << 6) + lowest_bit(word)
+            total += x[i] if words[w] & (word ^ (word - _ONE)) & word else -x[i]
+            word &= word - _ONE
+    return total
+
+
+# ------------------ K independent normal values; `nonconjugate.rowwise` and `joint` hold their data
+
+
+@by_pointer
+class NormalVectorPrior(NamedTuple):
+    """Prior of K leaf values."""
+
+    mean: np.ndarray
+    """(K,)"""
+    sd: np.ndarray
+    """(K,)"""
+
+
+@njit(cache=True)
+def _n_stats_of_vector(leaf):
+    return 1
+
+
+@njit(cache=True)
+def _draw_values_of_vector(leaf, rng, stats, out):
+    for k in range(out.size):
+        out[k] = leaf.mean[k] + leaf.sd[k] * rng.standard_normal()
+
+
+register(NormalVectorPrior, n_stats=_n_stats_of_vector, draw_values=_draw_values_of_vector)

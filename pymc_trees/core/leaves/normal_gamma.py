@@ -10,8 +10,8 @@ With n rows, mean ybar and sum of squares SS about it, let
            * Gamma((n + nu)/2) / (B/2)**((n + nu)/2)
     tau | y ~ Gamma((n + nu)/2, rate B/2),   mu | tau, y ~ N(n ybar / (n + a), 1 / ((a + n) tau))
 
-This is Parnell 2018 ("Mean and variance changing") with the plus sign in B throughout. Where the
-likelihood is raised to a power, n and the sums count each row as so many.
+This is Parnell 2018 ("Mean and variance changing") with the plus sign in B throughout. Under a
+power of the likelihood, n and the sums count each row with that weight.
 """
 
 import math
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.sums import register_sums
+from pymc_trees.core.leaves.contract import register_sums
 
 
 class NormalGammaData(NamedTuple):
@@ -106,7 +106,7 @@ def _log_row(leaf, i, output):
     return 0.5 * (np.log(tau / (2.0 * np.pi)) - tau * error * error)
 
 
-def _flatter(leaf, power):
+def _tempered(leaf, power):
     return leaf._replace(power=power * leaf.power)
 
 
@@ -117,5 +117,5 @@ register_sums(
     log_row=_log_row,
     log_marginal=_log_marginal,
     draw_values=_draw_values,
-    flatter=_flatter,
+    tempered=_tempered,
 )

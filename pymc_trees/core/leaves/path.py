@@ -1,7 +1,6 @@
-"""The path of a leaf, the columns of the splits above it, among its statistics.
+"""The path of a leaf, which encodes the columns of the splits above it, among its statistics.
 
-Only for leaf models that use it (`contract.reads_path`): for all others these calls compile to
-nothing.
+Calls compile to nothing for leaf models that do not use it (`contract.reads_path`).
 """
 
 from pymc_trees.core.columns.mixed import column_of
@@ -18,7 +17,7 @@ def write_path(leaf, design, trees, node, stats):
 
 @njit(cache=True)
 def write_path_below(leaf, design, trees, node, code, left, right):
-    """Write the path of the two children that a node would have after a split by a rule."""
+    """Write the path of the children of a node after a split by a rule."""
     if reads_path(leaf):
         path = path_of(leaf, design, trees, node)
         below = path_below(leaf, path, column_of(design, code))
@@ -45,14 +44,14 @@ def write_paths(leaf, design, trees, nodes, n_nodes, stats):
 @njit(cache=True)
 def path_of(leaf, design, trees, node):
     """Path of a node, from the root down."""
-    steps, at = 0, trees.parent[node]
-    while at >= 0:
-        steps += 1
-        at = trees.parent[at]
+    depth, above = 0, trees.parent[node]
+    while above >= 0:
+        depth += 1
+        above = trees.parent[above]
     path = 0.0
-    for k in range(steps - 1, -1, -1):
-        at = trees.parent[node]
+    for k in range(depth - 1, -1, -1):
+        above = trees.parent[node]
         for _ in range(k):
-            at = trees.parent[at]
-        path = path_below(leaf, path, column_of(design, trees.column[at]))
+            above = trees.parent[above]
+        path = path_below(leaf, path, column_of(design, trees.column[above]))
     return path

@@ -1,6 +1,6 @@
-"""`normal` on many rows: passes over all rows are made in blocks, distributed over threads.
+"""`normal` for many rows: threads process blocks of rows.
 
-A sum over rows is the sum of the sums of the blocks, in order: the same for any number of threads.
+The sum over rows adds up the sums of the blocks in order: it is the same for any number of threads.
 """
 
 from typing import NamedTuple
@@ -10,25 +10,25 @@ from numba import prange
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.lanes import masked_product_sum, masked_sum
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.contract import add_outputs, register, subtract_outputs
 from pymc_trees.core.leaves.latent.rows import LatentRows
-from pymc_trees.core.leaves.masked import FEW, sum_of_bits
 from pymc_trees.core.leaves.normal import (
     KERNELS,
     LANES,
+    SPARSE,
     NormalData,
-    add_weighted,
     clear_lanes,
-    shift,
-    shift_and_add,
+    sum_one_by_one,
+    sum_weighted,
+    update_and_sum,
+    update_residual,
     write_stats,
 )
-from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
 BLOCKS = 16
-"""Number of blocks of rows, and so of threads that can be used."""
+"""Number of blocks of rows, and the largest number of threads."""
 ROWS = 200_000
-"""Number of rows from which threads pay off (benchmarks)."""
+"""Number of rows from which threads are faster (benchmarks)."""
 
 
 class ThreadedNormal(NamedTuple):
@@ -70,10 +70,10 @@ def _visit_block(r, w, values, old_of, new_of, lanes, column, nodes, block):
     old_of, new_of = old_of[start:stop], new_of[start:stop]
     clear_lanes(lanes, column, nodes, nodes.size)
     if w.size == 1:
-        shift_and_add(r, values, old_of, new_of, lanes)
+        update_and_sum(r, values, old_of, new_of, lanes)
     else:
-        shift(r, values, old_of, new_of)
-        add_weighted(r, w[start:stop], new_of, lanes)
+        update_residual(r, values, old_of, new_of)
+        sum_weighted(r, w[start:stop], new_of, lanes)
 
 
 @njit(cache=True, parallel=True)
@@ -84,7 +84,7 @@ def _visit_blocks(r, w, values, old_of, new_of, lanes, column, nodes, n_threads)
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+def _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
     r, w, lanes, column = leaf.r, leaf.w, leaf.lanes, trees.column
     leaf_of, values = trees.leaf_of, trees.values.reshape(-1)
     if new < 0:
@@ -129,9 +129,9 @@ def _add_blocks(words, r, w, sums, n_threads):
 @njit(cache=True)
 def _add_set(leaf, rows, out):
     r, w, words, sums = leaf.r, leaf.w, rows.words, leaf.sums
-    if w.size == 1 and rows.n <= FEW * words.size:
+    if w.size == 1 and rows.n <= SPARSE * words.size:
         out[0] = w[0] * rows.n
-        out[1] = w[0] * sum_of_bits(words, r)
+        out[1] = w[0] * sum_one_by_one(words, r)
         return
     if leaf.n_threads > 1:
         _add_blocks(words, r, w, sums, leaf.n_threads)
@@ -145,4 +145,4 @@ def _add_set(leaf, rows, out):
     out[1] = w[0] * sums[0, 1] if w.size == 1 else sums[0, 1]
 
 
-register(ThreadedNormal, **KERNELS | {"swap_residual": _next_tree, "add_set": _add_set})
+register(ThreadedNormal, **KERNELS | {"swap_residual": _swap_residual, "add_set": _add_set})

@@ -26,9 +26,9 @@ from pymc_trees.core.forest.undo import restore_tree, save_tree
 from pymc_trees.core.leaves.contract import draw_leaves
 from pymc_trees.core.leaves.latent.augmentations import draw_truncated, log_between
 from pymc_trees.core.leaves.nonconjugate.joint import JointData
-from pymc_trees.core.leaves.nonconjugate.joint import see_values as see_jointly
+from pymc_trees.core.leaves.nonconjugate.joint import evaluate_values as see_jointly
 from pymc_trees.core.leaves.nonconjugate.rowwise import RowwiseData
-from pymc_trees.core.leaves.nonconjugate.rowwise import see_values as see_by_row
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_values as see_by_row
 from pymc_trees.core.leaves.normal import NormalData, conditional
 from pymc_trees.core.order.directions import (
     Monotone,

@@ -25,16 +25,15 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.forest.undo import restore_tree, save_tree
-from pymc_trees.core.leaves.contract import add_set
+from pymc_trees.core.leaves.contract import add_outputs, add_set, subtract_outputs
 from pymc_trees.core.leaves.nonconjugate.gaussian import (
-    aim_screen,
+    expand_at_anchors,
     expand_at_current,
     fit_screen,
     log_value_weight,
     propose_value,
 )
-from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
-from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, store_log_rows
 from pymc_trees.core.moves.contract import FULL
 from pymc_trees.core.moves.problem import count_nodes, ensure_rows, rows_of
 from pymc_trees.core.order.contract import is_ordered
@@ -44,12 +43,12 @@ from pymc_trees.core.samplers.backfitting import metropolis_move
 
 
 @njit(cache=True)
-def write_leaf_statistics(near, trees, n_nodes, work):
+def write_leaf_statistics(gaussian, trees, n_nodes, work):
     """Write the statistics of the leaves of the open tree."""
     for k in range(n_nodes):
         node = work.nodes[k]
         if trees.column[node] < 0:
-            add_set(near, rows_of(trees, node, work), work.stats[node])
+            add_set(gaussian, rows_of(trees, node, work), work.stats[node])
 
 
 @njit(cache=True)
@@ -74,7 +73,7 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
         Its leaf, a `RowwiseData` whose ``log_rows`` are those of the current trees, is the
         likelihood.
     screened : Problem
-        The same forest, under ``screen.near``.
+        The same forest, under ``screen.gaussian``.
     screen : Screen
         With its Gaussian rows.
     moves, work
@@ -85,7 +84,7 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
         Moves proposed and accepted, and in the last column visits and accepted visits; incremented.
         Moves of a rejected visit count as rejected.
     """
-    trees, leaf, near, n_moves = problem.trees, problem.leaf, screen.near, moves.per_visit
+    trees, leaf, gaussian, n_moves = problem.trees, problem.leaf, screen.gaussian, moves.per_visit
     values, nodes, log_rows = trees.values, work.nodes, leaf.log_rows
     n_kinds = moves.weights.size
     n_accepted = np.zeros(n_kinds, dtype=np.int64)
@@ -98,12 +97,12 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
         if is_local:
             expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
         else:
-            aim_screen(leaf.offset, screen)
+            expand_at_anchors(leaf.offset, screen)
         node_counts = count_nodes(trees, t, nodes)
         n_nodes = node_counts.n_nodes
         ensure_rows(trees, t, n_nodes, work)
         save_tree(trees, t, nodes, n_nodes, work.sets, n_moves, saved)
-        write_leaf_statistics(near, trees, n_nodes, work)
+        write_leaf_statistics(gaussian, trees, n_nodes, work)
         before = weigh_leaves(leaf, screen, trees, n_nodes, work, is_local)
         for i in range(log_rows.size):
             before += log_rows[i]
@@ -129,7 +128,7 @@ def screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
             counts[1, n_kinds] += 1
             for k in range(n_kinds):
                 counts[1, k] += n_accepted[k]
-            keep_rows(leaf)
+            store_log_rows(leaf)
         else:
             subtract_outputs(leaf, values, leaf_of, leaf.offset)
             restore_tree(trees, t, n_nodes, work.sets, n_moves, saved)
@@ -144,7 +143,7 @@ def screened_sweeps(rng, problem, screened, screen, moves, work, saved, n_sweeps
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
-    keep_rows(leaf)
+    store_log_rows(leaf)
     for _ in range(n_sweeps):
         if not screened_sweep(rng, problem, screened, screen, moves, work, saved, counts):
             return False

@@ -3,8 +3,7 @@
 Reading order: `unit` (columns mapped to [0, 1]), `trees` (working arrays, and weights of the leaves
 at each row), `rows` (Gaussian rows with leaf values integrated out, and workspace), `prior` (of
 rules and shapes), `proposals` and `moves` (one change of one tree), `sweep` (every tree once, under
-Gaussian rows or any likelihood of rows), `encode` (the value, from and to working arrays, and draws
-from the prior).
+Gaussian rows or any likelihood of rows), `encode` (the encoded value, and draws from the prior).
 
 May import: numpy, numba.
 """

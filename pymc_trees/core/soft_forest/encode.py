@@ -1,4 +1,4 @@
-"""Working arrays to the encoded value of `fields` and back, and functions of a value."""
+"""The encoded value of a forest of soft trees, from and to working arrays."""
 
 from typing import NamedTuple
 
@@ -14,15 +14,15 @@ from pymc_trees.core.soft_forest.prior import (
 )
 from pymc_trees.core.soft_forest.trees import (
     SoftTrees,
-    add_up,
     make_links,
     make_soft_trees,
     read_links,
+    sum_trees,
 )
 from pymc_trees.core.soft_forest.unit import to_unit
 from pymc_trees.core.value.fields import CHECKSUM, LEAF, UNUSED, compute_checksum, is_intact
 
-# --------------- Specification of an encoded forest of soft trees, the value a PyMC variable holds
+# ------------------------------------------------------- Specification, for the value of a variable
 #
 # A forest of ``m`` trees is a C-contiguous float64 array of shape ``(rows, 2)``. Its node rows, 0
 # to ``max_nodes - 1``, hold all trees in preorder (node, left subtree, right subtree), one after
@@ -87,7 +87,7 @@ class SoftLayout(NamedTuple):
 
 
 class SoftSizes(NamedTuple):
-    """`SoftLayout` as the kernels take it."""
+    """Numbers of a `SoftLayout` for kernels."""
 
     m: int
     max_nodes: int
@@ -171,7 +171,7 @@ def evaluate(value, X, knots, heights, offsets, hard, sizes, fingerprint):
         return out
     unit = to_unit(X, knots, heights, offsets)
     trees, _ = decode(value, sizes, X.shape[1])
-    total = add_up(trees, unit, hard)
+    total = sum_trees(trees, unit, hard)
     for i in range(total.size):
         out[i, 0] = total[i]
     return out
@@ -220,12 +220,12 @@ def summarise(value, p, sizes, fingerprint):
     return splits, leaves, values[:n_leaves], columns, trees.bandwidth, total
 
 
-# -------------- A whole forest of soft trees from its prior, and the stumps that chains start from
+# ------------------------------------- Draws from the prior, and the stumps from which chains start
 
 
 @njit(cache=True)
 def draw_tree(rng, trees, t, prior, mean, sd, room, links):
-    """Draw a tree with leaf values; False if it has more than the maximal number of nodes."""
+    """Draw a tree with leaf values; return False if it has more than ``room`` nodes."""
     column, number = trees.column[t], trees.number[t]
     parent, right, depth = links.parent, links.right, links.depth
     parent[0], depth[0] = -1, 0

@@ -1,8 +1,8 @@
 """One change of one soft tree, accepted given its rows with leaf values integrated out.
 
-A draft differs from the current tree below one node. The leaves there are contiguous in preorder,
-so only their weights at each row, and their rows and columns of G and entries of b (`rows`), must
-be computed: for grow and prune one pass over the rows for each leaf.
+A draft differs from the current tree below one node, and the leaves there are contiguous in
+preorder. Only their weights, and their rows and columns of G and entries of b (`rows`), must be
+computed: for grow and prune, one pass over the rows for each leaf.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from pymc_trees.core.random import accepts
 from pymc_trees.core.soft_forest.prior import SoftPrior
 from pymc_trees.core.soft_forest.proposals import draw_kind, propose
 from pymc_trees.core.soft_forest.rows import (
-    add_up_squares,
     dot,
+    fill_gram,
     log_marginal,
     weigh_row,
-    with_room,
+    with_capacity,
 )
-from pymc_trees.core.soft_forest.trees import SoftTrees, end_of, leaf_weights, read_links
+from pymc_trees.core.soft_forest.trees import SoftTrees, leaf_weights, read_links, subtree_end
 
 FULL = -1
 """Outcome of a move that exceeds the capacity of the forest."""
@@ -42,89 +42,92 @@ class SoftProblem(NamedTuple):
 
 @njit(cache=True)
 def open_soft_tree(problem, t, work):
-    """Weights of the leaves of a tree, and its links; the work, with room for one leaf more."""
+    """Write the weights of the leaves of a tree, and its links.
+
+    Returns the workspace, which has room for one more leaf.
+    """
     trees = problem.trees
     size, column = trees.size[t], trees.column[t]
-    work = with_room(work, (size + 1) // 2 + 1)
+    work = with_capacity(work, (size + 1) // 2 + 1)
     read_links(column, size, work.links)
     work.path[0, :] = 1.0
-    unit, hard, phi = problem.unit, problem.hard, work.present.phi
+    unit, hard, phi = problem.unit, problem.hard, work.current.phi
     leaf_weights(column, trees.number[t], trees.bandwidth[t], 0, unit, hard, work.path, phi)
     return work
 
 
 @njit(cache=True)
-def see_rows(problem, t, rows, work):
-    """G and b of the open tree; its log marginal likelihood."""
+def update_gram(problem, t, rows, work):
+    """Write G and b of the open tree; return its log marginal likelihood."""
     n_leaves = (problem.trees.size[t] + 1) // 2
     for i in range(rows.r.size):
-        work.distance[i] = rows.r[i] - rows.mean
-    add_up_squares(work.present, n_leaves, rows, work.distance, work.weighed)
-    return log_marginal(work.present, n_leaves, rows.sd)
+        work.centred[i] = rows.r[i] - rows.mean
+    fill_gram(work.current, n_leaves, rows, work.centred, work.weighed)
+    return log_marginal(work.current, n_leaves, rows.sd)
 
 
 @njit(cache=True)
-def _weigh_draft(problem, t, draft, rows, work):
+def _evaluate_draft(problem, t, draft, rows, work):
     """Log marginal likelihood of a draft."""
-    trees, present, new = problem.trees, work.present, work.draft
+    trees, current, new = problem.trees, work.current, work.draft
     start, size = work.links.leaf[draft.node], trees.size[t]
-    old_leaves = (end_of(trees.column[t], draft.node) - draft.node + 1) // 2
-    new_leaves = (end_of(work.column, draft.node) - draft.node + 1) // 2
-    reach = work.path[0]
+    old_leaves = (subtree_end(trees.column[t], draft.node) - draft.node + 1) // 2
+    new_leaves = (subtree_end(work.column, draft.node) - draft.node + 1) // 2
+    weight = work.path[0]
     if draft.node == 0:
-        reach[:] = 1.0
+        weight[:] = 1.0
     else:
-        reach[:] = present.phi[start]
+        weight[:] = current.phi[start]
         for a in range(start + 1, start + old_leaves):
-            for i in range(reach.size):
-                reach[i] += present.phi[a, i]
+            for i in range(weight.size):
+                weight[i] += current.phi[a, i]
     unit, hard, path = problem.unit, problem.hard, work.path
     leaf_weights(work.column, work.number, draft.bandwidth, draft.node, unit, hard, path, new.phi)
     shift = new_leaves - old_leaves
     n_present = (size + 1) // 2
-    for a in range(n_present):  # of the leaves elsewhere
+    for a in range(n_present):  # G and b of the leaves elsewhere do not change
         if start <= a < start + old_leaves:
             continue
-        at = a if a < start else a + shift
-        new.pull[at] = present.pull[a]
+        new_a = a if a < start else a + shift
+        new.rhs[new_a] = current.rhs[a]
         for b in range(n_present):
             if not start <= b < start + old_leaves:
-                new.gram[at, b if b < start else b + shift] = present.gram[a, b]
+                new.gram[new_a, b if b < start else b + shift] = current.gram[a, b]
     for x in range(new_leaves):
-        at = start + x
+        new_a = start + x
         weigh_row(new.phi[x], rows.w, work.weighed)
-        new.pull[at] = dot(work.weighed, work.distance)
+        new.rhs[new_a] = dot(work.weighed, work.centred)
         for y in range(x + 1):
-            new.gram[at, start + y] = new.gram[start + y, at] = dot(work.weighed, new.phi[y])
+            new.gram[new_a, start + y] = new.gram[start + y, new_a] = dot(work.weighed, new.phi[y])
         for b in range(n_present):
             if not start <= b < start + old_leaves:
-                to = b if b < start else b + shift
-                new.gram[at, to] = new.gram[to, at] = dot(work.weighed, present.phi[b])
+                new_b = b if b < start else b + shift
+                new.gram[new_a, new_b] = new.gram[new_b, new_a] = dot(work.weighed, current.phi[b])
     return log_marginal(new, n_present + shift, rows.sd)
 
 
 @njit(cache=True)
-def _take_draft(problem, t, draft, work):
+def _accept_draft(problem, t, draft, work):
     """Make the draft the current tree."""
-    trees, present, new = problem.trees, work.present, work.draft
+    trees, current, new = problem.trees, work.current, work.draft
     column, number, size = trees.column[t], trees.number[t], trees.size[t]
     start = work.links.leaf[draft.node]
-    old_leaves = (end_of(column, draft.node) - draft.node + 1) // 2
-    new_leaves = (end_of(work.column, draft.node) - draft.node + 1) // 2
+    old_leaves = (subtree_end(column, draft.node) - draft.node + 1) // 2
+    new_leaves = (subtree_end(work.column, draft.node) - draft.node + 1) // 2
     n_present, n_new = (size + 1) // 2, (draft.size + 1) // 2
     first, last = start + old_leaves, n_present
     if new_leaves > old_leaves:
         for a in range(last - 1, first - 1, -1):
-            present.phi[a + new_leaves - old_leaves] = present.phi[a]
+            current.phi[a + new_leaves - old_leaves] = current.phi[a]
     elif new_leaves < old_leaves:
         for a in range(first, last):
-            present.phi[a + new_leaves - old_leaves] = present.phi[a]
+            current.phi[a + new_leaves - old_leaves] = current.phi[a]
     for x in range(new_leaves):
-        present.phi[start + x] = new.phi[x]
+        current.phi[start + x] = new.phi[x]
     for a in range(n_new):
-        present.pull[a] = new.pull[a]
+        current.rhs[a] = new.rhs[a]
         for b in range(n_new):
-            present.gram[a, b] = new.gram[a, b]
+            current.gram[a, b] = new.gram[a, b]
     for k in range(draft.size):
         column[k], number[k] = work.column[k], work.number[k]
     trees.size[t], trees.bandwidth[t] = draft.size, draft.bandwidth
@@ -154,7 +157,7 @@ def soft_move(rng, problem, t, rows, weights, log_now, room, work):
     log_now : float
         Of the tree after the move.
     work : SoftWork
-        With room for one leaf more.
+        With room for one more leaf.
     """
     trees = problem.trees
     size, bandwidth = trees.size[t], trees.bandwidth[t]
@@ -165,7 +168,7 @@ def soft_move(rng, problem, t, rows, weights, log_now, room, work):
         return kind, 0, log_now, work
     log_new = log_now
     if size > 1 or draft.size > 1:
-        log_new = _weigh_draft(problem, t, draft, rows, work)
+        log_new = _evaluate_draft(problem, t, draft, rows, work)
     if not accepts(rng, draft.log_ratio + log_new - log_now):
         return kind, 0, log_now, work
     if draft.size - size > room:
@@ -173,5 +176,5 @@ def soft_move(rng, problem, t, rows, weights, log_now, room, work):
     if draft.size == 1 and size == 1:
         trees.bandwidth[t] = draft.bandwidth
     else:
-        _take_draft(problem, t, draft, work)
-    return kind, 1, log_new, with_room(work, (draft.size + 1) // 2 + 1)
+        _accept_draft(problem, t, draft, work)
+    return kind, 1, log_new, with_capacity(work, (draft.size + 1) // 2 + 1)

@@ -22,14 +22,14 @@ from pymc_trees.core.soft_forest.prior import (
     log_cuts,
     log_split_ratio,
 )
-from pymc_trees.core.soft_forest.trees import end_of, has_two_leaves
+from pymc_trees.core.soft_forest.trees import has_two_leaves, subtree_end
 
 MOVES = ("grow", "prune", "change", "perturb", "bandwidth")
 GROW, PRUNE, CHANGE, PERTURB, BANDWIDTH = range(5)
 
 
 class Proposal(NamedTuple):
-    """Data of a draft other than its nodes."""
+    """A draft, apart from its nodes."""
 
     node: int
     """Root of the subtree that differs."""
@@ -49,7 +49,7 @@ def draw_kind(rng, weights, is_stump):
 
 
 @njit(cache=True)
-def share_of(weights, kind, is_stump):
+def move_probability(weights, kind, is_stump):
     """Probability of a kind of move that the tree allows."""
     return weights[kind] / (weights[GROW] + weights[BANDWIDTH] if is_stump else weights.sum())
 
@@ -64,19 +64,19 @@ def count_two_leaves(column, size):
 
 
 @njit(cache=True)
-def _find(column, size, kind, place):
-    """Node by its index among the leaves (kind 0), two-leaf splits (1) or all splits (2)."""
+def _nth_node(column, size, kind, index):
+    """Node by its index among leaves (kind 0), two-leaf splits (1) or all splits (2)."""
     for k in range(size):
         if kind == 0:
-            found = column[k] < 0
+            matches = column[k] < 0
         elif kind == 1:
-            found = has_two_leaves(column, k)
+            matches = has_two_leaves(column, k)
         else:
-            found = column[k] >= 0
-        if found:
-            if place == 0:
+            matches = column[k] >= 0
+        if matches:
+            if index == 0:
                 return k
-            place -= 1
+            index -= 1
     return -1
 
 
@@ -89,7 +89,7 @@ def _copy(column, number, first, last, shift, work):
 
 @njit(cache=True)
 def propose_grow(rng, column, number, size, bandwidth, prior, weights, work):
-    """A leaf, uniformly, is split by a rule from the prior.
+    """Split a uniformly chosen leaf by a rule from the prior.
 
     Column and cut have the same density in prior and proposal, so that
 
@@ -97,7 +97,7 @@ def propose_grow(rng, column, number, size, bandwidth, prior, weights, work):
                 / (P(grow) / leaves of T).
     """
     parent, n_leaves = work.links.parent, (size + 1) // 2
-    node = _find(column, size, 0, pick(rng, n_leaves))
+    node = _nth_node(column, size, 0, pick(rng, n_leaves))
     j = draw_column(rng, prior)
     cut = draw_cut(rng, column, number, parent, node, j)
     _copy(column, number, 0, node, 0, work)
@@ -105,32 +105,32 @@ def propose_grow(rng, column, number, size, bandwidth, prior, weights, work):
     work.column[node], work.number[node] = j, cut
     work.column[node + 1 : node + 3] = -1
     ratio = log_split_ratio(prior, work.links.depth[node])
-    back = share_of(weights, PRUNE, False) / count_two_leaves(work.column, size + 2)
-    ratio += math.log(back * n_leaves / share_of(weights, GROW, size == 1))
+    back = move_probability(weights, PRUNE, False) / count_two_leaves(work.column, size + 2)
+    ratio += math.log(back * n_leaves / move_probability(weights, GROW, size == 1))
     return Proposal(node, size + 2, bandwidth, ratio)
 
 
 @njit(cache=True)
 def propose_prune(rng, column, number, size, bandwidth, prior, weights, work):
-    """A split into two leaves, uniformly, becomes a leaf: `propose_grow` backwards."""
+    """Turn a uniformly chosen split into two leaves into a leaf: the reverse of `propose_grow`."""
     n_two, n_leaves = count_two_leaves(column, size), (size + 1) // 2
-    node = _find(column, size, 1, pick(rng, n_two))
+    node = _nth_node(column, size, 1, pick(rng, n_two))
     _copy(column, number, 0, node, 0, work)
     _copy(column, number, node + 3, size, -2, work)
     work.column[node], work.number[node] = -1, 0.0
     ratio = -log_split_ratio(prior, work.links.depth[node])
-    back = share_of(weights, GROW, size == 3) / (n_leaves - 1)
-    ratio += math.log(back * n_two / share_of(weights, PRUNE, False))
+    back = move_probability(weights, GROW, size == 3) / (n_leaves - 1)
+    ratio += math.log(back * n_two / move_probability(weights, PRUNE, False))
     return Proposal(node, size - 2, bandwidth, ratio)
 
 
 @njit(cache=True)
 def propose_change(rng, column, number, size, bandwidth, prior, weights, work):
-    """A split, uniformly, has a new rule from the prior.
+    """Give a uniformly chosen split a new rule from the prior.
 
-    Its own density cancels; those of the cuts below, whose bounds it sets, do not.
+    Its own density cancels; the densities of the cuts below, whose bounds it sets, do not.
     """
-    node = _find(column, size, 2, pick(rng, size // 2))
+    node = _nth_node(column, size, 2, pick(rng, size // 2))
     j = draw_column(rng, prior)
     return _with_rule(
         column,
@@ -147,8 +147,8 @@ def propose_change(rng, column, number, size, bandwidth, prior, weights, work):
 
 @njit(cache=True)
 def propose_perturb(rng, column, number, size, bandwidth, prior, weights, work):
-    """The cut of a split, uniformly, takes a normal step of a size drawn from 0.001 to 1."""
-    node = _find(column, size, 2, pick(rng, size // 2))
+    """Move the cut of a uniformly chosen split by a normal step with an sd from 0.001 to 1."""
+    node = _nth_node(column, size, 2, pick(rng, size // 2))
     step = 10.0 ** (-3.0 * rng.random()) * rng.standard_normal()
     cut = number[node] + step
     return _with_rule(column, number, size, bandwidth, node, column[node], cut, node, work)
@@ -156,8 +156,8 @@ def propose_perturb(rng, column, number, size, bandwidth, prior, weights, work):
 
 @njit(cache=True)
 def _with_rule(column, number, size, bandwidth, node, j, cut, first, work):
-    """Draft with another rule at a node; the ratio includes the cuts from a given node on."""
-    parent, last = work.links.parent, end_of(column, node)
+    """Draft with another rule at a node; the ratio includes the cuts of nodes from ``first``."""
+    parent, last = work.links.parent, subtree_end(column, node)
     _copy(column, number, 0, size, 0, work)
     work.column[node], work.number[node] = j, cut
     ratio = log_cuts(work.column, work.number, parent, first, last)
@@ -168,7 +168,7 @@ def _with_rule(column, number, size, bandwidth, node, j, cut, first, work):
 
 @njit(cache=True)
 def propose_bandwidth(rng, column, number, size, bandwidth, prior, weights, work):
-    """The log of the bandwidth takes a normal step of a size drawn from 0.06 to 2.
+    """Move the log of the bandwidth by a normal step with an sd from 0.06 to 2.
 
     The bandwidth of a stump, which does not affect the likelihood, is drawn from the prior.
     """
@@ -182,7 +182,7 @@ def propose_bandwidth(rng, column, number, size, bandwidth, prior, weights, work
 
 @njit(cache=True)
 def propose(rng, kind, column, number, size, bandwidth, prior, weights, work):
-    """Draft by a kind of move that the tree allows."""
+    """Write a draft by a kind of move that the tree allows."""
     if kind == GROW:
         return propose_grow(rng, column, number, size, bandwidth, prior, weights, work)
     if kind == PRUNE:

@@ -37,13 +37,13 @@ class SoftRows(NamedTuple):
 
 
 class GramSystem(NamedTuple):
-    """Likelihood of the leaf values of a tree, with capacity for L leaves."""
+    """G, b and A of a tree, with capacity for L leaves."""
 
     phi: np.ndarray
     """(L, n) weights of the leaves."""
     gram: np.ndarray
     """(L, L) G."""
-    pull: np.ndarray
+    rhs: np.ndarray
     """(L,) b."""
     factor: np.ndarray
     """(L, L) lower factor of A."""
@@ -52,8 +52,8 @@ class GramSystem(NamedTuple):
 
 
 @njit(cache=True)
-def make_squares(leaves, n):
-    """Arrays for a number of leaves."""
+def make_gram_system(leaves, n):
+    """Allocate arrays for a number of leaves."""
     return GramSystem(
         np.empty((leaves, n)),
         np.empty((leaves, leaves)),
@@ -90,20 +90,20 @@ def weigh_row(phi, w, out):
 
 
 @njit(cache=True)
-def add_up_squares(squares, n_leaves, rows, distance, weighed):
+def fill_gram(system, n_leaves, rows, centred, weighed):
     """Write G and b of a tree from its weights.
 
     Parameters
     ----------
-    distance : (n,) float64
+    centred : (n,) float64
         d.
     weighed : (n,) float64
         Overwritten.
     """
-    phi, gram, pull = squares.phi, squares.gram, squares.pull
+    phi, gram, rhs = system.phi, system.gram, system.rhs
     for a in range(n_leaves):
         weigh_row(phi[a], rows.w, weighed)
-        pull[a] = dot(weighed, distance)
+        rhs[a] = dot(weighed, centred)
         for b in range(a + 1):
             gram[a, b] = gram[b, a] = dot(weighed, phi[b])
 
@@ -124,13 +124,13 @@ def _factorise(a):
 
 
 @njit(cache=True)
-def log_marginal(squares, n_leaves, sd):
+def log_marginal(system, n_leaves, sd):
     """``log p(r)`` without its constant; writes the factor of A."""
-    factor, half = squares.factor[:n_leaves, :n_leaves], squares.half[:n_leaves]
+    factor, half = system.factor[:n_leaves, :n_leaves], system.half[:n_leaves]
     for a in range(n_leaves):
-        half[a] = sd * squares.pull[a]
+        half[a] = sd * system.rhs[a]
         for b in range(n_leaves):
-            factor[a, b] = sd * sd * squares.gram[a, b] + (1.0 if a == b else 0.0)
+            factor[a, b] = sd * sd * system.gram[a, b] + (1.0 if a == b else 0.0)
     _factorise(factor)
     solve_lower(factor, half, half)
     total = 0.0
@@ -140,9 +140,9 @@ def log_marginal(squares, n_leaves, sd):
 
 
 @njit(cache=True)
-def draw_leaf_values(rng, squares, n_leaves, rows, out):
+def draw_leaf_values(rng, system, n_leaves, rows, out):
     """Write values of the leaves from their conditional, after `log_marginal`."""
-    factor, half = squares.factor[:n_leaves, :n_leaves], squares.half[:n_leaves]
+    factor, half = system.factor[:n_leaves, :n_leaves], system.half[:n_leaves]
     for a in range(n_leaves):
         half[a] += rng.standard_normal()
     solve_upper(factor, half, out[:n_leaves])
@@ -150,7 +150,7 @@ def draw_leaf_values(rng, squares, n_leaves, rows, out):
         out[a] = rows.mean + rows.sd * out[a]
 
 
-# -------------------------------------------------------------- Workspace for visits of soft trees
+# ---------------------------------------------------------------------------------------- Workspace
 
 
 LEAVES = 8
@@ -158,7 +158,7 @@ LEAVES = 8
 
 
 class SoftWork(NamedTuple):
-    """Arrays for the visited tree and for a draft of its change."""
+    """Arrays for the visited tree and a draft of it."""
 
     links: Links
     """Of the current tree."""
@@ -166,12 +166,12 @@ class SoftWork(NamedTuple):
     """(R + 2,) int32: of the draft."""
     number: np.ndarray
     """(R + 2,) float64: of the draft."""
-    present: GramSystem
+    current: GramSystem
     draft: GramSystem
     """Its ``phi`` has only the leaves that differ, below the changed node."""
     path: np.ndarray
     """(L + 1, n) weights along a path."""
-    distance: np.ndarray
+    centred: np.ndarray
     """(n,) target of the tree minus the prior mean of a leaf."""
     weighed: np.ndarray
     """(n,)"""
@@ -186,8 +186,8 @@ def make_soft_work(room, leaves, n):
         make_links(room + 2),
         np.empty(room + 2, dtype=np.int32),
         np.empty(room + 2),
-        make_squares(leaves, n),
-        make_squares(leaves, n),
+        make_gram_system(leaves, n),
+        make_gram_system(leaves, n),
         np.empty((leaves + 1, n)),
         np.empty(n),
         np.empty(n),
@@ -196,24 +196,22 @@ def make_soft_work(room, leaves, n):
 
 
 @njit(cache=True)
-def _copy_squares(old, new):
-    leaves = old.pull.size
-    new.phi[:leaves] = old.phi
-    new.gram[:leaves, :leaves] = old.gram
-    new.pull[:leaves] = old.pull
+def _copy_system(source, target):
+    leaves = source.rhs.size
+    target.phi[:leaves] = source.phi
+    target.gram[:leaves, :leaves] = source.gram
+    target.rhs[:leaves] = source.rhs
 
 
 @njit(cache=True)
-def with_room(work, leaves):
+def with_capacity(work, leaves):
     """Workspace with capacity for a number of leaves; the same object if large enough."""
     if leaves <= work.values.size:
         return work
-    n = work.distance.size
+    n = work.centred.size
     more = make_soft_work(work.column.size - 2, max(leaves, 2 * work.values.size), n)
-    _copy_squares(work.present, more.present)
+    _copy_system(work.current, more.current)
     more.values[: work.values.size] = work.values
-    present, draft, path, values = more.present, more.draft, more.path, more.values
+    current, draft, path, values = more.current, more.draft, more.path, more.values
     links, column, number = work.links, work.column, work.number
-    return SoftWork(
-        links, column, number, present, draft, path, work.distance, work.weighed, values
-    )
+    return SoftWork(links, column, number, current, draft, path, work.centred, work.weighed, values)

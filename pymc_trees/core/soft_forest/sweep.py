@@ -9,10 +9,14 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.contract import resample_latents
-from pymc_trees.core.leaves.nonconjugate.gaussian import aim_screen, expand_at_current, fit_screen
-from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
+from pymc_trees.core.leaves.nonconjugate.gaussian import (
+    expand_at_anchors,
+    expand_at_current,
+    fit_screen,
+)
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, store_log_rows
 from pymc_trees.core.random import accepts
-from pymc_trees.core.soft_forest.moves import FULL, open_soft_tree, see_rows, soft_move
+from pymc_trees.core.soft_forest.moves import FULL, open_soft_tree, soft_move, update_gram
 from pymc_trees.core.soft_forest.rows import (
     LEAVES,
     SoftRows,
@@ -25,7 +29,7 @@ from pymc_trees.core.soft_forest.rows import (
 @njit(cache=True)
 def add_open_tree(problem, t, work, sign, total):
     """Add the function of the open tree to ``total`` (n,), ``sign`` times."""
-    trees, phi, leaf = problem.trees, work.present.phi, 0
+    trees, phi, leaf = problem.trees, work.current.phi, 0
     for k in range(trees.size[t]):
         if trees.column[t, k] < 0:
             value = sign * trees.number[t, k]
@@ -36,21 +40,24 @@ def add_open_tree(problem, t, work, sign, total):
 
 @njit(cache=True)
 def move_and_draw(rng, problem, t, rows, weights, n_moves, counts, work):
-    """Moves of the open tree, then new leaf values; the work, and whether the forest fitted."""
+    """Make moves of the open tree, then draw its leaf values.
+
+    Returns the workspace, and whether the forest fits its capacity.
+    """
     trees = problem.trees
-    log_now = see_rows(problem, t, rows, work)
-    room = problem.max_nodes - trees.size.sum() + trees.size[t]
+    log_now = update_gram(problem, t, rows, work)
+    capacity = problem.max_nodes - trees.size.sum() + trees.size[t]
     for _ in range(n_moves):
         kind, outcome, log_now, work = soft_move(
-            rng, problem, t, rows, weights, log_now, room - trees.size[t], work
+            rng, problem, t, rows, weights, log_now, capacity - trees.size[t], work
         )
         if outcome == FULL:
             return work, False
         counts[0, kind] += 1
         counts[1, kind] += outcome
     n_leaves = (trees.size[t] + 1) // 2
-    log_marginal(work.present, n_leaves, rows.sd)
-    draw_leaf_values(rng, work.present, n_leaves, rows, work.values)
+    log_marginal(work.current, n_leaves, rows.sd)
+    draw_leaf_values(rng, work.current, n_leaves, rows, work.values)
     leaf = 0
     for k in range(trees.size[t]):
         if trees.column[t, k] < 0:
@@ -61,7 +68,7 @@ def move_and_draw(rng, problem, t, rows, weights, n_moves, counts, work):
 
 @njit(cache=True, nogil=True)
 def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, stop_flag, counts):
-    """Update all trees so many times; False when the forest outgrew its room, or on ``stop_flag``.
+    """Update all trees ``n_sweeps`` times; False on ``stop_flag``, or if they exceed ``max_nodes``.
 
     Parameters
     ----------
@@ -73,7 +80,7 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, stop_flag, count
     weights : (5,) float64
         Of the kinds of moves.
     n_moves : int
-        Moves of a visit.
+        Moves per visit.
     stop_flag : (1,) bool
     counts : (2, 5) int64
         Moves proposed and accepted; incremented.
@@ -97,7 +104,7 @@ def soft_sweeps(rng, problem, leaf, weights, n_moves, n_sweeps, stop_flag, count
 
 @njit(cache=True)
 def count_trees(trees, inclusion):
-    """Leaves, depth of the deepest leaf; splits of each column are added to ``inclusion``."""
+    """Count leaves and the largest depth; add the splits of each column to ``inclusion``."""
     leaves, deepest = 0, 0
     waiting = np.empty(trees.column.shape[1] + 1, dtype=np.int64)
     for t in range(trees.size.size):
@@ -128,7 +135,7 @@ def count_trees(trees, inclusion):
 #
 # leaf values integrate out. A visit makes some moves of T reversible with respect to p~(T), and
 # draws all leaf values from ``p~(mu | T')``: together a proposal that is reversible with respect
-# to p~. Its ratio of Metropolis and Hastings under ``p exp(sum_i l_i)`` is what p~ lacks,
+# to p~. The Metropolis-Hastings probability under ``p exp(sum_i l_i)`` corrects the difference,
 #
 #     min(1, exp(sum_i (l_i - l~_i)(T', mu') - sum_i (l_i - l~_i)(T, mu))),
 #
@@ -137,12 +144,12 @@ def count_trees(trees, inclusion):
 
 
 @njit(cache=True)
-def log_gaussian_rows(near, f):
+def log_gaussian_rows(gaussian, f):
     """Sum of ``l~_i`` up to a constant, at the tree's outputs."""
     total = 0.0
     for i in range(f.size):
-        distance = near.r[i] - f[i]
-        total -= 0.5 * near.w[i] * distance * distance
+        distance = gaussian.r[i] - f[i]
+        total -= 0.5 * gaussian.w[i] * distance * distance
     return total
 
 
@@ -156,9 +163,9 @@ def _copy_tree(source, s, target, t):
 
 @njit(cache=True, nogil=True)
 def screened_soft_sweeps(
-    rng, problem, leaf, screen, kept, weights, n_moves, n_sweeps, stop_flag, counts
+    rng, problem, leaf, screen, backup, weights, n_moves, n_sweeps, stop_flag, counts
 ):
-    """Update all trees so many times; False when the forest outgrew its room, or on ``stop_flag``.
+    """Update all trees ``n_sweeps`` times; False on ``stop_flag``, or if they exceed ``max_nodes``.
 
     Parameters
     ----------
@@ -168,7 +175,7 @@ def screened_soft_sweeps(
         Likelihood, and the sum of all trees.
     screen : Screen
         Its Gaussian rows are computed here.
-    kept : SoftTrees
+    backup : SoftTrees
         Of one tree, with the same capacity; overwritten.
     weights, n_moves, stop_flag
         As for `sweep.soft_sweeps`.
@@ -176,14 +183,14 @@ def screened_soft_sweeps(
         Moves proposed and accepted, and in the last column visits and accepted visits. Moves of a
         refused visit count as refused.
     """
-    trees, near, offset, log_rows = problem.trees, screen.near, leaf.offset, leaf.log_rows
+    trees, gaussian, offset, log_rows = problem.trees, screen.gaussian, leaf.offset, leaf.log_rows
     n = offset.shape[0]
     work = make_soft_work(trees.column.shape[1], LEAVES, n)
-    rows = SoftRows(leaf.mean[0], leaf.sd[0], near.r, near.w)
+    rows = SoftRows(leaf.mean[0], leaf.sd[0], gaussian.r, gaussian.w)
     old, new, moved = np.empty(n), np.empty(n), np.zeros((2, weights.size), dtype=np.int64)
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
-    keep_rows(leaf)
+    store_log_rows(leaf)
     for _ in range(n_sweeps):
         for t in range(trees.size.size):
             if stop_flag[0]:
@@ -196,9 +203,9 @@ def screened_soft_sweeps(
             if rng.random() < screen.local[0]:
                 expand_at_current(leaf, screen, min(1.0, 2.0 * rng.random()))
             else:
-                aim_screen(offset, screen)
-            _copy_tree(trees, t, kept, 0)
-            before = -log_gaussian_rows(near, old)
+                expand_at_anchors(offset, screen)
+            _copy_tree(trees, t, backup, 0)
+            before = -log_gaussian_rows(gaussian, old)
             for i in range(n):
                 before += log_rows[i]
             moved[:] = 0
@@ -209,7 +216,7 @@ def screened_soft_sweeps(
             add_open_tree(problem, t, work, 1.0, new)
             for i in range(n):
                 offset[i, 0] += new[i]
-            after = evaluate_rows(leaf) - log_gaussian_rows(near, new)
+            after = evaluate_rows(leaf) - log_gaussian_rows(gaussian, new)
             counts[0, weights.size] += 1
             taken = accepts(rng, after - before)
             for k in range(weights.size):
@@ -217,9 +224,9 @@ def screened_soft_sweeps(
                 counts[1, k] += moved[1, k] if taken else 0
             if taken:
                 counts[1, weights.size] += 1
-                keep_rows(leaf)
+                store_log_rows(leaf)
             else:
                 for i in range(n):
                     offset[i, 0] += old[i] - new[i]
-                _copy_tree(kept, 0, trees, t)
+                _copy_tree(backup, 0, trees, t)
     return True

@@ -87,7 +87,7 @@ def read_links(column, size, links):
 
 
 @njit(cache=True)
-def end_of(column, node):
+def subtree_end(column, node):
     """Node after the subtree of a node."""
     open_nodes, k = 1, node
     while open_nodes > 0:
@@ -102,7 +102,7 @@ def has_two_leaves(column, node):
     return column[node] >= 0 and column[node + 1] < 0 and column[node + 2] < 0
 
 
-# -------------------------------------------- The weight of every leaf of a soft tree at every row
+# ------------------------------------------------------------ The weight of every leaf at every row
 #
 # At a node split at cut c in column j a row goes left with the weight (Linero and Yang 2018, eq.
 # 3)
@@ -113,30 +113,29 @@ def has_two_leaves(column, node):
 # <= c``. The weight of a leaf is the product along its path.
 #
 # A side that would get less than `TINY` of the total weight gets none, and the other side gets
-# all, so a row is in a few leaves only. This changes f by no more than ``TINY`` times the range
-# of the leaf values for each split of the path: 100 splits with leaf values within 1 of each
-# other change it by less than 1e-12. It is part of the model as computed: prior draws, densities
-# and predictions all have it. Rows are not skipped individually: computing weights without
-# branches, several rows at a time, is faster than testing first whether they vanish.
+# all, so a row is in few leaves. This changes f by at most ``TINY`` times the range of the leaf
+# values for each split of the path: by less than 1e-12 for 100 splits and a range of 1. It is part
+# of the model: prior draws, densities and predictions use the same weights. Computing several rows
+# at a time without branches is faster than skipping rows whose weight vanishes.
 
 
 TINY = 1e-15
 """Share of a row's weight below which a side gets none."""
 FAR = 38.0
-"""Distance in bandwidths beyond which it certainly does: exp(-38) is 3e-17."""
+"""Distance in bandwidths beyond which a side gets none: exp(-38) is 3e-17."""
 PARTS = 64.0
 """A power of 2, see `write_tails`."""
 TAYLOR = tuple((-1.0) ** k / math.factorial(k) for k in range(16))
-"""Of exp(-t); for t below FAR / PARTS what is left out is less than 1e-17."""
+"""Coefficients of exp(-t); for t below FAR / PARTS the remainder is less than 1e-17."""
 BLOCK = 4096
 """Rows per block in which all trees are summed."""
 
 
 @njit(cache=True, error_model="numpy")
 def write_tails(x, cut, bandwidth, out):
-    """Write ``exp(-|cut - x| / bandwidth)``, as ``exp(-./64)**64``: without a branch or a call.
+    """Write ``exp(-|cut - x| / bandwidth)`` as ``exp(-./64)**64``, with an error below 2e-15.
 
-    So eight rows are computed at a time where the machine can. The error is below 2e-15.
+    Without branches and calls, the processor computes several rows at a time.
     """
     scale, most = 1.0 / (PARTS * bandwidth), FAR / PARTS
     for i in range(x.size):
@@ -194,13 +193,13 @@ def leaf_weights(column, number, bandwidth, node, unit, hard, path, out):
     hard : (p,) bool
         Columns whose gates are indicators.
     path : (levels, n) float64
-        ``path[0]`` holds the weight of the node; overwritten. One level more than leaves is enough.
+        ``path[0]`` holds the weight of the node; overwritten. It needs one more level than leaves.
     """
-    end, slot, leaf, tail = end_of(column, node), 0, 0, path[path.shape[0] - 1]
+    end, slot, leaf, tail = subtree_end(column, node), 0, 0, path[path.shape[0] - 1]
     if column[node] < 0:
         out[0] = path[0]
         return
-    # A split node's weight is in a slot, its left child's in the next, its right child's in its own
+    # The left child of a node takes the next slot of ``path``, the right child the node's own
     for k in range(node, end):
         j = column[k]
         if j < 0:
@@ -231,7 +230,7 @@ def add_tree(column, number, bandwidth, size, unit, hard, path, phi, total):
 
 
 @njit(cache=True)
-def add_up(trees, unit, hard):
+def sum_trees(trees, unit, hard):
     """Sum of all trees at the rows of ``unit``, (n,)."""
     n = unit.shape[1]
     leaves, block = (trees.size.max() + 1) // 2, min(n, BLOCK)

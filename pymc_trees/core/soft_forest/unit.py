@@ -2,9 +2,9 @@
 
 A column goes through its empirical distribution function (Linero and Yang 2018, section 3.1), with
 tied rows at the middle of their step, scaled so that the smallest training value is 0 and the
-largest 1; it is linear between two values, and 0 or 1 beyond them. A column that does not vary is
-0. As few quantiles are kept, at equal steps, as the rows allow: the steps of the empirical function
-itself are noise, which would make a smooth f rough.
+largest 1. It is linear between two values, and 0 or 1 beyond them; a constant column is 0. The map
+uses as few equidistant quantiles as the data allow, because the steps of the empirical function are
+noise, which would make a smooth f rough.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,10 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
 
 BAND = 1.36
-"""Times ``n**-0.5``: how far the map may be from the empirical distribution function of n rows.
+"""Times ``n**-0.5``, the largest distance of the map from the empirical distribution function.
 
-Were it their true one, they would be farther apart with probability 0.05 (Kolmogorov).
+A sample of n rows exceeds this distance from its true distribution with probability 0.05
+(Kolmogorov).
 """
 
 
@@ -42,21 +43,21 @@ def make_unit_map(X: np.ndarray) -> UnitMap:
         middle -= middle[0]
         if len(values) > 1:
             middle /= middle[-1]
-        values, middle = _fewest(values, middle, BAND / np.sqrt(len(column)))
+        values, middle = _fewest_quantiles(values, middle, BAND / np.sqrt(len(column)))
         knots.append(values)
         heights.append(middle)
     offsets = np.cumsum([0, *map(len, knots)]).astype(np.int64)
     return UnitMap(np.concatenate(knots), np.concatenate(heights), offsets)
 
 
-def _fewest(values, heights, band):
-    """Quantiles at 1, 2, 4, ... equal steps, the first that stay within the band; or all values."""
+def _fewest_quantiles(values, heights, band):
+    """Quantiles at the fewest of 1, 2, 4, ... steps that stay within the band, or all values."""
     steps = 1
     while steps + 1 < len(values):
         even = np.linspace(0.0, 1.0, steps + 1)
-        quantiles, kept = np.unique(np.interp(even, heights, values), return_index=True)
-        if np.abs(np.interp(values, quantiles, even[kept]) - heights).max() <= band:
-            return quantiles, even[kept]
+        quantiles, first = np.unique(np.interp(even, heights, values), return_index=True)
+        if np.abs(np.interp(values, quantiles, even[first]) - heights).max() <= band:
+            return quantiles, even[first]
         steps *= 2
     return values, heights
 
@@ -81,7 +82,7 @@ def to_unit(X, knots, heights, offsets):
         first, last = offsets[j], offsets[j + 1] - 1
         for i in range(n):
             x = X[i, j]
-            if not np.isfinite(x) or x < -1e250:  # where missing cells are marked
+            if not np.isfinite(x) or x < -1e250:  # the mark of missing cells
                 raise ValueError(
                     "X holds NaN or infinite values: soft trees take none. Remove or impute those "
                     "rows before predicting."

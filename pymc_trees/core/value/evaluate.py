@@ -7,8 +7,7 @@ import numpy as np
 from pymc_trees.core.columns.mixed import LEFT, MISSING, SET
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.leaves.contract import n_outputs
-from pymc_trees.core.leaves.outputs import add_outputs
+from pymc_trees.core.leaves.contract import add_outputs, n_outputs
 from pymc_trees.core.value.fields import is_intact
 
 
@@ -42,7 +41,7 @@ def evaluate(value, X, X_train, leaf, sizes, fingerprint):
     ----------
     leaf : leaf model
         Its type determines the output of a leaf (`core.leaves.contract.leaf_output`), its data are
-        those at the rows of ``X``: `core.leaves.outputs.ConstantLeaf` for leaves without any.
+        those at the rows of ``X``: `core.leaves.contract.ConstantLeaf` for leaves without any.
     """
     out = np.empty((X.shape[0], n_outputs(leaf, sizes.n_values)))
     check_columns(X, X_train)

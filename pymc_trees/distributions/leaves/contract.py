@@ -14,8 +14,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.core.leaves.contract import n_outputs
-from pymc_trees.core.leaves.outputs import ConstantLeaf, add_outputs, constant_leaf
+from pymc_trees.core.leaves.contract import ConstantLeaf, add_outputs, constant_leaf, n_outputs
 from pymc_trees.core.order.contract import no_order
 from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.named import register

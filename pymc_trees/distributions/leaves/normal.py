@@ -10,8 +10,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.latent.rows import no_latents
-from pymc_trees.core.leaves.normal import NormalData
-from pymc_trees.core.leaves.normal_vector import NormalVectorPrior
+from pymc_trees.core.leaves.normal import NormalData, NormalVectorPrior
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 

@@ -12,7 +12,7 @@ from numba import carray, types
 from pymc_trees.core.compile.cache import described, njit
 from pymc_trees.core.compile.external import External, external
 from pymc_trees.core.compile.threads import WORTH, by_rows, given_threads, taken_threads
-from pymc_trees.core.leaves.outputs import constant_leaf
+from pymc_trees.core.leaves.contract import constant_leaf
 from pymc_trees.core.value.evaluate import (
     check_columns,
     evaluate,

@@ -21,7 +21,7 @@ from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.columns.design import design_of, make_design
 from pymc_trees.core.compile.cache import described
 from pymc_trees.core.interrupts import deferred_interrupts
-from pymc_trees.core.leaves.outputs import ConstantLeaf
+from pymc_trees.core.leaves.contract import ConstantLeaf
 from pymc_trees.core.samplers.prior_draw import draw_value, stumps_value
 from pymc_trees.core.value.fields import Layout, sizes
 from pymc_trees.core.value.summary import column_choices_of, summarise

@@ -1,8 +1,10 @@
-"""States of samplers as numbers and text, for files, and end states of chains."""
+"""States of samplers as numbers and text, end states of chains, and checkpoints of a run."""
 
 import json
 import sys
-from collections.abc import Sequence
+import time
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -14,7 +16,10 @@ from pymc.backends.ndarray import NDArray
 from pymc.step_methods.state import DataClassState
 from pymc.util import RandomGeneratorState
 
-# ----------------------- States of step methods as numbers and text, for files: nothing is pickled
+from pymc_trees.arguments import check_number
+from pymc_trees.posterior.saving import check_path, save
+
+# ------------------------ States of step methods as numbers and text, for files: nothing is pickled
 #
 # A state is a tree of dataclasses, dicts, lists, arrays and generators. Its arrays are stored as
 # bytes, the rest as JSON, with positions of arrays and names of classes. Reading only creates
@@ -30,7 +35,7 @@ WORDS, NUMBERS = "state", "numbers"
 def to_dataset(state: dict) -> xr.Dataset:
     """A state as text and bytes."""
     numbers = bytearray()
-    words = bytearray(json.dumps(_words(state, numbers)).encode())
+    words = bytearray(json.dumps(_encode(state, numbers)).encode())
     parts = ((WORDS, words), (NUMBERS, numbers))
     return xr.Dataset(
         {name: (f"byte_of_{name}", np.array(part, dtype=np.uint8)) for name, part in parts}
@@ -40,10 +45,10 @@ def to_dataset(state: dict) -> xr.Dataset:
 def from_dataset(stored: xr.Dataset) -> dict:
     """A state from the output of `to_dataset`."""
     words = json.loads(stored[WORDS].to_numpy().tobytes())
-    return _value(words, stored[NUMBERS].to_numpy().tobytes())
+    return _decode(words, stored[NUMBERS].to_numpy().tobytes())
 
 
-def _words(value: Any, numbers: bytearray) -> Any:
+def _encode(value: Any, numbers: bytearray) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
@@ -53,74 +58,76 @@ def _words(value: Any, numbers: bytearray) -> Any:
         return {kind: [start, value.dtype.str, *value.shape]}
     name = f"{type(value).__module__}.{type(value).__name__}"
     if isinstance(value, DataClassState):
-        inside = {one.name: _words(getattr(value, one.name), numbers) for one in fields(value)}
+        inside = {item.name: _encode(getattr(value, item.name), numbers) for item in fields(value)}
         return {"state": inside, "class": name}
     if isinstance(value, RandomGeneratorState):
-        return {"generator": {k: _words(v, numbers) for k, v in value._asdict().items()}}
+        return {"generator": {k: _encode(v, numbers) for k, v in value._asdict().items()}}
     if isinstance(value, dict):
-        return {"dict": [[_words(k, numbers), _words(v, numbers)] for k, v in value.items()]}
+        return {"dict": [[_encode(k, numbers), _encode(v, numbers)] for k, v in value.items()]}
     if isinstance(value, tuple):
-        words = {"tuple": [_words(one, numbers) for one in value]}
+        words = {"tuple": [_encode(item, numbers) for item in value]}
         return words if type(value) is tuple else words | {"class": name}
     if isinstance(value, list):
-        return {"list": [_words(one, numbers) for one in value]}
+        return {"list": [_encode(item, numbers) for item in value]}
     raise TypeError(
         f"The state of a step method holds a {type(value).__name__}, which cannot be written to a "
         "file."
     )
 
 
-def _value(words: Any, stored: bytes) -> Any:
+def _decode(words: Any, stored: bytes) -> Any:
     if not isinstance(words, dict):
         return words
     kind, inside = next(iter(words.items()))
     if kind in ("array", "scalar"):
         start, dtype, *shape = inside
-        found = np.ndarray(tuple(shape), dtype, stored, start)
-        return found.copy() if kind == "array" else found[()]
+        array = np.ndarray(tuple(shape), dtype, stored, start)
+        return array.copy() if kind == "array" else array[()]
     if kind == "state":
-        of = {name: _value(one, stored) for name, one in inside.items()}
-        return _named(words["class"])(**of)
+        by_name = {name: _decode(item, stored) for name, item in inside.items()}
+        return _class_named(words["class"])(**by_name)
     if kind == "generator":
-        return RandomGeneratorState(**{name: _value(one, stored) for name, one in inside.items()})
+        return RandomGeneratorState(
+            **{name: _decode(item, stored) for name, item in inside.items()}
+        )
     if kind == "dict":
-        return {_value(k, stored): _value(v, stored) for k, v in inside}
-    several = [_value(one, stored) for one in inside]
+        return {_decode(k, stored): _decode(v, stored) for k, v in inside}
+    items = [_decode(item, stored) for item in inside]
     if kind == "list":
-        return several
-    return _named(words["class"])(*several) if "class" in words else tuple(several)
+        return items
+    return _class_named(words["class"])(*items) if "class" in words else tuple(items)
 
 
-def _named(name: str) -> Any:
+def _class_named(name: str) -> Any:
     """A state class or named tuple that the steps have imported; no other."""
     module, _, kind = name.rpartition(".")
-    found = getattr(sys.modules.get(module), kind, None)
-    if isinstance(found, type):
-        if issubclass(found, DataClassState):
-            return found
-        if issubclass(found, tuple) and hasattr(found, "_fields"):
-            return found
+    cls = getattr(sys.modules.get(module), kind, None)
+    if isinstance(cls, type):
+        if issubclass(cls, DataClassState):
+            return cls
+        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            return cls
     raise ValueError(f"The state of a step names {name}, which is not a known class of states.")
 
 
-# ------------------------ End states of chains: from the traces of a run into its result, and back
+# ------------------------- End states of chains: from the traces of a run into its result, and back
 
 
 STATE = "state_of_steps"
 """Attribute of a trace: result of `state_of` after its last draw."""
 
 POINT = "last_point"
-"""Attribute of a trace: the values of the model's variables that its chain goes on from. Without it
-the last draw says them."""
+"""Attribute of a trace: the values of the model's variables from which its chain continues; without
+it, those of the last draw."""
 
-WHY = "missing_because"
+REASON = "missing_because"
 """Attribute of a group without states."""
 
-TUNING = "tuning_left"
+TUNING = "remaining_tuning"
 """Attribute of the group of a chain in tuning: remaining tuning iterations."""
 
 
-class Left(NamedTuple):
+class StoppedChain(NamedTuple):
     """A chain that stopped."""
 
     state: dict[str, Any]
@@ -135,8 +142,8 @@ class Left(NamedTuple):
 
 def state_of(step) -> dict[str, Any]:
     """State of step methods, with their names and variables."""
-    # NUTS numbers its divergences, and leaves the number out of its state.
-    divergences = [getattr(one, "divergences", None) for one in _several(step)]
+    # NUTS counts its divergences but leaves the count out of its state.
+    divergences = [getattr(method, "divergences", None) for method in _methods_of(step)]
     return {
         "steps": _names_of_steps(step),
         "state": step.sampling_state,
@@ -144,28 +151,28 @@ def state_of(step) -> dict[str, Any]:
     }
 
 
-def put_back(step, state: dict[str, Any]) -> None:
+def restore_state(step, state: dict[str, Any]) -> None:
     """Restore step methods to a state from `state_of`."""
     step.sampling_state = state["state"]
-    for one, count in zip(_several(step), state["divergences"], strict=True):
+    for method, count in zip(_methods_of(step), state["divergences"], strict=True):
         if count is not None:
-            one.divergences = count
+            method.divergences = count
 
 
-def _several(step) -> list:
+def _methods_of(step) -> list:
     return getattr(step, "methods", [step])
 
 
 def _names_of_steps(step) -> list[str]:
     return [
-        f"{type(one).__name__}({', '.join(v.name for v in getattr(one, 'vars', []))})"
-        for one in _several(step)
+        f"{type(method).__name__}({', '.join(v.name for v in getattr(method, 'vars', []))})"
+        for method in _methods_of(step)
     ]
 
 
-def tuning_left(made: int, tune: int) -> int | None:
+def remaining_tuning(iterations: int, tune: int) -> int | None:
     """`Left.tuning` of a chain after a number of iterations."""
-    return tune - made if made <= tune else None
+    return tune - iterations if iterations <= tune else None
 
 
 def result_so_far(traces, tune: int, seconds: float, discards_tuning: bool, model) -> xr.DataTree:
@@ -186,20 +193,20 @@ def result_so_far(traces, tune: int, seconds: float, discards_tuning: bool, mode
 
 
 def is_tuning(traces, tune: int, discards_tuning: bool) -> bool:
-    """Whether a run was stopped before any chain had a draw for the result."""
+    """Whether a run stopped before any chain had a draw for the result."""
     return discards_tuning and all(len(trace) <= tune for trace in traces)
 
 
-def states_alone(traces, tune: int, model) -> xr.DataTree | None:
-    """States for resuming a run that was stopped in tuning; None if it cannot be resumed."""
+def states_only(traces, tune: int, model) -> xr.DataTree | None:
+    """States for resuming a run that stopped in tuning; None if it cannot be resumed."""
     if not all(isinstance(trace, NDArray) for trace in traces):
         return None
-    begun = [trace for trace in traces if len(trace) and hasattr(trace, STATE)]
-    found = _stored(begun, None, tune, model) if begun else None
-    return None if found is None else xr.DataTree.from_dict({GROUP: found})
+    started = [trace for trace in traces if len(trace) and hasattr(trace, STATE)]
+    states = _states_group(started, None, tune, model) if started else None
+    return None if states is None else xr.DataTree.from_dict({GROUP: states})
 
 
-def note_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, model) -> None:
+def add_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, model) -> None:
     """Add the end states of the traces to the result of `pymc.sample`.
 
     Chains of an interrupted run differ in length, and PyMC truncates them to a common length; the
@@ -207,37 +214,37 @@ def note_states(idata: xr.DataTree, traces, tune: int, discards_tuning: bool, mo
     """
     if not all(isinstance(trace, NDArray) for trace in traces):
         return
-    chosen, length = _choose_chains(traces, tune if discards_tuning else 0)
-    found = _stored(chosen, int(length), tune, model)
-    if found is not None:
-        idata[GROUP] = found
+    included, length = _choose_chains(traces, tune if discards_tuning else 0)
+    states = _states_group(included, int(length), tune, model)
+    if states is not None:
+        idata[GROUP] = states
 
 
-def _stored(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
-    """Group of the states; draws beyond a length are ahead, unless it is None."""
+def _states_group(traces, length: int | None, tune: int, model) -> xr.DataTree | None:
+    """Group of the states, with the draws of each chain beyond ``length``, unless that is None."""
     if not all(hasattr(trace, STATE) for trace in traces):
         return None  # interrupted in another process
     names = [variable.name for variable in model.value_vars]
     if not all(_has_points(trace, names, length) for trace in traces):
         return None
-    found = {}
+    by_chain = {}
     for trace in sorted(traces, key=lambda trace: trace.chain):
-        made = len(trace)
-        last = getattr(trace, POINT, None) or trace.point(made - 1)
-        tuning = tuning_left(made, tune)
-        first = made if length is None else length
-        left = {
-            "left": getattr(trace, STATE),
-            "point": {name: np.asarray(last[name]) for name in names},
-            "ahead": [_row(trace, names, k) for k in range(first, made)],
+        iterations = len(trace)
+        point = getattr(trace, POINT, None) or trace.point(iterations - 1)
+        tuning = remaining_tuning(iterations, tune)
+        first = iterations if length is None else length
+        end = {
+            "state": getattr(trace, STATE),
+            "point": {name: np.asarray(point[name]) for name in names},
+            "ahead": [_row(trace, names, k) for k in range(first, iterations)],
         }
         try:
-            stored = to_dataset(left)
+            stored = to_dataset(end)
         except TypeError as error:  # the draws must not be lost because of it
-            return xr.DataTree(xr.Dataset(attrs={WHY: str(error)}))
+            return xr.DataTree(xr.Dataset(attrs={REASON: str(error)}))
         stored.attrs = {} if tuning is None else {TUNING: tuning}
-        found[f"chain_{trace.chain}"] = stored
-    return xr.DataTree.from_dict(found)
+        by_chain[f"chain_{trace.chain}"] = stored
+    return xr.DataTree.from_dict(by_chain)
 
 
 def _has_points(trace: NDArray, names: list[str], length: int | None) -> bool:
@@ -261,7 +268,7 @@ def _row(trace: NDArray, names: list[str], k: int) -> list:
 
 
 def numbers_of_chains(idata: xr.DataTree) -> list[int]:
-    """Which chains have states, in order."""
+    """Numbers of the chains that have states, in order."""
     return sorted(int(name.removeprefix("chain_")) for name in idata[GROUP].children)
 
 
@@ -270,25 +277,100 @@ def longest_tuning(idata: xr.DataTree) -> int:
     return max(int(node.attrs.get(TUNING, 0)) for node in idata[GROUP].children.values())
 
 
-def read_states(idata: xr.DataTree, step: Any) -> list[Left]:
-    """States stored by `note_states`, chain by chain, for steps of the same kinds."""
-    named, found = _names_of_steps(step), []
+def read_states(idata: xr.DataTree, step: Any) -> list[StoppedChain]:
+    """States stored by `add_states`, chain by chain, for steps of the same kinds."""
+    names, chains = _names_of_steps(step), []
     for number in numbers_of_chains(idata):
         node = idata[GROUP][f"chain_{number}"]
         stored = from_dataset(node.to_dataset())
-        if stored["left"]["steps"] != named:
+        if stored["state"]["steps"] != names:
             raise ValueError(
                 "idata: its chains were drawn with other step methods, "
-                f"{stored['left']['steps']}, not with {named}. Give resume the step= and other "
+                f"{stored['state']['steps']}, not with {names}. Give resume the step= and other "
                 "options of the first run."
             )
         tuning = node.attrs.get(TUNING)
-        found.append(
-            Left(
-                stored["left"],
+        chains.append(
+            StoppedChain(
+                stored["state"],
                 stored["point"],
                 None if tuning is None else int(tuning),
                 stored["ahead"],
             )
         )
-    return found
+    return chains
+
+
+# ------------------------------- Checkpoints: draws and states in a file during a run, for `resume`
+
+
+WRITES = 10
+"""Default number of checkpoints; each writes all draws so far."""
+
+
+class Checkpoint:
+    """The file, and when it is written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    every : int or None
+        Iterations of each chain between two writes; None for a tenth of the run.
+    total : int
+        Iterations of a chain, tuning included.
+    merged : callable
+        Function from the result of this run to the content of the file.
+    """
+
+    def __init__(self, path, every, total: int, merged: Callable = lambda new: new):
+        self.path = check_path("checkpoint", path)
+        self.every = -(-total // WRITES) if every is None else check_number("every", every, 1)
+        self.merged, self.start = merged, time.time()
+        self.warned = False
+
+    def write_traces(self, traces, tune: int, settings: dict) -> None:
+        """Write the draws so far."""
+        result = self._so_far(traces, tune, settings)
+        if result is not None:
+            self.write(self.merged(result))
+
+    def write(self, idata: xr.DataTree) -> None:
+        """Write the file; if that fails, issue a warning and continue."""
+        states = idata.children.get(GROUP)
+        if states is not None and not states.children and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"checkpoint={str(self.path)!r} holds draws from which chains cannot be resumed. "
+                f"{states.attrs[REASON]}",
+                stacklevel=2,
+            )
+        try:
+            save(idata, self.path)
+        except OSError as error:
+            warnings.warn(
+                "checkpoint: this one was not written. The run continues, and the previous "
+                f"checkpoint is unchanged. {error}",
+                stacklevel=2,
+            )
+
+    def _so_far(self, traces, tune: int, settings: dict) -> xr.DataTree | None:
+        discards, model = settings["discard_tuned_samples"], settings["model"]
+        if not any(len(trace) for trace in traces):
+            return None
+        if is_tuning(traces, tune, discards):
+            return states_only(traces, tune, model)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found chain dimension to be longer")  # a few draws
+            return result_so_far(traces, tune, time.time() - self.start, discards, model)
+
+
+def check_checkpoint(checkpoint, every, total: int, *merged) -> Checkpoint | None:
+    """A checkpoint, if requested, or an error that names the argument."""
+    if checkpoint is None:
+        if every is not None:
+            raise ValueError(
+                f"every={every!r} needs a checkpoint: give the name of a file as checkpoint=."
+            )
+        return None
+    return Checkpoint(checkpoint, every, total, *merged)

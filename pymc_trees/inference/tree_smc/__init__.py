@@ -1,1 +1,1 @@
-"""Top-down SMC: `model` (read), `run` (one island), `sample_tree_smc` (the call, its results)."""
+"""Top-down SMC: `sample_tree_smc` (the call: model, islands, results), `island` (one run)."""

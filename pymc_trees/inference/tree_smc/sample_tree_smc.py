@@ -7,21 +7,127 @@ import joblib
 import numpy as np
 import pymc as pm
 import xarray as xr
+from pytensor.graph.traversal import ancestors
 from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
+from pymc_trees.core.forest.trees import make_trees
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.leaves.contract import log_constant, n_stats
+from pymc_trees.core.moves.problem import Problem
 from pymc_trees.core.samplers.growth import FULL
 from pymc_trees.core.samplers.proposals import PROPOSALS
 from pymc_trees.core.samplers.resampling import SCHEMES, log_sum_exp
-from pymc_trees.core.samplers.top_down import DEGENERATE, EXPANSIONS, UNFINISHED
+from pymc_trees.core.samplers.top_down import DEGENERATE, EXPANSIONS, UNFINISHED, p_in_order
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.inference.recorded import check_var_names, data_tree, recorded
-from pymc_trees.inference.tree_smc.model import log_share_in_order, read_tree
-from pymc_trees.inference.tree_smc.run import Island, Settings, run_island
-from pymc_trees.processes import given_out, make_parallel
+from pymc_trees.inference.results import check_var_names, data_tree, record_points
+from pymc_trees.inference.tree_smc.island import Island, Settings, TreeModel, run_island
+from pymc_trees.processes import make_parallel, run_tasks
+from pymc_trees.targets.choose import refuse_random
+from pymc_trees.targets.conjugate import ConjugateTarget
+from pymc_trees.targets.forest_state import ForestData
+from pymc_trees.targets.graph import NotConjugateError, read_graph
 
-# -------------------------------------------------- How the draws of several islands become chains
+
+def read_tree(model: pm.Model) -> tuple[ForestData, TreeModel, float]:
+    """Read the tree of a model, its arrays for `run_island`, and the constant of its evidence.
+
+    The constant has the factors that the marginal likelihoods of leaves leave out, and the
+    log-probability of all observed variables that do not depend on the tree.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, UnsupportedModelError
+        When the model is not one `DecisionTree` whose leaf values integrate out, and nothing else
+        to infer.
+    """
+    trees = [rv for rv in model.free_RVs if is_forest(rv)]
+    soft = [tree for tree in tree_variables(model) if tree.is_soft]
+    if soft:
+        raise NotImplementedError(
+            "sample_tree_smc grows trees with hard splits; for a "
+            f"{soft[0].declared_by} use {soft[0].sampled_by}."
+        )
+    if len(trees) != 1:
+        raise ValueError(
+            f"sample_tree_smc needs a model with one DecisionTree; this one has {len(trees)}. "
+            "Several trees or forests are sampled by pm.sample()."
+        )
+    [tree] = trees
+    if tree.owner.op.layout.m != 1:
+        raise NotImplementedError(
+            f"{tree.name} is a sum of {tree.owner.op.layout.m} trees, but sample_tree_smc grows "
+            "one: declare a DecisionTree, or sample the sum by pm.sample() with "
+            "pymc_trees.ParticleGibbs."
+        )
+    others = [rv.name for rv in model.free_RVs if rv is not tree]
+    if others:
+        raise NotImplementedError(
+            f"sample_tree_smc samples the tree only, but {others} would have to be sampled too. "
+            "Observe them or give numbers instead (compare candidate numbers by the "
+            "log_marginal_likelihood of a run with each), or sample the model by pm.sample() "
+            "with pymc_trees.ParticleGibbs."
+        )
+    graph = read_graph(model, tree)
+    refuse_random(graph)
+    try:
+        ConjugateTarget(graph)
+    except NotConjugateError as error:
+        raise NotConjugateError(
+            f"sample_tree_smc needs leaf values that integrate out. {error} pm.sample() "
+            "samples a NormalLeaf tree under any likelihood."
+        ) from None
+    forest = ForestData(model, tree)
+    point = model.initial_point()
+    settings, seen = forest.target.at(point)
+    no_fit = np.zeros((forest.layout.n_rows, forest.layout.n_outputs))
+    leaf, _ = forest.target.leaf_data(settings, seen, no_fit)
+    constant = log_constant(leaf) + forest.target.log_scale(seen) + _other_terms(model, tree, point)
+    problem = TreeModel(
+        forest.design,
+        forest.prior(settings),
+        leaf,
+        forest.sizes,
+        forest.fingerprint,
+        forest.directions,
+    )
+    return forest, problem, constant
+
+
+def _other_terms(model, tree, point) -> float:
+    others = [
+        term
+        for term in [*model.observed_RVs, *model.potentials]
+        if not any(a is tree for a in ancestors([term]))
+    ]
+    return float(model.compile_logp(vars=others)(point)) if others else 0.0
+
+
+def log_p_in_order(rng: np.random.Generator, problem: TreeModel, n_draws: int) -> float:
+    """Log prior probability that a tree is monotone, by independent draws; 0 if none need be.
+
+    The standard error of the probability is at most ``sqrt(probability / n_draws)``.
+    """
+    if problem.directions is None:
+        return 0.0
+    sizes, leaf = problem.sizes, problem.leaf
+    trees = make_trees(1, sizes.max_nodes, sizes.n_values, sizes.n_rows)
+    order = problem.directions.with_room(sizes.max_nodes, sizes.n_rows, n_stats(leaf))
+    weights = np.empty(n_draws)
+    forest = Problem(trees, problem.design, problem.prior, leaf)
+    with deferred_interrupts():
+        if not p_in_order(rng, forest, order, weights):
+            raise ForestTooLargeError(
+                "A tree drawn from the prior has more nodes than max_nodes: declare the tree "
+                "with a larger max_nodes, or with a prior that favours smaller trees."
+            )
+    return float(np.log(weights.mean()))
+
+
+# --------------------------------------------------- How the draws of several islands become chains
 
 
 COMBINATIONS = ("average", "evidence")
@@ -57,17 +163,17 @@ def choose_draws(rng, combine: str, log_z: np.ndarray, n_draws: int):
     return islands[order].reshape(shape), numbers[order].reshape(shape)
 
 
-# ------------------------------------------------ The group ``sample_stats`` of a top-down SMC run
+# ------------------------------------------------- The group ``sample_stats`` of a top-down SMC run
 
 
 def smc_statistics(
-    found: list[Island], log_z: np.ndarray, island: np.ndarray, number: np.ndarray
+    results: list[Island], log_z: np.ndarray, island: np.ndarray, number: np.ndarray
 ) -> xr.Dataset:
     """Statistics of islands and of their draws.
 
     Parameters
     ----------
-    found : list of Island
+    results : list of Island
         One per chain.
     log_z : (chains,) float64
         Log evidence.
@@ -76,17 +182,17 @@ def smc_statistics(
     """
 
     def pick(field):
-        return np.stack([getattr(one, field) for one in found])[island, number]
+        return np.stack([getattr(run, field) for run in results])[island, number]
 
-    n_stages = max(one.ess.size for one in found)
-    ess = np.full((len(found), n_stages), np.nan)
-    resampled = np.zeros((len(found), n_stages), dtype=bool)
-    for k, one in enumerate(found):
-        ess[k, : one.ess.size] = one.ess
-        resampled[k, : one.ess.size] = one.resampled
+    n_stages = max(run.ess.size for run in results)
+    ess = np.full((len(results), n_stages), np.nan)
+    resampled = np.zeros((len(results), n_stages), dtype=bool)
+    for k, run in enumerate(results):
+        ess[k, : run.ess.size] = run.ess
+        resampled[k, : run.ess.size] = run.resampled
     counts = pick("counts")
     draws, stages = ("chain", "draw"), ("chain", "stage")
-    weights = np.stack([one.log_weights for one in found])
+    weights = np.stack([run.log_weights for run in results])
     variables = {
         "log_marginal_likelihood": (("chain",), log_z),
         "log_weights": (("chain", "particle_number"), weights),
@@ -99,7 +205,7 @@ def smc_statistics(
         "resampled": (stages, resampled),
     }
     sizes = {
-        "chain": len(found),
+        "chain": len(results),
         "draw": island.shape[1],
         "particle_number": weights.shape[1],
         "stage": n_stages,
@@ -111,7 +217,7 @@ def smc_statistics(
 
 
 PRIOR_DRAWS = 20_000
-"""Trees of the prior among which the share in order is counted, where leaf values have one."""
+"""Trees drawn from the prior to estimate how often they are monotone."""
 
 
 def sample_tree_smc(
@@ -212,7 +318,7 @@ def sample_tree_smc(
     -----
     An interrupted run returns the completed islands, with a warning.
 
-    The optimal proposal looks at up to 256 distinct values of a column one by one, and at 255
+    The optimal proposal looks index up to 256 distinct values of a column one by one, and index 255
     quantile intervals of a column with more, within which it then looks at the values one by one;
     with a normal leaf it weighs splits with the precision that the rows of a node have about their
     mean where the noise is smaller. The weights correct for both.
@@ -254,52 +360,52 @@ def sample_tree_smc(
     var_names = check_var_names(model, var_names)
     forest, problem, constant = read_tree(without_dims(model))
     rng = check_seed(random_seed)
-    found = _run(rng.spawn(islands), problem, settings, cores, progressbar, forest)
-    constant -= log_share_in_order(rng, problem, PRIOR_DRAWS)
-    log_z = np.array([island.log_z for island in found]) + constant
+    results = _run_islands(rng.spawn(islands), problem, settings, cores, progressbar, forest)
+    constant -= log_p_in_order(rng, problem, PRIOR_DRAWS)
+    log_z = np.array([island.log_z for island in results]) + constant
     island, number = choose_draws(rng, combine, log_z, settings.particles)
     points = np.empty(island.shape, dtype=object)
-    for at in np.ndindex(points.shape):
-        points[at] = {forest.value_name: found[island[at]].values[number[at]]}
+    for index in np.ndindex(points.shape):
+        points[index] = {forest.value_name: results[island[index]].values[number[index]]}
     idata = data_tree(
         model,
-        {"posterior": recorded(model, points, var_names)},
+        {"posterior": record_points(model, points, var_names)},
         started,
         log_marginal_likelihood=float(log_sum_exp(log_z) - np.log(len(log_z))),
     )
-    idata["sample_stats"] = xr.DataTree(smc_statistics(found, log_z, island, number))
+    idata["sample_stats"] = xr.DataTree(smc_statistics(results, log_z, island, number))
     return idata
 
 
-def _run(generators, problem, settings, cores, progressbar, forest) -> list[Island]:
-    """Islands in order, run by joblib."""
-    work = joblib.delayed(run_island)
-    found: list[Island] = []
+def _run_islands(generators, problem, settings, cores, progressbar, forest) -> list[Island]:
+    """Run the islands by joblib; results in order."""
+    run = joblib.delayed(run_island)
+    complete: list[Island] = []
     try:
-        given = (work(rng, problem, settings) for rng in generators)
-        results = given_out(make_parallel(cores), given)
+        tasks = (run(rng, problem, settings) for rng in generators)
+        finished = run_tasks(make_parallel(cores), tasks)
         shown = track(
-            results,
+            finished,
             "Top-down SMC",
             total=len(generators),
             transient=True,
             disable=not progressbar,
         )
         for island in shown:
-            _check(island, settings, forest)
-            found.append(island)
+            _check_status(island, settings, forest)
+            complete.append(island)
     except KeyboardInterrupt:
-        if not found:
+        if not complete:
             raise
         warnings.warn(
-            f"Interrupted: the result holds the {len(found)} of {len(generators)} islands that "
+            f"Interrupted: the result holds the {len(complete)} of {len(generators)} islands that "
             "were complete.",
             stacklevel=3,
         )
-    return found
+    return complete
 
 
-def _check(island: Island, settings: Settings, forest) -> None:
+def _check_status(island: Island, settings: Settings, forest) -> None:
     if island.status == FULL:
         raise ForestTooLargeError(too_small(f"A particle of {forest.name}", forest.layout))
     if island.status == UNFINISHED:

@@ -13,7 +13,7 @@ from rich.progress import track
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
-from pymc_trees.processes import given_out, make_parallel
+from pymc_trees.processes import make_parallel, run_tasks
 
 THRESHOLDS = ("local", "global_max", "global_se")
 FEWEST = 2
@@ -166,7 +166,7 @@ def _run(tasks: Iterator, total: int, n_replicates: int, cores: int, progressbar
     done: dict[int, np.ndarray] = {}
     names: list[str] = []
     try:
-        results = given_out(make_parallel(cores, ordered=False), tasks)
+        results = run_tasks(make_parallel(cores, ordered=False), tasks)
         shown = track(results, "Fits", total, disable=not progressbar, transient=True)
         for number, columns, share in shown:
             done[number], names = share, columns

@@ -83,7 +83,7 @@ class DelayedAcceptance(NamedTuple):
         """`screened_sweeps`, as a function of their number and counts."""
         forest, problem, work = data.forest, data.problem, data.work
         screen = self.screen(problem.leaf, forest.layout.max_nodes)
-        near = problem._replace(leaf=screen.near)
+        near = problem._replace(leaf=screen.gaussian)
         screened, moves = forest.by_address(near, work, moves)
         problem = screened._replace(leaf=problem.leaf)
         undo = make_saved_tree(problem.trees, reserve_row_sets(*work.sets.shape))

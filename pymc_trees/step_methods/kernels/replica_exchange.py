@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.forest.trees import Trees
-from pymc_trees.core.leaves.contract import flatter
+from pymc_trees.core.leaves.contract import tempered
 from pymc_trees.core.leaves.latent.rows import no_latents
 from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
@@ -219,7 +219,7 @@ class ReplicaExchange(Kernel):
         n_temperatures = self.n_temperatures(data.forest, ladder)
         for replica, b in zip(ladder.replicas, self.inverse_temperatures(ladder), strict=True):
             fixed = leaf if target is None else leaf._replace(r=replica.r, w=ladder.w)
-            problem = Problem(replica.trees, design, prior, flatter(fixed, b))
+            problem = Problem(replica.trees, design, prior, tempered(fixed, b))
             yield data._replace(
                 problem=problem,
                 work=replica.work,

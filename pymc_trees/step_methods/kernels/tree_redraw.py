@@ -9,7 +9,7 @@ from pymc_trees.core.columns.mixed import rules_from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.histograms.contract import histogram_layout
 from pymc_trees.core.interrupts import run_interruptible
-from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
 from pymc_trees.core.samplers.particle_gibbs import (
@@ -144,7 +144,7 @@ class RedrawWorkspace:
         self.surrogate = None
         if forest.target.needs_surrogate:
             k = forest.layout.n_values
-            self.surrogate = make_near(np.zeros(k), np.ones(k), n, 1)
+            self.surrogate = make_gaussian_leaf(np.zeros(k), np.ones(k), n, 1)
         self.handles, self._look = particle_handles(), None
 
     def look_ahead(self, leaf):

@@ -8,7 +8,7 @@ from numba import njit
 from pymc_trees.core.columns.mixed import rules_from_prior
 from pymc_trees.core.histograms.binning import make_bins
 from pymc_trees.core.leaves.contract import resample_latents
-from pymc_trees.core.leaves.nonconjugate.gaussian import make_near
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_gaussian_leaf
 from pymc_trees.core.samplers.growth import Growth
 from pymc_trees.core.samplers.optimal import make_look_ahead
 from pymc_trees.core.samplers.particle_gibbs import (
@@ -86,6 +86,6 @@ def run_guided(seed, setup, particles, proposal, draws, scheme="multinomial", n_
     """Run particle Gibbs under a guide from stumps, with the outputs recorded."""
     n = setup.trees.leaf_of.shape[1]
     k = setup.trees.values.shape[1]
-    guide = make_near(np.zeros(k), np.ones(k), n, 1)
+    guide = make_gaussian_leaf(np.zeros(k), np.ones(k), n, 1)
     tools = make_tools(setup, particles, proposal, scheme, n_bins=n_bins, guide=guide)
     return run_particles(seed, setup, tools, draws, keep_fits=True)

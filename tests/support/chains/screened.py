@@ -5,7 +5,7 @@ from numba import njit
 
 from pymc_trees.core.forest.undo import make_saved_tree
 from pymc_trees.core.leaves.nonconjugate.gaussian import fit_screen, make_screen
-from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, keep_rows
+from pymc_trees.core.leaves.nonconjugate.rowwise import evaluate_rows, store_log_rows
 from pymc_trees.core.samplers.screened_sweep import screened_sweep
 
 from .local_moves import called
@@ -21,7 +21,7 @@ def run_screened_sweeps(
     leaf = problem.leaf
     fit_screen(leaf, screen)
     evaluate_rows(leaf)
-    keep_rows(leaf)
+    store_log_rows(leaf)
     for s in range(draws):
         if not screened_sweep(rng, problem, screened, screen, moves, work, kept, counts):
             raise ValueError("full")
@@ -43,8 +43,8 @@ def run_screened(seed, setup, screen, moves, draws):
     fits = np.empty((draws, n, setup.trees.values.shape[1]))
     kept = make_saved_tree(setup.trees, np.empty_like(setup.work.sets))
     rng = np.random.default_rng(seed)
-    near = setup.problem._replace(leaf=screen.near)
-    screened, work, moves = called(near, setup.work, moves)
+    gaussian = setup.problem._replace(leaf=screen.gaussian)
+    screened, work, moves = called(gaussian, setup.work, moves)
     problem = screened._replace(leaf=setup.leaf)
     given = (work, screen, kept, moves, draws, codes, depths, roots, fits)
     proposed, accepted = run_screened_sweeps(rng, problem, screened, *given)

@@ -9,7 +9,7 @@ from pymc_trees.core.samplers.split_weights import draw_log_weights
 from pymc_trees.core.soft_forest.moves import SoftProblem
 from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.soft_forest.sweep import count_trees, screened_soft_sweeps, soft_sweeps
-from pymc_trees.core.soft_forest.trees import add_up, make_soft_trees
+from pymc_trees.core.soft_forest.trees import make_soft_trees, sum_trees
 
 KEPT = 7
 """First nodes of a tree that are recorded."""
@@ -61,7 +61,7 @@ def record(problem, chain, s):
         for k in range(min(KEPT, trees.size[t])):
             chain.column[s, t, k] = trees.column[t, k]
             chain.number[s, t, k] = trees.number[t, k]
-    chain.f[s] = add_up(trees, problem.unit, problem.hard)
+    chain.f[s] = sum_trees(trees, problem.unit, problem.hard)
 
 
 @njit(cache=True)

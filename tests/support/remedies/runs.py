@@ -310,7 +310,7 @@ RUNS = [
         _sampled_anew,
     ),
     remedy(
-        "Declare the model as it was, or sample the new one from the beginning",
+        "Rebuild the model with its original settings, or sample the new one from the beginning",
         resumed(lambda model: _model(leaf=pmt.NormalLeaf(0.0, 9.0), n_cuts=3)),
         resumed(lambda model: _model()),
         _sampled_anew,

@@ -1,4 +1,4 @@
-"""Which likelihoods of a row become Gaussian given a latent variable of the row?
+"""Which likelihoods become Gaussian given a latent variable for each row?
 
 =============== ================================================= =============
 augmentation    p(y | eta)                                        drawn
@@ -11,13 +11,12 @@ augmentation    p(y | eta)                                        drawn
 `NormalMixture` a mixture of Normals about shifted means          the component
 =============== ================================================= =============
 
-Reading order: `rows` (the interface of an augmentation, and the rows of a forest, whose latent
-variables are redrawn between two sweeps), `augmentations`.
+Reading order: `rows` (the interface of an augmentation, and rows with latent variables),
+`augmentations`.
 
-With the latent variables drawn, row i is a Gaussian observation of f, and leaf values integrate
-out. They are drawn given the forest and y, the forest is updated given them, and they are
-discarded: each step leaves p(f, latent | y) invariant, so f has its posterior (Tanner and Wong
-1987).
+Given its latent variable, a row is a Gaussian observation of f, so leaf values integrate out.
+Latent variables are drawn given the forest and y, and the forest is updated given them. Each step
+leaves p(f, latent | y) invariant, so f has its posterior (Tanner and Wong 1987).
 
 May import: `core.compile`.
 """

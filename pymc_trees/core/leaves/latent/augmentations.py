@@ -1,7 +1,4 @@
-"""Latent variables of a row, given which it is Gaussian: one type for each likelihood.
-
-First a Normal of mean eta and known sd that is known to lie between two bounds.
-"""
+"""Latent variables given which a row is Gaussian: one type for each kind of likelihood."""
 
 import math
 from typing import NamedTuple
@@ -9,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_trees.core.compile.cache import njit
-from pymc_trees.core.leaves.latent.rows import register_path
+from pymc_trees.core.leaves.latent.rows import register_augmentation
 
-# ----------------------- A Normal of mean eta and known sd that is known to lie between two bounds
+# ----------------------------------- A Normal of mean eta and known sd that lies between two bounds
 #
 # Probit regression has the bounds 0 and infinity, ordered probit two cut points (Albert and Chib
-# 1993), a censored Normal the limit and infinity; if both bounds are equal, it is observed. Given
-# the Normal itself, which is truncated to the bounds, the row is an ordinary observation of eta.
+# 1993), a censored Normal the limit and infinity; if both bounds are equal, it is observed. The
+# latent variable is the Normal itself, truncated to the bounds: an observation of eta.
 
 
 WIDE = math.sqrt(2.0 * math.pi)
@@ -48,7 +45,7 @@ def draw_truncated(rng, low, high):
 
 @njit(cache=True)
 def _draw_upper(rng, low, high):
-    """The same for two positive bounds."""
+    """`draw_truncated` for two positive bounds."""
     root = math.sqrt(low * low + 4.0)
     # Robert 1995, section 2.2: a uniform proposal below this width, else a shifted exponential
     narrow = 2.0 / (low + root) * math.exp(0.25 * (low * low - low * root) + 0.5)
@@ -89,26 +86,26 @@ def log_between(low, high):
 
 
 @njit(cache=True)
-def _draw_interval_row(path, rng, numbers, eta):
+def _draw_interval_row(augmentation, rng, numbers, eta):
     low, high, sd = numbers[0], numbers[1], numbers[2]
-    at = low
+    observation = low
     if low < high:
-        at = eta + sd * draw_truncated(rng, (low - eta) / sd, (high - eta) / sd)
-    return at, 1.0 / (sd * sd)
+        observation = eta + sd * draw_truncated(rng, (low - eta) / sd, (high - eta) / sd)
+    return observation, 1.0 / (sd * sd)
 
 
 @njit(cache=True)
-def _log_interval_row(path, numbers, eta):
+def _log_interval_row(augmentation, numbers, eta):
     low, high, sd = (numbers[0] - eta) / numbers[2], (numbers[1] - eta) / numbers[2], numbers[2]
     if low < high:
         return log_between(low, high)
     return -0.5 * (low * low + math.log(2.0 * math.pi)) - math.log(sd)
 
 
-register_path(Interval, draw_row=_draw_interval_row, log_row=_log_interval_row)
+register_augmentation(Interval, draw_row=_draw_interval_row, log_row=_log_interval_row)
 
 
-# ---------------------- ``y ~ StudentT(nu, eta, sd)``: a Normal with a gamma-distributed precision
+# ----------------------- ``y ~ StudentT(nu, eta, sd)``: a Normal with a gamma-distributed precision
 #
 # With lambda ~ Gamma(nu / 2, rate nu / 2), y ~ N(eta, sd^2 / lambda), and (West 1987)
 #
@@ -120,7 +117,7 @@ class ScaleMixture(NamedTuple):
 
 
 @njit(cache=True)
-def _draw_scale_mixture_row(path, rng, numbers, eta):
+def _draw_scale_mixture_row(augmentation, rng, numbers, eta):
     y, nu, sd = numbers[0], numbers[1], numbers[2]
     z = (y - eta) / sd
     scale = rng.standard_gamma(0.5 * (nu + 1.0)) / (0.5 * (nu + z * z))
@@ -128,7 +125,7 @@ def _draw_scale_mixture_row(path, rng, numbers, eta):
 
 
 @njit(cache=True)
-def _log_scale_mixture_row(path, numbers, eta):
+def _log_scale_mixture_row(augmentation, numbers, eta):
     nu, sd = numbers[1], numbers[2]
     z = (numbers[0] - eta) / sd
     constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu)
@@ -136,10 +133,12 @@ def _log_scale_mixture_row(path, numbers, eta):
     return constant - 0.5 * (nu + 1.0) * math.log1p(z * z / nu)
 
 
-register_path(ScaleMixture, draw_row=_draw_scale_mixture_row, log_row=_log_scale_mixture_row)
+register_augmentation(
+    ScaleMixture, draw_row=_draw_scale_mixture_row, log_row=_log_scale_mixture_row
+)
 
 
-# ----------------- Mixture of Normals with means eta + shift; the latent variable is the component
+# ------------------ Mixture of Normals with means eta + shift; the latent variable is the component
 
 
 class NormalMixture(NamedTuple):
@@ -154,7 +153,7 @@ def _log_component(numbers, k, eta):
 
 
 @njit(cache=True)
-def _log_normal_mixture_row(path, numbers, eta):
+def _log_normal_mixture_row(augmentation, numbers, eta):
     largest, total = -np.inf, 0.0
     for k in range(numbers.size // 3):
         term = _log_component(numbers, k, eta)
@@ -167,8 +166,8 @@ def _log_normal_mixture_row(path, numbers, eta):
 
 
 @njit(cache=True)
-def _draw_normal_mixture_row(path, rng, numbers, eta):
-    point = math.log(rng.random()) + _log_normal_mixture_row(path, numbers, eta)
+def _draw_normal_mixture_row(augmentation, rng, numbers, eta):
+    point = math.log(rng.random()) + _log_normal_mixture_row(augmentation, numbers, eta)
     below, chosen = -np.inf, 0
     for k in range(numbers.size // 3):
         term = _log_component(numbers, k, eta)
@@ -183,10 +182,12 @@ def _draw_normal_mixture_row(path, rng, numbers, eta):
     return numbers[0] - numbers[3 * chosen + 2], 1.0 / (sd * sd)
 
 
-register_path(NormalMixture, draw_row=_draw_normal_mixture_row, log_row=_log_normal_mixture_row)
+register_augmentation(
+    NormalMixture, draw_row=_draw_normal_mixture_row, log_row=_log_normal_mixture_row
+)
 
 
-# ---------------- ``y ~ Binomial(trials, 1 / (1 + exp(-eta)))``, with Polya-Gamma latent variables
+# ----------------- ``y ~ Binomial(trials, 1 / (1 + exp(-eta)))``, with Polya-Gamma latent variables
 #
 # With omega ~ PG(trials, 0) and kappa = y - trials / 2 (Polson, Scott and Windle 2013, eq. 2)
 #
@@ -197,8 +198,8 @@ register_path(NormalMixture, draw_row=_draw_normal_mixture_row, log_row=_log_nor
 # alternating series (their section 4; Devroye 2009).
 
 
-NEAR = 0.64
-"""t, where the proposal changes from an inverse Gaussian to an exponential (near-optimal)."""
+TRUNCATION = 0.64
+"""t, where the proposal changes from an inverse Gaussian to an exponential."""
 
 
 class PolyaGamma(NamedTuple):
@@ -215,29 +216,29 @@ def _share_above(z):
     """Share of the proposal beyond t: p / (p + q) of Polson, Scott and Windle, algorithm 1."""
     rate = 0.125 * math.pi**2 + 0.5 * z * z
     # both times exp(z): q = 2 exp(-z) P(IG(1 / z, 1) <= t), p = pi / (2 K) exp(-K t)
-    root = 1.0 / math.sqrt(NEAR)
-    below = _normal_cdf(root * (NEAR * z - 1.0))
-    other = _normal_cdf(-root * (NEAR * z + 1.0))
+    root = 1.0 / math.sqrt(TRUNCATION)
+    below = _normal_cdf(root * (TRUNCATION * z - 1.0))
+    other = _normal_cdf(-root * (TRUNCATION * z + 1.0))
     if other > 0.0:
         below += math.exp(2.0 * z) * other
-    above = 0.5 * math.pi / rate * math.exp(z - rate * NEAR)
+    above = 0.5 * math.pi / rate * math.exp(z - rate * TRUNCATION)
     return above / (above + 2.0 * below)
 
 
 @njit(cache=True)
 def _inverse_gaussian_below(rng, z):
     """Draw from IG(1 / z, 1) given that it is at most t."""
-    if z < 1.0 / NEAR:
+    if z < 1.0 / TRUNCATION:
         while True:
             first, second = rng.standard_exponential(), rng.standard_exponential()
-            while first * first > 2.0 * second / NEAR:
+            while first * first > 2.0 * second / TRUNCATION:
                 first, second = rng.standard_exponential(), rng.standard_exponential()
-            x = NEAR / (1.0 + NEAR * first) ** 2
+            x = TRUNCATION / (1.0 + TRUNCATION * first) ** 2
             if rng.random() <= math.exp(-0.5 * z * z * x):
                 return x
     while True:
         x = draw_inverse_gaussian(rng, 1.0 / z, 1.0)
-        if x <= NEAR:
+        if x <= TRUNCATION:
             return x
 
 
@@ -257,7 +258,7 @@ def draw_inverse_gaussian(rng, mean, shape):
 def _coefficient(n, x):
     """a_n(x) of Polson, Scott and Windle, eq. 12-13; Devroye 2009, section 2."""
     k = n + 0.5
-    if x <= NEAR:
+    if x <= TRUNCATION:
         return math.pi * k * (2.0 / (math.pi * x)) ** 1.5 * math.exp(-2.0 * k * k / x)
     return math.pi * k * math.exp(-0.5 * k * k * math.pi**2 * x)
 
@@ -270,7 +271,7 @@ def draw_polya_gamma(rng, tilt):
     share = _share_above(z)
     while True:
         if rng.random() < share:
-            x = NEAR + rng.standard_exponential() / rate
+            x = TRUNCATION + rng.standard_exponential() / rate
         else:
             x = _inverse_gaussian_below(rng, z)
         total = _coefficient(0, x)
@@ -289,7 +290,7 @@ def draw_polya_gamma(rng, tilt):
 
 
 @njit(cache=True)
-def _draw_polya_gamma_row(path, rng, numbers, eta):
+def _draw_polya_gamma_row(augmentation, rng, numbers, eta):
     y, trials = numbers[0], numbers[1]
     omega = 0.0
     for _ in range(int(trials)):
@@ -300,15 +301,15 @@ def _draw_polya_gamma_row(path, rng, numbers, eta):
 
 
 @njit(cache=True)
-def _log_polya_gamma_row(path, numbers, eta):
+def _log_polya_gamma_row(augmentation, numbers, eta):
     softplus = max(eta, 0.0) + math.log1p(math.exp(-abs(eta)))
     return numbers[2] + numbers[0] * eta - numbers[1] * softplus
 
 
-register_path(PolyaGamma, draw_row=_draw_polya_gamma_row, log_row=_log_polya_gamma_row)
+register_augmentation(PolyaGamma, draw_row=_draw_polya_gamma_row, log_row=_log_polya_gamma_row)
 
 
-# ------- y with exponential tails on both sides of eta, of rate ``right`` above and ``left`` below
+# -------- y with exponential tails on both sides of eta, of rate ``right`` above and ``left`` below
 #
 # Such a difference of two exponentials has the characteristic function
 #
@@ -324,7 +325,7 @@ register_path(PolyaGamma, draw_row=_draw_polya_gamma_row, log_row=_log_polya_gam
 # and given v, the row is an observation y - theta v of eta with precision 1 / (phi2 v).
 
 
-LEAST = 1e-100
+MIN_DISTANCE = 1e-100
 """Minimum of |e|: keeps the mean of 1 / v finite."""
 
 
@@ -333,20 +334,22 @@ class SkewedLaplace(NamedTuple):
 
 
 @njit(cache=True)
-def _draw_skewed_laplace_row(path, rng, numbers, eta):
+def _draw_skewed_laplace_row(augmentation, rng, numbers, eta):
     y, right, left = numbers[0], numbers[1], numbers[2]
     theta, phi2 = 1.0 / right - 1.0 / left, 2.0 / (right * left)
     shape = theta * theta / phi2 + 2.0
-    mean = math.sqrt(shape * phi2) / max(abs(y - eta), LEAST)
+    mean = math.sqrt(shape * phi2) / max(abs(y - eta), MIN_DISTANCE)
     inverse = draw_inverse_gaussian(rng, mean, shape)
     return y - theta / inverse, inverse / phi2
 
 
 @njit(cache=True)
-def _log_skewed_laplace_row(path, numbers, eta):
+def _log_skewed_laplace_row(augmentation, numbers, eta):
     e, right, left = numbers[0] - eta, numbers[1], numbers[2]
     fall = -right * e if e > 0.0 else left * e
     return math.log(right * left / (right + left)) + fall
 
 
-register_path(SkewedLaplace, draw_row=_draw_skewed_laplace_row, log_row=_log_skewed_laplace_row)
+register_augmentation(
+    SkewedLaplace, draw_row=_draw_skewed_laplace_row, log_row=_log_skewed_laplace_row
+)

@@ -1,6 +1,6 @@
 """Rows of a forest with latent variables, which are redrawn between two sweeps.
 
-A sweep is compiled without them: it calls the kernels of a path by their addresses.
+Sweeps call the kernels of an augmentation by address, so they are compiled once for all of them.
 """
 
 import functools
@@ -15,31 +15,31 @@ from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
 from pymc_trees.core.compile.pointer import by_pointer
 
-# ------------ Interface of a path, the latent variable of one row; dispatched on a NamedTuple type
+# ----------------------------- Interface of an augmentation, dispatched on the type of a NamedTuple
 
 
 class LatentKernels(NamedTuple):
-    """Kernels of a path; ``numbers`` are what the likelihood of the row takes beside ``eta``."""
+    """Kernels of an augmentation; ``numbers`` are y and the parameters of the row except eta."""
 
     draw_row: Callable
-    """``(path, rng, numbers, eta)``: draw the latent variable from p(. | y, eta); then the row is
-    an observation ``at`` of eta with a ``precision``: both."""
+    """``(augmentation, rng, numbers, eta)``: draw the latent variable from p(. | y, eta); return
+    the observation of eta that the row becomes, and its precision."""
     log_row: Callable
-    """``(path, numbers, eta)``: log p(y | eta), the latent variable integrated out."""
+    """``(augmentation, numbers, eta)``: log p(y | eta), the latent variable integrated out."""
 
 
-@generic("path")
-def draw_row(path, rng, numbers, eta):
+@generic("augmentation")
+def draw_row(augmentation, rng, numbers, eta):
     """Draw the latent variable of a row: an observation of eta and its precision."""
 
 
-@generic("path")
-def log_row(path, numbers, eta):
+@generic("augmentation")
+def log_row(augmentation, numbers, eta):
     """Log-likelihood of a row."""
 
 
-register_path = registrar(LatentKernels)
-"""Register the kernels of a path."""
+register_augmentation = registrar(LatentKernels)
+"""Register the kernels of an augmentation."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -47,14 +47,14 @@ register_path = registrar(LatentKernels)
 
 @by_pointer
 class LatentRows(NamedTuple):
-    """Parameters of each row's likelihood other than f: eta = slope f + offset, and its numbers."""
+    """Likelihood of each row: eta = slope f + offset, and its numbers."""
 
-    renew: int
-    """Address of `_renew` for the path; 0 where there are no latent variables."""
+    redraw: int
+    """Address of `_redraw` of the augmentation; 0 without latent variables."""
     log_rows: int
     """Address of `_log_rows`."""
     numbers: np.ndarray
-    """(n, q) for q of the path."""
+    """(n, q), as the augmentation takes them."""
     slope: np.ndarray
     """(n,)"""
     offset: np.ndarray
@@ -65,17 +65,17 @@ class LatentRows(NamedTuple):
 
 @njit(cache=True)
 def no_latents():
-    """For rows without latent variables."""
+    """`LatentRows` without latent variables."""
     none = np.empty(0)
     return LatentRows(0, 0, np.empty((0, 0)), none, none, none)
 
 
-def latent_rows(path: type, numbers, slope, offset, target) -> LatentRows:
-    """Rows with the latent variables of a path (`contract`); C-contiguous float64 arrays."""
-    renew, log_rows = _kernels_of(path)
+def latent_rows(augmentation: type, numbers, slope, offset, target) -> LatentRows:
+    """Rows with the latent variables of an augmentation; C-contiguous float64 arrays."""
+    redraw, log_rows = _kernels_of(augmentation)
     generator, rows, each = typeof(np.random.default_rng(0)), typeof(no_latents()), typeof(slope)
     return LatentRows(
-        address_of(renew, (generator, rows, each, each)),
+        address_of(redraw, (generator, rows, each, each)),
         address_of(log_rows, (rows, each)),
         numbers,
         slope,
@@ -86,17 +86,17 @@ def latent_rows(path: type, numbers, slope, offset, target) -> LatentRows:
 
 @functools.cache
 def _kernels_of(kind):
-    """`_renew` and `_log_rows` of a path; by its type, since empty tuples are all equal."""
-    path = kind()
+    """`_redraw` and `_log_rows` of an augmentation, by its type: empty tuples are all equal."""
+    augmentation = kind()
 
     @njit(cache=True)
-    def _renew(rng, rows, r, w):
+    def _redraw(rng, rows, r, w):
         slope, offset, target = rows.slope, rows.offset, rows.target
         for i in range(r.size):
             f, a = target[i] - r[i], slope[i]
-            at, precision = draw_row(path, rng, rows.numbers[i], a * f + offset[i])
-            # a f + b is observed as `at`, so f as (at - b) / a; where a = 0 it says nothing
-            target[i] = (at - offset[i]) / a if a != 0.0 else 0.0
+            observation, precision = draw_row(augmentation, rng, rows.numbers[i], a * f + offset[i])
+            # a f + b is observed, so f is observed as (observation - b) / a; where a = 0, f is not
+            target[i] = (observation - offset[i]) / a if a != 0.0 else 0.0
             r[i] = target[i] - f
             if w.size > 1:
                 w[i] = precision * a * a
@@ -106,14 +106,14 @@ def _kernels_of(kind):
         total = 0.0
         for i in range(r.size):
             eta = rows.slope[i] * (rows.target[i] - r[i]) + rows.offset[i]
-            total += log_row(path, rows.numbers[i], eta)
+            total += log_row(augmentation, rows.numbers[i], eta)
         return total
 
-    return _renew, _log_rows
+    return _redraw, _log_rows
 
 
 @njit(cache=True)
-def renew(leaf, rng):
+def redraw_latents(leaf, rng):
     """Draw the latent variables of all rows given f: the target, its residual, and precisions.
 
     Parameters
@@ -122,8 +122,8 @@ def renew(leaf, rng):
         Its residual ``r`` is that of all trees. Precisions are written if ``w`` has one for each
         row.
     """
-    if leaf.latent.renew != 0:
-        call_at(leaf.latent.renew, (rng, leaf.latent, leaf.r, leaf.w), None)
+    if leaf.latent.redraw != 0:
+        call_at(leaf.latent.redraw, (rng, leaf.latent, leaf.r, leaf.w), None)
 
 
 @njit(cache=True)

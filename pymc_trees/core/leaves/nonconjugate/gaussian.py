@@ -1,12 +1,10 @@
-"""K normal leaf values, Gaussian rows: approximation of a likelihood of several outputs.
+"""Gaussian rows that approximate a likelihood, for proposals and screening.
 
-A row is exp(l_i' mu - mu' P_i mu / 2), and ``mu ~ N(mean, diag(sd**2))``. With ``l`` and ``P`` the
-sums over the rows of a leaf, and D = diag(sd**-2), completing the square in mu gives
+With K outputs, a row is exp(l_i' mu - mu' P_i mu / 2), and ``mu ~ N(mean, diag(sd**2))``. With
+``l`` and ``P`` the sums over the rows of a leaf, and D = diag(sd**-2), completing the square gives
 
     m(rows) = exp((l + D mean)' Q^-1 (l + D mean) / 2 - mean' D mean / 2) sqrt(|D| / |Q|),
     mu | rows ~ N(Q^-1 (l + D mean), Q^-1),        Q = D + P.
-
-It is used for proposals and screening only, not as the leaf of a model.
 """
 
 import math
@@ -43,7 +41,7 @@ class GaussianVector(NamedTuple):
     """(n, K) l"""
     precision: np.ndarray
     """(n, K, K) P"""
-    pull: np.ndarray
+    rhs: np.ndarray
     """(K,) overwritten."""
     half: np.ndarray
     """(K,) overwritten."""
@@ -95,14 +93,14 @@ def complete_square(leaf, stats):
     d = k
     for a in range(k):
         t = 1.0 / (sd[a] * sd[a])
-        leaf.pull[a] = stats[a] + t * mean[a]
+        leaf.rhs[a] = stats[a] + t * mean[a]
         for b in range(a + 1):
             total[a, b] = stats[d]
             total[b, a] = stats[d]
             d += 1
         total[a, a] += t
     cholesky(total, leaf.factor)
-    solve_lower(leaf.factor, leaf.pull, leaf.half)
+    solve_lower(leaf.factor, leaf.rhs, leaf.half)
 
 
 @njit(cache=True)
@@ -134,39 +132,38 @@ register_leaf(
 )
 
 
-# -------------- Leaf models of Gaussian rows that approximate a likelihood: one output, or several
+# ----------------------------------------------- The leaf model of one tree: one output, or several
 #
-# Rows in f, the sum of all trees, become those of one tree given the sum ``offset`` of the
-# others.
+# Rows in f, the sum of all trees, become rows in one tree given the sum ``offset`` of the others.
 
 
-def make_near(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
+def make_gaussian_leaf(mean, sd, n: int, max_nodes: int) -> NormalData | GaussianVector:
     """Leaf model with the prior of a leaf, ``mean`` and ``sd`` (K,), and arrays for n rows."""
     if mean.size > 1:
         return make_gaussian_vector(mean, sd, n)
     return make_normal(mean[0], sd[0], np.zeros(n), np.ones(n), max_nodes)
 
 
-def with_prior(near: NormalData | GaussianVector, mean, sd) -> NormalData | GaussianVector:
+def with_prior(gaussian: NormalData | GaussianVector, mean, sd) -> NormalData | GaussianVector:
     """The same rows under the prior of a leaf, (K,) each."""
-    if isinstance(near, NormalData):
+    if isinstance(gaussian, NormalData):
         mean, sd = float(mean[0]), float(sd[0])
-    return near._replace(mean=mean, sd=sd)
+    return gaussian._replace(mean=mean, sd=sd)
 
 
-@generic("near")
-def see_rows(near, linear, precision, offset, power):
+@generic("gaussian")
+def set_gaussian_rows(gaussian, linear, precision, offset, power):
     """Write Gaussian rows (n, K) and (n, K, K), raised to a power, given the other trees (n, K)."""
 
 
-@generic("near")
-def fit_values(near, stats, mode, factor):
+@generic("gaussian")
+def fit_values(gaussian, stats, mode, factor):
     """Write mean (K,) and lower factor (K, K) of the precision of leaf values given their rows."""
 
 
 @njit(cache=True)
-def _see_rows_of_one(near, linear, precision, offset, power):
-    r, w = near.r, near.w
+def _set_rows_of_one(gaussian, linear, precision, offset, power):
+    r, w = gaussian.r, gaussian.w
     for i in range(r.size):
         w_i = precision[i, 0, 0]
         r[i] = linear[i, 0] / w_i - offset[i, 0] if w_i > 0.0 else 0.0
@@ -174,111 +171,108 @@ def _see_rows_of_one(near, linear, precision, offset, power):
 
 
 @njit(cache=True)
-def _fit_value(near, stats, mode, factor):
-    mode[0], precision = conditional(near, stats)
+def _fit_value(gaussian, stats, mode, factor):
+    mode[0], precision = conditional(gaussian, stats)
     factor[0, 0] = math.sqrt(precision)
 
 
-register(NormalData, see_rows=_see_rows_of_one, fit_values=_fit_value)
+register(NormalData, set_gaussian_rows=_set_rows_of_one, fit_values=_fit_value)
 
 
 @njit(cache=True)
-def _see_rows(near, linear, precision, offset, power):
+def _set_rows(gaussian, linear, precision, offset, power):
     n, k = offset.shape
     for i in range(n):
         for a in range(k):
             total = linear[i, a]
             for b in range(k):
-                near.precision[i, a, b] = power * precision[i, a, b]
+                gaussian.precision[i, a, b] = power * precision[i, a, b]
                 total -= precision[i, a, b] * offset[i, b]
-            near.linear[i, a] = power * total
+            gaussian.linear[i, a] = power * total
 
 
 @njit(cache=True)
-def _fit_values(near, stats, mode, factor):
-    complete_square(near, stats)
-    solve_upper(near.factor, near.half, mode)
-    factor[:] = near.factor
+def _fit_values(gaussian, stats, mode, factor):
+    complete_square(gaussian, stats)
+    solve_upper(gaussian.factor, gaussian.half, mode)
+    factor[:] = gaussian.factor
 
 
-register(GaussianVector, see_rows=_see_rows, fit_values=_fit_values)
+register(GaussianVector, set_gaussian_rows=_set_rows, fit_values=_fit_values)
 
 
-# ---------- Rows of a likelihood as Gaussian ones, from gradient and second derivatives at a point
-#
-# A row with K outputs f becomes exp(linear' f - f' precision f / 2).
+# ----------------------------- Second-order expansion of a row: exp(linear' f - f' precision f / 2)
 
 
-LEAST_BEND = 1e-3
-"""Smallest curvature, relative to the squared gradient, that is used as such."""
+MIN_CURVATURE = 1e-3
+"""Smallest curvature, relative to the squared gradient, that an expansion uses."""
 JITTER = 1e-6
-"""Relative increase of precisions of single outputs: softmax is flat in one direction."""
+"""Relative increase of the diagonal of a precision: softmax is flat in one direction."""
 
 
 @njit(cache=True)
-def expand_row(at, slopes, linear, precision):
-    """Write the Gaussian row with these slopes, gradient and second derivatives, ``at`` a point.
+def expand_row(point, slopes, linear, precision):
+    """Write the Gaussian row with these slopes, gradient and second derivatives, at a point.
 
     If the log-likelihood is convex or nearly flat, squared gradients replace its curvature, as in
     `proposal`; a row without information, or with NaN, has precision 0.
     """
-    size = at.size
+    size = point.size
     linear[:] = 0.0
     precision[:] = 0.0
     if not is_finite_sum(slopes):
         return
-    bends = True
+    is_concave = True
     for a in range(size):
-        square, bend = slopes[a] * slopes[a], -slopes[size + a * size + a]
-        bends &= bend > LEAST_BEND * square
-        precision[a, a] = bend if bend > LEAST_BEND * square else square
-    if size > 1 and bends:
+        square, curvature = slopes[a] * slopes[a], -slopes[size + a * size + a]
+        is_concave &= curvature > MIN_CURVATURE * square
+        precision[a, a] = curvature if curvature > MIN_CURVATURE * square else square
+    if size > 1 and is_concave:
         _add_other_outputs(slopes, precision)
     for a in range(size):
         if not precision[a, a] > 0.0:
             continue
         linear[a] = slopes[a]
         for b in range(size):
-            linear[a] += precision[a, b] * at[b]
+            linear[a] += precision[a, b] * point[b]
 
 
 @njit(cache=True)
 def _add_other_outputs(slopes, precision):
-    """Write the mixed second derivatives of two outputs, if the row is concave in both."""
+    """Write mixed second derivatives, if the row is concave in all outputs together."""
     size = precision.shape[0]
-    all_of_it, factor = np.empty((2, size, size))
+    full, factor = np.empty((2, size, size))
     for a in range(size):
         for b in range(size):
-            all_of_it[a, b] = -slopes[size + a * size + b]
-        all_of_it[a, a] *= 1.0 + JITTER
-    if cholesky(all_of_it, factor):
-        precision[:] = all_of_it
+            full[a, b] = -slopes[size + a * size + b]
+        full[a, a] *= 1.0 + JITTER
+    if cholesky(full, factor):
+        precision[:] = full
 
 
 @njit(cache=True)
-def expand_rows(at, slopes, linear, precision):
+def expand_rows(points, slopes, linear, precision):
     """`expand_row` of all rows, by the first axis."""
-    for i in range(at.shape[0]):
-        expand_row(at[i], slopes[i], linear[i], precision[i])
+    for i in range(points.shape[0]):
+        expand_row(points[i], slopes[i], linear[i], precision[i])
 
 
-# ------------- Gaussian rows that approximate any likelihood of rows, at little cost for each tree
+# -------------------------------------------------- Rows that are the same for all trees of a sweep
 #
 # At the anchor a of a row, the mean of f during tuning, and with the standard deviation s of f
 # there, the Gaussian row nearest to the log-likelihood ``l`` has the gradient and the curvature
 #
 #     g = E l'(a + s e),        H = E l''(a + s e),        e ~ N(0, 1)
 #
-# (the condition of Opper and Archambeau 2009, eq. 9-10, of the best Gaussian), here from three
-# points of Gauss and Hermite along each output. These rows are computed once for one or more
-# sweeps (`fit_screen`) and are the same for all trees: a function of the data and of the results
-# of tuning, never of the current trees.
+# (Opper and Archambeau 2009, eq. 9-10), computed by three-point Gauss-Hermite quadrature along each
+# output. `fit_screen` computes these rows once for one or more sweeps and all trees: a function of
+# the data and of the results of tuning, never of the current trees.
 #
-# Far from the anchors they are a poor approximation. Some visits are therefore local: their rows
-# are expanded at ``o + mean``, with o the sum of the other trees and mean the prior mean of a leaf
-# (`expand_at_current`). Leaf values are drawn from q, their conditional under the Gaussian rows.
-# Its tails may be too light, so q is wide in local visits: as in `proposal`, 0.95 t_8 around the
-# mean of that conditional + 0.05 of the prior.
+# Far from the anchors they approximate poorly. Some visits are therefore local: `expand_at_current`
+# expands rows at ``o + mean``, with o the sum of the other trees and mean the prior mean of a leaf.
+# Leaf values are drawn from q, their conditional under the Gaussian rows. Its tails may be too
+# light, so q is wide in local visits: 0.95 t_8 around the mean of that conditional + 0.05 of the
+# prior, as in `proposal`.
 
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -287,10 +281,10 @@ ROOT_3 = math.sqrt(3.0)
 
 @by_pointer
 class Screen(NamedTuple):
-    """Arrays for the Gaussian rows of a leaf with K values, and their inputs."""
+    """Gaussian rows under which proposals are screened, for leaves with K values."""
 
-    near: NormalData | GaussianVector
-    """With the prior of a leaf; its rows are those of one tree."""
+    gaussian: NormalData | GaussianVector
+    """Leaf model of the Gaussian rows of one tree."""
     anchor: np.ndarray
     """(n, K) a, the function value at which each row's likelihood is expanded."""
     spread: np.ndarray
@@ -298,16 +292,17 @@ class Screen(NamedTuple):
     local: np.ndarray
     """(1,) share of visits that are local."""
     linear: np.ndarray
-    """(n, K) of the Gaussian rows about the anchors,"""
+    """(n, K) linear terms of the rows expanded at the anchors."""
     precision: np.ndarray
-    """(n, K, K) and their precisions."""
+    """(n, K, K) their precisions."""
     local_linear: np.ndarray
+    """(n, K) linear terms in a local visit."""
     local_precision: np.ndarray
-    """The same of a local visit."""
+    """(n, K, K) precisions in a local visit."""
     mode: np.ndarray
-    """(K,) of a leaf,"""
+    """(K,) mode of a leaf."""
     factor: np.ndarray
-    """(K, K) and the lower factor of its precision."""
+    """(K, K) lower factor of its precision."""
 
 
 def make_screen(mean, sd, anchor, spread, local, max_nodes) -> Screen:
@@ -315,8 +310,8 @@ def make_screen(mean, sd, anchor, spread, local, max_nodes) -> Screen:
     n, k = anchor.shape
     spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), (n, k)).copy()
     rows = [np.zeros(shape) for shape in 2 * [(n, k), (n, k, k)]]
-    near, share = make_near(mean, sd, n, max_nodes), np.full(1, float(local))
-    return Screen(near, anchor.copy(), spread, share, *rows, np.zeros(k), np.zeros((k, k)))
+    gaussian, share = make_gaussian_leaf(mean, sd, n, max_nodes), np.full(1, float(local))
+    return Screen(gaussian, anchor.copy(), spread, share, *rows, np.zeros(k), np.zeros((k, k)))
 
 
 @njit(cache=True)
@@ -348,34 +343,34 @@ def fit_screen(leaf, screen):
                     mean[i, d] += slopes[i, d] / 6.0
         outputs[:, a] = anchor[:, a]
     for i in range(n):
-        if not is_finite_sum(mean[i]):  # a boundary of the likelihood's domain
+        if not is_finite_sum(mean[i]):  # at a boundary of its domain
             mean[i] = middle[i]
     expand_rows(anchor, mean, screen.linear, screen.precision)
 
 
 @njit(cache=True)
-def aim_screen(offset, screen):
-    """Write the Gaussian rows of a tree, given the sum ``offset``, (n, K), of the others."""
-    see_rows(screen.near, screen.linear, screen.precision, offset, 1.0)
+def expand_at_anchors(offset, screen):
+    """Write the rows expanded at the anchors, given the sum ``offset``, (n, K), of other trees."""
+    set_gaussian_rows(screen.gaussian, screen.linear, screen.precision, offset, 1.0)
 
 
 @njit(cache=True)
 def expand_at_current(leaf, screen, power):
-    """The same about ``leaf.offset`` and the prior mean, the precisions times ``power``."""
+    """Write rows expanded at ``leaf.offset`` plus the prior mean, raised to ``power``."""
     offset, outputs, mean = leaf.offset, leaf.work.outputs, leaf.mean
     linear, precision = screen.local_linear, screen.local_precision
     for i in range(offset.shape[0]):
         for a in range(mean.size):
             outputs[i, a] = offset[i, a] + mean[a]
     expand_rows(outputs, slopes_of_rows(leaf), linear, precision)
-    see_rows(screen.near, linear, precision, offset, power)
+    set_gaussian_rows(screen.gaussian, linear, precision, offset, power)
 
 
 @njit(cache=True)
 def propose_value(rng, leaf, screen, stats, is_wide, out):
     """Draw the values of a leaf from q."""
     mode, factor = screen.mode, screen.factor
-    fit_values(screen.near, stats, mode, factor)
+    fit_values(screen.gaussian, stats, mode, factor)
     if is_wide:
         draw_proposal(rng, leaf.mean, leaf.sd, mode, factor, out)
         return
@@ -393,8 +388,8 @@ def log_value_weight(leaf, screen, stats, value, is_wide):
     It is bounded if q is wide and so contains the prior.
     """
     mode, factor = screen.mode, screen.factor
-    log_ratio = log_prior(leaf.mean, leaf.sd, value) - log_marginal(screen.near, stats)
-    fit_values(screen.near, stats, mode, factor)
+    log_ratio = log_prior(leaf.mean, leaf.sd, value) - log_marginal(screen.gaussian, stats)
+    fit_values(screen.gaussian, stats, mode, factor)
     if is_wide:
         return log_ratio - log_proposal(leaf.mean, leaf.sd, mode, factor, value)
     for a in range(value.size):

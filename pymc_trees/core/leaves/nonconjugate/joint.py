@@ -1,8 +1,7 @@
 """Normal leaf values under a likelihood that is not a product over rows: joint draws.
 
 All leaf values of a tree are proposed together, given the other trees, from an approximation to
-their joint conditional. Weights are as in `rowwise`, and the start of Newton's
-method as in `proposal`, for the whole tree.
+their joint conditional. Weights are as in `rowwise`, Newton's method as in `proposal`.
 """
 
 import math
@@ -12,12 +11,12 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.contract import add_outputs, register, subtract_outputs
 from pymc_trees.core.leaves.nonconjugate.native import STEP, call_native, is_finite_sum
 from pymc_trees.core.leaves.nonconjugate.proposal import (
-    LONGEST,
-    MOST_STEPS,
-    NEAR,
+    MAX_STEP_SIZE,
+    MAX_STEPS,
+    TOLERANCE,
     cholesky,
     draw_proposal,
     log_prior,
@@ -25,18 +24,17 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
     solve_lower,
     solve_upper,
 )
-from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
 
-# ------------------------ Mode and curvature of the joint conditional of all leaf values of a tree
+# ------------------------------------------------------------ Mode and curvature of the conditional
 #
 # With Z the (n, L) indicators of the leaves, o the sum of the other trees and mu the L values
 # (times K outputs each),
 #
 #     log p(mu | tree) = l(o + Z mu) + sum log N(mu; mean, sd^2) + const
 #
-# whose gradient ``Z' grad l`` and second derivatives ``Z' H Z`` take one gradient and as many
-# products of H with a direction as there are values. Where these are not finite they take
-# differences of gradients in the values, or of l, as in `slopes`.
+# with gradient ``Z' grad l`` and second derivatives ``Z' H Z``: one gradient, and a product of H
+# with a direction for each value. Where these are not finite, differences of gradients or of l
+# replace them, as in `native`.
 
 
 @by_pointer
@@ -64,7 +62,7 @@ def fit_tree(leaf, n_leaves):
     mode, factor = mean.copy(), np.zeros((size, size))
     gradient, precision = np.empty(size), np.empty((size, size))
     half, step = np.empty(size), np.empty(size)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         _derivatives(leaf, mode, gradient, precision)
         for d in range(size):
             gradient[d] += (mean[d] - mode[d]) / sd[d] ** 2
@@ -73,17 +71,17 @@ def fit_tree(leaf, n_leaves):
             for d in range(size):
                 for e in range(size):
                     factor[d, e] = 0.0
-                bend = max(precision[d, d] - 1.0 / sd[d] ** 2, 0.0)
-                factor[d, d] = math.sqrt(1.0 / sd[d] ** 2 + bend)
+                curvature = max(precision[d, d] - 1.0 / sd[d] ** 2, 0.0)
+                factor[d, d] = math.sqrt(1.0 / sd[d] ** 2 + curvature)
         solve_lower(factor, gradient, half)
         solve_upper(factor, half, step)
         distance, shrink = 0.0, 1.0
         for d in range(size):
             distance += half[d] * half[d]
-            shrink = min(shrink, LONGEST * sd[d] / max(abs(step[d]), 1e-300))
+            shrink = min(shrink, MAX_STEP_SIZE * sd[d] / max(abs(step[d]), 1e-300))
         for d in range(size):
             mode[d] += shrink * step[d]
-        if distance < NEAR:
+        if distance < TOLERANCE:
             break
     return TreeFit(mean, sd, mode, factor)
 
@@ -104,12 +102,12 @@ def _derivatives(leaf, values, gradient, precision):
         call_native(leaf.product_at, 2 * n, labels, outputs, leaf.table, leaf.data, result)
         has_products &= _sum_by_leaf(result, labels, -1.0, precision[d])
     if not (has_gradient and has_products):
-        if not (has_gradient and _take_differences(leaf, values, precision)):
-            _take_differences_of_values(leaf, values, gradient, precision)
-    for d in range(values.size):  # of sums of rounded numbers
+        if not (has_gradient and _difference_gradients(leaf, values, precision)):
+            _difference_values(leaf, values, gradient, precision)
+    for d in range(values.size):  # symmetric despite rounding
         for e in range(d):
-            even = 0.5 * (precision[d, e] + precision[e, d])
-            precision[d, e], precision[e, d] = even, even
+            mean = 0.5 * (precision[d, e] + precision[e, d])
+            precision[d, e], precision[e, d] = mean, mean
 
 
 @njit(cache=True)
@@ -124,7 +122,7 @@ def _write_outputs(leaf, values):
 
 @njit(cache=True)
 def _sum_by_leaf(result, labels, factor, out):
-    """Sum the finite numbers of each leaf; whether all were finite."""
+    """Write the sum of the finite numbers of each leaf; return whether all were finite."""
     n_values = result.shape[1]
     out[:] = 0.0
     are_finite = True
@@ -138,64 +136,64 @@ def _sum_by_leaf(result, labels, factor, out):
 
 
 @njit(cache=True)
-def _take_differences(leaf, values, precision):
-    """Second derivatives as differences of gradients, if these are finite; whether they were."""
+def _difference_gradients(leaf, values, precision):
+    """Write second derivatives as differences of gradients; return whether these were finite."""
     labels, result = leaf.labels, leaf.result
     n, n_values = leaf.offset.shape
     size = values.size
-    at, above, below = values.copy(), np.empty(size), np.empty(size)
-    found = np.empty((size, size))
+    point, above, below = values.copy(), np.empty(size), np.empty(size)
+    differences = np.empty((size, size))
     for d in range(size):
         h = STEP * leaf.sd[d % n_values]
-        at[d] = values[d] + h
-        _write_outputs(leaf, at)
+        point[d] = values[d] + h
+        _write_outputs(leaf, point)
         call_native(leaf.gradient_at, n, labels, leaf.outputs, leaf.table, leaf.data, result)
         if not _sum_by_leaf(result, labels, 1.0, above):
             return False
-        at[d] = values[d] - h
-        _write_outputs(leaf, at)
+        point[d] = values[d] - h
+        _write_outputs(leaf, point)
         call_native(leaf.gradient_at, n, labels, leaf.outputs, leaf.table, leaf.data, result)
         if not _sum_by_leaf(result, labels, 1.0, below):
             return False
-        at[d] = values[d]
+        point[d] = values[d]
         for e in range(size):
-            found[d, e] = (below[e] - above[e]) / (2.0 * h)
-    precision[:] = found
+            differences[d, e] = (below[e] - above[e]) / (2.0 * h)
+    precision[:] = differences
     return True
 
 
 @njit(cache=True)
-def _take_differences_of_values(leaf, values, gradient, precision):
-    """Both derivatives from the log-likelihood, if it is finite."""
+def _difference_values(leaf, values, gradient, precision):
+    """Write both derivatives as differences of the log-likelihood, if it is finite."""
     n_values, size = leaf.mean.size, values.size
-    at, slope, bend = values.copy(), np.empty(size), np.empty((size, size))
+    point, slope, curvature = values.copy(), np.empty(size), np.empty((size, size))
     above, below = np.empty(size), np.empty(size)
-    middle = _value_at(leaf, at)
+    middle = _value_at(leaf, point)
     for d in range(size):
         h = STEP * leaf.sd[d % n_values]
-        at[d] = values[d] + h
-        above[d] = _value_at(leaf, at)
-        at[d] = values[d] - h
-        below[d] = _value_at(leaf, at)
-        at[d] = values[d]
+        point[d] = values[d] + h
+        above[d] = _value_at(leaf, point)
+        point[d] = values[d] - h
+        below[d] = _value_at(leaf, point)
+        point[d] = values[d]
         slope[d] = (above[d] - below[d]) / (2.0 * h)
-        bend[d, d] = (2.0 * middle - above[d] - below[d]) / (h * h)
+        curvature[d, d] = (2.0 * middle - above[d] - below[d]) / (h * h)
     if not (is_finite_sum(slope) and np.isfinite(middle)):
         return
     for d in range(size):
         for e in range(d):
             h, g = STEP * leaf.sd[d % n_values], STEP * leaf.sd[e % n_values]
-            at[d], at[e] = values[d] + h, values[e] + g
-            total = _value_at(leaf, at)
-            at[d], at[e] = values[d] - h, values[e] - g
-            total += _value_at(leaf, at) + 2.0 * middle
-            at[d], at[e] = values[d], values[e]
+            point[d], point[e] = values[d] + h, values[e] + g
+            total = _value_at(leaf, point)
+            point[d], point[e] = values[d] - h, values[e] - g
+            total += _value_at(leaf, point) + 2.0 * middle
+            point[d], point[e] = values[d], values[e]
             total -= above[d] + below[d] + above[e] + below[e]
-            bend[d, e] = -total / (2.0 * h * g)
-            bend[e, d] = bend[d, e]
-    if is_finite_sum(bend.reshape(size * size)):
+            curvature[d, e] = -total / (2.0 * h * g)
+            curvature[e, d] = curvature[d, e]
+    if is_finite_sum(curvature.reshape(size * size)):
         gradient[:] = slope
-        precision[:] = bend
+        precision[:] = curvature
 
 
 @njit(cache=True)
@@ -264,13 +262,7 @@ def make_joint(mean, sd, value_at, gradient_at, product_at, numbers, offset):
 @njit(cache=True)
 def log_likelihood_at(leaf, values):
     """Log-likelihood when the open tree has the (D,) values; -inf instead of NaN."""
-    offset, labels, outputs = leaf.offset, leaf.labels, leaf.outputs
-    n, n_values = offset.shape
-    for i in range(n):
-        for k in range(n_values):
-            outputs[i, k] = offset[i, k] + values[labels[i] * n_values + k]
-    call_native(leaf.value_at, n, labels, outputs, leaf.table, leaf.data, leaf.result)
-    value = leaf.result[0, 0]
+    value = _value_at(leaf, values)
     return value if value < np.inf else -np.inf
 
 
@@ -321,7 +313,7 @@ def write_leaves(column, leaf_values, nodes, n_nodes, values):
 
 
 @njit(cache=True)
-def keep_leaf(stats, values, weight, leaf_number):
+def write_leaf_stats(stats, values, weight, leaf_number):
     """Write the statistics of one leaf."""
     n_values = stats.size - 1
     stats[0] = weight if leaf_number == 0 else 0.0
@@ -331,7 +323,7 @@ def keep_leaf(stats, values, weight, leaf_number):
 
 @njit(cache=True)
 def _n_stats(leaf):
-    return 1 + leaf.mean.size  # at least the 2 of the flat leaf that moves are proposed with
+    return 1 + leaf.mean.size  # at least 2, as many as the flat leaf under which moves are proposed
 
 
 @njit(cache=True)
@@ -340,7 +332,7 @@ def _log_likelihood(leaf, trees):
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+def _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
     offset, values = leaf.offset, trees.values
     n, n_values = offset.shape
     if old >= 0:
@@ -350,47 +342,47 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
     leaf_of = trees.leaf_of[new]
     subtract_outputs(leaf, values, leaf_of, offset)
     number = np.empty(trees.column.size, dtype=np.int32)
-    present = label_leaves(leaf, trees.column, trees.values, leaf_of, nodes, n_nodes, number)
-    fit = fit_tree(leaf, present.size // n_values)
-    weight = log_weight(leaf, fit, present, log_likelihood_at(leaf, present))
+    current = label_leaves(leaf, trees.column, trees.values, leaf_of, nodes, n_nodes, number)
+    fit = fit_tree(leaf, current.size // n_values)
+    weight = log_weight(leaf, fit, current, log_likelihood_at(leaf, current))
     n_leaves = 0
     for k in range(n_nodes):
         if trees.column[nodes[k]] < 0:
-            keep_leaf(stats[nodes[k], : 1 + n_values], present, weight, n_leaves)
+            write_leaf_stats(stats[nodes[k], : 1 + n_values], current, weight, n_leaves)
             n_leaves += 1
 
 
 @njit(cache=True)
 def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
-    """Values of a tree after its move, then one independence Metropolis step of them all."""
+    """Write the values of a tree after its move, then one independence step of them all."""
     n_values = values.shape[1]
     number = np.empty(column.size, dtype=np.int32)
     moved = stats[:, 1 : 1 + n_values]
-    present = label_leaves(leaf, column, moved, leaf_of, nodes, n_nodes, number)
-    fit = fit_tree(leaf, present.size // n_values)
-    total = log_likelihood_at(leaf, present)
-    drawn = np.empty(present.size)
+    current = label_leaves(leaf, column, moved, leaf_of, nodes, n_nodes, number)
+    fit = fit_tree(leaf, current.size // n_values)
+    total = log_likelihood_at(leaf, current)
+    drawn = np.empty(current.size)
     draw_proposal(rng, fit.mean, fit.sd, fit.mode, fit.factor, drawn)
     new_total = log_likelihood_at(leaf, drawn)
-    ratio = log_weight(leaf, fit, drawn, new_total) - log_weight(leaf, fit, present, total)
+    ratio = log_weight(leaf, fit, drawn, new_total) - log_weight(leaf, fit, current, total)
     if np.log(rng.random()) < ratio:
-        present, total = drawn, new_total
+        current, total = drawn, new_total
     leaf.total[0] = total
-    write_leaves(column, values, nodes, n_nodes, present)
+    write_leaves(column, values, nodes, n_nodes, current)
 
 
 @njit(cache=True)
-def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
+def evaluate_values(leaf, column, values, leaf_of, nodes, n_nodes):
     """Evaluate the likelihood at the values of the leaves of the open tree."""
     number = np.empty(column.size, dtype=np.int32)
-    present = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
-    leaf.total[0] = log_likelihood_at(leaf, present)
+    current = label_leaves(leaf, column, values, leaf_of, nodes, n_nodes, number)
+    leaf.total[0] = log_likelihood_at(leaf, current)
 
 
 register(
     JointData,
     n_stats=_n_stats,
-    swap_residual=_next_tree,
+    swap_residual=_swap_residual,
     draw_leaves=_draw_leaves,
     log_likelihood=_log_likelihood,
 )

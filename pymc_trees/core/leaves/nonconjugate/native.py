@@ -36,7 +36,7 @@ def _call(typing_context, address, n, rows, outputs, table, data, result):
 @njit(cache=True)
 def call_native(address, n, rows, outputs, table, data, result):
     """Call a native likelihood for ``rows[:n]`` with the outputs ``outputs[:n]``."""
-    done = _call(
+    succeeded = _call(
         address,
         n,
         rows.ctypes.data,
@@ -45,7 +45,7 @@ def call_native(address, n, rows, outputs, table, data, result):
         data.ctypes.data,
         result.ctypes.data,
     )
-    if done != 1:
+    if succeeded != 1:
         raise RuntimeError(
             "The likelihood of the forest could not be evaluated: an exception was raised inside "
             "the model's log-probability, and reported above."
@@ -55,22 +55,20 @@ def call_native(address, n, rows, outputs, table, data, result):
 # --------------------------------------------------------------------------------------------------
 # Gradient and second derivatives of rows, by differences where the model's own are not finite.
 #
-# Automatic derivatives are NaN at some rows whose log-likelihood is smooth there: 0 times
-# infinity from the branch of a switch that is not taken, ``exp(f) / exp(f)`` of numbers that
-# overflow, ``0 log(0)``; and they are NaN at all rows where PyTensor has none (`targets.terms`).
-# Such a row takes
+# Automatic derivatives can be NaN at rows whose log-likelihood is smooth: 0 times infinity from
+# the branch of a switch that is not taken, ``exp(f) / exp(f)`` after overflow, ``0 log(0)``. They
+# are NaN at all rows if PyTensor has none (`targets.terms`). Such rows take
 #
 #     H_ab = (g_b(f + h e_a) - g_b(f - h e_a)) / 2h
 #
-# if these slopes are finite, and otherwise differences of its log-likelihood. Where that is not
-# finite either, at a boundary of its support for example, its derivatives are left as they are,
-# and the row is ignored by proposals. Derivatives shape proposals only, so the error of a
-# difference makes them less efficient at most.
+# if these gradients are finite, and otherwise differences of the log-likelihood. If that is not
+# finite either, at a boundary of the support for example, proposals ignore the row. Derivatives
+# only shape proposals, so an error costs efficiency at most.
 
 
 STEP = 1e-3
-"""h in prior sds of a leaf value: no row is that sharp, and rounding adds no more than 1e-10 of its
-log-likelihood to a curvature in units of the prior precision."""
+"""h in prior sds of a leaf value: smaller than the scale of any row, and large enough that rounding
+adds at most 1e-10 of the log-likelihood to a curvature in units of the prior precision."""
 
 
 @njit(cache=True)
@@ -82,7 +80,7 @@ def call_slopes(leaf, n, rows, outputs, slopes):
         if not is_finite_sum(slopes[i]):
             n_bad += 1
     if n_bad > 0:
-        _take_differences(leaf, n, n_bad, rows, outputs, slopes)
+        _difference_gradients(leaf, n, n_bad, rows, outputs, slopes)
 
 
 @njit(cache=True)
@@ -95,73 +93,77 @@ def is_finite_sum(numbers):
 
 
 @njit(cache=True)
-def _take_differences(leaf, n, n_bad, rows, outputs, slopes):
-    """Differences of slopes, for the rows whose derivatives are not finite."""
+def _difference_gradients(leaf, n, n_bad, rows, outputs, slopes):
+    """Second derivatives as differences of gradients, for rows where they are not finite."""
     k = leaf.mean.size
-    places, their_rows = np.empty(n_bad, dtype=np.int64), np.empty(n_bad, dtype=np.int64)
-    at, found = np.empty((n_bad, k)), np.empty((n_bad, k + k * k))
+    positions, bad_rows = np.empty(n_bad, dtype=np.int64), np.empty(n_bad, dtype=np.int64)
+    points, differences = np.empty((n_bad, k)), np.empty((n_bad, k + k * k))
     above, below = np.empty((n_bad, k + k * k)), np.empty((n_bad, k + k * k))
     u = 0
     for i in range(n):
         if not is_finite_sum(slopes[i]):
-            places[u], their_rows[u] = i, rows[i]
-            at[u], found[u, :k] = outputs[i, :k], slopes[i, :k]
+            positions[u], bad_rows[u] = i, rows[i]
+            points[u], differences[u, :k] = outputs[i, :k], slopes[i, :k]
             u += 1
     for a in range(k):
         h = STEP * leaf.sd[a]
-        at[:, a] += h
-        call_native(leaf.slopes_at, n_bad, their_rows, at, leaf.table, leaf.data, above)
-        at[:, a] -= 2.0 * h
-        call_native(leaf.slopes_at, n_bad, their_rows, at, leaf.table, leaf.data, below)
-        at[:, a] += h
+        points[:, a] += h
+        call_native(leaf.slopes_at, n_bad, bad_rows, points, leaf.table, leaf.data, above)
+        points[:, a] -= 2.0 * h
+        call_native(leaf.slopes_at, n_bad, bad_rows, points, leaf.table, leaf.data, below)
+        points[:, a] += h
         for u in range(n_bad):
             for b in range(k):
-                found[u, k + a * k + b] = (above[u, b] - below[u, b]) / (2.0 * h)
+                differences[u, k + a * k + b] = (above[u, b] - below[u, b]) / (2.0 * h)
     n_left = 0
     for u in range(n_bad):
-        if is_finite_sum(found[u]):
-            slopes[places[u]] = found[u]
+        if is_finite_sum(differences[u]):
+            slopes[positions[u]] = differences[u]
         else:
-            places[n_left], their_rows[n_left], at[n_left] = places[u], their_rows[u], at[u]
+            positions[n_left], bad_rows[n_left], points[n_left] = (
+                positions[u],
+                bad_rows[u],
+                points[u],
+            )
             n_left += 1
     if n_left > 0:
-        _take_differences_of_values(leaf, n_left, places, their_rows, at, slopes)
+        _difference_values(leaf, n_left, positions, bad_rows, points, slopes)
 
 
 @njit(cache=True)
-def _take_differences_of_values(leaf, n, places, rows, at, slopes):
+def _difference_values(leaf, n, positions, rows, points, slopes):
     """Both derivatives from the log-likelihood, where it is finite."""
     k = leaf.mean.size
     middle, sides, pair = np.empty((n, 1)), np.empty((2, k, n, 1)), np.empty((2, n, 1))
-    found = np.empty((n, k + k * k))
-    call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, middle)
+    differences = np.empty((n, k + k * k))
+    call_native(leaf.value_at, n, rows, points, leaf.table, leaf.data, middle)
     for a in range(k):
         h = STEP * leaf.sd[a]
         for side in range(2):
             step = h if side == 0 else -h
-            at[:, a] += step
-            call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, sides[side, a])
-            at[:, a] -= step
+            points[:, a] += step
+            call_native(leaf.value_at, n, rows, points, leaf.table, leaf.data, sides[side, a])
+            points[:, a] -= step
         for u in range(n):
             up, down = sides[0, a, u, 0], sides[1, a, u, 0]
-            found[u, a] = (up - down) / (2.0 * h)
-            found[u, k + a * k + a] = (up - 2.0 * middle[u, 0] + down) / (h * h)
+            differences[u, a] = (up - down) / (2.0 * h)
+            differences[u, k + a * k + a] = (up - 2.0 * middle[u, 0] + down) / (h * h)
     for a in range(k):
         for b in range(a):
             h, g = STEP * leaf.sd[a], STEP * leaf.sd[b]
             for side in range(2):
                 sign = 1.0 if side == 0 else -1.0
-                at[:, a] += sign * h
-                at[:, b] += sign * g
-                call_native(leaf.value_at, n, rows, at, leaf.table, leaf.data, pair[side])
-                at[:, a] -= sign * h
-                at[:, b] -= sign * g
+                points[:, a] += sign * h
+                points[:, b] += sign * g
+                call_native(leaf.value_at, n, rows, points, leaf.table, leaf.data, pair[side])
+                points[:, a] -= sign * h
+                points[:, b] -= sign * g
             for u in range(n):
                 total = pair[0, u, 0] + pair[1, u, 0] + 2.0 * middle[u, 0]
                 for side in range(2):
                     total -= sides[side, a, u, 0] + sides[side, b, u, 0]
-                found[u, k + a * k + b] = total / (2.0 * h * g)
-                found[u, k + b * k + a] = total / (2.0 * h * g)
+                differences[u, k + a * k + b] = total / (2.0 * h * g)
+                differences[u, k + b * k + a] = total / (2.0 * h * g)
     for u in range(n):
-        if is_finite_sum(found[u]):
-            slopes[places[u]] = found[u]
+        if is_finite_sum(differences[u]):
+            slopes[positions[u]] = differences[u]

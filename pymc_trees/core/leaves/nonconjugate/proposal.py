@@ -1,4 +1,4 @@
-"""Approximate conditionals of leaf values: mode by Newton's method, and a proposal around it.
+"""Approximate conditionals of leaf values: the mode by Newton's method, a proposal around it.
 
 The conditional of a leaf value mu given its rows i, with ``o_i`` the sum of the other trees, is
 
@@ -20,14 +20,14 @@ import numpy as np
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.leaves.nonconjugate.native import call_slopes, is_finite_sum
 
-FREEDOM = 8.0
-"""Degrees of freedom; for a Gaussian conditional nearly all such proposals are accepted."""
+DEGREES = 8.0
+"""Degrees of freedom of t: nearly all proposals are accepted if the conditional is Gaussian."""
 PRIOR_SHARE = 0.05
 """Share e of proposals from the prior."""
-MOST_STEPS = 20
-NEAR = 0.01
+MAX_STEPS = 20
+TOLERANCE = 0.01
 """Squared Newton step, in units of the precision, that ends the search."""
-LONGEST = 3.0
+MAX_STEP_SIZE = 3.0
 """Longest Newton step in units of the prior sd."""
 
 
@@ -89,7 +89,7 @@ def fit_groups(leaf, n, n_groups):
     done = np.zeros(n_groups, dtype=np.bool_)
     for g in range(n_groups):
         mode[g] = mean
-    for turn in range(MOST_STEPS):
+    for turn in range(MAX_STEPS):
         n_open = _open_rows(leaf, n, done)
         if n_open == 0:
             break
@@ -102,14 +102,14 @@ def fit_groups(leaf, n, n_groups):
         for g in range(n_groups):
             if done[g]:
                 continue
-            bends = True
+            is_concave = True
             for a in range(n_values):
                 precision = 1.0 / sd[a] ** 2
                 gradient[g, a] += (mean[a] - mode[g, a]) * precision
-                bends &= curvature[g, a, a] > 0.0
+                is_concave &= curvature[g, a, a] > 0.0
                 curvature[g, a, a] += precision
                 squares[g, a, a] += precision
-            if not (bends and cholesky(curvature[g], factor[g])):
+            if not (is_concave and cholesky(curvature[g], factor[g])):
                 cholesky(squares[g], factor[g])
             solve_lower(factor[g], gradient[g], half)
             solve_upper(factor[g], half, step)
@@ -117,10 +117,10 @@ def fit_groups(leaf, n, n_groups):
             shrink = 1.0
             for a in range(n_values):
                 size += half[a] * half[a]
-                shrink = min(shrink, LONGEST * sd[a] / max(abs(step[a]), 1e-300))
+                shrink = min(shrink, MAX_STEP_SIZE * sd[a] / max(abs(step[a]), 1e-300))
             for a in range(n_values):
                 mode[g, a] += shrink * step[a]
-            done[g] = size < NEAR
+            done[g] = size < TOLERANCE
             if n_values == 1 and not done[g]:
                 before = mode[g, 0] - shrink * step[0]
                 if gradient[g, 0] > 0.0:
@@ -173,7 +173,7 @@ def draw_proposal(rng, mean, sd, mode, factor, out):
     z = np.empty(size)
     for a in range(size):
         z[a] = rng.standard_normal()
-    stretch = math.sqrt(0.5 * FREEDOM / rng.standard_gamma(0.5 * FREEDOM))
+    stretch = math.sqrt(0.5 * DEGREES / rng.standard_gamma(0.5 * DEGREES))
     solve_upper(factor, z, out)
     for a in range(size):
         out[a] = mode[a] + stretch * out[a]
@@ -194,15 +194,15 @@ def log_proposal(mean, sd, mode, factor, value):
     """Log density of q."""
     size = value.size
     distance = 0.0
-    log_t = math.lgamma(0.5 * (FREEDOM + size)) - math.lgamma(0.5 * FREEDOM)
-    log_t -= 0.5 * size * math.log(FREEDOM * math.pi)
+    log_t = math.lgamma(0.5 * (DEGREES + size)) - math.lgamma(0.5 * DEGREES)
+    log_t -= 0.5 * size * math.log(DEGREES * math.pi)
     for a in range(size):
         z = 0.0
         for b in range(a, size):  # factor.T (value - mode)
             z += factor[b, a] * (value[b] - mode[b])
         distance += z * z
         log_t += math.log(factor[a, a])
-    log_t -= 0.5 * (FREEDOM + size) * math.log1p(distance / FREEDOM)
+    log_t -= 0.5 * (DEGREES + size) * math.log1p(distance / DEGREES)
     return log_mixture(log_t, log_prior(mean, sd, value))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pymc_trees.core.columns.row_set import write_rows
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.pointer import by_pointer
-from pymc_trees.core.leaves.contract import register
+from pymc_trees.core.leaves.contract import add_outputs, register, subtract_outputs
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.core.leaves.nonconjugate.proposal import (
     draw_proposal,
@@ -28,14 +28,11 @@ from pymc_trees.core.leaves.nonconjugate.proposal import (
     log_prior,
     log_proposal,
 )
-from pymc_trees.core.leaves.outputs import add_outputs, subtract_outputs
-
-# ------------------------- Arrays that the kernels of `rowwise` write to, allocated once per sweep
 
 
 @by_pointer
 class RowWorkspace(NamedTuple):
-    """Arrays that kernels write to; n rows, at most G groups (leaves), K values."""
+    """Arrays that the kernels overwrite; n rows, at most G groups (leaves), K values."""
 
     rows: np.ndarray
     """(n,) int64: selected rows."""
@@ -46,7 +43,7 @@ class RowWorkspace(NamedTuple):
     values: np.ndarray
     """(n, 1) log-likelihoods."""
     open_rows: np.ndarray
-    """(n,) int64: rows of groups whose mode is not found yet."""
+    """(n,) int64: rows of groups whose search has not converged."""
     open_labels: np.ndarray
     slopes: np.ndarray
     """(n, K + K^2) gradient and second derivatives."""
@@ -149,19 +146,19 @@ def _add_up(leaf, n, n_groups, values):
 def evaluate_rows(leaf):
     """Log-likelihood of each row at ``leaf.offset``, in ``work.values``; their sum."""
     offset, work = leaf.offset, leaf.work
-    rows, found = work.rows, work.values
+    rows, log_rows = work.rows, work.values
     n = rows.size
     for i in range(n):
         rows[i] = i
-    call_native(leaf.value_at, n, rows, offset, leaf.table, leaf.data, found)
+    call_native(leaf.value_at, n, rows, offset, leaf.table, leaf.data, log_rows)
     total = 0.0
     for i in range(n):
-        total += found[i, 0] if found[i, 0] < np.inf else -np.inf  # NaN as well
+        total += log_rows[i, 0] if log_rows[i, 0] < np.inf else -np.inf  # NaN as well
     return total
 
 
 @njit(cache=True)
-def keep_rows(leaf):
+def store_log_rows(leaf):
     """Store the last evaluation as the log-likelihoods of the current trees."""
     for i in range(leaf.log_rows.size):
         leaf.log_rows[i] = leaf.work.values[i, 0]
@@ -222,7 +219,7 @@ def _add_rows(leaf, rows, start, stop, out):
 
 
 @njit(cache=True)
-def _join_sides(leaf, leaf_of, left, right, stats, out):
+def _merge_stats(leaf, leaf_of, left, right, stats, out):
     work = leaf.work
     n = 0
     for i in range(leaf_of.size):
@@ -250,14 +247,14 @@ def _label_leaves(leaf, column, leaf_of, nodes, n_nodes):
 
 
 @njit(cache=True)
-def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
+def _swap_residual(leaf, trees, old, new, nodes, n_nodes, stats):
     offset, work, values, log_rows = leaf.offset, leaf.work, trees.values, leaf.log_rows
     n, n_values = offset.shape
     if old >= 0:
         add_outputs(leaf, values, trees.leaf_of[old], offset)
     else:
         evaluate_rows(leaf)
-        keep_rows(leaf)
+        store_log_rows(leaf)
     if new < 0:
         return
     leaf_of = trees.leaf_of[new]
@@ -275,7 +272,7 @@ def _next_tree(leaf, trees, old, new, nodes, n_nodes, stats):
 
 @njit(cache=True)
 def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
-    """Values of a tree after its move, then one independence Metropolis step for each leaf."""
+    """Write the values of a tree after its move, then one independence step for each leaf."""
     work, log_rows = leaf.work, leaf.log_rows
     n, n_values = leaf_of.size, values.shape[1]
     n_groups = _label_leaves(leaf, column, leaf_of, nodes, n_nodes)
@@ -294,7 +291,7 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
             work.drawn[g, a] = values[node, a]
     if moved:
         _add_up(leaf, n, n_groups, work.drawn)
-        keep_rows(leaf)
+        store_log_rows(leaf)
     for g in range(n_groups):
         draw_proposal(rng, leaf.mean, leaf.sd, work.mode[g], work.factor[g], work.drawn[g])
     _add_up(leaf, n, n_groups, work.drawn)
@@ -318,7 +315,7 @@ def _draw_leaves(leaf, rng, column, values, leaf_of, nodes, n_nodes, stats):
 
 
 @njit(cache=True)
-def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
+def evaluate_values(leaf, column, values, leaf_of, nodes, n_nodes):
     """Evaluate the rows at the values of the leaves of the open tree."""
     n_groups, drawn = _label_leaves(leaf, column, leaf_of, nodes, n_nodes), leaf.work.drawn
     for k in range(n_nodes):
@@ -326,7 +323,7 @@ def see_values(leaf, column, values, leaf_of, nodes, n_nodes):
             for a in range(values.shape[1]):
                 drawn[leaf.work.label_of[nodes[k]], a] = values[nodes[k], a]
     _add_up(leaf, leaf_of.size, n_groups, drawn)
-    keep_rows(leaf)
+    store_log_rows(leaf)
 
 
 @njit(cache=True)
@@ -342,11 +339,11 @@ def _log_likelihood(leaf, trees):
 register(
     RowwiseData,
     n_stats=_n_stats,
-    swap_residual=_next_tree,
+    swap_residual=_swap_residual,
     add_rows=_add_rows,
     add_sets=_add_sets,
     renew_sets=_renew_sets,
-    merge_stats=_join_sides,
+    merge_stats=_merge_stats,
     log_marginal=_log_marginal,
     draw_leaves=_draw_leaves,
     log_likelihood=_log_likelihood,

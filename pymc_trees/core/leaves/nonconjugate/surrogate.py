@@ -1,14 +1,13 @@
 """Kernels of a nonconjugate leaf model for redrawing whole trees.
 
-A surrogate has Gaussian rows near the likelihood given the other trees (`gaussian.near`). Particles
-grow under it, and their leaf values and weights are then corrected
-(`samplers.particle_gibbs.surrogate`). Both models store the log weight of the current value of a
-leaf,
+A surrogate has Gaussian rows that approximate the likelihood given the other trees (`gaussian`).
+Particles grow under it, and their leaf values and weights are then corrected
+(`samplers.particle_gibbs`). Both leaf models store the log weight of the current value of a leaf,
 
     log p(rows | mu) + log p(mu) - log q(mu | rows),
 
-in the first of its statistics and the value in the next K; where the leaves of a tree are drawn
-together, its first leaf holds the weight of all and the others hold 0.
+as the first of its statistics, and the value as the next K. If the leaves of a tree are drawn
+jointly, the first leaf holds the weight of all and the others hold 0.
 """
 
 from collections.abc import Callable
@@ -18,13 +17,13 @@ import numpy as np
 
 from pymc_trees.core.compile.cache import njit
 from pymc_trees.core.compile.dispatch import generic, registrar
-from pymc_trees.core.leaves.nonconjugate.gaussian import expand_rows, see_rows
+from pymc_trees.core.leaves.nonconjugate.gaussian import expand_rows, set_gaussian_rows
 from pymc_trees.core.leaves.nonconjugate.joint import (
     JointData,
     fit_tree,
-    keep_leaf,
     log_likelihood_at,
     log_weight,
+    write_leaf_stats,
 )
 from pymc_trees.core.leaves.nonconjugate.native import STEP, call_native, call_slopes, is_finite_sum
 from pymc_trees.core.leaves.nonconjugate.proposal import draw_proposal, fit_groups
@@ -32,7 +31,7 @@ from pymc_trees.core.leaves.nonconjugate.rowwise import RowwiseData, draw_and_we
 
 
 @generic("leaf")
-def fill_surrogate(leaf, near):
+def fill_surrogate(leaf, gaussian):
     """Write the rows of the surrogate."""
 
 
@@ -45,23 +44,23 @@ class SurrogateKernels(NamedTuple):
     """Kernels in addition to `core.leaves.contract.LeafKernels`."""
 
     fill_surrogate: Callable
-    """``(leaf, near)``: write the rows of the surrogate: a function of the data and the other trees
-    alone."""
+    """``(leaf, gaussian)``: write the rows of the surrogate, a function of the data and the other
+    trees alone."""
     finish_tree: Callable
-    """``(leaf, rng, particles, c)``: draw values for the leaves of a finished particle and write
-    their statistics; the sum of the log weights."""
+    """``(leaf, rng, particles, c)``: draw values for the leaves of a finished particle, write their
+    statistics, return the sum of the log weights."""
 
 
 register_surrogate = registrar(SurrogateKernels)
 """Register these kernels of a leaf model."""
 
 
-# --------- Whole trees under a likelihood that is a product over rows: surrogate and final weights
+# --------------------------------------------------------- A likelihood that is a product over rows
 
 
 @njit(cache=True)
-def _fill_rowwise(leaf, near):
-    """Expand the rows at the mode of a single-leaf tree."""
+def _fill_rowwise(leaf, gaussian):
+    """Expand the rows at the mode of a stump."""
     work, offset = leaf.work, leaf.offset
     outputs = work.outputs
     n, n_values = offset.shape
@@ -75,7 +74,7 @@ def _fill_rowwise(leaf, near):
     call_slopes(leaf, n, work.rows, outputs, work.slopes)
     linear, precision = np.empty((n, n_values)), np.empty((n, n_values, n_values))
     expand_rows(outputs, work.slopes, linear, precision)
-    see_rows(near, linear, precision, offset, 1.0)
+    set_gaussian_rows(gaussian, linear, precision, offset, 1.0)
 
 
 @njit(cache=True)
@@ -104,25 +103,25 @@ def _finish_rowwise(leaf, rng, particles, c):
 register_surrogate(RowwiseData, fill_surrogate=_fill_rowwise, finish_tree=_finish_rowwise)
 
 
-# ---------------- Whole trees under a likelihood of all rows together: surrogate and final weights
+# ------------------------------------------------------------------- A joint likelihood of all rows
 
 
-MOST_ROWS = 200
-"""Rows without a gradient that take differences, each of which evaluates the whole likelihood."""
+MAX_DIFFERENCED = 200
+"""Most rows that take differences, each of which evaluates the whole likelihood."""
 
 
 @njit(cache=True)
-def _fill_joint(leaf, near):
-    """Expand about the mode of a tree that is one leaf; rows bend as they do all together."""
+def _fill_joint(leaf, gaussian):
+    """Expand the rows at the mode of a stump, with the curvature that they have jointly."""
     offset, outputs, result, labels = leaf.offset, leaf.outputs, leaf.result, leaf.labels
     n, n_values = offset.shape
     labels[:] = 0
     mode = fit_tree(leaf, 1).mode
-    at, slopes = np.empty((n, n_values)), np.empty((n, n_values + n_values * n_values))
+    points, slopes = np.empty((n, n_values)), np.empty((n, n_values + n_values * n_values))
     for i in range(n):
         for k in range(n_values):
-            at[i, k] = offset[i, k] + mode[k]
-            outputs[i, k] = at[i, k]
+            points[i, k] = offset[i, k] + mode[k]
+            outputs[i, k] = points[i, k]
     for a in range(n_values):
         for i in range(n):
             for k in range(n_values):
@@ -133,62 +132,62 @@ def _fill_joint(leaf, near):
                 slopes[i, n_values + a * n_values + k] = result[i, k]
     call_native(leaf.gradient_at, n, labels, outputs, leaf.table, leaf.data, result)
     slopes[:, :n_values] = result
-    _mend_rows(leaf, at, slopes)
+    _replace_nonfinite(leaf, points, slopes)
     linear, precision = np.empty((n, n_values)), np.empty((n, n_values, n_values))
-    expand_rows(at, slopes, linear, precision)
-    see_rows(near, linear, precision, offset, 1.0)
+    expand_rows(points, slopes, linear, precision)
+    set_gaussian_rows(gaussian, linear, precision, offset, 1.0)
 
 
 @njit(cache=True)
-def _mend_rows(leaf, at, slopes):
-    """Differences where derivatives are not finite, as in `slopes`; some rows are left out.
+def _replace_nonfinite(leaf, points, slopes):
+    """Replace derivatives that are not finite by differences, for `MAX_DIFFERENCED` rows at most.
 
     Differences of gradients move all rows together, those of values one row at a time.
     """
     outputs, result, labels = leaf.outputs, leaf.result, leaf.labels
-    n, k = at.shape
+    n, k = points.shape
     if np.isfinite(slopes).all():
         return
-    found = slopes.copy()
+    differences = slopes.copy()
     for a in range(k):
         h = STEP * leaf.sd[a]
         for side in (1.0, -1.0):
-            outputs[:n] = at
+            outputs[:n] = points
             outputs[:n, a] += side * h
             call_native(leaf.gradient_at, n, labels, outputs, leaf.table, leaf.data, result)
             for i in range(n):
                 for b in range(k):
-                    before = found[i, k + a * k + b] if side < 0.0 else 0.0
-                    found[i, k + a * k + b] = before + side * result[i, b] / (2.0 * h)
-    outputs[:n] = at
+                    before = differences[i, k + a * k + b] if side < 0.0 else 0.0
+                    differences[i, k + a * k + b] = before + side * result[i, b] / (2.0 * h)
+    outputs[:n] = points
     n_left = 0
     for i in range(n):
         if is_finite_sum(slopes[i]):
             continue
-        if is_finite_sum(found[i]):
-            slopes[i] = found[i]
-        elif n_left < MOST_ROWS:
+        if is_finite_sum(differences[i]):
+            slopes[i] = differences[i]
+        elif n_left < MAX_DIFFERENCED:
             n_left += 1
-            _take_differences_of_values(leaf, at, i, slopes[i])
+            _difference_values(leaf, points, i, slopes[i])
 
 
 @njit(cache=True)
-def _take_differences_of_values(leaf, at, i, slopes):
-    """Derivatives of the log-likelihood in the outputs of one row, each by itself."""
-    k = at.shape[1]
-    found = np.zeros(slopes.size)
+def _difference_values(leaf, points, i, slopes):
+    """Derivatives of the log-likelihood in each output of one row, as differences."""
+    k = points.shape[1]
+    differences = np.zeros(slopes.size)
     middle = _value_at(leaf)
     for a in range(k):
         h = STEP * leaf.sd[a]
-        leaf.outputs[i, a] = at[i, a] + h
+        leaf.outputs[i, a] = points[i, a] + h
         above = _value_at(leaf)
-        leaf.outputs[i, a] = at[i, a] - h
+        leaf.outputs[i, a] = points[i, a] - h
         below = _value_at(leaf)
-        leaf.outputs[i, a] = at[i, a]
-        found[a] = (above - below) / (2.0 * h)
-        found[k + a * k + a] = (above - 2.0 * middle + below) / (h * h)
-    if is_finite_sum(found):
-        slopes[:] = found
+        leaf.outputs[i, a] = points[i, a]
+        differences[a] = (above - below) / (2.0 * h)
+        differences[k + a * k + a] = (above - 2.0 * middle + below) / (h * h)
+    if is_finite_sum(differences):
+        slopes[:] = differences
 
 
 @njit(cache=True)
@@ -216,7 +215,7 @@ def _finish_joint(leaf, rng, particles, c):
     n_leaves = 0
     for k in range(particles.n_nodes[c]):
         if column[k] < 0:
-            keep_leaf(particles.stats[c, k, : 1 + n_values], drawn, weight, n_leaves)
+            write_leaf_stats(particles.stats[c, k, : 1 + n_values], drawn, weight, n_leaves)
             n_leaves += 1
     return weight
 

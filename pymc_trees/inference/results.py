@@ -1,4 +1,4 @@
-"""What `pymc.sample` would have recorded of points that were found another way."""
+"""Results as those of `pymc.sample`, from points that were not drawn by it."""
 
 import time
 
@@ -16,8 +16,8 @@ from pymc_trees._version import __version__
 from pymc_trees.core.interrupts import deferred_interrupts
 
 
-def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
-    """Free variables and Deterministics at points, by name.
+def record_points(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, np.ndarray]:
+    """Evaluate free variables and Deterministics at points, by name.
 
     Parameters
     ----------
@@ -32,23 +32,23 @@ def recorded(model: pm.Model, points: np.ndarray, var_names=None) -> dict[str, n
     -------
     dict of (chains, draws, ...) arrays
     """
-    wanted = [v for v in model.unobserved_value_vars if v.name in model.named_vars]
+    variables = [v for v in model.unobserved_value_vars if v.name in model.named_vars]
     if var_names is not None:
-        wanted = [v for v in wanted if v.name in var_names]
-    function = model.compile_fn(wanted, inputs=model.value_vars, on_unused_input="ignore")
+        variables = [v for v in variables if v.name in var_names]
+    function = model.compile_fn(variables, inputs=model.value_vars, on_unused_input="ignore")
     out: dict[str, np.ndarray] = {}
-    for at in np.ndindex(points.shape):
+    for index in np.ndindex(points.shape):
         with deferred_interrupts():
-            values = function(points[at])
-        for variable, value in zip(wanted, values, strict=True):
+            values = function(points[index])
+        for variable, value in zip(variables, values, strict=True):
             if variable.name not in out:
                 out[variable.name] = np.empty((*points.shape, *np.shape(value)), value.dtype)
-            out[variable.name][at] = value
+            out[variable.name][index] = value
     return out
 
 
 def data_tree(model: pm.Model, groups: dict, started: float, **attributes) -> xr.DataTree:
-    """Groups of a run, the model's observed and constant data, and attributes.
+    """Join groups of a run, the model's observed and constant data, and attributes.
 
     ``started`` is the reading of `time.perf_counter` when the run began.
     """
@@ -70,12 +70,12 @@ def data_tree(model: pm.Model, groups: dict, started: float, **attributes) -> xr
 
 
 def check_var_names(model: pm.Model, var_names) -> list[str] | None:
-    """Names of variables to record, or an error."""
+    """Names of variables to record; an error for unknown ones."""
     if var_names is None:
         return None
-    known = [v.name for v in model.unobserved_value_vars if v.name in model.named_vars]
+    choices = [v.name for v in model.unobserved_value_vars if v.name in model.named_vars]
     names = [var_names] if isinstance(var_names, str) else list(var_names)
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in choices]
     if unknown or not names:
-        raise ValueError(f"var_names={var_names!r}: choose from {known}.")
+        raise ValueError(f"var_names={var_names!r}: choose from {choices}.")
     return names

@@ -1,4 +1,4 @@
-"""One island of top-down SMC: numbers in, numbers out, so any process can run it."""
+"""One island of top-down SMC, from arrays to arrays: any process can run it."""
 
 from functools import partial
 from typing import NamedTuple
@@ -35,10 +35,10 @@ from pymc_trees.core.samplers.top_down import (
 from pymc_trees.core.value.fields import Sizes
 
 BINS = 255
-"""Intervals per column of the optimal proposal: up to 256 distinct values it looks at each."""
+"""Intervals per column of the optimal proposal, which tries up to 256 distinct values."""
 
 LONG = 300_000
-"""Rows times particles beyond which an interrupt cannot wait for an island."""
+"""Rows times particles above which an island must answer interrupts before it ends."""
 
 
 class TreeModel(NamedTuple):
@@ -50,7 +50,7 @@ class TreeModel(NamedTuple):
     sizes: Sizes
     fingerprint: float
     directions: Directions | None
-    """What leaf values must satisfy together, or None."""
+    """Monotone columns, or None."""
 
 
 class Settings(NamedTuple):
@@ -65,10 +65,10 @@ class Settings(NamedTuple):
 
 
 class Island(NamedTuple):
-    """What one island found."""
+    """Results of one island."""
 
     status: int
-    """As of `top_down_smc`; everything below is empty when it is not `DONE`."""
+    """Of `top_down_smc`; arrays are empty unless it is `DONE`."""
     log_z: float
     """Without the constant of the leaf model."""
     log_weights: np.ndarray
@@ -94,16 +94,16 @@ def run_island(rng: np.random.Generator, model: TreeModel, settings: Settings) -
 
 
 def _run_island(rng, model, settings):
-    design, prior, leaf, directions = (_own(v) for v in (*model[:3], model.directions))
+    design, prior, leaf, directions = (_writable(v) for v in (*model[:3], model.directions))
     sizes, n_particles = model.sizes, settings.particles
     n, most_nodes = sizes.n_rows, min(2 * sizes.n_rows - 1, sizes.max_nodes)
     trees = make_trees(1, sizes.max_nodes, sizes.n_values, n)
     particles = make_particles(n_particles, most_nodes, n, n_stats(leaf))
     optimal = settings.proposal == "optimal"
     bins = make_bins(design.columns, BINS if optimal else 1, rules_from_prior(design))
-    look = make_look_ahead(leaf, bins, *((n_particles, most_nodes) if optimal else (1, 1)))
+    look_ahead = make_look_ahead(leaf, bins, *((n_particles, most_nodes) if optimal else (1, 1)))
     buffer = np.empty(n, dtype=np.uint32)
-    growth = Growth(particles, bins, look, PROPOSALS.index(settings.proposal), buffer)
+    growth = Growth(particles, bins, look_ahead, PROPOSALS.index(settings.proposal), buffer)
     root_stats = np.empty(n_stats(leaf))
     add_rows(leaf, np.arange(n, dtype=np.uint32), 0, n, root_stats)
     stages, weights = make_stages(settings.max_stages), np.empty(n_particles)
@@ -111,48 +111,50 @@ def _run_island(rng, model, settings):
     schedule = Schedule(EXPANSIONS.index(settings.expansion), scheme, settings.ess_threshold)
     forest = Problem(trees, design, prior, leaf)
     grow = partial(top_down_smc, rng, forest, growth, schedule, root_stats, stages, weights)
-    long = n * n_particles > LONG
-    status, n_stages, log_z = run_interruptible(grow, particles.stop_flag) if long else grow()
+    interruptible = n * n_particles > LONG
+    status, n_stages, log_z = (
+        run_interruptible(grow, particles.stop_flag) if interruptible else grow()
+    )
     chosen = np.empty(n_particles if status == DONE else 0, dtype=np.int64)
     draws = make_draws(len(chosen), sizes, len(bins.offsets) - 1)
-    ends = (sizes, model.fingerprint, draws)
+    encoding = (sizes, model.fingerprint, draws)
     if status == DONE and directions is None:
-        choose(rng, scheme, weights, chosen)
-        write = partial(encode_particles, rng, forest, particles, chosen, *ends)
-        _to_the_end(write, particles, long)
+        resample_draws(rng, scheme, weights, chosen)
+        write = partial(encode_particles, rng, forest, particles, chosen, *encoding)
+        _run_to_end(write, particles, interruptible)
     elif status == DONE:
         log_order = np.empty(n_particles)
         order = directions.with_room(sizes.max_nodes, n, n_stats(leaf))
-        write = partial(encode_in_order, rng, forest, particles, order, *ends, log_order)
-        _to_the_end(write, particles, long)
+        write = partial(encode_in_order, rng, forest, particles, order, *encoding, log_order)
+        _run_to_end(write, particles, interruptible)
         weights *= np.exp(log_order)
         total = weights.sum()
         if total > 0.0:
             log_z, weights = log_z + np.log(total), weights / total
-            choose(rng, scheme, weights, chosen)
-            draws = Draws(*(of_each[chosen] for of_each in draws))
+            resample_draws(rng, scheme, weights, chosen)
+            draws = Draws(*(field[chosen] for field in draws))
         else:
             status = DEGENERATE
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
-    ran = (stages.ess[:n_stages], stages.resampled[:n_stages])
-    return Island(status, log_z, log_weights, chosen, *draws, *ran)
+    stage_stats = (stages.ess[:n_stages], stages.resampled[:n_stages])
+    return Island(status, log_z, log_weights, chosen, *draws, *stage_stats)
 
 
-def choose(rng, scheme, weights, chosen):
-    """Write the particle of each draw; draws of a chain have no order."""
+def resample_draws(rng, scheme, weights, chosen):
+    """Write the particle of each draw, in random order."""
     draw_ancestors(rng, scheme, weights, chosen)
     rng.shuffle(chosen)
 
 
-def _to_the_end(write, particles, long):
-    fits = run_interruptible(write, particles.stop_flag) if long else write()
+def _run_to_end(write, particles, interruptible):
+    fits = run_interruptible(write, particles.stop_flag) if interruptible else write()
     assert fits, "a tree of max_nodes nodes fits max_nodes"
 
 
-def _own(numbers):
-    """The NamedTuple with arrays that can be written, whatever a process made of them."""
-    if numbers is None:
+def _writable(record):
+    """The NamedTuple with writable arrays, which another process may have made read-only."""
+    if record is None:
         return None
-    arrays = (np.require(v, None, ["C", "W"]) if isinstance(v, np.ndarray) else v for v in numbers)
-    return type(numbers)(*arrays)
+    arrays = (np.require(v, None, ["C", "W"]) if isinstance(v, np.ndarray) else v for v in record)
+    return type(record)(*arrays)
