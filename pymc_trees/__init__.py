@@ -17,7 +17,7 @@ _HOMES = {
     "Hybrid": "step_methods.hybrid",
     "DCCTree": "dcc.dcc_tree",
     "Data": "distributions.data.variables",
-    "DecisionTree": "distributions.decision_tree",
+    "DecisionTree": "distributions.bart",
     "DirichletLeaf": "distributions.leaves.dirichlet",
     "Forest": "distributions.forest",
     "GrowPrune": "step_methods.cgm",

@@ -26,8 +26,8 @@ from pymc_trees.causal.treatment import (
     check_treatment,
     is_binary,
 )
-from pymc_trees.distributions.data.encoding import inputs_at
-from pymc_trees.distributions.data.levels import column_names
+from pymc_trees.distributions.data.schema import column_names
+from pymc_trees.distributions.data.table import encode
 from pymc_trees.estimators.base import BARTEstimator
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
@@ -117,7 +117,7 @@ class Effects(BARTEstimator):
         X = checked_X(self, X, reset=False)
         if self.forests == "two":
             return self._scaled(self._f_at("tau", self._function("tau").rows(X)), contrast)
-        encoded = inputs_at(X, self._training[0].schema)
+        encoded = encode(X, self._training[0].schema)
         return self._differences(encoded, self._propensity_at(X, propensity), contrast)
 
     def _propensity_at(self, X, propensity) -> np.ndarray:
@@ -395,19 +395,19 @@ class BayesianCausalForest(Effects):
     def _plotted(self) -> str:
         return EFFECT
 
-    def _declare(self, inputs, rows):
+    def _declare(self, table, rows):
         known = self._rows
         settings = {"m": check_number("m", self.m, 1), "alpha": self.alpha, "beta": self.beta}
         if self.forests == "one":
-            return one_forest(inputs, known, settings)
+            return one_forest(table, known, settings)
         if self.forests == "arms":
-            return forest_of_each_arm(inputs, known, settings)
+            return forest_of_each_arm(table, known, settings)
         effect = {
             "m": check_number("m_effect", self.m_effect, 1),
             "alpha": self.alpha_effect,
             "beta": self.beta_effect,
         }
-        return two_forests(inputs, known, settings, effect)
+        return two_forests(table, known, settings, effect)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,8 +8,8 @@ import pytensor.tensor as pt
 
 from pymc_trees.causal.treatment import Treatment
 from pymc_trees.distributions.bart import BART
-from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
-from pymc_trees.distributions.data.variables import TrainingInputs, register_data
+from pymc_trees.distributions.data.table import Table
+from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.estimators.models import residual_sd, usual_leaf
@@ -36,20 +36,8 @@ class Rows(NamedTuple):
     """Names of the codes."""
 
 
-def with_columns(inputs: TrainingInputs, **columns: np.ndarray) -> TrainingInputs:
-    """Inputs with numbers behind them."""
-    values, schema = inputs
-    joined = np.column_stack([values, *columns.values()])
-    if schema is None:
-        return TrainingInputs(joined, None)
-    names = None if schema.names is None else (*schema.names, *columns)
-    extra = len(columns)
-    rules, levels = (*schema.rules, *[CONTINUOUS] * extra), (*schema.levels, *[None] * extra)
-    return TrainingInputs(joined, Schema(names, rules, levels, schema.complete))
-
-
 def two_forests(
-    inputs: TrainingInputs,
+    table: Table,
     rows: Rows,
     prognostic: dict[str, Any],
     effect: dict[str, Any],
@@ -66,11 +54,11 @@ def two_forests(
     m, m_effect = prognostic["m"], effect["m"]
     per_unit = 1.0 if treatment.binary else 1.0 / np.std(treatment.z)
     with pm.Model() as model:
-        covariates = register_data("X", *inputs)
-        joined = with_columns(inputs, **{PROPENSITY: rows.propensity})
+        covariates = register_data("X", table)
+        joined = table.with_numbers({PROPENSITY: rows.propensity})
         level = BART(
             "prognosis",
-            register_data("X_prognosis", *joined),
+            register_data("X_prognosis", joined),
             leaf=NormalLeaf(0.0, 1.0 / np.sqrt(m)),
             **prognostic,
         )
@@ -88,17 +76,17 @@ def two_forests(
             first, second = _compared(rows)
             pm.Deterministic(EFFECT, (second - first) * tau)
         mean = y.mean() + scale * level + share + _intercepts(rows, spread)
-        _observe(inputs, rows, mean)
+        _observe(table, rows, mean)
     return model
 
 
-def one_forest(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> pm.Model:
+def one_forest(table: Table, rows: Rows, settings: dict[str, Any]) -> pm.Model:
     """One forest of covariates, propensity and treatment (Hill 2011; Hahn 2020, section 4)."""
     added = {PROPENSITY: rows.propensity, TREATMENT: rows.treatment.z}
     with pm.Model() as model:
-        data = register_data("X", *with_columns(inputs, **added))
+        data = register_data("X", table.with_numbers(added))
         f = BART("f", data, leaf=usual_leaf(rows.y, settings["m"], k=2.0), **settings)
-        _observe(inputs, rows, f + _intercepts(rows, np.std(rows.y) or 1.0))
+        _observe(table, rows, f + _intercepts(rows, np.std(rows.y) or 1.0))
         under = [
             evaluate(model["f_forest"], pt.set_subtensor(data[:, -1], z)) for z in _compared(rows)
         ]
@@ -106,19 +94,19 @@ def one_forest(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> 
     return model
 
 
-def forest_of_each_arm(inputs: TrainingInputs, rows: Rows, settings: dict[str, Any]) -> pm.Model:
+def forest_of_each_arm(table: Table, rows: Rows, settings: dict[str, Any]) -> pm.Model:
     """A forest, and a noise, of the rows of each arm: covariates and propensity are its columns."""
-    joined = with_columns(inputs, **{PROPENSITY: rows.propensity})
+    joined = table.with_numbers({PROPENSITY: rows.propensity})
     with pm.Model() as model:
         intercepts = np.zeros(rows.y.size) + _intercepts(rows, np.std(rows.y) or 1.0)
         for code, arm in enumerate(ARMS):
             which = np.flatnonzero(rows.treatment.arm == code)
-            own, y = TrainingInputs(joined.values[which], joined.schema), rows.y[which]
+            own, y = joined.rows(which), rows.y[which]
             leaf = usual_leaf(y, settings["m"], k=2.0)
-            f = BART(f"f_{arm}", register_data(f"X_{arm}", *own), leaf=leaf, **settings)
+            f = BART(f"f_{arm}", register_data(f"X_{arm}", own), leaf=leaf, **settings)
             sigma = pm.HalfNormal(f"sigma_{arm}", residual_sd(own, y))
             pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y)
-        everybody = register_data("X", *joined)
+        everybody = register_data("X", joined)
         control, treated = (evaluate(model[f"f_{arm}_forest"], everybody) for arm in ARMS)
         pm.Deterministic(EFFECT, treated - control)
     return model
@@ -142,7 +130,7 @@ def _intercepts(rows: Rows, spread: float):
     return pm.Normal("intercept", 0.0, sd, dims="group")[rows.group]
 
 
-def _observe(inputs: TrainingInputs, rows: Rows, mean) -> None:
-    joined = with_columns(inputs, **{TREATMENT: rows.treatment.z})
+def _observe(table: Table, rows: Rows, mean) -> None:
+    joined = table.with_numbers({TREATMENT: rows.treatment.z})
     sigma = pm.HalfNormal("sigma", residual_sd(joined, rows.y))
     pm.Normal("y", mean, sigma, observed=rows.y)

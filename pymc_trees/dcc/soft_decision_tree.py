@@ -9,17 +9,12 @@ from pymc_trees.dcc.kernels.topology import default_max_nodes
 from pymc_trees.dcc.soft_tree_rv import LOG_DENSITY, SoftEvaluate, SoftTree, declared
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.variables import (
-    Data,
-    all_or_nothing,
-    finite_inputs,
-    no_batch,
-    sees_batch,
-)
-from pymc_trees.distributions.declaration import check_depth_prior, check_leaf
+from pymc_trees.distributions.data.table import no_batch, read, sees_batch
+from pymc_trees.distributions.data.variables import all_or_nothing, registered
+from pymc_trees.distributions.leaves.contract import check_leaf
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.distributions.tree_priors.grid import check_ranges
+from pymc_trees.distributions.tree_priors.contract import check_depth_prior
 
 
 def SoftDecisionTree(
@@ -117,13 +112,10 @@ def SoftDecisionTree(
     ['mu_forest', 'sigma']
     """
     model = pm.modelcontext(None)
-    rows = rows_dim(X, dims)
-    X, leaf = unnamed(X), unnamed(leaf)
-    X_train = finite_inputs(X)
+    leaf, table = unnamed(leaf), read(X).complete()
+    table.check_training()
+    rows, X_train = rows_dim(table.dims, dims), table.values
     n, p = X_train.shape
-    if n == 0:
-        raise ValueError("X has no rows: a tree needs at least one training row.")
-    check_ranges(X_train)
     for setting, value in (("alpha", alpha), ("beta", beta)):
         if isinstance(value, Variable):
             raise TypeError(
@@ -146,9 +138,7 @@ def SoftDecisionTree(
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
     fingerprint = declared(X_train, h[1], leaf.name, leaf.n_values, direction)
     with all_or_nothing(model):
-        if not isinstance(X, Variable):
-            X = Data(f"{name}_X", X)
-            finite_inputs(X)  # new data are held to the same
+        table = registered(f"{name}_X", table)
         forest = SoftTree(
             f"{name}_forest",
             fingerprint,
@@ -160,7 +150,7 @@ def SoftDecisionTree(
             h,
             direction,
         )
-        out = SoftEvaluate(leaf.n_values)(forest, X, low, span, h[1], fingerprint)
+        out = SoftEvaluate(leaf.n_values)(forest, table.variable, low, span, h[1], fingerprint)
         return register(name, leaf.functions(out), dims, rows, model)
 
 

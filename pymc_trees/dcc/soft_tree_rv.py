@@ -24,9 +24,9 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.value.fields import fingerprint as hash_parts
 from pymc_trees.dcc.kernels.encode import draw_value, encode, evaluate, n_fields, summarise
 from pymc_trees.dcc.kernels.topology import STUMP, split_probability
-from pymc_trees.distributions.declaration import as_tensor
+from pymc_trees.distributions.data.numbers import as_tensor
+from pymc_trees.distributions.forest_inputs import FunctionOfRows
 from pymc_trees.distributions.leaves.contract import LEAVES
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 
 NO_GRADIENT = (
     "A soft tree has no gradient as a whole: its topology is discrete. Sample the model with "

@@ -1,10 +1,12 @@
 """How does a forest enter a PyMC model? As a random variable whose value is the encoded trees.
 
-Reading order: `leaves` (leaf priors), `data` (frames and arrays in), `capacity` (room for nodes),
-`declaration` (checked settings), `tree_priors`, `forest_inputs` (where the inputs of the Ops
-stand), `without_dims` (a model without names of dimensions), `ops` (the random variables, their
-log-probabilities, their functions of X), `tree_variable` (what is asked of any variable of trees,
-and where a graph evaluates it), `forest`, `bart`, `decision_tree`, `soft_bart` (front-ends).
+From the top: `bart` (`BART` and `DecisionTree`: one table of the inputs, the priors of leaves and
+trees over its rows, the random variables and their function), `soft_bart` (the same of soft trees),
+`forest` (`Forest`, the random variable alone). They take `data` (arrays and frames in),
+`tree_priors` and `leaves` (priors), `capacity` (room for nodes) and `ops` (the random variables,
+their log-probabilities and their functions of X). All that read a model take `forest_inputs`
+(inputs of these Ops), `tree_variable` (any variable of trees, and where a graph evaluates it) and
+`without_dims` (a model without names of dimensions).
 
 May import: `core`; PyMC, PyTensor.
 """

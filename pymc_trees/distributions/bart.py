@@ -1,21 +1,18 @@
-"""`BART`: Bayesian additive regression trees inside a PyMC model."""
+"""`BART` and `DecisionTree`: Bayesian regression trees inside a PyMC model."""
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
 
+from pymc_trees.distributions.capacity import check_m
 from pymc_trees.distributions.data.named import rows_dim, unnamed
-from pymc_trees.distributions.data.variables import all_or_nothing, register_inputs, training_inputs
-from pymc_trees.distributions.declaration import (
-    check_m,
-    check_outputs,
-    check_shape,
-    shape_of_dims,
-)
+from pymc_trees.distributions.data.numbers import is_number
+from pymc_trees.distributions.data.table import read
+from pymc_trees.distributions.data.variables import all_or_nothing, registered
 from pymc_trees.distributions.forest import Forest
-from pymc_trees.distributions.leaves.contract import LeafPrior
+from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs
 from pymc_trees.distributions.leaves.default import default_leaf, with_response
 from pymc_trees.distributions.leaves.monotone import with_monotone
 from pymc_trees.distributions.ops.evaluation import evaluate
@@ -31,15 +28,17 @@ class Outputs(NamedTuple):
     monotone: Any
 
 
-def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
-    """Register the forests of a front-end and the function they stand for."""
+def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
+    """Register the forests of a front-end and the function they stand for.
+
+    The way is the same for all: a table of the inputs, the prior of leaves and trees over its rows,
+    the random variables, their function at the inputs.
+    """
     model = pm.modelcontext(None)
     with all_or_nothing(model):
-        rows = rows_dim(X, outputs.dims)
-        X, leaf, settings = unnamed(X), unnamed(leaf), {k: unnamed(v) for k, v in settings.items()}
-        inputs = training_inputs(X, settings["split_rules"])
-        n = len(inputs.values)
-        shape = outputs.shape
+        table = read(X, split_rules)
+        rows, n = rows_dim(table.dims, outputs.dims), len(table)
+        leaf, shape = unnamed(leaf), outputs.shape
         if shape is None and not getattr(leaf, "rows_first", False):
             shape = shape_of_dims(outputs.dims, n, model)
         n_outputs = check_shape(shape, n)
@@ -47,19 +46,49 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, **settings):
         leaf = with_response(leaf, outputs.response, n_outputs)
         leaf = with_monotone(leaf, outputs.monotone)
         leaves = _leaf_of_each(leaf, n_outputs, outputs.separate_trees)
-        if not isinstance(X, Variable):
-            X, inputs = register_inputs(f"{name}_X", inputs)
+        table = registered(f"{name}_X", table)
         forests = [
-            Forest(f"{name}{part}_forest", inputs, m=m, leaf=leaf, **settings)
-            for part, leaf in leaves.items()
+            Forest(f"{name}{suffix}_forest", table, m=m, leaf=leaf, **settings)
+            for suffix, leaf in leaves.items()
         ]
-        functions = [evaluate(forest, X) for forest in forests]
-        whole = functions[0] if "" in leaves else pt.stack(functions)
-        return leaf.registered(name, whole, outputs.dims, rows, model)
+        functions = [evaluate(forest, table.variable) for forest in forests]
+        function = functions[0] if "" in leaves else pt.stack(functions)
+        return leaf.registered(name, function, outputs.dims, rows, model)
+
+
+def shape_of_dims(dims, n: int, model: pm.Model) -> tuple[int, int] | None:
+    """``(K, n)`` when dims name outputs and rows, K being the length of the first; else None."""
+    if dims is None or isinstance(dims, str) or len(dims) != 2:
+        return None
+    length = model.dim_lengths.get(dims[0])
+    if length is None:
+        raise ValueError(
+            f"dims={tuple(dims)}: the model has no dimension {dims[0]!r}, whose length is the "
+            f"number of outputs. Give pm.Model(coords={{{dims[0]!r}: ...}}), or shape=(K, {n})."
+        )
+    return int(length.eval()), n
+
+
+def check_shape(shape, n: int) -> int | None:
+    """Number of outputs of ``shape=(K, n)``; None without a shape or for ``(n,)``."""
+    if shape is None:
+        return None
+    sizes = tuple(shape) if isinstance(shape, tuple | list | np.ndarray) else (shape,)
+    if not all(is_number(s) and isinstance(s, int | np.integer) for s in sizes):
+        raise TypeError(f"shape={shape!r}: must be None or whole numbers (K, n).")
+    sizes = tuple(int(s) for s in sizes)
+    if sizes == (n,):
+        return None
+    if len(sizes) != 2 or sizes[1] != n or sizes[0] < 1:
+        raise ValueError(
+            f"shape={sizes}: must be (K, n) for K outputs and the n={n} rows of X; leave it out "
+            "for one output."
+        )
+    return sizes[0]
 
 
 def _leaf_of_each(leaf, n_outputs: int | None, separate_trees: bool) -> dict[str, LeafPrior]:
-    """Leaf prior of each forest, by what its name has between those of the function and itself."""
+    """Leaf prior of each forest, by the suffix of the forest's name."""
     if n_outputs is None:
         return {"": leaf}
     check_outputs(leaf, n_outputs)
@@ -196,6 +225,89 @@ def BART(
         leaf,
         Outputs(shape, dims, separate_trees, response, monotone),
         m=m,
+        alpha=alpha,
+        beta=beta,
+        tree_prior=tree_prior,
+        split_prior=split_prior,
+        split_rules=split_rules,
+        n_cuts=n_cuts,
+        max_nodes=max_nodes,
+    )
+
+
+def DecisionTree(
+    name,
+    X,
+    Y=None,
+    alpha=0.95,
+    beta=1.0,
+    *,
+    leaf=None,
+    tree_prior=None,
+    split_prior=None,
+    split_rules=None,
+    n_cuts=None,
+    shape=None,
+    dims=None,
+    response="constant",
+    monotone=None,
+    max_nodes=None,
+):
+    """One Bayesian decision tree, for regression or classification.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function; the trees are ``{name}_forest``.
+    X : (n, p) array, frame, `pymc.Data`, `pymc.dims.Data` or `pymc_trees.Data`
+        Inputs, as for `BART`.
+    Y : (n,) array, optional
+        Only sets the default leaf prior, a `NormalLeaf`, as in `BART` with m = 1.
+    alpha, beta : float or scalar random variable
+        A node at depth d splits with probability ``alpha * (1 + d)**-beta``; defaults 0.95 and 1.
+    leaf : NormalLeaf, NormalGammaLeaf, DirichletLeaf, LinearLeaf or BasisLeaf, optional
+        Prior of the leaf values; needed when Y is None.
+    shape : tuple (K, n), optional
+        K outputs of the one tree, with a `NormalLeaf`.
+    tree_prior : MondrianPrior, optional
+        Prior of the tree. Default: that of alpha and beta.
+    split_prior, split_rules, n_cuts, dims, response, monotone, max_nodes
+        See `BART`.
+
+    Returns
+    -------
+    TensorVariable or tuple of two
+        `NormalLeaf`: the mean, shape (n,). `NormalGammaLeaf`: mean and precision, both (n,),
+        Deterministics ``name`` and ``{name}_tau``. `DirichletLeaf`: probabilities, shape
+        (n, n_classes).
+
+    Raises
+    ------
+    ValueError, TypeError, NotImplementedError
+        For an invalid argument; the message names it and says what to give instead.
+
+    References
+    ----------
+    Chipman, George and McCulloch (1998). Bayesian CART model search. Journal of the American
+    Statistical Association 93, 935-948.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> X = np.array([[0.1], [0.4], [0.6], [0.9]])
+    >>> with pm.Model() as model:
+    ...     p = pmt.DecisionTree("p", X, leaf=pmt.DirichletLeaf(alpha=2.0, n_classes=2))
+    ...     y = pm.Categorical("y", p=p, observed=[0, 0, 1, 1])
+    >>> p.ndim
+    2
+    """
+    return declare(
+        name,
+        X,
+        Y,
+        leaf,
+        Outputs(shape, dims, separate_trees=False, response=response, monotone=monotone),
+        m=1,
         alpha=alpha,
         beta=beta,
         tree_prior=tree_prior,

@@ -12,12 +12,14 @@ Stone (1982). Optimal global rates of convergence for nonparametric regression. 
 """
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_trees.arguments import check_number
 from pymc_trees.core.forest.trees import MAX_UINT16_NODES, label_type
 from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.prior_draw import mean_nodes
@@ -37,10 +39,10 @@ def prior_mean_nodes(alpha: float, beta: float, limit: float) -> float:
 
 
 def nodes_for_rows(n: int) -> int:
-    """Nodes that many rows may call for: ``3 n**(3/4)``, and no more than n / 2 or 65,536.
+    """Nodes that n rows may need: ``3 n**(3/4)``, and no more than n / 2 or 65,536.
 
-    Half a row of the value for each training row is what recording the function there takes. Up to
-    65,536 nodes a row's leaf takes 16 bits; `tests.step_methods.test_capacity` has what chains use:
+    Recording the function at the training rows takes as much space as n / 2 nodes. Up to 65,536
+    nodes the leaf of a row takes 16 bits; `tests.step_methods.test_capacity` has what chains use:
     at most 4,710 on 200,000 rows, about twice those of 50,000, so that 65,536 last beyond 10^7.
     """
     return int(min(n // 2, np.ceil(3 * n**0.75), MAX_UINT16_NODES))
@@ -49,12 +51,12 @@ def nodes_for_rows(n: int) -> int:
 def default_room(m: int, n: int, mean: float, n_worth: int | None = None) -> int:
     """Room for a forest whose trees have ``mean`` nodes under the prior.
 
-    The larger of `nodes_for_rows` and three times the prior mean and 200 nodes more, or room for
-    any forest when that is less: a tree over n rows has at most ``2n - 1`` nodes. Rows that say no
-    more than fewer would, ``n_worth``, count as these.
+    The larger of `nodes_for_rows` and three times the prior mean plus 200 nodes, or room for any
+    forest when that is less: a tree over n rows has at most ``2n - 1`` nodes. Rows that carry the
+    information of fewer independent ones count as those, ``n_worth``.
     """
-    worth = nodes_for_rows(n if n_worth is None else n_worth)
-    return int(min(m * (2 * n - 1), max(worth, np.ceil(3 * m * mean) + 200)))
+    for_rows = nodes_for_rows(n if n_worth is None else n_worth)
+    return int(min(m * (2 * n - 1), max(for_rows, np.ceil(3 * m * mean) + 200)))
 
 
 def default_max_nodes(m: int, n: int, alpha, beta, n_worth: int | None = None) -> int:
@@ -67,7 +69,7 @@ SOFT_MOST = 2000
 
 
 def soft_max_nodes(m: int, n: int, alpha, beta) -> int:
-    """The same for soft trees, whose size the rows do not bound."""
+    """`default_max_nodes` of soft trees, whose size is not bounded by the rows."""
     mean = _largest_mean(alpha, beta, SOFT_MOST)
     return int(max(nodes_for_rows(n), np.ceil(3 * m * mean) + 200))
 
@@ -87,7 +89,7 @@ def _largest_mean(alpha, beta, most: int) -> float:
 
 
 def mondrian_max_nodes(m: int, X: np.ndarray, lifetime, n_draws: int = 50) -> int:
-    """The same for a Mondrian process, whose mean is that of some trees drawn from the prior."""
+    """`default_max_nodes` under a Mondrian process; the prior mean is that of drawn trees."""
     if isinstance(lifetime, Variable):
         lifetimes = np.ravel(_drawn("lifetime", lifetime, n_draws))
     else:
@@ -107,19 +109,27 @@ def _drawn(what: str, settings, n_draws: int):
         ) from error
 
 
-def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
-    """Refuse a forest that does not fit into the machine's memory.
+def check_m(m) -> int:
+    """Number of trees."""
+    return check_number("m", m, 1, more=", the number of trees")
 
-    Parameters
-    ----------
-    given : bool
-        Whether the user set ``max_nodes``: then one draw has to fit, otherwise 1,000.
+
+def with_capacity[L: (Layout, SoftLayout)](
+    layout: L, max_nodes: int | None, default: Callable[[], int]
+) -> L:
+    """Layout with ``max_nodes`` as given, or by default, if it fits into the machine's memory.
+
+    Where users set it, one draw has to fit; otherwise 1,000.
     """
+    is_given = max_nodes is not None
+    if is_given:
+        max_nodes = check_number("max_nodes", max_nodes, layout.m, more=", one node a tree")
+    layout = layout._replace(max_nodes=default() if max_nodes is None else max_nodes)
     memory = _memory()
     draw = 8 * layout.shape[0] * layout.fields
     label = np.dtype(label_type(layout.max_nodes)).itemsize
     chain = draw + label * layout.m * layout.n_rows + _NODE * layout.max_nodes
-    draws = 0 if given else 1000 * 8 * layout.max_nodes * layout.fields
+    draws = 0 if is_given else 1000 * 8 * layout.max_nodes * layout.fields
     if chain + draws > memory:
         raise ValueError(
             f"m={layout.m}, max_nodes={layout.max_nodes}: one draw of the forest takes "
@@ -127,6 +137,7 @@ def check_memory(layout: Layout | SoftLayout, given: bool) -> None:
             f"chain {in_bytes(chain)}, but this machine has {in_bytes(memory)} of memory. Use "
             "fewer trees (m), or set a smaller max_nodes."
         )
+    return layout
 
 
 _NODE = 100
@@ -136,7 +147,7 @@ _NODE = 100
 def _memory() -> float:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # no such question on this system
+    except (AttributeError, ValueError, OSError):  # this system does not tell
         return np.inf
 
 
@@ -154,7 +165,7 @@ class ForestTooLargeError(RuntimeError):
 
 
 def too_small(name: str, layout: Layout) -> str:
-    """What to do about a forest that needs more room than it has."""
+    """Message about a forest that needs more room than it has, with a remedy."""
     most = layout.m * (2 * layout.n_rows - 1)
     more = min(2 * layout.max_nodes, most)
     enough = "" if more == most else f"; max_nodes={most} ({_draw(layout, most)}) holds any forest"
@@ -165,7 +176,7 @@ def too_small(name: str, layout: Layout) -> str:
 
 
 def soft_too_small(name: str, layout: SoftLayout) -> str:
-    """The same for soft trees, whose size the rows do not bound."""
+    """`too_small` of soft trees, whose size is not bounded by the rows."""
     more = 2 * layout.max_nodes
     return (
         f"{name} outgrew max_nodes={layout.max_nodes}. Declare it with a larger one, for example "
@@ -179,7 +190,7 @@ def _draw(layout, max_nodes):
 
 
 def in_bytes(n: float) -> str:
-    """A number of bytes in words."""
+    """A number of bytes, with its unit."""
     power = 0
     while n >= 1000 and power < 4:
         n, power = n / 1000, power + 1

@@ -7,32 +7,26 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorConstant
 
-from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.table_file import in_file
 from pymc_trees.core.value.fields import Layout, fingerprint
-from pymc_trees.distributions.capacity import (
-    check_memory,
-)
+from pymc_trees.distributions.capacity import check_m, with_capacity
 from pymc_trees.distributions.data.named import unnamed
-from pymc_trees.distributions.data.schema import check_rules, kinds_of
-from pymc_trees.distributions.data.variables import TrainingInputs, training_inputs
-from pymc_trees.distributions.declaration import as_tensor, check_leaf, check_m
-from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs_at
+from pymc_trees.distributions.data.numbers import as_tensor
+from pymc_trees.distributions.data.table import Table, keep_schema, read
+from pymc_trees.distributions.leaves.contract import LeafPrior, check_leaf, check_outputs_at
 from pymc_trees.distributions.ops.forest_rv import ForestRV
-from pymc_trees.distributions.tree_priors.grid import check_ranges
-from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_tree_prior
-from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
+from pymc_trees.distributions.tree_priors.read import DeclaredPrior, read_prior
 
 # ----------------------- Training inputs as a constant of the graph, also where they lie in a file
 
 
 class TableConstant(TensorConstant):
-    """A table in a file, told from other constants by a number: PyTensor would read it all."""
+    """A table in a file, compared with other constants by a number: PyTensor would read it all."""
 
     stamp: float
 
     def signature(self):
-        """What says of two constants that they are one."""
+        """Two constants with the same signature are the same constant."""
         return type(self), self.type, self.stamp
 
     def __copy__(self):
@@ -157,15 +151,14 @@ class Forest(Continuous):
             )
         if kwargs:
             raise TypeError(f"Forest got unknown arguments: {sorted(kwargs)}.")
-        X, leaf, tree_prior, split_prior, alpha, beta = map(
-            unnamed, (X, leaf, tree_prior, split_prior, alpha, beta)
+        leaf, tree_prior, split_prior, alpha, beta = map(
+            unnamed, (leaf, tree_prior, split_prior, alpha, beta)
         )
-        inputs = training_inputs(X, split_rules)
-        weights = split_prior if tree_prior is None else None
-        kinds = _read_columns(inputs, split_rules, weights)
+        table = read(X, split_rules)
+        table.check_training()
         m = check_m(m)
-        prior = read_tree_prior(tree_prior, (alpha, beta), split_prior, n_cuts, inputs, kinds)
-        leaf = check_leaf(leaf).for_inputs(inputs, kinds)
+        prior = read_prior(tree_prior, alpha, beta, split_prior, n_cuts, table)
+        leaf = check_leaf(leaf).for_inputs(table, prior.kinds)
         if leaf.has_order():
             prior.check_fixed()
         if m > 1 and not leaf.in_sums:
@@ -173,44 +166,28 @@ class Forest(Continuous):
                 f"m={m}: a {type(leaf).__name__} is for a single tree (m=1, DecisionTree). A sum "
                 "of trees needs a NormalLeaf."
             )
-        n = len(inputs.values)
-        check_outputs_at(leaf, inputs.values)
-        given = max_nodes is not None
-        max_nodes = _read_max_nodes(max_nodes, m, inputs.values, prior)
-        mixed, timed = bool(len(kinds)), prior.trees.timed
-        own = None if leaf.is_constant() else leaf.n_outputs
-        layout = Layout(m, max_nodes, leaf.n_values, n, mixed, timed, own)
-        check_memory(layout, given)
-        return _variable(inputs, kinds, prior, leaf, layout)
+        check_outputs_at(leaf, table.values)
+        layout = Layout(
+            m,
+            max_nodes=0,
+            n_values=leaf.n_values,
+            n_rows=len(table),
+            mixed=bool(len(prior.kinds)),
+            timed=prior.trees.timed,
+            own_outputs=None if leaf.is_constant() else leaf.n_outputs,
+        )
+        layout = with_capacity(layout, max_nodes, lambda: prior.trees.max_nodes(m, table.values))
+        return _random_variable(table, prior, leaf, layout)
 
 
-def _read_columns(inputs: TrainingInputs, split_rules, split_prior) -> np.ndarray:
-    """Kinds of the columns, of inputs that a forest can be grown on."""
-    X, schema = inputs
-    names = None if schema is None else schema.names
-    rules = check_rules(split_rules, names, X.shape[1])
-    kinds = kinds_of(X, schema, rules, excluded_columns(split_prior, X.shape[1], names))
-    if len(X) == 0:
-        raise ValueError("X has no rows: a forest needs at least one training row.")
-    check_ranges(X)
-    return kinds
-
-
-def _read_max_nodes(max_nodes, m: int, X: np.ndarray, prior: DeclaredPrior) -> int:
-    if max_nodes is not None:
-        return check_number("max_nodes", max_nodes, m, more=", one node a tree")
-    return prior.trees.max_nodes(m, X)
-
-
-def _variable(
-    inputs: TrainingInputs, kinds: np.ndarray, prior: DeclaredPrior, leaf: LeafPrior, layout: Layout
+def _random_variable(
+    table: Table, prior: DeclaredPrior, leaf: LeafPrior, layout: Layout
 ) -> Variable:
     """Random variable of a declaration, with its fingerprint."""
-    X, schema = inputs
     constants = np.array(leaf.constants, dtype=np.float64)
     stamp = fingerprint(
-        X,
-        kinds,
+        table.values,
+        prior.kinds,
         prior.cuts,
         prior.offsets,
         prior.weights_stamp,
@@ -220,11 +197,11 @@ def _variable(
         *([constants] if constants.size else []),
     )
     _, forest = ForestRV(layout=layout, leaf=leaf.name, tree_prior=prior.trees.name)(
-        stamped(X, stamp),
+        stamped(table.values, stamp),
         pt.constant(prior.cuts),
         pt.constant(prior.offsets),
         pt.constant(stamp, dtype="float64"),
-        pt.constant(kinds),
+        pt.constant(prior.kinds),
         *(as_tensor(v) for v in prior.trees.parameters),
         prior.weights,
         pt.constant(constants),
@@ -232,5 +209,5 @@ def _variable(
         rng=pt.random.shared_rng(seed=None),
         return_next_rng=True,
     )
-    forest.tag.pymc_trees_columns = schema
+    keep_schema(forest, table.schema)
     return forest

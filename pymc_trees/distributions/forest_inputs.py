@@ -1,4 +1,4 @@
-"""Where the inputs of the Ops of trees stand: the only file that knows their positions.
+"""The inputs of the Ops of trees: the only file that knows their positions.
 
 Inputs of a `ForestRV` after the generator and the size:
 
@@ -31,7 +31,9 @@ leaf parameters                mean and sd of the leaf values
 from typing import NamedTuple
 
 import numpy as np
-from pytensor.graph.basic import Variable
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
 
 
 class ForestInputs(NamedTuple):
@@ -56,7 +58,7 @@ class ForestInputs(NamedTuple):
 
     @property
     def design(self) -> tuple[Variable, ...]:
-        """What does not change while a model lives, but for the weights."""
+        """Constants of the graph: with the weights they make the design."""
         return self[:5]
 
     @property
@@ -130,9 +132,33 @@ class Declared(NamedTuple):
 
 def declared(forest: Variable) -> Declared:
     """Numbers that a forest variable was declared with."""
-    known = forest_inputs(forest)
-    X, grid, offsets, fingerprint, kinds = (v.data for v in known.design)
-    return Declared(X, grid, offsets, float(fingerprint), kinds, known.constants.data)
+    inputs = forest_inputs(forest)
+    X, grid, offsets, fingerprint, kinds = (v.data for v in inputs.design)
+    return Declared(X, grid, offsets, float(fingerprint), kinds, inputs.constants.data)
+
+
+class FunctionOfRows(Op):
+    """Outputs of an encoded value, the first input, at the rows of X, the second.
+
+    Shape (rows of X, ``n_outputs``).
+    """
+
+    n_outputs: int
+
+    def make_node(self, value, X, *others):
+        """Apply to an encoded value, inputs, and what the kernel takes beside them."""
+        X = pt.as_tensor(X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
+            )
+        X = X.astype("float64")
+        output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.n_outputs))
+        return Apply(self, [pt.as_tensor(v) for v in (value, X, *others)], [output])
+
+    def infer_shape(self, node, input_shapes):
+        """One row per row of X."""
+        return [(input_shapes[1][0], pt.constant(self.n_outputs, dtype="int64"))]
 
 
 class Evaluation(NamedTuple):

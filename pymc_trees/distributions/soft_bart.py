@@ -6,32 +6,21 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
 
-from pymc_trees.arguments import check_number
 from pymc_trees.core.soft_forest.encode import SoftLayout
 from pymc_trees.core.soft_forest.unit import make_unit_map
 from pymc_trees.core.value.fields import fingerprint
-from pymc_trees.distributions.capacity import check_memory, soft_max_nodes
-from pymc_trees.distributions.data.named import bare, register, rows_dim, unnamed
-from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.schema import Schema, given_columns, known_columns, place_of
-from pymc_trees.distributions.data.variables import (
-    all_or_nothing,
-    finite_inputs,
-    register_inputs,
-    schema_of,
-    training_inputs,
-)
-from pymc_trees.distributions.declaration import (
-    as_tensor,
-    check_depth_prior,
-    check_leaf,
-    check_m,
-)
+from pymc_trees.distributions.capacity import check_m, soft_max_nodes, with_capacity
+from pymc_trees.distributions.data.named import register, rows_dim, unnamed
+from pymc_trees.distributions.data.numbers import as_tensor, is_number
+from pymc_trees.distributions.data.schema import Schema, column_index, listed_columns
+from pymc_trees.distributions.data.table import Table, keep_schema, read
+from pymc_trees.distributions.data.variables import all_or_nothing, registered
+from pymc_trees.distributions.leaves.contract import check_leaf
 from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
-from pymc_trees.distributions.tree_priors.grid import check_ranges
-from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
+from pymc_trees.distributions.tree_priors.contract import check_depth_prior
+from pymc_trees.distributions.tree_priors.read import read_split_prior
 
 # --------------------------- Settings that soft trees alone have, checked before anything is built
 
@@ -51,20 +40,18 @@ def check_bandwidth(bandwidth) -> float:
     return float(bandwidth)
 
 
-def check_hard(hard, p: int, schema: Schema | None) -> np.ndarray:
+def check_hard(hard, schema: Schema) -> np.ndarray:
     """(p,) bool: columns whose gates are steps."""
-    found = np.zeros(p, dtype=np.bool_)
-    if hard is None:
-        return found
-    known = known_columns(schema, p)
-    for column in given_columns(hard):
-        place = place_of(column, known)
-        if place is None:
+    labels = schema.labels
+    is_hard = np.zeros(len(labels), dtype=np.bool_)
+    for column in [] if hard is None else listed_columns(hard):
+        index = column_index(column, labels)
+        if index is None:
             raise ValueError(
-                f"hard holds {column!r}, which is not a column of X: choose from {known}."
+                f"hard holds {column!r}, which is not a column of X: choose from {labels}."
             )
-        found[place] = True
-    return found
+        is_hard[index] = True
+    return is_hard
 
 
 # --------------------------------------------------------------------------------------------------
@@ -76,14 +63,13 @@ class SoftForest(Continuous):
     rv_type = SoftForestRV
 
     @classmethod
-    def dist(cls, X, schema, hard, bandwidth, depth, split_prior, leaf, layout, **kwargs):
+    def dist(cls, table: Table, hard, bandwidth, depth, split_prior, leaf, layout, **kwargs):
         """Forest of soft trees that is not registered in a model."""
-        names = None if schema is None else schema.names
-        weights, stamp = read_split_prior(split_prior, X.shape[1], names)
-        unit_map = make_unit_map(X)
+        X = table.values
+        weights, stamp = read_split_prior(split_prior, table.schema.labels)
         _, forest = SoftForestRV(layout=layout)(
             pt.constant(X),
-            *(pt.constant(v) for v in unit_map),
+            *(pt.constant(v) for v in make_unit_map(X)),
             pt.constant(hard),
             pt.constant(fingerprint(X, hard, stamp, layout.stamp), dtype="float64"),
             pt.constant(bandwidth, dtype="float64"),
@@ -93,7 +79,7 @@ class SoftForest(Continuous):
             rng=pt.random.shared_rng(seed=None),
             return_next_rng=True,
         )
-        forest.tag.pymc_trees_columns = schema
+        keep_schema(forest, table.schema)
         return forest
 
 
@@ -207,45 +193,25 @@ def SoftBART(
     """
     model = pm.modelcontext(None)
     with all_or_nothing(model):
-        rows = rows_dim(X, dims)
-        X, leaf, split_prior, alpha, beta = map(unnamed, (X, leaf, split_prior, alpha, beta))
-        inputs = training_inputs(X)
-        values = finite_inputs(inputs if not isinstance(X, Variable) else X)
-        n, p = values.shape
-        if n == 0:
-            raise ValueError("X has no rows: a forest needs at least one training row.")
-        check_ranges(values)
+        leaf, split_prior, alpha, beta = map(unnamed, (leaf, split_prior, alpha, beta))
+        table = read(X).complete()
+        table.check_training()
+        rows, (n, p) = rows_dim(table.dims, dims), table.values.shape
         m = check_m(m)
         depth = check_depth_prior(alpha, beta)
         bandwidth = check_bandwidth(bandwidth)
-        hard = check_hard(hard, p, inputs.schema)
+        hard = check_hard(hard, table.schema)
         leaf = check_leaf(_default_leaf(f"{name}_leaf_sd", Y, n, m) if leaf is None else leaf)
         if type(leaf) is not NormalLeaf:
             raise TypeError(f"leaf={leaf!r}: SoftBART needs a NormalLeaf.")
-        given = max_nodes is not None
-        if given:
-            max_nodes = check_number("max_nodes", max_nodes, m, more=", one node a tree")
-        else:
-            max_nodes = soft_max_nodes(m, n, *depth)
-        layout = SoftLayout(m, max_nodes, n)
-        check_memory(layout, given)
-        if not isinstance(X, Variable):
-            X, inputs = register_inputs(f"{name}_X", inputs)
-        values = finite_inputs(X)  # new data are held to the same
+        layout = with_capacity(SoftLayout(m, 0, n), max_nodes, lambda: soft_max_nodes(m, n, *depth))
+        table = registered(f"{name}_X", table)
         if split_prior is None:
             split_prior = _dirichlet(f"{name}_split_weights", p)
         forest = SoftForest(
-            f"{name}_forest",
-            values,
-            schema_of(bare(X)),
-            hard,
-            bandwidth,
-            depth,
-            split_prior,
-            leaf,
-            layout,
+            f"{name}_forest", table, hard, bandwidth, depth, split_prior, leaf, layout
         )
-        return register(name, evaluate_soft(forest, X), dims, rows, model)
+        return register(name, evaluate_soft(forest, table.variable), dims, rows, model)
 
 
 def _default_leaf(name: str, Y, n: int, m: int) -> NormalLeaf:

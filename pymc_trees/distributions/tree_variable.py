@@ -1,4 +1,4 @@
-"""What is asked of any variable whose value is encoded trees, hard or soft, by its Op."""
+"""One interface to all variables whose value is encoded trees, hard or soft, by their Op."""
 
 import functools
 from abc import ABC, abstractmethod
@@ -16,13 +16,13 @@ from pymc_trees.core.value.evaluate import evaluate
 from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
 from pymc_trees.distributions.forest_inputs import (
     Evaluation,
+    FunctionOfRows,
     declared,
     evaluation,
     fingerprint_of,
     forest_inputs,
 )
 from pymc_trees.distributions.ops.forest_rv import ForestRV, leaf_at
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV
 
 # ------------------------------------------------------------------- Where a graph evaluates trees
@@ -34,12 +34,12 @@ def evaluations(
     blockers: Iterable[Variable] | None = None,
 ) -> list[Evaluation]:
     """Evaluations among the ancestors of some variables: of one tree, its variable or value."""
-    found = [
+    all_evaluations = (
         evaluation(v)
         for v in ancestors(graphs, blockers=blockers)
         if v.owner and isinstance(v.owner.op, FunctionOfRows)
-    ]
-    return [one for one in found if tree is None or one.tree is tree]
+    )
+    return [e for e in all_evaluations if tree is None or e.tree is tree]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class ForestVariable(TreeVariable):
     @functools.cached_property
     def fingerprint(self) -> float:
         """Fingerprint of the declaration."""
-        return declared(self.rv).fingerprint
+        return fingerprint_of(self.rv)
 
     def is_intact(self, value: np.ndarray) -> bool:
         """Whether a value of the right shape is one of this declaration."""
@@ -136,17 +136,16 @@ class ForestVariable(TreeVariable):
     def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
         """(chain, draw, numbers) outputs at training rows."""
         layout, X = self.op.layout, declared(self.rv).X
-        chosen = evenly_spaced(layout.n_rows, most)
-        k, leaf, numbers = layout.n_outputs, leaf_at(self.rv, X[chosen]), sizes(layout)
-        out = np.empty((*draws.shape[:2], len(chosen) * k))
-        for at in np.ndindex(*draws.shape[:2]):
-            value = np.ascontiguousarray(draws[at])
-            fit = evaluate(value, X[chosen], X, leaf, numbers, self.fingerprint)
-            out[at] = fit.reshape(-1)
+        rows = X[evenly_spaced(layout.n_rows, most)]
+        leaf, numbers = leaf_at(self.rv, rows), sizes(layout)
+        out = np.empty((*draws.shape[:2], len(rows) * layout.n_outputs))
+        for draw in np.ndindex(*draws.shape[:2]):
+            value = np.ascontiguousarray(draws[draw])
+            out[draw] = evaluate(value, rows, X, leaf, numbers, self.fingerprint).reshape(-1)
         return out
 
 
-class SoftForestVariable(TreeVariable):
+class SoftForestVariable(ForestVariable):
     """A forest of soft trees; it is evaluated at its training rows."""
 
     what = "forest of soft trees"
@@ -155,20 +154,6 @@ class SoftForestVariable(TreeVariable):
     settings = "hard columns, split_prior or training inputs X"
     field_settings = "leaf"
     is_soft = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of a value."""
-        return self.op.layout.shape
-
-    @functools.cached_property
-    def fingerprint(self) -> float:
-        """Fingerprint of the declaration."""
-        return fingerprint_of(self.rv)
-
-    def is_intact(self, value: np.ndarray) -> bool:
-        """Whether a value of the right shape is one of this declaration."""
-        return is_intact(np.ascontiguousarray(value), self.op.layout.max_nodes, self.fingerprint)
 
     def why_no_nodes(self, names: list[str]) -> str:
         """Why nodes are not sets of rows, and what describes the function instead."""
@@ -179,19 +164,15 @@ class SoftForestVariable(TreeVariable):
             "shap_values with background= describe the function."
         )
 
-    def checksums(self, draws: np.ndarray) -> np.ndarray:
-        """(chain, draw) checksums of values."""
-        return draws[:, :, self.op.layout.max_nodes, CHECKSUM]
-
     def function_values(self, model: pm.Model, draws: np.ndarray, most: int) -> np.ndarray:
         """(chain, draw, numbers) outputs at training rows."""
-        known, numbers = forest_inputs(self.rv), soft_sizes(self.op.layout)
-        X = known.X.data[evenly_spaced(len(known.X.data), most)]
-        given = [v.data for v in (*known.unit_map, known.hard)]
-        out = np.empty((*draws.shape[:2], len(X)))
-        for at in np.ndindex(*draws.shape[:2]):
-            value = np.ascontiguousarray(draws[at])
-            out[at] = soft_sums.evaluate(value, X, *given, numbers, self.fingerprint)[:, 0]
+        inputs, numbers = forest_inputs(self.rv), soft_sizes(self.op.layout)
+        rows = inputs.X.data[evenly_spaced(self.op.layout.n_rows, most)]
+        columns = [v.data for v in (*inputs.unit_map, inputs.hard)]
+        out = np.empty((*draws.shape[:2], len(rows)))
+        for draw in np.ndindex(*draws.shape[:2]):
+            value = np.ascontiguousarray(draws[draw])
+            out[draw] = soft_sums.evaluate(value, rows, *columns, numbers, self.fingerprint)[:, 0]
         return out
 
 
@@ -208,7 +189,7 @@ def is_tree_variable(rv: Variable) -> bool:
 
 
 def tree_variable(rv: Variable) -> TreeVariable:
-    """The face of a variable of trees."""
+    """Interface to a variable of trees."""
     return TREE_VARIABLES[type(rv.owner.op)](rv)
 
 

@@ -1,9 +1,8 @@
 """A model with named dimensions as one without: the same graph, of tensors.
 
 A variable of `pymc.dims` is an xtensor, whose Ops have axes by name. PyTensor lowers them to Ops of
-tensors before it compiles. This is done here to all variables of a model at once, so that whatever
-reads a graph (likelihoods, noise, functions of rows) sees what it would see had the model been
-declared without names.
+tensors before it compiles. Here all variables of a model are lowered at once, so that code that
+reads a graph (likelihoods, noise, functions of rows) sees the model as if declared without names.
 """
 
 from collections.abc import Mapping
@@ -31,8 +30,8 @@ from pytensor.xtensor.type import XTensorSharedVariable
 
 from pymc_trees.distributions.data.named import is_named
 
-_KNOWN: WeakKeyDictionary[pm.Model, tuple[list[Variable], pm.Model | None]] = WeakKeyDictionary()
-"""What was made of a model, None for itself, and the variables that it had then."""
+_LOWERED: WeakKeyDictionary[pm.Model, tuple[list[Variable], pm.Model | None]] = WeakKeyDictionary()
+"""The variables that a model had, and the model of tensors made of them; None for itself."""
 
 
 def without_dims(model: pm.Model) -> pm.Model:
@@ -41,30 +40,32 @@ def without_dims(model: pm.Model) -> pm.Model:
     Its variables, values among them, have the names that they have in the model, and its data are
     those of the model, also after `pymc.set_data`.
     """
-    found = [*model.basic_RVs, *model.potentials, *model.deterministics, *model.data_vars]
-    known = [*found, *model.rvs_to_values.values()]
-    before, made = _KNOWN.get(model, ([], None))
-    if len(before) != len(known) or any(v is not w for v, w in zip(before, known, strict=True)):
-        everything = list(ancestors(known))
-        made = _lowered(model, found, everything) if any(map(is_named, everything)) else None
-        _KNOWN[model] = known, made
-    return model if made is None else made
+    variables = [*model.basic_RVs, *model.potentials, *model.deterministics, *model.data_vars]
+    current = [*variables, *model.rvs_to_values.values()]
+    before, tensors = _LOWERED.get(model, ([], None))
+    unchanged = len(before) == len(current)
+    if not unchanged or any(v is not w for v, w in zip(before, current, strict=True)):
+        everything = list(ancestors(current))
+        has_dims = any(map(is_named, everything))
+        tensors = _lowered(model, variables, everything) if has_dims else None
+        _LOWERED[model] = current, tensors
+    return model if tensors is None else tensors
 
 
 def counterpart(model: pm.Model, variable: Any) -> Any:
     """The variable of `without_dims` that stands for one of the model's; anything else as it is."""
-    made = without_dims(model)
-    if made is model or not any(variable is v for v in model.named_vars.values()):
+    tensors = without_dims(model)
+    if tensors is model or not any(variable is v for v in model.named_vars.values()):
         return variable
-    return made[variable.name]
+    return tensors[variable.name]
 
 
-def _lowered(model: pm.Model, found: list[Variable], everything: list[Variable]) -> pm.Model:
-    held = {v: _as_tensor_data(v) for v in everything if is_named(v) and v.owner is None}
-    twins = dict(zip(found, lowered(found, held), strict=True))
+def _lowered(model: pm.Model, variables: list[Variable], everything: list[Variable]) -> pm.Model:
+    data = {v: _as_tensor_data(v) for v in everything if is_named(v) and v.owner is None}
+    twins = dict(zip(variables, lowered(variables, data), strict=True))
     twins |= {rv: _of_pymc(twins[rv]) for rv in model.observed_RVs}
-    made = pm.Model(model=None)
-    made._coords, made._dim_lengths = model._coords, model._dim_lengths
+    tensors = pm.Model(model=None)
+    tensors._coords, tensors._dim_lengths = model._coords, model._dim_lengths
     named: set[Variable] = set()
     for variable, twin in twins.items():
         if twin in named:  # a Deterministic may be a variable as it is
@@ -74,23 +75,23 @@ def _lowered(model: pm.Model, found: list[Variable], everything: list[Variable])
     for rv, value in model.rvs_to_values.items():
         transform = None
         if rv in model.observed_RVs:
-            made.observed_RVs.append(twins[rv])
-            [value] = [twins[value]] if value in twins else lowered([value], held)
+            tensors.observed_RVs.append(twins[rv])
+            [value] = [twins[value]] if value in twins else lowered([value], data)
         else:
-            made.free_RVs.append(twins[rv])
+            tensors.free_RVs.append(twins[rv])
             transform = _of_tensors(model.rvs_to_transforms[rv], rv, value)
             if is_named(value):
                 value = pt.tensor(value.name, dtype=value.dtype, shape=value.type.shape)
-            made.set_initval(twins[rv], _initval(model.rvs_to_initial_values[rv], rv))
-        made.create_value_var(
+            tensors.set_initval(twins[rv], _initval(model.rvs_to_initial_values[rv], rv))
+        tensors.create_value_var(
             twins[rv], transform=transform, default_transform=None, value_var=value
         )
-    made.potentials.extend(twins[v] for v in model.potentials)
-    made.deterministics.extend(twins[v] for v in model.deterministics)
-    made.data_vars.extend(twins[v] for v in model.data_vars)
+    tensors.potentials.extend(twins[v] for v in model.potentials)
+    tensors.deterministics.extend(twins[v] for v in model.deterministics)
+    tensors.data_vars.extend(twins[v] for v in model.data_vars)
     for name, variable in model.named_vars.items():
-        made.add_named_variable(twins[variable], dims=model.named_vars_to_dims.get(name))
-    return made
+        tensors.add_named_variable(twins[variable], dims=model.named_vars_to_dims.get(name))
+    return tensors
 
 
 def _of_pymc(twin: Variable) -> Variable:
@@ -120,21 +121,21 @@ def _as_tensor_data(data: Variable) -> Variable:
     of = pt.TensorType(data.dtype, data.type.shape)
     if not isinstance(data, XTensorSharedVariable):
         return of.make_constant(data.data) if isinstance(data, Constant) else of(data.name)
-    made = TensorSharedVariable(
+    tensor = TensorSharedVariable(
         type=of, value=None, strict=None, container=data.container, name=data.name
     )
-    made.tag = data.tag
-    return made
+    tensor.tag = data.tag
+    return tensor
 
 
 def lowered(
-    expressions: list[Variable], held: Mapping[Variable, Variable] | None = None
+    expressions: list[Variable], data: Mapping[Variable, Variable] | None = None
 ) -> list[Variable]:
-    """Expressions as tensors, with other variables in place of those of named dimensions."""
-    found = [tensor_from_xtensor(v) if is_named(v) else v for v in expressions]
-    replaced = {v: xtensor_from_tensor(w, v.type.dims) for v, w in (held or {}).items()}
-    found = clone_replace(found, replaced, rebuild_strict=False)
-    graph = FunctionGraph(outputs=found, clone=True, copy_inputs=False, copy_orphans=False)
+    """Expressions as tensors, given tensors in place of variables with named dimensions."""
+    outputs = [tensor_from_xtensor(v) if is_named(v) else v for v in expressions]
+    replaced = {v: xtensor_from_tensor(w, v.type.dims) for v, w in (data or {}).items()}
+    outputs = clone_replace(outputs, replaced, rebuild_strict=False)
+    graph = FunctionGraph(outputs=outputs, clone=True, copy_inputs=False, copy_orphans=False)
     dfs_rewriter(_lower_view).rewrite(graph)
     optdb.query("+lower_xtensor").rewrite(graph)
     # a variable whose dims= have another order than those of its parameters
@@ -173,8 +174,8 @@ class OfTensors(Transform):
         return self._called("log_jac_det", value, self.value_dims)
 
     def _called(self, method: str, value, dims):
-        [found] = lowered([getattr(self.transform, method)(xtensor_from_tensor(value, dims))])
-        return found
+        [tensor] = lowered([getattr(self.transform, method)(xtensor_from_tensor(value, dims))])
+        return tensor
 
 
 def _of_tensors(transform: Transform | None, rv: Variable, value: Variable) -> Transform | None:

@@ -1,7 +1,7 @@
 """How is BART used from scikit-learn?
 
-Reading order: `inputs` (what is let in as X, y and weights), `models` (the PyMC models that are
-built), `base` (what both estimators share: fitting, draws, files, warnings), `regressor` (with the
+Reading order: `inputs` (checks of X, y and weights), `models` (the PyMC models that are built),
+`base` (what both estimators share: fitting, draws, files, warnings), `regressor` (with the
 predictive distribution over draws), `classifier`. Mondrian forests have a wing of their own.
 
 May import: everything but `plots`, `mondrian`; scikit-learn.

@@ -16,9 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_trees.arguments import check_number
-from pymc_trees.distributions.data.encoding import encode_training
 from pymc_trees.distributions.data.schema import Schema
-from pymc_trees.distributions.data.variables import TrainingInputs
+from pymc_trees.distributions.data.table import Table, read
 from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
@@ -30,20 +29,20 @@ from pymc_trees.posterior.saving import save
 ABOUT = "pymc_trees_estimator"
 """Attribute of the file: what was fitted, and the training columns."""
 FITTED = {"classes_", "groups_", "n_features_in_", "feature_names_in_"}
-"""Attributes that `fit` learns beside the draws."""
+"""Attributes that `fit` sets in addition to the draws."""
 TRAINING = "training"
 """Group of the rows that were fitted."""
 
 
-def write(estimator, path) -> None:
+def write_file(estimator, path) -> None:
     """The settings, the training rows and the draws of a fitted estimator, whole or not at all."""
-    inputs, known = estimator._training
-    rows: dict[str, Any] = {name: ("row", row) for name, row in known.items()}
-    rows["X"] = (("row", "column"), inputs.values)
+    table, arrays = estimator._training
+    rows: dict[str, Any] = {name: ("row", row) for name, row in arrays.items()}
+    rows["X"] = (("row", "column"), table.values)
     about = {
         "class": type(estimator).__name__,
         "settings": _plain(estimator.get_params(deep=False)),
-        "columns": _columns(inputs.schema),
+        "columns": _columns(table.schema),
         "fitted": {
             name: _listed(getattr(estimator, name)) for name in FITTED & vars(estimator).keys()
         },
@@ -54,8 +53,8 @@ def write(estimator, path) -> None:
     save(tree, path)
 
 
-def read(cls, path):
-    """An estimator of class ``cls`` from a file that `write` wrote."""
+def read_file(cls, path):
+    """An estimator of class ``cls`` from a file that `write_file` wrote."""
     with xr.open_datatree(path, engine="h5netcdf") as stored:
         tree = stored.load()
     if ABOUT not in tree.attrs:
@@ -65,8 +64,8 @@ def read(cls, path):
         raise ValueError(f"{path} holds a {about['class']}: read it with {about['class']}.load.")
     estimator = cls(**about["settings"])
     rows = tree[TRAINING].to_dataset()
-    known = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
-    training = (TrainingInputs(rows["X"].to_numpy(), _schema(about["columns"])), known)
+    arrays = {name: row.to_numpy() for name, row in rows.items() if name != "X"}
+    training = (Table(rows["X"].to_numpy(), _schema(about["columns"])), arrays)
     for name, value in about["fitted"].items():
         setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
     if "feature_names_in_" in about["fitted"]:
@@ -78,7 +77,7 @@ def read(cls, path):
 
 def _plain(settings: dict) -> dict:
     """Settings as JSON has them, or an error."""
-    found = {}
+    plain = {}
     for name, value in settings.items():
         value = _listed(value)
         try:
@@ -90,8 +89,8 @@ def _plain(settings: dict) -> dict:
                     "and dicts of them."
                 ) from None
             value = None  # a generator that has moved on since
-        found[name] = value
-    return found
+        plain[name] = value
+    return plain
 
 
 def _listed(value):
@@ -101,15 +100,15 @@ def _listed(value):
 
 
 def _columns(schema: Schema) -> dict:
-    """What is known of the columns, as JSON has it."""
-    levels = [None if one is None else [_listed(level) for level in one] for one in schema.levels]
+    """A schema as JSON has it."""
+    levels = [None if ls is None else [_listed(level) for level in ls] for ls in schema.levels]
     names = None if schema.names is None else [_listed(name) for name in schema.names]
     return {"names": names, "rules": schema.rules, "levels": levels}
 
 
 def _schema(about: dict) -> Schema:
     names = None if about["names"] is None else tuple(about["names"])
-    levels = tuple(None if one is None else tuple(one) for one in about["levels"])
+    levels = tuple(None if ls is None else tuple(ls) for ls in about["levels"])
     return Schema(names, tuple(about["rules"]), levels)
 
 
@@ -131,12 +130,12 @@ class BARTEstimator(BaseEstimator):
     """
 
     idata_: Any
-    _training: tuple[TrainingInputs, dict[str, np.ndarray]]
-    """Encoded inputs, and what is known of each row."""
+    _training: tuple[Table, dict[str, np.ndarray]]
+    """The training table, and arrays with an entry for each of its rows."""
     _not_recorded: tuple[str, ...] = ()
-    """Deterministics that are computed from the other draws when they are asked for."""
+    """Deterministics that are computed from the other draws when needed."""
 
-    def _declare(self, inputs: TrainingInputs, rows: dict[str, np.ndarray]) -> pm.Model:
+    def _declare(self, table: Table, rows: dict[str, np.ndarray]) -> pm.Model:
         raise NotImplementedError
 
     def _watched(self) -> xr.DataArray:
@@ -145,7 +144,7 @@ class BARTEstimator(BaseEstimator):
 
     @property
     def _plotted(self) -> str:
-        """Function of the model in which all rows can be looked at."""
+        """Function of the model whose rows can all be plotted."""
         return "f"
 
     def _tree_settings(self) -> dict[str, Any]:
@@ -155,8 +154,8 @@ class BARTEstimator(BaseEstimator):
 
     def _sample(self, X, **rows):
         """Build the model, sample it, and keep both."""
-        inputs = TrainingInputs(*encode_training(X, "X", self.split_rules))
-        self._training = (inputs, {name: row for name, row in rows.items() if row is not None})
+        table = read(X, self.split_rules)
+        self._training = (table, {name: row for name, row in rows.items() if row is not None})
         model = self._declare(*self._training)
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
@@ -181,7 +180,7 @@ class BARTEstimator(BaseEstimator):
         return self
 
     def _check_convergence(self) -> None:
-        """Warn where chains do not agree about what they are asked for."""
+        """Warn where chains do not agree."""
         f = self._watched()
         if f.sizes["chain"] < 2 or f.sizes["draw"] < 4:
             return
@@ -225,8 +224,8 @@ class BARTEstimator(BaseEstimator):
 
     def _values(self, name: str, rows: np.ndarray) -> np.ndarray:
         function = self._function(name)
-        found = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()
-        return found.reshape(-1, *found.shape[len(SAMPLE) :])
+        values = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()
+        return values.reshape(-1, *values.shape[len(SAMPLE) :])
 
     def _parameter(self, name: str) -> np.ndarray:
         """(draws, 1) values of a parameter."""
@@ -244,7 +243,7 @@ class BARTEstimator(BaseEstimator):
             File, replaced where it exists.
         """
         check_is_fitted(self, "idata_")
-        write(self, path)
+        write_file(self, path)
 
     @classmethod
     def load(cls, path):
@@ -265,10 +264,10 @@ class BARTEstimator(BaseEstimator):
         ValueError
             When the file holds no estimator, or one of another class.
         """
-        return read(cls, path)
+        return read_file(cls, path)
 
     def __getstate__(self):
-        """Without what is made again when it is needed."""
+        """Without the model and compiled functions, which are made again when needed."""
         state = super().__getstate__()
         return state | ({"_kept": {}} if "_kept" in state else {})
 
@@ -279,7 +278,7 @@ class BARTEstimator(BaseEstimator):
 
 
 def _seed(random_state):
-    """What `pymc.sample` takes: a number, a Generator, or nothing."""
+    """Seed as `pymc.sample` takes it: a number, a Generator or None."""
     if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
         return random_state
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -164,8 +164,7 @@ progressbar
         (n,) array
             Labels.
         """
-        found = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[found]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def sample_proba(self, X):
         """Probabilities of the classes, draw by draw; their spread is the posterior uncertainty.
@@ -191,7 +190,9 @@ progressbar
                 p = ndtr(f) if self.link == "probit" else expit(f)
                 yield np.stack([1.0 - p, p], axis=-1)
 
-    def _declare(self, inputs, rows):
+    def _declare(self, table, rows):
         link = check_choice("link", self.link, LINKS)
-        given = (rows.get("weights"), link, check_positive("k", self.k))
-        return classification(inputs, rows["y"], len(self.classes_), *given, self._tree_settings())
+        settings = (rows.get("weights"), link, check_positive("k", self.k))
+        return classification(
+            table, rows["y"], len(self.classes_), *settings, self._tree_settings()
+        )

@@ -1,4 +1,4 @@
-"""What is let in as X, y and sample weights: scikit-learn's checks, and frames as they are."""
+"""X, y and sample weights: scikit-learn's checks, and frames as they are."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from pymc_trees.distributions.data.levels import column_names
+from pymc_trees.distributions.data.schema import column_names
 
 
 def checked_X(estimator, X: Any, *, reset: bool):

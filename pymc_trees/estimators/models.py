@@ -1,4 +1,4 @@
-"""The PyMC models that the estimators build, and nothing that PyMC users could not write."""
+"""The PyMC models that the estimators build, of public functions only."""
 
 from typing import Any
 
@@ -8,23 +8,25 @@ import pytensor.tensor as pt
 
 from pymc_trees.core.columns.mixed import MAX_LEVELS, MISSING
 from pymc_trees.distributions.bart import BART
-from pymc_trees.distributions.data.variables import TrainingInputs, register_data
+from pymc_trees.distributions.data.table import Table
+from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.leaves.normal import NormalLeaf
-from pymc_trees.distributions.tree_priors.split_weights import excluded_columns
+from pymc_trees.distributions.tree_priors.read import excluded_columns
 
 NOISES = ("forest", "constant", "student")
 LINKS = ("probit", "logit")
 SPREAD = 1.0
 """Scale of the half-normal prior of the sd of the log of the noise, at a row."""
 BELOW = 1.0344
-"""Quantile of .9 of a Normal with half-normal sd: so probable is less than a linear fit leaves."""
+"""0.9 quantile of a Normal with half-normal sd: noise is below the residual sd of a linear fit with
+prior probability 0.9."""
 
 COARSE = 0.01
-"""Least noise, over what a linear fit leaves, from which on it is part of the model."""
+"""Ratio of the sd of rounding to that of residuals from which on rounding enters the model."""
 
 
 def regression(
-    inputs: TrainingInputs,
+    table: Table,
     y: np.ndarray,
     weights: np.ndarray | None,
     noise: str,
@@ -32,31 +34,30 @@ def regression(
     k: float,
     settings: dict[str, Any],
 ) -> pm.Model:
-    """Normal or StudentT rows about a forest, the log of whose scale may be another."""
-    left = residual_sd(inputs, y)
+    """Normal or StudentT rows about a forest; the log of their scale may be another forest."""
+    residual = residual_sd(table, y)
     leaf = usual_leaf(y, settings["m"], k)
     by_weight = 1.0 if weights is None else 1.0 / np.sqrt(weights)
     with pm.Model() as model:
-        data = register_data("X", *inputs)
+        data = register_data("X", table)
         f = BART("f", data, leaf=leaf, **settings)
         if noise == "forest":
-            centre = np.log(left) - BELOW * SPREAD
+            centre = np.log(residual) - BELOW * SPREAD
             # A forest of even noise would be as wide as any: its sd is learnt from the data.
             spread = pm.HalfNormal("log_sigma_sd", SPREAD)
             of_scale = NormalLeaf(centre / scale_trees, spread / np.sqrt(scale_trees))
-            p, names = inputs.values.shape[1], inputs.schema.names if inputs.schema else None
-            included = ~excluded_columns(settings.get("split_prior"), p, names)
+            included = ~excluded_columns(settings.get("split_prior"), table.schema.labels)
             log_sigma = BART(
                 "log_sigma", data, leaf=of_scale, m=scale_trees, split_prior=included.astype(float)
             )
-            least = least_noise(y, left)
+            least = least_noise(y, residual)
             if least > 0.0:  # two variances: a likelihood that is written out
                 own = pm.math.exp(2 * log_sigma) * by_weight**2
                 sigma = pm.math.sqrt(own + (least * by_weight) ** 2)
             else:
                 sigma = pm.math.exp(log_sigma) * by_weight
         else:
-            sigma = pm.HalfNormal("sigma", left) * by_weight
+            sigma = pm.HalfNormal("sigma", residual) * by_weight
         shared = {"sigma": sigma, "observed": y, "shape": f.shape}
         if noise == "student":
             pm.StudentT("y", nu=pm.Gamma("nu", 2, 0.1), mu=f, **shared)
@@ -66,7 +67,7 @@ def regression(
 
 
 def classification(
-    inputs: TrainingInputs,
+    table: Table,
     codes: np.ndarray,
     n_classes: int,
     weights: np.ndarray | None,
@@ -74,10 +75,10 @@ def classification(
     k: float,
     settings: dict[str, Any],
 ) -> pm.Model:
-    """Bernoulli or Categorical rows; of more than two classes each has a forest."""
+    """Bernoulli or Categorical rows; with more than two classes, each has a forest."""
     leaf = NormalLeaf(0.0, 3.0 / (k * np.sqrt(settings["m"])))
     with pm.Model() as model:
-        data = register_data("X", *inputs)
+        data = register_data("X", table)
         if n_classes > 2:
             f = BART("f", data, leaf=leaf, shape=(n_classes, len(codes)), **settings)
             p = pm.math.softmax(f, axis=0).T
@@ -108,47 +109,45 @@ def _weighted(value, own, weights):
     return weights * pt.log(own)
 
 
-def least_noise(y: np.ndarray, left: float) -> float:
-    """Standard deviation of the rounding of y, where it is coarse beside what a linear fit leaves.
+def least_noise(y: np.ndarray, residual: float) -> float:
+    """Standard deviation of the rounding of y, if coarse compared to residuals; otherwise 0.
 
-    Values d apart are uniform within d / 2 of what was rounded, which has sd d / sqrt(12)
-    (Sheppard). Without it the noise of repeated rows that agree may be as little as is imaginable.
+    Values d apart are uniform within d / 2 of the number that was rounded, which has sd
+    d / sqrt(12) (Sheppard). Without it the noise of repeated rows that agree could be arbitrarily
+    small.
     """
     steps = np.diff(np.unique(y))
     steps = steps[steps > 1e-9 * np.ptp(y)]  # less is error of floating point
     least = float(steps.min()) / np.sqrt(12.0) if steps.size else 0.0
-    return least if least > COARSE * left else 0.0
+    return least if least > COARSE * residual else 0.0
 
 
-def residual_sd(inputs: TrainingInputs, y: np.ndarray) -> float:
-    """Standard deviation of what a linear fit on all columns leaves (Chipman 2010, section 2.2.4).
+def residual_sd(table: Table, y: np.ndarray) -> float:
+    """Residual sd of a linear fit on all columns (Chipman 2010, section 2.2.4).
 
-    Levels have a column each, missing cells the mean; columns of too many levels to be split are
-    left out. That of y where there are too few rows.
+    Levels have a column each, missing cells the mean; columns with too many levels to be split are
+    left out. With too few rows it is the sd of y.
     """
-    columns = _linear(inputs)
+    columns = _linear(table)
     freedom = len(y) - columns.shape[1]
-    left = np.std(y)
+    residual = np.std(y)
     if freedom > 0:
         residuals = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
-        left = np.sqrt(residuals @ residuals / freedom)
+        residual = np.sqrt(residuals @ residuals / freedom)
     floor = 1e-6 * (np.std(y) or 1.0)
-    return float(max(left, floor))
+    return float(max(residual, floor))
 
 
-def _linear(inputs: TrainingInputs) -> np.ndarray:
+def _linear(table: Table) -> np.ndarray:
     """(n, 1 + columns) regressors."""
-    values, schema = inputs
-    found = [np.ones(len(values))]
-    known = schema.levels if schema is not None else (None,) * values.shape[1]
-    for j, levels in enumerate(known):
-        cells = values[:, j]
+    columns = [np.ones(len(table))]
+    for cells, levels in zip(table.values.T, table.schema.levels, strict=True):
         present = cells != MISSING
         if levels is not None and len(levels) > MAX_LEVELS:
             continue  # excluded from splits
         if levels is not None:
-            found += [(cells == code).astype(float) for code in range(1, len(levels))]
+            columns += [(cells == code).astype(float) for code in range(1, len(levels))]
         elif present.any():
             mean = cells[present].mean()
-            found.append(np.where(present, cells - mean, 0.0))
-    return np.column_stack(found)
+            columns.append(np.where(present, cells - mean, 0.0))
+    return np.column_stack(columns)

@@ -278,13 +278,13 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         quantiles : (n, Q) array
             With ``quantiles``; exact for the mixture over draws.
         """
-        asked: list[Callable[[Mixture], np.ndarray]] = [Mixture.mean]
-        asked += [Mixture.std] * bool(return_std)
+        summaries: list[Callable[[Mixture], np.ndarray]] = [Mixture.mean]
+        summaries += [Mixture.std] * bool(return_std)
         if quantiles is not None:
-            asked.append(lambda law: law.ppf(quantiles))
-        parts = [[ask(law) for ask in asked] for law in self._laws(X)]
-        found = [np.concatenate(one) for one in zip(*parts, strict=True)]
-        return found[0] if len(found) == 1 else tuple(found)
+            summaries.append(lambda law: law.ppf(quantiles))
+        parts = [[summary(law) for summary in summaries] for law in self._laws(X)]
+        results = [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def predict_dist(self, X) -> Mixture:
         """Posterior predictive distribution at rows: a mixture over all draws.
@@ -329,17 +329,17 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         """The predictive law of some rows at a time."""
         check_is_fitted(self, "idata_")
         by_row = self.noise == "forest"
-        inputs, rows = self._training
-        least = least_noise(rows["y"], residual_sd(inputs, rows["y"])) if by_row else 0.0
+        table, rows = self._training
+        least = least_noise(rows["y"], residual_sd(table, rows["y"])) if by_row else 0.0
         df = None
-        for found in self._at(X, "f", *(["log_sigma"] if by_row else [])):
-            scale = np.hypot(np.exp(found[1]), least) if by_row else self._parameter("sigma")
+        for values in self._at(X, "f", *(["log_sigma"] if by_row else [])):
+            scale = np.hypot(np.exp(values[1]), least) if by_row else self._parameter("sigma")
             if self.noise == "student":
                 df = self._parameter("nu")
-            yield Mixture(found[0], scale, df)
+            yield Mixture(values[0], scale, df)
 
-    def _declare(self, inputs, rows):
+    def _declare(self, table, rows):
         check_choice("noise", self.noise, NOISES)
         trees = check_number("scale_trees", self.scale_trees, 1)
-        given = (self.noise, trees, check_positive("k", self.k))
-        return regression(inputs, rows["y"], rows.get("weights"), *given, self._tree_settings())
+        noise = (self.noise, trees, check_positive("k", self.k))
+        return regression(table, rows["y"], rows.get("weights"), *noise, self._tree_settings())

@@ -25,7 +25,7 @@ from pymc.stats.convergence import SamplerWarning, WarningType, log_warnings
 from pytensor.graph.basic import Variable
 from scipy.optimize import minimize_scalar
 
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables

@@ -18,7 +18,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_trees.core.value.fields import CHECKSUM
 from pymc_trees.core.value.output_cache import cached_outputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
+from pymc_trees.distributions.forest_inputs import FunctionOfRows
 from pymc_trees.distributions.tree_variable import tree_variables
 from pymc_trees.hooks.register import STEPS
 from pymc_trees.hooks.wrap import arguments, wrap

@@ -15,9 +15,9 @@ from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.basic import BernoulliRV
 
-from pymc_trees.distributions.data.encoding import encode_new
 from pymc_trees.distributions.data.numbers import row_numbers
 from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.table import encode
 from pymc_trees.distributions.forest_inputs import training_rows
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.reading.functions import Expression, HeldRows, random_below
@@ -30,7 +30,7 @@ POINTS = 50
 class Columns(NamedTuple):
     """Those that a subject has."""
 
-    schema: Schema | None
+    schema: Schema
     n_columns: int
 
 
@@ -75,16 +75,15 @@ class GridLaw(TimeLaw):
         self.expression = Expression(idata, model, p, rv.name, group)
         self.grid = np.unique(training_rows(self.expression.trees[0])[:, 0])
         schema = self.expression.schema
-        if schema is not None:
-            first = None if schema.names is None else schema.names[0]
-            if first not in (None, "time"):
-                raise ValueError(
-                    f"{rv.name} is a Bernoulli of a forest whose first column is {first!r}, not a "
-                    "model of hazards: on the long form the first column is 'time'."
-                )
-            names, rules, levels, complete = schema
-            names = None if names is None else names[added:]
-            schema = Schema(names, rules[added:], levels[added:], complete)
+        first = None if schema.names is None else schema.names[0]
+        if first not in (None, "time"):
+            raise ValueError(
+                f"{rv.name} is a Bernoulli of a forest whose first column is {first!r}, not a "
+                "model of hazards: on the long form the first column is 'time'."
+            )
+        names, rules, levels, complete = schema
+        names = None if names is None else names[added:]
+        schema = Schema(names, rules[added:], levels[added:], complete)
         self.columns = Columns(schema, self.expression.n_columns - added)
         self.times = self.grid if times is None else increasing(times)
         if self.times[-1] > self.grid[-1]:
@@ -100,7 +99,7 @@ class GridLaw(TimeLaw):
                 "X=None: give the subjects, because the rows of the model are those of the long "
                 "form."
             )
-        rows = encode_new(X, self.columns.schema, "X", self.columns.n_columns)
+        rows = encode(X, self.columns.schema)
         if len(rows) == 0:
             raise ValueError(
                 f"{self.expression.name} is evaluated at no rows: give X at least one row."

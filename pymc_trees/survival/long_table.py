@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.encoding import as_matrix
-from pymc_trees.distributions.data.levels import column_names
 from pymc_trees.distributions.data.numbers import check_held, row_numbers
-from pymc_trees.distributions.data.schema import CONTINUOUS, Schema
-from pymc_trees.distributions.data.variables import TrainingInputs
+from pymc_trees.distributions.data.schema import column_names
+from pymc_trees.distributions.data.table import Table, as_matrix
 from pymc_trees.survival.outcomes import Outcome, check_grid, check_outcome
 
 # --------- Which rows the long form has: a subject at each time of the grid at which it is at risk
@@ -213,20 +211,10 @@ def read_rows(n: int, time, event, times, entry=None, subject=None) -> tuple[Lon
     return recurrent_rows(outcome, subject, n, grid), grid
 
 
-def long_inputs(inputs: TrainingInputs, rows: LongRows) -> TrainingInputs:
-    """Encoded inputs of the long form from those of the subjects."""
-    values, schema = inputs
-    table = _table(values, rows)
-    if schema is None:
-        return TrainingInputs(table, None)
-    added = tuple(rows.columns)
-    names = schema.names
-    if names is not None:
-        _check_names(names, rows)
-        names = (*added, *names)
-    rules, levels = [CONTINUOUS] * len(added), [None] * len(added)
-    known = Schema(names, (*rules, *schema.rules), (*levels, *schema.levels), schema.complete)
-    return TrainingInputs(table, known)
+def long_inputs(table: Table, rows: LongRows) -> Table:
+    """Inputs of the long form from those of the subjects."""
+    _check_names(table.schema.names or (), rows)
+    return Table(_table(table.values, rows), table.schema.with_numbers(rows.columns, first=True))
 
 
 def _table(values: np.ndarray, rows: LongRows) -> np.ndarray:

@@ -13,11 +13,8 @@ from scipy.special import logit, ndtri
 from pymc_trees.arguments import check_choice, check_number, check_positive
 from pymc_trees.distributions.bart import BART
 from pymc_trees.distributions.capacity import default_max_nodes
-from pymc_trees.distributions.data.variables import (
-    TrainingInputs,
-    register_data,
-    training_inputs,
-)
+from pymc_trees.distributions.data.table import Table, read
+from pymc_trees.distributions.data.variables import register_data
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 from pymc_trees.distributions.ops.evaluation import evaluate
@@ -104,10 +101,10 @@ def discrete_time(
     >>> dict(S.sizes), bool((S.diff("time") <= 0).all())
     ({'chain': 1, 'draw': 5, 'row': 1, 'time': 5}, True)
     """
-    inputs = training_inputs(X, split_rules)
-    rows, _ = read_rows(len(inputs.values), time, event, times, entry)
+    table = read(X, split_rules)
+    rows, _ = read_rows(len(table), time, event, times, entry)
     with pm.Model() as model:
-        _observe_events("f", "X", inputs, rows, link, m, k, settings)
+        _observe_events("f", "X", table, rows, link, m, k, settings)
     return model
 
 
@@ -163,10 +160,10 @@ def recurrent_events(
     >>> model["X"].get_value()[:3].tolist()  # time, since the last event, events so far, covariate
     [[1.0, 1.0, 0.0, 0.1], [1.5, 0.5, 1.0, 0.1], [2.0, 1.0, 1.0, 0.1]]
     """
-    inputs = training_inputs(X, split_rules)
-    rows, _ = read_rows(len(inputs.values), time, event, times, None, subject)
+    table = read(X, split_rules)
+    rows, _ = read_rows(len(table), time, event, times, None, subject)
     with pm.Model() as model:
-        _observe_events("f", "X", inputs, rows, link, m, k, settings)
+        _observe_events("f", "X", table, rows, link, m, k, settings)
     return model
 
 
@@ -226,28 +223,28 @@ def competing_risks(
     >>> model["X_cause"].get_value().tolist()
     [[1.0, 0.1], [2.0, 0.5], [2.5, 0.9]]
     """
-    inputs = training_inputs(X, split_rules)
-    n = len(inputs.values)
+    table = read(X, split_rules)
+    n = len(table)
     names, codes = check_cause(cause, n)
     rows, _ = read_rows(n, time, codes >= 0, times, entry)
     with pm.Model(coords={"causes": names}) as model:
-        long = _observe_events("f_event", "X_event", inputs, rows, link, m, k, settings)
+        long = _observe_events("f_event", "X_event", table, rows, link, m, k, settings)
         happened = rows.y == 1
-        events = TrainingInputs(long.values[happened], long.schema)
+        events = long.rows(happened)
         _observe_causes(events, codes[rows.subject[happened]], names.size, link, m, k, settings)
     return model
 
 
-def _observe_events(name, data, inputs, rows: LongRows, link, m, k, settings) -> TrainingInputs:
+def _observe_events(name, data, table, rows: LongRows, link, m, k, settings) -> Table:
     """Register the long rows, a forest on them, and y; the rows come back."""
     link = LINKS[check_choice("link", link, LINKS)]
     leaf = NormalLeaf(link.quantile(_share(rows.y)) / check_number("m", m, 1), _leaf_sd(m, k))
-    long = long_inputs(inputs, rows)
-    X = register_data(data, *long)
+    long = long_inputs(table, rows)
+    X = register_data(data, long)
     options: dict[str, Any] = dict(settings)
     if not options.keys() & {"max_nodes", "tree_prior"}:
         # However many rows they make, there is as much to learn as there are subjects and events.
-        n = max(len(inputs.values), int(rows.y.sum()))
+        n = max(len(table), int(rows.y.sum()))
         alpha, beta = options.get("alpha", 0.95), options.get("beta", 2.0)
         options["max_nodes"] = default_max_nodes(m, rows.y.size, alpha, beta, n)
     forest = Forest(f"{name}_forest", X, m=m, leaf=leaf, **options)
@@ -256,9 +253,9 @@ def _observe_events(name, data, inputs, rows: LongRows, link, m, k, settings) ->
     return long
 
 
-def _observe_causes(events: TrainingInputs, codes, n_causes: int, link, m, k, settings) -> None:
+def _observe_causes(events: Table, codes, n_causes: int, link, m, k, settings) -> None:
     """Register the rows of events, a forest or one for each cause, and the causes."""
-    X, sd = register_data("X_cause", *events), _leaf_sd(m, k)
+    X, sd = register_data("X_cause", events), _leaf_sd(m, k)
     if n_causes == 2:
         leaf = NormalLeaf(LINKS[link].quantile(_share(codes)) / m, sd)
         f = BART("f_cause", X, m=m, leaf=leaf, **settings)
@@ -363,12 +360,12 @@ def accelerated_failure_time(
     {'chain': 1, 'draw': 5, 'row': 60, 'time': 2}
     """
     law = LAWS[check_choice("distribution", distribution, LAWS)]
-    inputs = training_inputs(X, split_rules)
-    outcome = check_outcome(time, event, len(inputs.values))
+    table = read(X, split_rules)
+    outcome = check_outcome(time, event, len(table))
     centre, spread = _log_times(outcome)
     sd = 2.0 * spread / (check_positive("k", k) * np.sqrt(check_number("m", m, 1)))
     with pm.Model() as model:
-        data = register_data("X", *inputs)
+        data = register_data("X", table)
         limit = pm.Data("limit", np.where(outcome.event, np.inf, outcome.time))
         f = BART("f", data, m=m, leaf=NormalLeaf(centre / m, sd), **settings)
         times = law(f, pm.HalfNormal("sigma", spread))

@@ -3,7 +3,7 @@
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_trees.distributions.data.variables import no_batch, sees_batch
+from pymc_trees.distributions.data.table import no_batch, sees_batch
 from pymc_trees.distributions.tree_variable import evaluations
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.contract import Target

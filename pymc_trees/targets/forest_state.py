@@ -18,7 +18,7 @@ from pymc_trees.core.value.fields import CHECKSUM, is_intact, sizes
 from pymc_trees.core.value.output_cache import CachedOutputs, cached_outputs, publish_outputs
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.data.numbers import is_random, present_numbers
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
 from pymc_trees.distributions.ops.forest_rv import leaf_at, order_of
 from pymc_trees.targets.choose import read_target

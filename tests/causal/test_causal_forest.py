@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 import pymc_trees as pmt
 from pymc_trees import causal
-from pymc_trees.distributions.data.variables import training_inputs
+from pymc_trees.distributions.data.table import read
 from pymc_trees.estimators.models import residual_sd
 
 pytestmark = [
@@ -45,7 +45,7 @@ def by_hand(forests, z, group):
     columns = np.column_stack([X, treatment])
     off = Y - LinearRegression().fit(columns, Y).predict(columns)
     # To the last bit, which steps of NUTS multiply.
-    left = residual_sd(training_inputs(columns), Y)
+    left = residual_sd(read(columns), Y)
     assert left == pytest.approx(np.sqrt(np.sum(off**2) / (N - 4)), rel=1e-12)
     sd, centre = Y.std(), (Y.max() + Y.min()) / 2
     names, codes = np.unique(SCHOOL, return_inverse=True)
@@ -70,9 +70,7 @@ def by_hand(forests, z, group):
             for arm, own in (("control", Z == 0), ("treated", Z == 1)):
                 rows = np.flatnonzero(own)
                 f = pmt.BART(f"f_{arm}", joined[rows], Y[rows], m=6)
-                noise = pm.HalfNormal(
-                    f"sigma_{arm}", residual_sd(training_inputs(joined[rows]), Y[rows])
-                )
+                noise = pm.HalfNormal(f"sigma_{arm}", residual_sd(read(joined[rows]), Y[rows]))
                 mean = f + intercept[codes][rows]
                 pm.Normal(f"y_{arm}", mean, noise, observed=Y[rows])
             return model

@@ -11,7 +11,7 @@ from support.small_models import sample
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.split_weights import _is_split_prior
 from pymc_trees.targets.choose import read_target
@@ -272,7 +272,7 @@ def test_names_in_names_out():
 def test_other_names_are_refused_with_what_works():
     with pm.Model(coords={**COORDS, "observation": np.arange(N)}) as model:
         given = pmd.Data("X", X, dims=("row", "column"))
-        with pytest.raises(ValueError, match=r"the rows 'row', but dims='observation'.*alike"):
+        with pytest.raises(ValueError, match=r"the rows 'row', but dims='observation'.*same name"):
             pmt.BART("mu", given, Y, m=2, dims="observation")
         renamed = given.rename({"row": "observation"})
         assert pmt.BART("renamed", renamed, Y, m=2, dims="observation").dims == ("observation",)
@@ -280,7 +280,7 @@ def test_other_names_are_refused_with_what_works():
         with pytest.raises(ValueError, match=r"give X.transpose\('row', 'column'\)"):
             pmt.BART("mu", turned, Y, m=2, dims="row")
         assert pmt.BART("turned", turned.transpose("row", "column"), Y, m=2).dims == ("row",)
-        with pytest.raises(ValueError, match=r"mu has 2: name them by dims=, with 'row'"):
+        with pytest.raises(ValueError, match=r"mu has 2: name them with dims=, using 'row'"):
             pmt.BART("mu", given, Y, m=2, shape=(2, N))
         with pytest.raises(ValueError, match="X has the dimensions .'row',.: give two"):
             pmt.BART("mu", given.isel(column=0), Y, m=2)

@@ -126,6 +126,8 @@ def test_weights_at_the_edge_of_floating_point(weights, shares, as_data):
     np.testing.assert_allclose(found / found.sum(), shares, rtol=1e-12)
 
 
-def test_a_frame_is_needed_for_names():
-    with pytest.raises(ValueError, match="split_prior.*not a frame"):
+def test_an_array_has_no_names_of_columns():
+    with pytest.raises(
+        ValueError, match=r"split_prior names the columns \['a'\], which X does not"
+    ):
         pmt.Forest.dist(X, leaf=pmt.NormalLeaf(0, 1), split_prior={"a": 1.0})

@@ -8,7 +8,7 @@ from support.small_models import bart_model, forest_of, sample, step_data
 
 import pymc_trees as pmt
 from pymc_trees.distributions.forest_inputs import declared, forest_inputs
-from pymc_trees.distributions.tree_priors.grid import make_grid
+from pymc_trees.distributions.tree_priors.read import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -14,7 +14,7 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MAX_CUT, MISSING
 from pymc_trees.core.value.text import tree_text
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import declared
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -16,7 +16,7 @@ from support import twin
 from support.tiers import tiers
 
 import pymc_trees as pmt
-from pymc_trees.distributions.tree_priors.grid import make_grid
+from pymc_trees.distributions.tree_priors.read import make_grid
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 DRAWS = 4000

@@ -156,7 +156,7 @@ UNTRIED = {
     **dict.fromkeys(
         [
             "X has the dimensions …: give two, the rows and the columns.",
-            "X has the rows …, but dims=…: name them alike, with … among dims.",
+            "X has the rows …, but dims=…: use the same name, with … among dims.",
             "X has the dimensions …, of which the first is that of the rows, and dims=…: give "
             "X.transpose(…, …).",
             "X has named dimensions, but the function has others than the rows: evaluate it at "
@@ -164,8 +164,8 @@ UNTRIED = {
         ],
         "distributions/test_dims.py::test_other_names_are_refused_with_what_works",
     ),
-    "X has named dimensions, and … has …: name them by dims=, with … for the rows.": "distributions"
-    "/test_dims.py::test_names_in_names_out",
+    "X has named dimensions, and … has …: name them with dims=, using … for the rows.": ""
+    "distributions/test_dims.py::test_names_in_names_out",
     "The backend … cannot compile functions of trees, here of …, whose code is compiled by numba: "
     "leave backend= (or mode=) out, or give backend='numba'.": "distributions/"
     "test_batches_backends_starts.py::test_backends_that_compile_trees",

@@ -145,7 +145,11 @@ def test_whole_numbers_as_names_are_given_as_text():
         mu = pmt.BART("mu", X, m=2, leaf=pmt.NormalLeaf(0.0, 1.0))
         pm.Normal("y", mu, 1.0, observed=X[1].to_numpy(), shape=mu.shape)
         idata = draws_of()
-    for number, said in ((1, "'1' or '2'"), (2, "'2' or '3'"), (3, "no number of one.*'3'")):
+    for number, said in (
+        (1, "'1' or '2'"),
+        (2, "'2' or '3'"),
+        (3, "not the number of a column.*'3'"),
+    ):
         with pytest.raises(ValueError, match=f"{number} is the name of a column.*{said}"):
             pmt.partial_dependence(idata, model, number)
     held = X.rename(columns=str).assign(**{"1": 0.5})

@@ -9,10 +9,12 @@ import pytest
 from support.fitted import draws_of
 
 import pymc_trees as pmt
-from pymc_trees.distributions.data.schema import by_place, place_of
-from pymc_trees.distributions.data.variables import training_inputs
+from pymc_trees.distributions.data.schema import by_index, column_index
+from pymc_trees.distributions.data.table import read
 from pymc_trees.distributions.soft_bart import check_hard
-from pymc_trees.distributions.tree_priors.split_weights import read_split_prior
+from pymc_trees.distributions.tree_priors.read import read_split_prior
+from pymc_trees.distributions.tree_variable import evaluations
+from pymc_trees.posterior.reading.functions import inputs_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 N = 16
@@ -161,11 +163,11 @@ KEYS = ["kind", np.str_("kind"), 1, np.int64(1)]
 def test_keys_of_dicts(key):
     asked = ask("partial_dependence", features=("age", "kind"), grid={key: [0.0, 1.0], 0: 3})
     assert (asked.sizes["kind"], asked.sizes["age"]) == (2, 3)
-    inputs = training_inputs(FRAME)
-    _, weights = read_split_prior({key: 3.0}, 3, inputs.schema.names)
+    inputs = read(FRAME)
+    _, weights = read_split_prior({key: 3.0}, inputs.schema.labels)
     np.testing.assert_allclose(weights, np.array([1.0, 3.0, 1.0]) / 5)
-    assert training_inputs(FRAME, {key: "subset"}).schema.rules[1] == "subset"
-    assert training_inputs(FRAME.to_numpy(), {1: "subset"}).schema.rules[1] == "subset"
+    assert read(FRAME, {key: "subset"}).schema.rules[1] == "subset"
+    assert read(FRAME.to_numpy(), {1: "subset"}).schema.rules[1] == "subset"
     with pm.Model():
         pmt.BART("f", FRAME, m=2, leaf=pmt.NormalLeaf(0, 1), monotone={key: 1})
 
@@ -173,21 +175,33 @@ def test_keys_of_dicts(key):
 @pytest.mark.parametrize("way", WAYS)
 def test_columns_of_declarations(way):
     column = WAYS[way]
-    schema = training_inputs(FRAME).schema
-    assert check_hard(column, 3, schema).tolist() == [False, True, False]
-    leaf = pmt.LinearLeaf(columns=column).for_inputs(training_inputs(FRAME), np.empty(0))
+    schema = read(FRAME).schema
+    assert check_hard(column, schema).tolist() == [False, True, False]
+    leaf = pmt.LinearLeaf(columns=column).for_inputs(read(FRAME), np.empty(0))
     assert np.flatnonzero(leaf.read[3::4] > 0).tolist() == [1]
 
 
 def test_numbers_and_words_where_columns_have_no_names():
-    assert [place_of(one, [0, 1, 2]) for one in (1, "x1", np.int64(1), np.str_("x1"))] == [1] * 4
-    assert [place_of(one, [0, 1, 2]) for one in ("1", 3, -1, 1.0, True, None)] == [None] * 6
-    assert place_of(0, ["0", "1"]) == 0
+    assert [column_index(one, [0, 1, 2]) for one in (1, "x1", np.int64(1), np.str_("x1"))] == [
+        1
+    ] * 4
+    assert [column_index(one, [0, 1, 2]) for one in ("1", 3, -1, 1.0, True, None)] == [None] * 6
+    assert column_index(0, ["0", "1"]) == 0
     with pytest.raises(ValueError, match="1 is the name of a column of X, and the number of the"):
-        place_of(1, ["1", "0"])
-    _, weights = read_split_prior({"x2": 2.0, 0: 0.0}, 3)
+        column_index(1, ["1", "0"])
+    _, weights = read_split_prior({"x2": 2.0, 0: 0.0}, [0, 1, 2])
     np.testing.assert_allclose(weights, np.array([0.0, 1.0, 2.0]) / 3)
     with pytest.raises(ValueError, match=r"split_prior names the columns \['age'\].*\[0, 1, 2\]"):
-        read_split_prior({"age": 2.0}, 3)
+        read_split_prior({"age": 2.0}, [0, 1, 2])
     with pytest.raises(ValueError, match="names a column twice"):
-        by_place("split_prior", {"kind": 1.0, 1: 2.0}, ["age", "kind"])
+        by_index("split_prior", {"kind": 1.0, 1: 2.0}, ["age", "kind"])
+
+
+def test_forests_with_rules_of_their_own_share_inputs():
+    with pm.Model():
+        X = pmt.Data("X", FRAME, split_rules={"kind": "subset"})
+        f = pmt.BART("f", X, m=2, leaf=pmt.NormalLeaf(0, 1))
+        g = pmt.BART("g", X, m=2, leaf=pmt.NormalLeaf(0, 1), split_rules={"kind": "onehot"})
+    found = evaluations([f + g])
+    rows, schema = inputs_of(found, [one.X for one in found], "f + g")
+    assert rows.shape == (len(FRAME), 3) and schema.names == tuple(FRAME.columns)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.encoding import encode_new, encode_training
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import encode, read, schema_of
 from pymc_trees.distributions.forest_inputs import forest_inputs
 
 WORDS = st.text("ab 01", max_size=3)
@@ -53,7 +52,8 @@ def forms_of(table):
 
 
 def encoded(X):
-    return encode_training(X, "X", RULES if hasattr(X, "columns") else None)
+    table = read(X, RULES if hasattr(X, "columns") else None)
+    return table.values, table.schema
 
 
 def assert_same_bits(a, b):
@@ -67,9 +67,9 @@ def test_every_form_of_a_table_gives_the_same_matrix(table):
         other, its_schema = encoded(form)
         assert_same_bits(matrix, other)
         assert its_schema == schema
-        assert_same_bits(matrix, encode_new(form, schema, "X", 4))
+        assert_same_bits(matrix, encode(form, schema))
     cells = np.array([table[k] for k in NAMES], dtype=object).T
-    assert_same_bits(matrix, encode_new(cells, schema, "X", 4))
+    assert_same_bits(matrix, encode(cells, schema))
 
 
 @given(tables())
@@ -89,9 +89,9 @@ def test_the_order_of_columns_and_rows_of_new_frames(table, order, data):
     matrix, schema = encoded(pandas_of(table))
     rows = data.draw(st.lists(st.integers(0, len(matrix) - 1), min_size=1))
     new = pandas_of(table)[order].iloc[rows]
-    assert_same_bits(encode_new(new, schema, "X", 4), matrix[rows])
+    assert_same_bits(encode(new, schema), matrix[rows])
     new = polars_of(table)[rows].select(order)
-    assert_same_bits(encode_new(new, schema, "X", 4), matrix[rows])
+    assert_same_bits(encode(new, schema), matrix[rows])
 
 
 @given(tables(), tables())

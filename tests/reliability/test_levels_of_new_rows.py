@@ -10,7 +10,7 @@ import pytest
 
 import pymc_trees as pmt
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 IDS = ["1", "2", "3", "2"]

@@ -12,11 +12,11 @@ from support.tiers import tiers
 import pymc_trees as pmt
 from pymc_trees.core.value.fields import Layout
 from pymc_trees.distributions.capacity import (
-    check_memory,
     default_max_nodes,
     in_bytes,
     mondrian_max_nodes,
     too_small,
+    with_capacity,
 )
 from pymc_trees.hooks.states import ForestTooLargeError, _draws_so_far
 
@@ -185,10 +185,10 @@ def test_what_memory_cannot_hold_is_refused_with_its_bytes(settings):
 
 def test_hand_set_room_needs_memory_for_one_draw_only(monkeypatch):
     monkeypatch.setattr("pymc_trees.distributions.capacity._memory", lambda: 1e8)
-    layout = Layout(50, 10_000, 1, 1000)
-    check_memory(layout, given=True)
+    layout = Layout(50, 0, 1, 1000)
+    assert with_capacity(layout, 10_000, lambda: 0).max_nodes == 10_000
     with pytest.raises(ValueError, match="161 kB, 1,000 draws 161 MB .* 100 MB"):
-        check_memory(layout, given=False)
+        with_capacity(layout, None, lambda: 10_000)
 
 
 def test_bytes_in_words():

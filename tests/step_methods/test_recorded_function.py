@@ -11,10 +11,9 @@ from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.value import output_cache
-from pymc_trees.distributions.forest_inputs import declared, forest_inputs
+from pymc_trees.distributions.forest_inputs import FunctionOfRows, declared, forest_inputs
 from pymc_trees.distributions.ops import by_name
 from pymc_trees.distributions.ops import soft_forest_rv as soft_forest_evaluation
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

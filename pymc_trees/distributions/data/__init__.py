@@ -1,8 +1,9 @@
-"""How do data enter? From frames and arrays to numbers, and back to names.
+"""How do data enter? As one table of numbers that knows what its columns are.
 
-`variables` (`Data`, `set_data`, declarations that fail), `encoding` (frames to numbers; large
-tables, read by rows and kept in a file), `levels` (codes of text and categories), `schema` (what is
-known of the columns), `named` (dimensions with names), `numbers` (what counts as one).
+`table` (`read`: arrays, frames and model data to a `Table`; new rows; large tables, kept in a
+file), `schema` (names, levels and split rules of columns, and codes of levels), `variables`
+(`Data`, `set_data`, declarations that fail), `named` (named dimensions), `numbers` (which values
+are real numbers).
 
 May import: `core`; PyMC, PyTensor.
 """

@@ -1,7 +1,7 @@
 """Inputs and settings whose dimensions have names (`pymc.dims`): names in, names out.
 
-Forests are made of tensors. What has names loses them on the way in, and a function of inputs with
-names gets the name of their rows.
+Forests are made of tensors. Names are removed from inputs and settings, and a function of inputs
+with named dimensions gets the name of their rows.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -52,23 +52,31 @@ def present(X: Variable) -> np.ndarray:
     return X.get_value(borrow=True) if isinstance(X, SharedVariable) else X.eval()
 
 
-def rows_dim(X: Any, dims) -> str | None:
-    """Name of the dimension of the rows, or None where the dimensions of X have no names."""
-    if not is_named(X):
+def dims_of(X: Variable) -> tuple[str, ...] | None:
+    """Names of the dimensions of a variable, if these have any."""
+    return X.type.dims if isinstance(X.type, XTensorType) else None
+
+
+def rows_dim(names: tuple[str, ...] | None, dims=None) -> str | None:
+    """Name of the rows of inputs, given the names of their dimensions, or None without names.
+
+    ``dims`` are those that a function of the rows is to have.
+    """
+    if names is None:
         return None
-    if X.ndim != 2:
-        raise ValueError(f"X has the dimensions {X.type.dims}: give two, the rows and the columns.")
-    rows, columns = X.type.dims
-    given = () if dims is None else (dims,) if isinstance(dims, str) else tuple(dims)
-    if given and rows not in given:
-        if columns in given:
+    if len(names) != 2:
+        raise ValueError(f"X has the dimensions {names}: give two, the rows and the columns.")
+    rows, columns = names
+    wanted = () if dims is None else (dims,) if isinstance(dims, str) else tuple(dims)
+    if wanted and rows not in wanted:
+        if columns in wanted:
             raise ValueError(
-                f"X has the dimensions {X.type.dims}, of which the first is that of the rows, and "
+                f"X has the dimensions {names}, of which the first is that of the rows, and "
                 f"dims={dims!r}: give X.transpose({columns!r}, {rows!r})."
             )
         raise ValueError(
-            f"X has the rows {rows!r}, but dims={dims!r}: name them alike, with {rows!r} among "
-            "dims."
+            f"X has the rows {rows!r}, but dims={dims!r}: use the same name, with {rows!r} "
+            "among dims."
         )
     return rows
 
@@ -81,7 +89,7 @@ def register(name: str, function: Variable, dims, rows: str | None, model: pm.Mo
         dims = rows
     if dims is None:
         raise ValueError(
-            f"X has named dimensions, and {name} has {function.ndim}: name them by dims=, with "
+            f"X has named dimensions, and {name} has {function.ndim}: name them with dims=, using "
             f"{rows!r} for the rows."
         )
     # by now a user has imported it, which makes PyMC lower every logp: not for other models

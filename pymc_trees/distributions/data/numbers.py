@@ -1,4 +1,4 @@
-"""Read real numbers from arrays and frames, and refuse everything else."""
+"""Real numbers from arrays and frames, settings and expressions; all else is an error."""
 
 from decimal import Decimal
 from numbers import Real
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
@@ -35,7 +36,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def check_held(X: Any, name: str) -> None:
-    """Refuse what holds no table of cells in memory."""
+    """Raise an error for what holds no table of cells in memory."""
     if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
         raise TypeError(f"{name} is a {type(X).__name__}, which holds no rows: give .collect().")
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
@@ -54,11 +55,11 @@ def real_array(value: Any) -> np.ndarray:
     values = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else np.ma.getdata(value))
     kind = values.dtype.kind
     if kind == "O":
-        gone = pd.isna(values)
-        wrong = next((v for v in values[~gone].flat if not is_real(v)), None)
-        if wrong is not None:
-            raise TypeError(f"it holds {wrong!r} of type {type(wrong).__name__}")
-        values = np.where(gone, np.nan, values)
+        missing = pd.isna(values)
+        other = next((v for v in values[~missing].flat if not is_real(v)), None)
+        if other is not None:
+            raise TypeError(f"it holds {other!r} of type {type(other).__name__}")
+        values = np.where(missing, np.nan, values)
     elif kind == "c":
         raise TypeError("complex numbers have no order")
     elif kind not in "biuf":
@@ -82,10 +83,11 @@ def matrix_of_reals(value: Any, name: str) -> np.ndarray:
 
 
 def check_finite(values: np.ndarray, name: str, columns=None) -> None:
-    """Refuse a matrix with infinite numbers, naming the columns."""
+    """Raise an error for infinite numbers in a matrix, naming the columns."""
     infinite = np.isinf(values)
     if infinite.any():
-        named = [columns[j] if columns else int(j) for j in np.flatnonzero(infinite.any(axis=0))]
+        indices = np.flatnonzero(infinite.any(axis=0)).tolist()
+        named = [columns[j] for j in indices] if columns else indices
         raise ValueError(
             f"{name} holds infinite values in columns {named}: remove or impute those rows, or "
             "use NaN for a missing cell if the model takes these, as BART does."
@@ -95,19 +97,19 @@ def check_finite(values: np.ndarray, name: str, columns=None) -> None:
 def row_numbers(name: str, values: Any, n: int | None = None) -> np.ndarray:
     """(n,) finite numbers, or an error that names them."""
     try:
-        found = real_array(values)
+        numbers = real_array(values)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold numbers only: {error}.") from error
-    if found.ndim != 1 or (n is not None and found.size != n):
+    if numbers.ndim != 1 or (n is not None and numbers.size != n):
         wanted = "one number a row" if n is None else f"{n} numbers, one a row of X"
-        raise ValueError(f"{name} has shape {found.shape}: give {wanted}.")
-    if not np.isfinite(found).all():
+        raise ValueError(f"{name} has shape {numbers.shape}: give {wanted}.")
+    if not np.isfinite(numbers).all():
         raise ValueError(f"{name} holds missing or infinite values: leave those rows out.")
-    return found.astype(np.float64)
+    return numbers.astype(np.float64)
 
 
 def is_random(variable: Variable) -> bool:
-    """Whether an expression sees more than constants and model data."""
+    """Whether an expression depends on more than constants and model data."""
     return any(
         not isinstance(root, Constant | SharedVariable) or isinstance(root.type, RandomType)
         for root in graph_inputs([variable])
@@ -115,7 +117,12 @@ def is_random(variable: Variable) -> bool:
 
 
 def present_numbers(variable: Variable) -> np.ndarray | None:
-    """What constants and model data make of an expression at present; None if it is random."""
+    """Present value of an expression of constants and model data; None if it is random."""
     if isinstance(variable, Constant):
         return np.asarray(variable.data)
     return None if is_random(variable) else np.asarray(variable.eval(mode="FAST_COMPILE"))
+
+
+def as_tensor(value: Any) -> Variable:
+    """Setting as a float64 tensor."""
+    return pt.as_tensor(value, dtype=None if isinstance(value, Variable) else "float64")

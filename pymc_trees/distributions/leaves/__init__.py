@@ -1,8 +1,8 @@
 """Which priors of leaf values are there? One file each, as users name them.
 
-`contract` (what a leaf prior says of itself, and `LEAVES`, the table of them), `normal` (with
-several outputs of one tree too), `basis` (coefficients, which are such outputs), `linear`,
-`monotone`, `normal_gamma`, `dirichlet`, `default` (what front-ends take when none is given).
+`contract` (what a leaf prior must define, and `LEAVES`, the table of them), `normal` (also for
+several outputs of one tree), `basis` (coefficients, which are such outputs), `linear`, `monotone`,
+`normal_gamma`, `dirichlet`, `default` (the leaf of front-ends where users give none).
 `contract.register_leaf` adds one, from this package or not.
 
 May import: `core`, `distributions.data`; PyMC, PyTensor.

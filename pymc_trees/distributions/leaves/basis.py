@@ -35,8 +35,7 @@ class BasisLeaf(NormalVectorLeaf):
     ----------
     basis : (n, d) array, frame, `pymc.Data` or tensor of those
         Finite numbers, one row for each row of X. Missing cells are not allowed. Bring the columns
-        to a common scale, by standardising them for example, since one ``sd`` applies to all of
-        them.
+        to a common scale, for example by standardising them, since one ``sd`` applies to all.
     mean : float, tensor or (d,) array, default 0
         Means of the coefficients of one leaf of one tree, in units of y over those of the column.
         A sum of m trees has prior mean ``m * mean``.
@@ -94,12 +93,12 @@ class BasisLeaf(NormalVectorLeaf):
         """Its size; the basis may be large."""
         return f"BasisLeaf({self.k} columns)"
 
-    def for_inputs(self, inputs, kinds):
+    def for_inputs(self, table, kinds):
         """Itself, where the basis has as many rows."""
-        known = self.basis.shape if isinstance(self.basis, np.ndarray) else self.basis.shape.eval()
-        n = len(inputs.values)
-        if known[0] != n:
-            raise ValueError(f"basis has {known[0]} rows, but X has {n}: give one for each.")
+        shape = self.basis.shape if isinstance(self.basis, np.ndarray) else self.basis.shape.eval()
+        n = len(table)
+        if shape[0] != n:
+            raise ValueError(f"basis has {shape[0]} rows, but X has {n}: give one for each.")
         return self
 
     def registered(self, name, outputs, dims, rows, model):
@@ -107,21 +106,16 @@ class BasisLeaf(NormalVectorLeaf):
         basis = self.basis
         if isinstance(basis, np.ndarray):
             basis = pm.Data(f"{name}_basis", basis, model=model)
-        held = outputs.T
-        held = held if self.factor is None else held @ self.factor.T
-        coefficients = pm.Deterministic(f"{name}_coefficients", held, model=model)
+        values = outputs.T if self.factor is None else outputs.T @ self.factor.T
+        coefficients = pm.Deterministic(f"{name}_coefficients", values, model=model)
         coefficients.tag.pymc_trees_basis = basis
         return register(name, (basis * coefficients).sum(axis=1), dims, rows, model)
 
 
 def _read_basis(basis):
     """A basis as an array or a variable, and its number of columns."""
-    if isinstance(basis, Variable):
-        given = present(basis)
-    else:
-        given = basis
     try:
-        values = real_array(given)
+        values = real_array(present(basis) if isinstance(basis, Variable) else basis)
     except (TypeError, ValueError) as error:
         raise TypeError(f"basis must hold numbers only: {error}.") from error
     if values.ndim != 2 or values.shape[1] == 0:
@@ -134,27 +128,27 @@ def _read_basis(basis):
     return (basis if isinstance(basis, Variable) else values), values.shape[1]
 
 
-def _read_setting(name: str, given, d: int) -> Variable:
+def _read_setting(name: str, value, d: int) -> Variable:
     """Mean or sd as a tensor of at most one or two dimensions, each of length d."""
     most = 2 if name == "sd" else 1
-    asked = "a number" + f", {d} numbers" + (f", or a ({d}, {d}) covariance" if most == 2 else "")
-    error = f"BasisLeaf({name}={given!r}): give {asked}, or a random variable."
-    if not isinstance(given, Variable):
+    wanted = "a number" + f", {d} numbers" + (f", or a ({d}, {d}) covariance" if most == 2 else "")
+    error = f"BasisLeaf({name}={value!r}): give {wanted}, or a random variable."
+    if not isinstance(value, Variable):
         try:
-            values = real_array(given)
+            numbers = real_array(value)
         except (TypeError, ValueError):
             raise TypeError(error) from None
-        if not np.isfinite(values).all():
+        if not np.isfinite(numbers).all():
             raise ValueError(error)
-        if given is True or (name == "sd" and not _is_positive(values)):
+        if value is True or (name == "sd" and not _is_positive(numbers)):
             raise ValueError(
                 f"{error} Standard deviations must be positive, and a covariance matrix positive "
                 "definite."
             )
-        given = pt.constant(values)
-    if given.ndim > most or any(size not in (None, d) for size in given.type.shape):
+        value = pt.constant(numbers)
+    if value.ndim > most or any(size not in (None, d) for size in value.type.shape):
         raise ValueError(error)
-    return given
+    return value
 
 
 def _is_positive(values: np.ndarray) -> bool:

@@ -1,9 +1,9 @@
-"""What a leaf prior says of itself, and the table of those there are.
+"""The contract of a leaf prior, and the table of registered ones.
 
 A leaf prior is a frozen dataclass of settings, numbers or tensors, decorated with `register_leaf`;
-it need not be part of this package. Nothing else decides by the name of a leaf: what the samplers
-do with it follows from the type of what ``prior`` makes (`core.leaves.contract`), and from the
-likelihood registered for it (`targets.likelihoods.contract`).
+it need not be part of this package. The name of a leaf decides nothing else: what samplers do with
+it follows from the type that ``prior`` returns (`core.leaves.contract`), and from the likelihood
+registered for it (`targets.likelihoods.contract`).
 """
 
 from abc import ABC, abstractmethod
@@ -19,11 +19,11 @@ from pymc_trees.core.order.contract import no_order
 from pymc_trees.core.value.evaluate import nan_for_missing
 from pymc_trees.distributions.data.named import register
 from pymc_trees.distributions.data.numbers import is_number, is_random
-from pymc_trees.distributions.data.variables import TrainingInputs
+from pymc_trees.distributions.data.table import Table
 
 
 def leaf_reading(outputs: Callable, n_values: int, X: np.ndarray, constants: np.ndarray):
-    """Leaf model that a kernel `LeafPrior.outputs` makes of X with missing cells marked as there.
+    """Leaf model that a kernel `LeafPrior.outputs` makes of X, `MISSING` in missing cells.
 
     Where leaves are constant the kernel need not be compiled.
     """
@@ -86,17 +86,17 @@ class LeafPrior(ABC):
 
     @property
     def constants(self) -> np.ndarray:
-        """(c,) float64 numbers that `outputs` takes beside X, a column or a knot, say.
+        """(c,) float64 numbers that `outputs` takes in addition to X, such as a column or a knot.
 
         They are part of the declaration: draws of other constants belong to another model.
         """
         return np.empty(0)
 
-    def for_inputs(self, inputs: TrainingInputs, kinds: np.ndarray) -> "LeafPrior":
-        """The prior with what it needs to know of the training rows, or an error.
+    def for_inputs(self, table: Table, kinds: np.ndarray) -> "LeafPrior":
+        """The prior with whatever it needs from the training rows, or an error.
 
         ``kinds``, empty where all columns are split by cuts, is not 0 in columns that are split by
-        their levels. Ordered categories are split by cuts too: ``inputs.schema`` has their levels.
+        their levels. Ordered categories are split by cuts too: ``table.schema`` has their levels.
         """
         return self
 
@@ -107,12 +107,12 @@ class LeafPrior(ABC):
 
     @classmethod
     def has_order(cls) -> bool:
-        """Whether the values of a tree must satisfy something together."""
+        """Whether the values of a tree must satisfy a constraint together."""
         return cls.order is not no_order
 
     @classmethod
     def at_rows(cls, n_values: int, X: np.ndarray, constants: np.ndarray):
-        """What `outputs` makes of inputs whose missing cells are marked as in the data."""
+        """What `outputs` makes of inputs with `MISSING` in missing cells."""
         return leaf_reading(cls.outputs, n_values, X, constants)
 
     @staticmethod
@@ -127,12 +127,12 @@ class LeafPrior(ABC):
 
     @staticmethod
     def initial_spread(k: int, *parameters: Variable) -> list:
-        """Their sds, or 0: what trees add and take away in turn, where it is random (`starts`)."""
+        """Their sds, or 0: what trees add and subtract in turn where it is random (`starts`)."""
         return [0.0] * k
 
     @staticmethod
     def functions(outputs: Variable):
-        """What a user gets of (n, K) outputs: a variable, or as many as there are suffixes."""
+        """Function of (n, K) outputs that users see: a variable, or one for each suffix."""
         return outputs
 
     @staticmethod
@@ -144,7 +144,7 @@ class LeafPrior(ABC):
         return None
 
     def registered(self, name: str, functions, dims, rows: str | None, model: pm.Model):
-        """Register what a user gets of the `functions` of a front-end, and return it.
+        """Register the `functions` of a front-end, and return what users get.
 
         ``rows`` is the name of the rows of X, where its dimensions have names.
         """
@@ -186,7 +186,7 @@ def register_leaf(leaf: type[LeafPrior]) -> type[LeafPrior]:
 
 
 def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
-    """A leaf that reads rows has as many outputs as it says, and finite ones at the training X."""
+    """Check that a leaf that reads rows has `n_outputs` finite outputs at the training X."""
     if leaf.is_constant():
         return
     name, k = type(leaf).__name__, leaf.n_outputs
@@ -209,7 +209,7 @@ def check_outputs_at(leaf: LeafPrior, X: np.ndarray) -> None:
 
 
 def starts(leaf: type[LeafPrior], k: int, *parameters: Variable) -> tuple[list, list]:
-    """Leaf values where chains start, and what trees add to them and take away in turn.
+    """Leaf values where chains start, and what trees add to and subtract from them in turn.
 
     Of leaf values that all equal their mean, a random sd has an unbounded density at 0, and a chain
     that starts there stays. Leaves whose sd is known start at their mean.
@@ -230,3 +230,39 @@ def check_positive(leaf: LeafPrior, names: list[str]) -> None:
                 f"{type(leaf).__name__}({name}={value!r}): {name} must be a positive number, or a "
                 "random variable."
             )
+
+
+def check_outputs(leaf, n_outputs: int) -> None:
+    """Check that leaves of several outputs are normal, with one setting for all or one for each."""
+    if not isinstance(leaf, LeafPrior) or not leaf.several_outputs:
+        raise TypeError(
+            f"leaf={leaf!r}: several outputs, shape=({n_outputs}, n), need a NormalLeaf."
+        )
+    for value in leaf.parameters:
+        size = value.type.shape[0] if isinstance(value, Variable) and value.ndim else np.size(value)
+        if (value.ndim if isinstance(value, Variable) else np.ndim(value)) and size not in (
+            None,
+            n_outputs,
+        ):
+            raise ValueError(
+                f"leaf: {size} values for {n_outputs} outputs; give one for each output or one "
+                "for all."
+            )
+
+
+def check_leaf(leaf) -> LeafPrior:
+    """The leaf prior that was given, or an error."""
+    if isinstance(leaf, type) and issubclass(leaf, LeafPrior):
+        raise TypeError(f"leaf is the class {leaf.__name__}: give an instance, with its settings.")
+    if not isinstance(leaf, LeafPrior):
+        raise TypeError(
+            f"leaf={leaf!r}: must be a leaf prior, for example pymc_trees.NormalLeaf(mean, sd)."
+        )
+    for value, signature in zip(leaf.parameters, leaf.signatures):
+        ndim = value.ndim if isinstance(value, Variable) else np.ndim(value)
+        if signature == "()" and ndim != 0:
+            raise ValueError(
+                "leaf: every setting of a leaf prior must be a scalar; several outputs, "
+                "shape=(K, n), may have one each."
+            )
+    return leaf

@@ -7,17 +7,17 @@ from pytensor.graph.basic import Variable
 
 from pymc_trees.arguments import check_choice
 from pymc_trees.distributions.data.numbers import check_held, real_array
-from pymc_trees.distributions.data.variables import no_batch, sees_batch
+from pymc_trees.distributions.data.table import no_batch, sees_batch
 from pymc_trees.distributions.leaves.contract import LeafPrior
 from pymc_trees.distributions.leaves.linear import LinearLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 
 P_CONSTANT = {"linear": 0.0, "mix": 0.5}
-"""Probability that a leaf below a split is constant, by the word for the form of the leaves."""
+"""Probability that a leaf below a split is constant, by `response`."""
 
 
 def with_response(leaf: LeafPrior, response: str, n_outputs: int | None) -> LeafPrior:
-    """Leaf of the form that a word stands for: lines whose slopes have the sd of the values."""
+    """Leaf with the form `response`: the slopes of lines have the sd of the leaf values."""
     if check_choice("response", response, ("constant", *P_CONSTANT)) == "constant":
         return leaf
     if n_outputs is not None:
@@ -72,12 +72,12 @@ def default_leaf(Y, n: int, m: int, k: float = 2.0, n_outputs: int = 1) -> Norma
             "leaf=pymc_trees.NormalLeaf(mean, sd)."
         )
     latent = NormalLeaf(0.0, 3.0 / (k * np.sqrt(m)))
-    if set(np.unique(y)) <= {0.0, 1.0}:
+    if np.isin(y, (0, 1)).all():
         return latent
-    if n_outputs > 1 and set(np.unique(y)) <= set(range(n_outputs)):
+    if n_outputs > 1 and np.isin(y, np.arange(n_outputs)).all():
         warnings.warn(
             f"Y holds whole numbers from 0 to {n_outputs - 1}, and there are {n_outputs} outputs: "
-            "they are taken for codes of classes, and the leaves have the scale of logits, "
+            "they are taken as class codes, and the leaves have the scale of logits, "
             f"{latent}. If Y is on the scale of the outputs, give leaf=.",
             UserWarning,
             stacklevel=2,

@@ -18,7 +18,7 @@ from pymc_trees.core.leaves.coefficients import (
     read_linear,
 )
 from pymc_trees.distributions.data.numbers import is_number
-from pymc_trees.distributions.data.schema import given_columns, known_columns, place_of
+from pymc_trees.distributions.data.schema import column_index, listed_columns
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_positive, register_leaf
 from pymc_trees.distributions.leaves.normal import check_square
 
@@ -135,22 +135,21 @@ class LinearLeaf(LeafPrior):
         slopes = int((self.read[3::4] > 0).sum())
         return 3 if self._word == "parent" else slopes + 2
 
-    def for_inputs(self, inputs, kinds) -> "LinearLeaf":
-        """With what there is to know of the training rows."""
-        X, schema = inputs
+    def for_inputs(self, table, kinds) -> "LinearLeaf":
+        """With mean, sd and range of the training cells of each column that may have a slope."""
+        X, schema = table.values, table.schema
         p = X.shape[1]
         numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
-        if schema is not None:  # ordered categories are split like numbers, and are none
-            numeric &= np.array([levels is None for levels in schema.levels])
+        numeric &= ~schema.are_levels  # ordered categories are split like numbers, but are none
         kind = {"parent": PARENT, "path": PATH}.get(self._word, FIXED)
         chosen = numeric if self._word else self._named(schema, numeric)
         cells = np.where(X == MISSING, np.nan, X)
-        of_each = np.zeros((p, 4))
+        moments = np.zeros((p, 4))
         for j in np.flatnonzero(chosen):
             x = cells[~np.isnan(cells[:, j]), j]
             if x.size and x.min() < x.max():
-                of_each[j] = x.mean(), x.std(), x.min(), x.max()
-        n_slopes = int((of_each[:, 1] > 0).sum())
+                moments[j] = x.mean(), x.std(), x.min(), x.max()
+        n_slopes = int((moments[:, 1] > 0).sum())
         if kind != PARENT and n_slopes > MOST_SLOPES:
             raise ValueError(
                 f"columns={self.columns!r}: {n_slopes} columns would have slopes, but there can be "
@@ -158,7 +157,7 @@ class LinearLeaf(LeafPrior):
             )
         clamped = float(not self.extrapolate)
         bound = copy(self)
-        read = np.concatenate([[float(kind), clamped], of_each.ravel()])
+        read = np.concatenate([[float(kind), clamped], moments.ravel()])
         object.__setattr__(bound, "read", read)
         return bound
 
@@ -169,22 +168,22 @@ class LinearLeaf(LeafPrior):
 
     def _named(self, schema, numeric: np.ndarray) -> np.ndarray:
         """Which columns were named."""
-        chosen, known = np.zeros(len(numeric), dtype=bool), known_columns(schema, len(numeric))
-        for one in given_columns(self.columns):
-            if isinstance(one, bool | np.bool_):
+        chosen, labels = np.zeros(len(numeric), dtype=bool), schema.labels
+        for column in listed_columns(self.columns):
+            if isinstance(column, bool | np.bool_):
                 raise TypeError(
                     f"columns={self.columns!r}: give names or numbers of columns, not True and "
                     "False; np.flatnonzero(mask) converts a mask to numbers."
                 )
-            j = place_of(one, known)
+            j = column_index(column, labels)
             if j is None:
                 raise ValueError(
-                    f"columns={self.columns!r}: X has no column {one!r}; it has {known}. Give some "
-                    'of them, "parent", "path" or "all".'
+                    f"columns={self.columns!r}: X has no column {column!r}; it has {labels}. Give "
+                    'some of them, "parent", "path" or "all".'
                 )
             if not numeric[j]:
                 raise ValueError(
-                    f"columns={self.columns!r}: {one!r} is a column of levels, which has no "
+                    f"columns={self.columns!r}: {column!r} is a column of levels, which has no "
                     "slope: leave it out of columns, and trees can still split on it; or give X a "
                     "column of numbers in its place, such as the .cat.codes of an ordered category."
                 )
@@ -192,20 +191,20 @@ class LinearLeaf(LeafPrior):
         return chosen
 
     @staticmethod
-    def logp(values, mean, sd, slope_sd, share):
+    def logp(values, mean, sd, slope_sd, p_constant):
         """Log-density of (L, V) leaf values."""
-        which, n_slopes = values[:, -1], values.type.shape[1] - 2
-        numbers = pt.maximum(which, 0.0)
+        slopes, n_slopes = values[:, -1], values.type.shape[1] - 2
+        bits = pt.maximum(slopes, 0.0)
         if n_slopes == 1:
-            active = [pt.gt(which, 0.0)]
+            active = [pt.gt(slopes, 0.0)]
         else:
-            active = [pt.gt((numbers // 2.0**j) % 2.0, 0.0) for j in range(n_slopes)]
+            active = [pt.gt((bits // 2.0**j) % 2.0, 0.0) for j in range(n_slopes)]
         total = pm.logp(pm.Normal.dist(mean, sd), values[:, 0])
         for j, is_active in enumerate(active):
             density = pm.logp(pm.Normal.dist(0.0, slope_sd), values[:, 1 + j])
             total = total + pt.switch(is_active, density, 0.0)
-        sloped = pt.switch(pt.lt(which, 0.0), pt.log(share), 0.0)
-        return total + pt.switch(pt.gt(which, 0.0), pt.log1p(-share), sloped)
+        sloped = pt.switch(pt.lt(slopes, 0.0), pt.log(p_constant), 0.0)
+        return total + pt.switch(pt.gt(slopes, 0.0), pt.log1p(-p_constant), sloped)
 
     @staticmethod
     def initial_value(k, mean, sd, slope_sd, share):
@@ -221,12 +220,12 @@ class LinearLeaf(LeafPrior):
     def words(values, constants, columns):
         """The intercept, and each slope there is, per standard deviation of the column."""
         names = [columns[j] for j in np.flatnonzero(constants[3::4] > 0)]
-        at_mean, slopes, which = values[0], values[1:-1], int(max(values[-1], 0.0))
+        at_mean, slopes, code = values[0], values[1:-1], int(max(values[-1], 0.0))
         if int(constants[0]) == PARENT:
-            there = [(which - 1, slopes[0])] * (which > 0)
+            active = [(code - 1, slopes[0])] * (code > 0)
         else:
-            there = [(j, slope) for j, slope in enumerate(slopes) if which >> j & 1]
-        return [f"{at_mean:.4g}", *(f"{slope:+.4g} per sd of {names[j]}" for j, slope in there)]
+            active = [(j, slope) for j, slope in enumerate(slopes) if code >> j & 1]
+        return [f"{at_mean:.4g}", *(f"{slope:+.4g} per sd of {names[j]}" for j, slope in active)]
 
     @staticmethod
     def functions(outputs):

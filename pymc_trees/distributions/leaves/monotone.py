@@ -8,7 +8,7 @@ import numpy as np
 
 import pymc_trees.core.order.monotone  # noqa: F401, registers the steps under an order
 from pymc_trees.core.order.directions import monotone_directions
-from pymc_trees.distributions.data.schema import CONTINUOUS, known_columns, place_of
+from pymc_trees.distributions.data.schema import CONTINUOUS, column_index
 from pymc_trees.distributions.leaves.contract import LeafPrior, register_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
 
@@ -16,7 +16,7 @@ from pymc_trees.distributions.leaves.normal import NormalLeaf
 @register_leaf
 @dataclass(frozen=True, eq=False)
 class MonotoneLeaf(NormalLeaf):
-    """`NormalLeaf` of trees each of which is monotone; front-ends make it of ``monotone``.
+    """`NormalLeaf` of trees each of which is monotone; made by front-ends from ``monotone``.
 
     Parameters
     ----------
@@ -38,19 +38,17 @@ class MonotoneLeaf(NormalLeaf):
         """The directions."""
         return self.directions
 
-    def for_inputs(self, inputs, kinds) -> "MonotoneLeaf":
+    def for_inputs(self, table, kinds) -> "MonotoneLeaf":
         """With the direction of each column."""
-        X, schema = inputs
-        p = X.shape[1]
-        numeric = kinds == 0 if kinds.size else np.ones(p, dtype=bool)
-        if schema is not None:  # those of too many levels, which are left out of splits, too
-            numeric &= np.array([rule == CONTINUOUS for rule in schema.rules])
-        names, directions = known_columns(schema, p), np.zeros(p)
+        labels = table.schema.labels
+        # also without columns of too many levels, which are left out of splits
+        numeric = np.array([rule == CONTINUOUS for rule in table.schema.rules])
+        directions = np.zeros(len(labels))
         for column, direction in self.monotone.items():
-            j = place_of(column, names)
+            j = column_index(column, labels)
             if j is None:
                 raise ValueError(
-                    f"monotone: X has no column {column!r}; choose from {names}, with 1 or -1 for "
+                    f"monotone: X has no column {column!r}; choose from {labels}, with 1 or -1 for "
                     "each."
                 )
             if not numeric[j]:
@@ -69,7 +67,7 @@ class MonotoneLeaf(NormalLeaf):
         return MonotoneLeaf(leaf.mean, leaf.sd, self.monotone)
 
     def of_outputs(self, n_outputs: int):
-        """Refused."""
+        """Raise an error."""
         raise NotImplementedError(
             "monotone: trees shared by several outputs cannot be monotone; give each output its "
             "own trees with separate_trees=True."
@@ -77,7 +75,7 @@ class MonotoneLeaf(NormalLeaf):
 
 
 def with_monotone(leaf: LeafPrior, monotone) -> LeafPrior:
-    """Leaf of trees that are monotone in the columns named, if any."""
+    """Leaf of trees that are monotone in the columns of ``monotone``, if any."""
     if monotone is None:
         return leaf
     if not isinstance(monotone, Mapping):

@@ -128,14 +128,14 @@ class NormalLeaf(LeafPrior):
     in_soft_trees = sampled_in_soft_trees = True
 
     def __post_init__(self):
-        for name, asked in (("mean", "finite"), ("sd", "positive")):
-            given = getattr(self, name)
-            if isinstance(given, Variable):
+        for name, sort in (("mean", "finite"), ("sd", "positive")):
+            setting = getattr(self, name)
+            if isinstance(setting, Variable):
                 continue
-            value = _numbers(given)
+            value = _numbers(setting)
             if value is None or (name == "sd" and np.any(value <= 0)):
                 raise ValueError(
-                    f"NormalLeaf({name}={given!r}): {name} must be a {asked} number, or a random "
+                    f"NormalLeaf({name}={setting!r}): {name} must be a {sort} number, or a random "
                     "variable; one for each output when there are several."
                 )
             if name == "sd":
@@ -182,7 +182,7 @@ class NormalLeaf(LeafPrior):
 
 
 def check_square(leaf: LeafPrior, name: str, value) -> None:
-    """Refuse standard deviations whose squares, or the inverse of these, are 0 or infinite."""
+    """Raise an error for sds whose squares, or the inverse of these, are 0 or infinite."""
     if not np.all((SMALLEST_SD < value) & (value < 1 / SMALLEST_SD)):
         raise ValueError(
             f"{type(leaf).__name__}({name}={getattr(leaf, name)!r}): the square of sd overflows "
@@ -196,5 +196,5 @@ def _numbers(value):
         value = value[()]
     if is_number(value):
         return value
-    several = isinstance(value, list | tuple | np.ndarray) and len(value) > 0
-    return np.array(value, dtype=float) if several and all(map(is_number, value)) else None
+    is_list = isinstance(value, list | tuple | np.ndarray) and len(value) > 0
+    return np.array(value, dtype=float) if is_list and all(map(is_number, value)) else None

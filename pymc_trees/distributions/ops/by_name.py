@@ -1,6 +1,6 @@
-"""What compiled graphs ask of an encoded forest, called by name; sizes are data.
+"""Kernels that compiled graphs call by name, for the function and the summary of a forest.
 
-So a model of other rows, trees or ``max_nodes`` compiles none of it.
+Sizes are data, so a model with other rows, trees or ``max_nodes`` compiles none of them again.
 """
 
 import functools
@@ -27,7 +27,7 @@ from pymc_trees.distributions.leaves.contract import leaf_reading
 
 N_SIZES = len(Sizes._fields)
 N_SCALARS = 2 + TIME_TERMS
-"""Numbers that `summarise` finds beside its arrays."""
+"""Numbers that `summarise` returns in addition to arrays."""
 
 
 def sizes_of(layout: Layout) -> np.ndarray:
@@ -107,7 +107,7 @@ def evaluation_of(outputs: Callable) -> External:
 
 
 def walk_in_threads(name, code, value, X, X_train, constants, numbers, fingerprint, out):
-    """What a kernel of that name left to do, from Python: see what it returned.
+    """Do from Python what the kernel of a name left to do, as the code it returned says.
 
     The walk takes the threads of this process' chain. A function at the training rows is kept, for
     graphs that read a forest which no step moves.
@@ -117,10 +117,10 @@ def walk_in_threads(name, code, value, X, X_train, constants, numbers, fingerpri
     kernel, [m, n] = evaluation_of(_OUTPUTS[name]), [numbers[0], len(X)]
 
     def walk(start, stop):
-        given = numbers.copy()
-        given[N_SIZES], given[N_SIZES + 4] = stop - start, WALK
+        own = numbers.copy()
+        own[N_SIZES], own[N_SIZES + 4] = stop - start, WALK
         rows, written = X[start:stop], out[start:stop]
-        arrays = (a.ctypes.data for a in (value, rows, X_train, constants, given))
+        arrays = (a.ctypes.data for a in (value, rows, X_train, constants, own))
         return kernel(*arrays, fingerprint, written.ctypes.data)
 
     with taken_threads(given_threads() if m * n >= WORTH else 1) as n_threads:
@@ -139,8 +139,7 @@ def outputs_at(kernel, value, X, X_train, constants, layout, fingerprint):
     arrays = (a.ctypes.data for a in (value, X, X_train, constants, numbers))
     code = kernel(*arrays, fingerprint, out.ctypes.data)
     if code != DONE:
-        given = (value, X, X_train, constants, numbers, fingerprint, out)
-        walk_in_threads(kernel.name, code, *given)
+        walk_in_threads(kernel.name, code, value, X, X_train, constants, numbers, fingerprint, out)
     return out
 
 
@@ -153,21 +152,21 @@ def raise_again(name, value, X, X_train, constants, numbers, fingerprint):
 
 @external(types.int64(*[types.voidptr] * 2, types.float64, *[types.voidptr] * 4))
 def summarise_by_name(value, numbers, fingerprint, splits, splittable_leaves, values, scalars):
-    """`summarise` into arrays with room for any forest; depths + leaves * 2**32 that it found."""
+    """`summarise` into arrays with room for any forest; returns depths + leaves * 2**32."""
     s = read_sizes(carray(numbers, (N_SIZES,), np.int64))
     value = carray(value, (s.rows, s.fields), np.float64)
     splits = carray(splits, (s.max_nodes + 1,), np.float64)
     splittable_leaves = carray(splittable_leaves, (s.max_nodes + 1,), np.float64)
     values = carray(values, (s.max_nodes, s.n_values), np.float64)
     scalars = carray(scalars, (N_SCALARS,), np.float64)
-    found = summarise(value, s, fingerprint)
-    depths, leaves = found[0].size, found[2].shape[0]
+    summary = summarise(value, s, fingerprint)
+    depths, leaves = summary[0].size, summary[2].shape[0]
     for d in range(depths):
-        splits[d], splittable_leaves[d] = found[0][d], found[1][d]
+        splits[d], splittable_leaves[d] = summary[0][d], summary[1][d]
     for k in range(leaves):
         for v in range(s.n_values):
-            values[k, v] = found[2][k, v]
-    scalars[0], scalars[1] = found[3], found[4]
+            values[k, v] = summary[2][k, v]
+    scalars[0], scalars[1] = summary[3], summary[4]
     for k in range(TIME_TERMS):
-        scalars[2 + k] = found[5][k]
+        scalars[2 + k] = summary[5][k]
     return depths + (leaves << 32)

@@ -8,9 +8,10 @@ from pytensor.xtensor.basic import xtensor_from_tensor
 
 from pymc_trees._version import KERNELS_VERSION
 from pymc_trees.core.value.fields import Layout, Sizes
-from pymc_trees.distributions.data.encoding import inputs_at
-from pymc_trees.distributions.data.named import is_named, rows_dim, unnamed
-from pymc_trees.distributions.forest_inputs import forest_inputs
+from pymc_trees.distributions.data.named import dims_of, is_named, rows_dim, unnamed
+from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.table import encode, schema_of
+from pymc_trees.distributions.forest_inputs import FunctionOfRows, forest_inputs, training_rows
 from pymc_trees.distributions.leaves.contract import LEAVES
 from pymc_trees.distributions.ops.by_name import (
     N_SIZES,
@@ -21,7 +22,6 @@ from pymc_trees.distributions.ops.by_name import (
     walk_in_threads,
 )
 from pymc_trees.distributions.ops.forest_rv import NO_GRADIENT, ForestRV
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
 from pymc_trees.distributions.ops.soft_forest_rv import SoftForestRV, evaluate_soft
 
 N_OUTPUTS = Sizes._fields.index("n_outputs")
@@ -30,7 +30,7 @@ N_OUTPUTS = Sizes._fields.index("n_outputs")
 class Evaluate(FunctionOfRows):
     """Outputs of an encoded forest at the rows of X, shape (rows of X, K).
 
-    Beside them it takes the X of the declaration, its fingerprint, constants of the leaf and
+    Its other inputs are the X of the declaration, its fingerprint, the constants of the leaf and
     `sizes_of` the layout.
     """
 
@@ -49,7 +49,7 @@ class Evaluate(FunctionOfRows):
         outputs[0][0] = outputs_at(kernel, value, X, X_train, constants, self.layout, fingerprint)
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refused: a tree is a step function."""
+        """Raise an error: a tree is a step function."""
         raise NotImplementedError(NO_GRADIENT)
 
 
@@ -70,19 +70,19 @@ def _numba_evaluate(op, node, **kwargs):
         numbers[N_SIZES + 2] = X_train.shape[1]
         numbers[N_SIZES + 3] = constants.size
         numbers[N_SIZES + 4] = ONLY_KNOWN
-        given = fingerprint.item()
+        number = fingerprint.item()
         code = call(
             value.ctypes,
             X.ctypes,
             X_train.ctypes,
             constants.ctypes,
             numbers.ctypes,
-            given,
+            number,
             out.ctypes,
         )
         if code:
             with numba.objmode():
-                walk_in_threads(name, code, value, X, X_train, constants, numbers, given, out)
+                walk_in_threads(name, code, value, X, X_train, constants, numbers, number, out)
         return out
 
     return evaluate_forest, f"{name} {KERNELS_VERSION}"
@@ -125,21 +125,22 @@ def evaluate(forest: Variable, X):
             "register it as '<name>_forest')."
         )
     if is_named(X):
-        return _named(evaluate(forest, unnamed(X)), rows_dim(X, None))
+        return _named(evaluate(forest, unnamed(X)), rows_dim(dims_of(X)))
     if not isinstance(X, Variable):
-        X = inputs_at(X, getattr(forest.tag, "pymc_trees_columns", None))
+        X = encode(X, schema_of(forest) or Schema.of_numbers(training_rows(forest).shape[1]))
     if isinstance(op, SoftForestRV):
         return evaluate_soft(forest, X)
-    known = forest_inputs(forest)
-    declared = (known.X, known.fingerprint, known.constants, sizes_of(op.layout))
-    out = Evaluate(op.layout, op.leaf)(forest, X, *declared)
+    declared, sizes = forest_inputs(forest), sizes_of(op.layout)
+    out = Evaluate(op.layout, op.leaf)(
+        forest, X, declared.X, declared.fingerprint, declared.constants, sizes
+    )
     return op.leaf_type.functions(out)
 
 
 def _named(functions, rows: str | None):
     """Functions of inputs whose rows have a name."""
     if isinstance(functions, tuple):
-        return tuple(_named(one, rows) for one in functions)
+        return tuple(_named(function, rows) for function in functions)
     if functions.ndim != 1:
         raise ValueError(
             "X has named dimensions, but the function has others than the rows: evaluate it at "

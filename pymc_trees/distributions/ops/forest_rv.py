@@ -55,15 +55,15 @@ class ForestRV(RandomVariable):
         self.leaf, self.leaf_type = leaf, LEAVES[leaf]
         self.tree_prior, self.prior_type = tree_prior, PRIORS[tree_prior]
         rows, fields = self.layout.shape
-        settings = "".join(f",{one}" for one in self.leaf_type.signatures)
+        settings = "".join(f",{signature}" for signature in self.leaf_type.signatures)
         kwargs["signature"] = f"(n,p),(g),(q),(),(l),(),(),(p),(c){settings}->({rows},{fields})"
         super().__init__(**kwargs)
 
     def rng_fn(self, rng, *parameters):
         """Draw from the prior."""
-        *given, size = parameters
+        *inputs, size = parameters
         X, grid, offsets, fingerprint, kinds, alpha, beta, weights, constants, leaf_parameters = (
-            ForestInputs.of(given)
+            ForestInputs.of(inputs)
         )
         if size not in (None, ()):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
@@ -78,6 +78,18 @@ class ForestRV(RandomVariable):
                 rng, design, prior, leaf, outputs, sizes(self.layout), float(fingerprint), order
             )
 
+    def stumps(self, X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread):
+        """Encoded forest of stumps, either side of the same (V,) leaf values."""
+        cuts = np.split(grid, offsets[1:-1]) if offsets.size else None
+        return stumps_value(
+            make_design(X, cuts, kinds if self.layout.mixed else None),
+            self.prior_type.kernel(0.5, 0.0, weights),
+            centre,
+            spread,
+            sizes(self.layout),
+            float(fingerprint),
+        )
+
 
 def order_of(op: ForestRV, constants: np.ndarray, kinds: np.ndarray | None):
     """What the leaf values of a tree must satisfy together, or None."""
@@ -91,9 +103,9 @@ def leaf_at(forest: Variable, X: np.ndarray | None = None):
     op = forest.owner.op
     if op.leaf_type.is_constant():
         return ConstantLeaf(op.layout.n_values)
-    known = declared(forest)
-    X = known.X if X is None else X
-    return op.leaf_type.at_rows(op.layout.n_values, X, known.constants)
+    numbers = declared(forest)
+    X = numbers.X if X is None else X
+    return op.leaf_type.at_rows(op.layout.n_values, X, numbers.constants)
 
 
 def is_forest(rv) -> bool:
@@ -131,7 +143,7 @@ def _numba_draw(op, node):
 
 
 @numba_njit
-def _given(kinds):
+def _contiguous(kinds):
     return np.ascontiguousarray(kinds)
 
 
@@ -141,54 +153,41 @@ def _none(kinds):
 
 
 def kinds_reader(layout: Layout):
-    """Compiled function of ``kinds``: itself, or None for a design of plain numbers."""
-    return _given if layout.mixed else _none
+    """Compiled function of ``kinds``: the same array, or None for a design of plain numbers."""
+    return _contiguous if layout.mixed else _none
 
 
 class Stumps(Op):
-    """Encoded forest of stumps, either side of the same leaf values: where chains start."""
+    """Encoded forest of stumps, where chains start: the method `stumps` of the Op of a forest."""
 
-    __props__ = ("layout", "leaf", "tree_prior")
+    __props__ = ("forest",)
 
-    def __init__(self, layout: Layout, leaf: str, tree_prior: str):
-        self.layout, self.leaf, self.tree_prior = Layout(*layout), leaf, tree_prior
+    def __init__(self, forest: RandomVariable):
+        self.forest = forest
 
     def make_node(self, *inputs):
-        """Apply to the design of a `ForestRV`, its weights, constants, (V,) values and spread."""
-        output = pt.matrix(shape=self.layout.shape, dtype="float64")
+        """Apply to what `stumps` takes."""
+        output = pt.matrix(shape=self.forest.layout.shape, dtype="float64")
         return Apply(self, [pt.as_tensor(v) for v in inputs], [output])
 
     def infer_shape(self, node, input_shapes):
         """Shape of the layout."""
-        return [tuple(pt.constant(s, dtype="int64") for s in self.layout.shape)]
+        return [tuple(pt.constant(s, dtype="int64") for s in self.forest.layout.shape)]
 
     def perform(self, node, inputs, outputs):
         """Encode."""
-        X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread = inputs
-        cuts = np.split(grid, offsets[1:-1]) if offsets.size else None
-        outputs[0][0] = stumps_value(
-            make_design(X, cuts, kinds if self.layout.mixed else None),
-            PRIORS[self.tree_prior].kernel(0.5, 0.0, weights),
-            centre,
-            spread,
-            sizes(self.layout),
-            float(fingerprint),
-        )
+        outputs[0][0] = self.forest.stumps(*inputs)
 
 
 @register_funcify_and_cache_key(Stumps)
 def _numba_stumps(op, node, **kwargs):
-    def in_python(*inputs):
-        outputs = [[None]]
-        op.perform(node, inputs, outputs)
-        return outputs[0][0]
+    def in_python(inputs):
+        return op.forest.stumps(*inputs)
 
     @numba_njit
-    def stumps(X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread):
+    def stumps(*inputs):
         with numba.objmode(value="float64[:, ::1]"):
-            value = in_python(
-                X, grid, offsets, fingerprint, kinds, weights, constants, centre, spread
-            )
+            value = in_python(inputs)
         return value
 
     return stumps, None
@@ -196,13 +195,12 @@ def _numba_stumps(op, node, **kwargs):
 
 @_support_point.register(ForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
-    known = ForestInputs.of(inputs)
+    parameters = ForestInputs.of(inputs)
     centre, spread = (
         pt.stack([pt.as_tensor(v, dtype="float64") for v in values])
-        for values in starts(op.leaf_type, op.layout.n_values, *known.leaf)
+        for values in starts(op.leaf_type, op.layout.n_values, *parameters.leaf)
     )
-    stumps = Stumps(op.layout, op.leaf, op.tree_prior)
-    return stumps(*known.design, known.weights, known.constants, centre, spread)
+    return Stumps(op)(*parameters.design, parameters.weights, parameters.constants, centre, spread)
 
 
 # --------------------- Log-probability of an encoded forest, a symbolic expression of its settings
@@ -237,7 +235,7 @@ class _ForestOp(Op):
         self.layout = Layout(*layout)
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refused: counts of trees and choices of columns have no gradient."""
+        """Raise an error: counts of trees and choices of columns have no gradient."""
         raise NotImplementedError(NO_GRADIENT)
 
 
@@ -269,7 +267,7 @@ def _numba_summary(op, node, **kwargs):
         s = read_sizes(numbers)
         splits, splittable_leaves = np.empty(s.max_nodes + 1), np.empty(s.max_nodes + 1)
         values, scalars = np.empty((s.max_nodes, s.n_values)), np.empty(N_SCALARS)
-        found = call(
+        lengths = call(
             value.ctypes,
             numbers.ctypes,
             fingerprint.item(),
@@ -278,7 +276,7 @@ def _numba_summary(op, node, **kwargs):
             values.ctypes,
             scalars.ctypes,
         )
-        depths, leaves = found & 0xFFFFFFFF, found >> 32
+        depths, leaves = lengths & 0xFFFFFFFF, lengths >> 32
         log_cuts, log_columns = np.asarray(scalars[0]), np.asarray(scalars[1])
         return (
             splits[:depths],
@@ -339,21 +337,23 @@ def _numba_choices(op, node, **kwargs):
 @_logprob.register(ForestRV)
 def _forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
-    known, prior = ForestInputs.of(inputs), op.prior_type
-    first, second, weights = known.alpha, known.beta, known.weights
+    declared, prior = ForestInputs.of(inputs), op.prior_type
+    first, second, weights = declared.alpha, declared.beta, declared.weights
     splits, splittable_leaves, leaf_values, log_cuts, log_columns, times = ForestSummary(op.layout)(
-        value, known.fingerprint, sizes_of(op.layout)
+        value, declared.fingerprint, sizes_of(op.layout)
     )
     logp = prior.logp(TreeCounts(splits, splittable_leaves, times), first, second) + log_cuts
-    conditions, words = prior.conditions(first, second)
+    conditions, message = prior.conditions(first, second)
     if prior.weighs_columns:
-        conditions, words = [*conditions, pt.all(weights >= 0)], f"{words}, split_prior >= 0"
+        conditions, message = [*conditions, pt.all(weights >= 0)], f"{message}, split_prior >= 0"
     if isinstance(weights, Constant):
         logp += log_columns
     else:
-        chosen, sets, counts = ColumnChoices(op.layout)(value, *known.design, sizes_of(op.layout))
+        chosen, sets, counts = ColumnChoices(op.layout)(
+            value, *declared.design, sizes_of(op.layout)
+        )
         # 0 log 0 for a column that no node chose
         logp += pt.sum(pt.switch(pt.gt(chosen, 0), chosen * pt.log(weights), 0.0))
         logp -= pt.sum(counts * pt.log(pt.dot(sets, weights)))
-    logp += pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
-    return check_parameters(logp, *conditions, msg=words)
+    logp += pt.sum(op.leaf_type.logp(leaf_values, *declared.leaf))
+    return check_parameters(logp, *conditions, msg=message)

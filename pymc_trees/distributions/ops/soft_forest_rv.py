@@ -10,7 +10,6 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import (
     numba_njit,
-    register_funcify_and_cache_key,
     register_funcify_default_op_cache_key,
 )
 from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
@@ -33,11 +32,10 @@ from pymc_trees.core.soft_forest.prior import make_soft_prior
 from pymc_trees.core.value.evaluate import same_content
 from pymc_trees.core.value.fields import CHECKSUM, is_intact
 from pymc_trees.core.value.output_cache import cache_evaluated, cached_outputs, link_table, look_up
-from pymc_trees.distributions.forest_inputs import SoftForestInputs, forest_inputs
+from pymc_trees.distributions.forest_inputs import FunctionOfRows, SoftForestInputs, forest_inputs
 from pymc_trees.distributions.leaves.contract import LEAVES, starts
-from pymc_trees.distributions.ops.function_of_rows import FunctionOfRows
-from pymc_trees.distributions.tree_priors.contract import TreeCounts
-from pymc_trees.distributions.tree_priors.depth import DepthPrior
+from pymc_trees.distributions.ops.forest_rv import Stumps
+from pymc_trees.distributions.tree_priors.contract import DepthPrior, TreeCounts
 
 # ------------- The forest of soft trees as a random variable: its Op, prior draw and initial point
 #
@@ -53,28 +51,6 @@ def sizes_vector(layout: SoftLayout) -> np.ndarray:
 def read_soft_sizes(s):
     """`SoftSizes` from such a vector."""
     return SoftSizes(s[0], s[1], s[2], s[3])
-
-
-@njit(cache=True)
-def draw_from_prior(
-    rng,
-    X,
-    knots,
-    heights,
-    offsets,
-    hard,
-    fingerprint,
-    bandwidth,
-    alpha,
-    beta,
-    weights,
-    mean,
-    sd,
-    sizes,
-):
-    """Encoded forest of the parameters of a variable."""
-    prior = make_soft_prior(alpha, beta, weights, bandwidth)
-    return draw_soft_value(rng, prior, mean, sd, sizes, fingerprint)
 
 
 class SoftForestRV(RandomVariable):
@@ -96,24 +72,22 @@ class SoftForestRV(RandomVariable):
 
     def rng_fn(self, rng, *parameters):
         """Draw from the prior."""
-        X, knots, heights, offsets, hard, *numbers, size = parameters
+        *inputs, size = parameters
         if size not in (None, ()):
             raise NotImplementedError("A forest has no batch dimensions: declare one per model.")
-        fingerprint, bandwidth, alpha, beta, weights, mean, sd = numbers
+        declared = SoftForestInputs.of(inputs)
+        alpha, beta, bandwidth = map(float, (declared.alpha, declared.beta, declared.bandwidth))
+        mean, sd = map(float, declared.leaf)
         with deferred_interrupts():
-            return draw_from_prior(
-                rng,
-                np.ascontiguousarray(X),
-                knots,
-                heights,
-                offsets,
-                hard,
-                *(float(v) for v in (fingerprint, bandwidth, alpha, beta)),
-                np.ascontiguousarray(weights),
-                float(mean),
-                float(sd),
-                soft_sizes(self.layout),
+            prior = make_soft_prior(alpha, beta, np.ascontiguousarray(declared.weights), bandwidth)
+            return draw_soft_value(
+                rng, prior, mean, sd, soft_sizes(self.layout), float(declared.fingerprint)
             )
+
+    def stumps(self, mean, spread, bandwidth, fingerprint):
+        """Encoded forest of stumps with the same bandwidth, either side of the same leaf value."""
+        numbers = (float(v) for v in (mean, spread, bandwidth))
+        return stumps_value(*numbers, soft_sizes(self.layout), float(fingerprint))
 
 
 def is_soft_forest(rv) -> bool:
@@ -141,71 +115,17 @@ def _numba_draw(op, node):
         mean,
         sd,
     ):
-        return draw_from_prior(
-            rng,
-            np.ascontiguousarray(X),
-            np.ascontiguousarray(knots),
-            np.ascontiguousarray(heights),
-            np.ascontiguousarray(offsets),
-            np.ascontiguousarray(hard),
-            fingerprint,
-            bandwidth,
-            alpha,
-            beta,
-            np.ascontiguousarray(weights),
-            mean,
-            sd,
-            layout,
-        )
+        prior = make_soft_prior(alpha, beta, np.ascontiguousarray(weights), bandwidth)
+        return draw_soft_value(rng, prior, mean, sd, layout, fingerprint)
 
     return draw, KERNELS_VERSION
 
 
-class SoftStumps(Op):
-    """Encoded forest of stumps with the same bandwidth: where chains start."""
-
-    __props__ = ("layout",)
-
-    def __init__(self, layout: SoftLayout):
-        self.layout = SoftLayout(*layout)
-
-    def make_node(self, *inputs):
-        """Apply to the mean of leaf values, their spread, the bandwidth and the fingerprint."""
-        output = pt.matrix(shape=self.layout.shape, dtype="float64")
-        return Apply(self, [pt.as_tensor(v, dtype="float64") for v in inputs], [output])
-
-    def infer_shape(self, node, input_shapes):
-        """Shape of the layout."""
-        return [tuple(pt.constant(s, dtype="int64") for s in self.layout.shape)]
-
-    def perform(self, node, inputs, outputs):
-        """Encode."""
-        numbers = (float(v) for v in inputs)
-        mean, spread, bandwidth, fingerprint = numbers
-        outputs[0][0] = stumps_value(mean, spread, bandwidth, soft_sizes(self.layout), fingerprint)
-
-
-@register_funcify_and_cache_key(SoftStumps)
-def _numba_stumps(op, node, **kwargs):
-    def in_python(*inputs):
-        outputs = [[None]]
-        op.perform(node, inputs, outputs)
-        return outputs[0][0]
-
-    @numba_njit
-    def stumps(mean, spread, bandwidth, fingerprint):
-        with numba.objmode(value="float64[:, ::1]"):
-            value = in_python(mean, spread, bandwidth, fingerprint)
-        return value
-
-    return stumps, None
-
-
 @_support_point.register(SoftForestRV)
 def _initial_forest(op, rv, rng, size, *inputs):
-    known = SoftForestInputs.of(inputs)
-    [mean], [spread] = starts(op.leaf_type, 1, *known.leaf)
-    return SoftStumps(op.layout)(mean, spread, known.bandwidth, known.fingerprint)
+    declared = SoftForestInputs.of(inputs)
+    [mean], [spread] = starts(op.leaf_type, 1, *declared.leaf)
+    return Stumps(op)(mean, spread, declared.bandwidth, declared.fingerprint)
 
 
 # ------- Log-probability of an encoded forest of soft trees, a symbolic expression of its settings
@@ -228,7 +148,7 @@ NO_GRADIENT = (
 
 
 class SoftForestSummary(Op):
-    """What the log-probability knows of an encoded forest, by `core.soft_forest.encode`."""
+    """What the log-probability needs of an encoded forest, by `core.soft_forest.encode`."""
 
     __props__ = ()
 
@@ -248,7 +168,7 @@ class SoftForestSummary(Op):
             storage[0] = np.asarray(result)
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refused: counts of trees have no gradient."""
+        """Raise an error: counts of trees have no gradient."""
         raise NotImplementedError(NO_GRADIENT)
 
 
@@ -270,33 +190,33 @@ def _numba_summary(op, node, **kwargs):
 @_logprob.register(SoftForestRV)
 def _soft_forest_logp(op, values, rng, size, *inputs, **kwargs):
     [value] = values
-    known = SoftForestInputs.of(inputs)
-    alpha, beta, weights = known.alpha, known.beta, known.weights
+    declared = SoftForestInputs.of(inputs)
+    alpha, beta, weights = declared.alpha, declared.beta, declared.weights
     splits, leaves, leaf_values, columns, bandwidths, log_cuts = SoftForestSummary()(
-        value, known.hard, known.fingerprint, sizes_vector(op.layout)
+        value, declared.hard, declared.fingerprint, sizes_vector(op.layout)
     )
     counts = TreeCounts(splits, leaves, pt.zeros(3))
     logp = DepthPrior.logp(counts, alpha, beta) + log_cuts
     positive = pt.switch(weights > 0, weights, 1.0)  # no tree of a model has an excluded column
     logp += pt.sum(columns * pt.log(positive)) - pt.sum(columns) * pt.log(pt.sum(weights))
-    logp -= pt.sum(bandwidths / known.bandwidth + pt.log(known.bandwidth))
-    logp += pt.sum(op.leaf_type.logp(leaf_values, *known.leaf))
-    conditions, words = DepthPrior.conditions(alpha, beta)
-    conditions, words = [*conditions, pt.all(weights >= 0)], f"{words}, split_prior >= 0"
-    return check_parameters(logp, *conditions, msg=words)
+    logp -= pt.sum(bandwidths / declared.bandwidth + pt.log(declared.bandwidth))
+    logp += pt.sum(op.leaf_type.logp(leaf_values, *declared.leaf))
+    conditions, message = DepthPrior.conditions(alpha, beta)
+    conditions, message = [*conditions, pt.all(weights >= 0)], f"{message}, split_prior >= 0"
+    return check_parameters(logp, *conditions, msg=message)
 
 
 # ---------------------- The function of X that a forest of soft trees stands for, as a PyTensor Op
 
 
 WORTH = 400_000
-"""Visits of a row in a soft tree from which threads pay off: each takes some 10 ns."""
+"""Visits of rows in soft trees from which on threads are worthwhile: one takes some 10 ns."""
 
 
 class SoftForestEvaluate(FunctionOfRows):
     """The function of an encoded forest of soft trees at the rows of X, shape (rows of X, 1).
 
-    Beside value and X it takes the training inputs, the map of the columns, the hard ones, the
+    Its other inputs are the training inputs, the map of the columns, which of them are hard, the
     fingerprint of the declaration and `sizes_vector`.
     """
 
@@ -307,19 +227,19 @@ class SoftForestEvaluate(FunctionOfRows):
     def perform(self, node, inputs, outputs):
         """Evaluate."""
         value, X, X_train, knots, heights, offsets, hard, fingerprint, sizes = inputs
-        value, X, number = *map(np.ascontiguousarray, (value, X)), float(fingerprint)
+        value, X, fingerprint = *map(np.ascontiguousarray, (value, X)), float(fingerprint)
         at_training, fit = X is X_train or np.array_equal(X, X_train), None
-        if at_training and is_intact(value, int(sizes[1]), number):
-            fit = cached_outputs(value, value[sizes[1], CHECKSUM], number)
+        if at_training and is_intact(value, int(sizes[1]), fingerprint):
+            fit = cached_outputs(value, value[sizes[1], CHECKSUM], fingerprint)
         if fit is None:
-            outputs[0][0] = np.empty((len(X), 1))
-            given = (value, X, knots, heights, offsets, hard, sizes, number, outputs[0][0])
-            walk_in_threads(at_training, *given)
+            out = outputs[0][0] = np.empty((len(X), 1))
+            columns = (knots, heights, offsets, hard)
+            walk_in_threads(at_training, value, X, *columns, sizes, fingerprint, out)
         else:
             outputs[0][0] = fit.copy()
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refused."""
+        """Raise an error: trees have no gradient."""
         raise NotImplementedError(NO_GRADIENT)
 
 
@@ -328,16 +248,18 @@ def walk_in_threads(at_training, value, X, knots, heights, offsets, hard, sizes,
 
     At the training rows it is kept, for graphs that read a forest which no step moves.
     """
-    numbers = read_soft_sizes(sizes)
-    given = (knots, heights, offsets, hard, numbers, fingerprint)
+    s = read_soft_sizes(sizes)
 
     def walk(start, stop):
-        out[start:stop] = evaluate_kernel(value, X[start:stop], *given)
+        rows = X[start:stop]
+        out[start:stop] = evaluate_kernel(
+            value, rows, knots, heights, offsets, hard, s, fingerprint
+        )
 
-    with taken_threads(given_threads() if numbers.m * len(X) >= WORTH else 1) as n_threads:
+    with taken_threads(given_threads() if s.m * len(X) >= WORTH else 1) as n_threads:
         by_rows(walk, len(X), n_threads)
-    if at_training and is_intact(value, numbers.max_nodes, fingerprint):
-        cache_evaluated(value, value[numbers.max_nodes, CHECKSUM], fingerprint, out)
+    if at_training and is_intact(value, s.max_nodes, fingerprint):
+        cache_evaluated(value, value[s.max_nodes, CHECKSUM], fingerprint, out)
 
 
 @register_funcify_default_op_cache_key(SoftForestEvaluate)
@@ -366,7 +288,13 @@ def _numba_evaluate(op, node, **kwargs):
 
 def evaluate_soft(forest: Variable, X) -> Variable:
     """(n,) function of a forest variable of soft trees at the rows of X."""
-    known = forest_inputs(forest)
-    declared = (known.X, *known.unit_map, known.hard, known.fingerprint)
-    sizes = sizes_vector(forest.owner.op.layout)
-    return SoftForestEvaluate()(forest, X, *declared, sizes)[:, 0]
+    declared = forest_inputs(forest)
+    return SoftForestEvaluate()(
+        forest,
+        X,
+        declared.X,
+        *declared.unit_map,
+        declared.hard,
+        declared.fingerprint,
+        sizes_vector(forest.owner.op.layout),
+    )[:, 0]

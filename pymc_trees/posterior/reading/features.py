@@ -13,9 +13,8 @@ from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.distributions.data.numbers import is_real
 from pymc_trees.distributions.data.schema import (
     Schema,
-    given_columns,
-    known_columns,
-    place_of,
+    column_index,
+    listed_columns,
 )
 from pymc_trees.posterior.draws import SAMPLE
 
@@ -93,10 +92,11 @@ def feature_of(which: Any, schema: Schema | None, n_columns: int) -> Feature:
     """
     if isinstance(which, Feature):
         return which
-    [which, *others] = given_columns(which) or [None]
+    [which, *others] = listed_columns(which) or [None]
     if others:
         raise ValueError(f"{[which, *others]} are several columns: give one here.")
-    column = place_of(which, known_columns(schema, n_columns))
+    labels = list(range(n_columns)) if schema is None else schema.labels
+    column = column_index(which, labels)
     if column is None:
         names = schema.names if schema is not None else None
         if isinstance(which, int) and not isinstance(which, bool):
@@ -137,7 +137,7 @@ def _is_tuple(given: Any) -> bool:
 
 
 def _listed(given: Any) -> list:
-    return [given] if isinstance(given, Feature) else given_columns(given)
+    return [given] if isinstance(given, Feature) else listed_columns(given)
 
 
 def all_features(schema: Schema | None, n_columns: int) -> list[Feature]:

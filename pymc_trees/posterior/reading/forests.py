@@ -15,7 +15,7 @@ from rich.progress import track
 from pymc_trees.core.soft_forest.encode import soft_sizes
 from pymc_trees.core.value.fields import sizes
 from pymc_trees.core.value.text import distinct_cells
-from pymc_trees.distributions.data.variables import schema_of
+from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.forest_inputs import forest_inputs, training_rows
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest

@@ -22,8 +22,8 @@ from pytensor.tensor.elemwise import Elemwise
 from rich.progress import track
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.distributions.data.encoding import inputs_at
 from pymc_trees.distributions.data.schema import Schema
+from pymc_trees.distributions.data.table import encode, schema_of
 from pymc_trees.distributions.forest_inputs import Evaluation
 from pymc_trees.distributions.ops.evaluation import evaluate
 from pymc_trees.distributions.ops.forest_rv import is_forest
@@ -135,7 +135,7 @@ class Expression:
 
     def rows(self, X: Any, name: str = "X") -> np.ndarray:
         """(n, p) matrix of other rows, or of the model's own when None; the name is for errors."""
-        rows = self.X if X is None else inputs_at(X, self.schema, name)
+        rows = self.X if X is None else encode(X, self.schema, name)
         if len(rows) == 0:
             raise ValueError(f"{self.name} is evaluated at no rows: give {name} at least one row.")
         return rows
@@ -247,18 +247,18 @@ def _check_recorded(name: str, others: list[Variable], model: pm.Model, posterio
 
 def inputs_of(
     evaluated: list[Evaluation], bases: list[Variable], name: str
-) -> tuple[np.ndarray, Schema | None]:
-    """The present X of all evaluations, and what is known of its columns.
+) -> tuple[np.ndarray, Schema]:
+    """The current X of all evaluations, and its columns.
 
     Soft trees take no missing cells, and so neither does a function of these and others.
     """
-    known = zip(bases, evaluated, strict=True)
-    several = {base: getattr(one.tree.tag, "pymc_trees_columns", None) for base, one in known}
+    several = {base: schema_of(one.tree) for base, one in zip(bases, evaluated, strict=True)}
     X, *others = (np.asarray(base.eval(), dtype=np.float64) for base in several)
-    complete = any(one is not None and one.complete for one in several.values())
-    schema, *schemas = (
-        None if one is None else one._replace(complete=complete) for one in several.values()
-    )
+    plain = Schema.of_numbers(X.shape[1])  # of a value of a soft tree
+    columns = [plain if one is None else one for one in several.values()]
+    complete = any(one.complete for one in columns)
+    rules = columns[0].rules  # each forest may have its own
+    schema, *schemas = (one._replace(complete=complete, rules=rules) for one in columns)
     if not all(np.array_equal(X, one) for one in others) or any(s != schema for s in schemas):
         raise ValueError(f"{name} evaluates forests at different X: use its functions one by one.")
     return X, schema

@@ -120,7 +120,7 @@ INPUTS = [
         setting(odd_data.NUMBERS, odd_data.NUMBERS[:1]),
     ),
     remedy(
-        "Make it with pymc_trees.Data, or give the frame to BART",
+        "or declare the model with its levels, by a frame in pymc_trees.Data or BART",
         _of_data(pm.Data, X),
         _of_data(pmt.Data, FRAME),
         bart(X=FRAME),
