@@ -227,15 +227,15 @@ def mismatch(tree: TreeVariable, value: np.ndarray) -> str:
         return "the draws were altered: they are rounded to float32"
     if same_shape and not np.isfinite(value).all():
         return "the draws were altered: they hold NaN or infinite values"
+    named = []
     if value.shape[1] != fields:
-        what = f"{tree.field_settings} ({value.shape[1]} instead of {fields} numbers a node)"
-        return f"the draws belong to another model, with other {what}"
-    layout, sizes = getattr(tree.op, "layout", None), _sizes_of(value)
+        what = tree.field_settings
+        named.append(f"{what} ({value.shape[1]} instead of {fields} numbers a node)")
+    layout = getattr(tree.op, "layout", None)
+    sizes = None if named or layout is None else _sizes_of(value)
     default = "the default follows alpha, beta, m and the number of rows"
-    what = "max_nodes" if layout is None else "m or max_nodes"
-    what += f" ({len(value)} instead of {rows} rows of the value; {default})"
-    if layout is not None and sizes is not None:
-        (m, max_nodes), named = sizes, []
+    if sizes is not None:
+        m, max_nodes = sizes
         if m != layout.m:
             named.append(f"m ({m} instead of {layout.m})")
         if max_nodes != layout.max_nodes:
@@ -243,10 +243,11 @@ def mismatch(tree: TreeVariable, value: np.ndarray) -> str:
                 f"max_nodes ({max_nodes} instead of {layout.max_nodes}, where {default}: give "
                 f"max_nodes={max_nodes})"
             )
-        what = ", ".join(named) or what
-        same_shape = same_shape and not named
-    if not same_shape:
-        return f"the draws belong to another model, with other {what}"
+    if len(value) != rows and (layout is None or not named):
+        what = "max_nodes" if layout is None else "m or max_nodes"
+        named.append(f"{what} ({len(value)} instead of {rows} rows of the value; {default})")
+    if named:
+        return f"the draws belong to another model, with other {', '.join(named)}"
     return (
         "the draws were altered (for example rounded), or belong to another model, with other "
         f"{tree.settings}"

@@ -11,7 +11,6 @@ from numba.core import event
 from numba.core.errors import TypingError
 from support.chains.local_moves import ALL_MOVES, CGM
 from support.chains.setups import float_cells
-from support.tiers import tiers
 
 from pymc_trees.core.columns.design import make_design
 from pymc_trees.core.compile.cache import njit
@@ -75,7 +74,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", tiers(CASES, CASES[:1], single=True), ids=str)
+@pytest.mark.full  # `laws.test_exact_posterior` has the law of what is called by address
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_draws_are_those_of_code_compiled_for_the_types(case):
     found = []
     for is_called in (True, False):

@@ -9,7 +9,9 @@ from support.pool import assert_conserved, small
 from support.tiers import tiers
 
 from pymc_trees.core.histograms.cache import fill_root
+from pymc_trees.core.histograms.contract import pack_rows
 from pymc_trees.core.leaves.contract import add_rows, log_marginal
+from pymc_trees.core.leaves.normal import make_normal
 from pymc_trees.core.samplers import particle_gibbs as smc
 from pymc_trees.core.samplers.growth import FULL, grow_particle, is_incomplete
 from pymc_trees.core.samplers.optimal import candidate_columns, draw_candidates
@@ -285,3 +287,17 @@ def test_same_seed_same_draws():
     a, b, c = runs
     assert np.array_equal(a.fits, b.fits) and not np.array_equal(a.fits, c.fits)
     assert 0 < a.accepted[0] <= 200 and 200 <= a.accepted[1] <= 1000
+
+
+@pytest.mark.parametrize("rows", [2, 6, 7, 48])
+def test_rows_that_are_all_alike_fit_their_cells(rows):
+    """Equal rows fill a cell to the brim: its count must not catch what rounding spills."""
+    for value in (2.0, -1.1, 1.0 / 3.0):
+        leaf = make_normal(0.0, 1.0, np.full(rows, value), np.full(rows, 3.9999887677908124), 1)
+        packed, unit = np.zeros((2, rows), dtype=np.int64), np.ones(3)
+        pack_rows(leaf, packed, unit)
+        total = int(packed[0].sum())
+        shift = int(unit[2])
+        count = (total + (1 << (shift - 1))) >> shift
+        assert count == rows
+        assert (total - (count << shift)) * unit[0] == pytest.approx(rows * leaf.w[0] * value)

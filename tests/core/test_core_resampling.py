@@ -4,6 +4,8 @@ Counts are compared by chi-square at p > 1e-5 (some 40 tests: one fails by chanc
 with fresh seeds; seeds are fixed).
 """
 
+import zlib
+
 import numpy as np
 import pytest
 from numba import njit
@@ -13,12 +15,14 @@ from pymc_trees.core.random import draw_by_weight
 from pymc_trees.core.samplers.particles import make_particles, rearrange
 from pymc_trees.core.samplers.resampling import (
     CONDITIONAL_SCHEMES,
+    draw_ancestors,
     effective_size,
     forced_move,
     log_sum_exp,
     normalise,
     resample_given_first,
 )
+from pymc_trees.core.samplers.resampling import SCHEMES as TOP_DOWN_SCHEMES
 
 P = 1e-5
 WEIGHTS = {
@@ -226,3 +230,31 @@ def test_the_final_draw_follows_its_law_and_leaves_the_weights_invariant(rng, na
 
 def test_a_lone_weight_is_never_left(rng):
     assert final_draws(rng, np.array([1.0, 0.0, 0.0]), 1000)[0] == 1000
+
+
+@njit(cache=True)
+def _count_children(rng, scheme, weights, runs, n_children):
+    counts = np.zeros((runs, weights.size))
+    ancestors = np.empty(n_children, dtype=np.int64)
+    for run in range(runs):
+        draw_ancestors(rng, scheme, weights, ancestors)
+        for c in ancestors:
+            counts[run, c] += 1
+    return counts
+
+
+@pytest.mark.parametrize("n_children", [6, 11])
+@pytest.mark.parametrize("scheme", TOP_DOWN_SCHEMES)
+def test_children_by_weight(scheme, n_children):
+    """Mean number of children C w (20,000 draws: standard error at most 0.012), and its range."""
+    weights = np.array([0.0, 0.3, 0.05, 0.4, 0.25, 0.0])
+    rng = np.random.default_rng(zlib.crc32(scheme.encode()))
+    counts = _count_children(rng, TOP_DOWN_SCHEMES.index(scheme), weights, 20_000, n_children)
+    expected = n_children * weights
+    se = np.maximum(counts.std(axis=0) / np.sqrt(len(counts)), 1e-9)
+    assert np.all(np.abs(counts.mean(axis=0) - expected) < 5 * se)
+    assert np.all(counts.sum(axis=1) == n_children)
+    if scheme != "multinomial":
+        sides = {"residual": (0, np.inf), "systematic": (0, 0), "stratified": (1, 1)}[scheme]
+        assert np.all(counts >= np.floor(expected) - sides[0])
+        assert np.all(counts <= np.ceil(expected) + sides[1])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.chains import design_of
 from support.naive.laws import EVERY
+from support.tiers import tiers
 
 from pymc_trees.core.columns.design import (
     any_column_varies,
@@ -66,7 +67,7 @@ def same_draws(seed, of_set, of_list):
     return of_set(np.random.default_rng(seed)) == of_list(np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", tiers(range(4), quick=[0, 3]))  # of all kinds, on a grid
 def test_a_set_answers_as_the_list_of_its_rows(which, rng):
     design = list(tables(rng))[which]
     p, n = design.columns.shape

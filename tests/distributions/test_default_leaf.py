@@ -104,7 +104,7 @@ def test_dims_without_coords_say_what_to_give():
 
 
 def test_codes_of_classes_set_the_scale_of_logits():
-    with pytest.warns(UserWarning, match="codes of classes"):
+    with pytest.warns(UserWarning, match="class codes"):
         f, model = classes_of(["species", "bird"], Y=[0, 1, 2, 2, 1, 0])
     settings = forest_inputs(model["f_0_forest"]).leaf
     assert tuple(float(v.data) for v in settings) == (0.0, 0.75)

@@ -175,13 +175,13 @@ KINDS = {
     normal: "NormalLikelihood",
     lognormal: "NormalLikelihood",
     groups: "NormalLikelihood",
-    sd_of_forest: "NormalLikelihood LogSdLaw",
+    sd_of_forest: "NormalLikelihood LogSdLikelihood",
     student: "Student",
     bernoulli: "Logit",
     censored: "CensoredNormal",
-    poisson: "PoissonLaw",
-    negative_binomial: "NegativeBinomialLaw",
-    weibull: "WeibullLaw",
+    poisson: "PoissonLikelihood",
+    negative_binomial: "NegativeBinomialLikelihood",
+    weibull: "WeibullLikelihood",
     potential: "RowwiseTarget",
     outputs: "NormalLikelihood NormalLikelihood",
     softmax: "SoftmaxLikelihood SoftmaxLikelihood SoftmaxLikelihood",
@@ -222,7 +222,7 @@ def test_the_same_is_read(of):
 
 @pytest.mark.parametrize(
     "of",
-    tiers(KINDS, [normal, groups, outputs, priors], single=True),
+    tiers(KINDS, [normal, groups, outputs], single=True),
     ids=lambda of: of.__name__,
 )
 def test_the_same_draws(of):

@@ -22,9 +22,12 @@ from numba import njit
 from support import oracle as o
 from support.chains import CGM, MOVE_SETS, make_setup
 from support.chains.local_moves import called
+from support.chains.soft_forest import EQUAL, make_chain, run_joint, soft_problem
+from support.laws.prior import galton_watson
+from support.laws.soft import SD
 from support.naive.batches import batch_means, gap
 from support.naive.laws import PROBLEMS, law
-from support.tiers import tiers
+from support.tiers import table
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import preorder
@@ -123,14 +126,7 @@ def distances(record, name, m=M):
     return {key: gap(batch_means(value, BATCHES), exact) for key, (value, exact) in wanted.items()}
 
 
-CASES = [("repeats", "cgm"), ("gaps", "grow_prune"), ("gaps", "all_moves")]
-CASES += [("repeats", "restructure")]
-
-
-@pytest.mark.parametrize(
-    "name, moves", tiers(CASES, quick=[("repeats", "cgm"), ("repeats", "restructure")])
-)
-def test_joint_chain_of_a_sum_of_trees_keeps_the_prior(name, moves):
+def sum_of_trees(name, moves):
     record = run_normal(PROBLEMS[name], MOVE_SETS[moves], 200_000, 20)
     found = distances(record, name)
     assert all(value.within(Z, 0.1) for value in found.values()), found
@@ -171,10 +167,7 @@ def single_joint(rng, problem, work, moves, leaf, is_classes, centre, out, value
         values[s] = trees.values[trees.leaf_of[0, 0]]
 
 
-@pytest.mark.parametrize(
-    "leaf_name", tiers(["normal_gamma", "dirichlet"], quick=["dirichlet"], single=True)
-)
-def test_joint_chain_of_one_tree_keeps_the_prior(leaf_name):
+def one_tree(leaf_name):
     name, draws = "gaps", 300_000
     problem, flat = PROBLEMS[name], law(name, "flat")
     setup = make_setup(problem, leaf_name)
@@ -271,23 +264,71 @@ def step_joint(make_step, draws, alpha=0.8, noise=pm.Slice):
     return {key: gap(batch_means(value, 30), exact) for key, (value, exact) in wanted.items()}
 
 
-@pytest.mark.parametrize("step", tiers(STEPS, quick=["hybrid"]))
-def test_pymc_level_joint_chain_keeps_the_prior(step):
-    """The same through the `step` of `CGM` and `ParticleGibbs`, given sigma by `pm.Slice`.
+def steps_of_pymc(step, noise="Slice"):
+    """The same through the `step` of `CGM` and `ParticleGibbs`, sigma by another.
 
     4.5 standard errors of a t law with 29 degrees of freedom, 19 averages for each step: one chance
     failure in 500.
     """
-    found = step_joint(STEPS[step], 8000)
+    found = step_joint(STEPS[step], 8000, noise=getattr(pm, noise, None) or pmt.NoiseScale)
     assert all(value.z < 4.5 for value in found.values()), found
 
 
-def test_pymc_level_joint_chain_with_the_noise_by_its_own_step():
-    """`NoiseScale` in the place of `pm.Slice`, at the same bound."""
-    found = step_joint(STEPS["cgm"], 8000, noise=pmt.NoiseScale)
-    assert all(value.z < 4.5 for value in found.values()), found
+def soft_trees():
+    """With random sigma and split weights."""
+    unit = np.random.default_rng(9).random((3, 6))
+    concentration = np.array([0.7, 0.7, 1.4])
+    problem = soft_problem(unit, 2, 0.8, 1.5, 0.2, concentration / concentration.sum())
+    leaf = make_normal(0.0, SD, np.zeros(6), 1.0, 10)
+    draws = 400_000
+    chain, out, log_s = make_chain(draws, 2, 6), np.empty((draws, 2)), np.empty((draws, 3))
+    shape, scale = 8.0, 4.0
+    rng = np.random.default_rng(10)
+    run_joint(rng, problem, leaf, concentration, shape, scale, EQUAL, 3, chain, out, log_s)
+    s, total = np.exp(log_s), concentration.sum()
+    expected = concentration / total
+    variance = expected * (1 - expected) / (total + 1)
+    mean_sigma2 = scale / (shape - 1)
+    column, is_split = chain.column[:, 0, 0], chain.size[:, 0] > 1
+    chosen = is_split[:, None] & (column[:, None] == np.arange(3))
+    wanted = {
+        "sigma2": (out[:, 0], mean_sigma2),
+        "sigma2 squared": (out[:, 0] ** 2, mean_sigma2**2 * (1 + 1 / (shape - 2))),
+        "leaves": (out[:, 1], 2 * (1 + galton_watson(0.8, 1.5).sum())),
+        "weights": (s, expected),
+        "weights squared": (s**2, variance + expected**2),
+        "root column": (chosen, 0.8 * expected),
+        "column and weight": (chosen * s, 0.8 * (variance + expected**2)),
+        "bandwidth": (chain.bandwidth, 0.2),
+        "bandwidth squared": (chain.bandwidth**2, 0.08),
+        "f": (chain.f, 0.0),
+        "f and sigma2": (chain.f[:, :1] * out[:, :1], 0.0),
+    }
+    found = {
+        key: gap(batch_means(np.asarray(v, dtype=float).reshape(draws, -1), 100), exact)
+        for key, (v, exact) in wanted.items()
+    }
+    assert all(one.within(Z, 0.05) for one in found.values()), found
 
 
+JOINT_CHAINS = [
+    *table(
+        sum_of_trees,
+        [("repeats", "cgm"), ("repeats", "restructure")],
+        [("gaps", "grow_prune"), ("gaps", "all_moves")],
+    ),
+    *table(one_tree, [("dirichlet",)], [("normal_gamma",)]),
+    *table(steps_of_pymc, [("hybrid", "NoiseScale")], [(step,) for step in STEPS]),
+    *table(soft_trees, [], [()]),
+]
+
+
+@pytest.mark.parametrize("sampler, case", JOINT_CHAINS)
+def test_the_joint_chain_keeps_the_prior(sampler, case):
+    sampler(*case)
+
+
+@pytest.mark.full
 def test_the_pymc_level_joint_test_rejects_another_tree_prior():
     """Particle Gibbs with alpha 10% too small."""
     found = step_joint(STEPS["prior"], 8000, alpha=0.72)

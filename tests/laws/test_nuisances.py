@@ -11,7 +11,8 @@ import pymc as pm
 import pytest
 from scipy import special, stats
 from support import oracle as o
-from support.laws.likelihoods import BATCHES, COUNTS, OUTLIERS, SPANS, problem_of
+from support.laws.likelihoods import COUNTS, OUTLIERS, SPANS, problem_of
+from support.laws.nonconjugate import BATCHES
 from support.naive.batches import batch_means, gap
 from support.tiers import tiers
 

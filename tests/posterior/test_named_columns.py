@@ -187,7 +187,9 @@ def test_numbers_and_words_where_columns_have_no_names():
     ] * 4
     assert [column_index(one, [0, 1, 2]) for one in ("1", 3, -1, 1.0, True, None)] == [None] * 6
     assert column_index(0, ["0", "1"]) == 0
-    with pytest.raises(ValueError, match="1 is the name of a column of X, and the number of the"):
+    with pytest.raises(
+        ValueError, match="1 is the name of a column of X, and also the number of the"
+    ):
         column_index(1, ["1", "0"])
     _, weights = read_split_prior({"x2": 2.0, 0: 0.0}, [0, 1, 2])
     np.testing.assert_allclose(weights, np.array([0.0, 1.0, 2.0]) / 3)

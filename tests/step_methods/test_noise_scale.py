@@ -275,7 +275,11 @@ def test_a_step_of_the_users_own_is_respected(kind, caplog):
 
 
 @pytest.mark.parametrize(
-    "options", [{"target_accept": 0.9}, {"nuts": {"target_accept": 0.9}}], ids=["plain", "nuts"]
+    "options",
+    [
+        pytest.param({"target_accept": 0.9}, id="plain"),
+        pytest.param({"nuts": {"target_accept": 0.9}}, id="nuts", marks=pytest.mark.full),
+    ],
 )
 def test_options_for_nuts_ask_for_nuts(options, caplog):
     """PyMC refuses options of a step that has no variable."""

@@ -18,8 +18,7 @@ FILES = {
     "estimators": "bart_estimators",
     "house": "house share_of_tests structure",
     "inference": "exact_evidence pooling resume",
-    "laws": "any_likelihood detailed_balance exact_posterior geweke latent mixed_columns prior "
-    "reversal soft_forest",
+    "laws": "detailed_balance exact_posterior geweke mistakes prior reversal",
     "mondrian": "mondrian_gaussian mondrian_laws",
     "posterior": "check_draws dependence named_columns shapley trees",
     "reliability": "missing_draws",
@@ -59,4 +58,18 @@ def tiers(cases, quick, single=False):
             marks=() if case in quick else pytest.mark.full,
         )
         for case in cases
+    ]
+
+
+def table(sampler, quick, rest=()):
+    """Cases of a law for a sampler, a function: those of ``quick``, and others left to the rest."""
+    others = [case for case in dict.fromkeys(rest) if case not in quick]
+    return [
+        pytest.param(
+            sampler,
+            case,
+            id="-".join(map(str, (sampler.__name__, *case))),
+            marks=() if case in quick else pytest.mark.full,
+        )
+        for case in [*quick, *others]
     ]

@@ -149,9 +149,9 @@ LAWS = {
 @pytest.mark.parametrize(
     "law, censored",
     [
-        ("gamma", True),
+        pytest.param("gamma", True, marks=pytest.mark.full),  # half a minute
         ("two forests", False),
-        pytest.param("wald", True, marks=pytest.mark.full),
+        ("wald", True),
     ],
 )
 def test_other_laws_are_read_from_the_model(law, censored):

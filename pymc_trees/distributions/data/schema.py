@@ -97,8 +97,9 @@ def column_index(column: Any, labels: list) -> int | None:
     inside = 0 <= column < len(labels)
     # 1 may be meant as the column named "1", and is the second one
     if named and str(column) in labels and not (inside and labels[column] == str(column)):
-        other = f"and also the number of the column {labels[column]!r}"
-        other = other if inside else "but not the number of a column"
+        other = "but not the number of a column"
+        if inside:
+            other = f"and also the number of the column {labels[column]!r}"
         raise ValueError(
             f"{column} is the name of a column of X, {other}: give the name as text, "
             f"{str(column)!r}" + (f" or {labels[column]!r}." if inside else ".")

@@ -1,6 +1,9 @@
-"""Chains against exact laws.
+"""Chains against exact laws: the samplers of the tables in `tests/laws`, one function each.
 
-`exact` compares a chain of one tree with the listed posterior, `prior` with its prior,
-`likelihoods` holds models whose leaf values do not integrate out, with their exact laws; `ratios`
-has what a move accepts by, and `mistaken_moves` moves that are to be found out.
+Posteriors: `exact` compares a tree whose leaf values integrate out with the list of all trees,
+`sums` sums of trees, `grid_step` a step of PyMC; `nonconjugate` holds samplers of other likelihoods
+(those of `likelihoods`), `joint` those of all rows together, `outputs` those of several values a
+leaf, `soft` soft trees, `mondrian` trees of a Mondrian process, `evidence` sequential Monte Carlo.
+The prior: `prior`. Moves: `reversal` has what each accepts by, `bench` a tree and its slow twin,
+`mistaken_moves` moves with a mistake.
 """

@@ -1,11 +1,13 @@
 """A chain of one tree against the listed posterior. Tolerances: see `laws/test_exact_posterior`."""
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
 from support import oracle as o
 from support.chains import (
+    ALL_MOVES,
     MOVE_SETS,
     make_setup,
     make_tools,
@@ -32,6 +34,11 @@ BATCHES = 60
 Z = 6.0
 # Number of particles -> draws.
 DRAWS = {2: 60_000, 3: 40_000, 10: 20_000, 50: 9_000}
+
+
+def by_moves(name, leaf, moves):
+    """A chain of Metropolis moves agrees with the enumeration."""
+    compare(chain_of(name, leaf, moves), name, leaf)
 
 
 def chain_of(name, leaf, moves):
@@ -97,11 +104,30 @@ def _check_values(chain, name, leaf, exact):
         assert square.within(Z, 0.2), square
 
 
-def compare_particles(name, leaf, particles, proposal, scheme, share=1.0, n_bins=100, draws=None):
-    """The same for a chain of particle Gibbs."""
+def by_particles(name, leaf, particles, proposal, scheme, share=1.0, n_bins=100, draws=None):
+    """A chain of particle Gibbs agrees with the enumeration."""
     draws = draws or DRAWS[particles]
     setup = with_float_cells(make_setup(EVERY[name], leaf))
     tools = make_tools(setup, particles, proposal, scheme, share, n_bins)
     key = f"{name} {leaf} {particles} {proposal} {scheme} {share} {n_bins}"
     chain = run_particles(zlib.crc32(key.encode()), setup, tools, draws, keep_fits=True)
     compare(chain, name, leaf)
+
+
+def turned_round(name):
+    """A chain on the table turned round, its levels renamed, finds the law of the table itself."""
+    problem = EVERY[name]
+    order = np.random.default_rng(4).permutation(problem.n)
+    X = problem.X[order][:, ::-1].copy()
+    kinds = problem.prior["kinds"][::-1]
+    j = kinds.index("subset")
+    X[:, j] = np.nanmax(X[:, j]) - X[:, j]
+    prior = problem.prior | {"kinds": kinds}
+    if "cuts" in prior:
+        prior["cuts"] = prior["cuts"][::-1]
+    turned = replace(problem, X=X, y=problem.y[order], prior=prior)
+    chain = run_chain(7, with_float_cells(make_setup(turned, "normal")), ALL_MOVES, 80_000)
+    states, shares = partition_shares(chain, problem.n)
+    states = [frozenset(frozenset(int(order[i]) for i in leaf) for leaf in s) for s in states]
+    found = law_gap(states, shares, law(name, "normal").partitions, len(chain.codes))
+    assert found.within(Z, 0.03), found

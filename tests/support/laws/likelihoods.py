@@ -1,8 +1,7 @@
-"""Likelihoods whose leaf values do not integrate out: models, setups, and exact laws."""
+"""Likelihoods whose leaf values do not integrate out: as models, and row by row by scipy."""
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pymc as pm
@@ -10,14 +9,7 @@ import pytensor.tensor as pt
 from scipy import special, stats
 
 import pymc_trees as pmt
-from pymc_trees.core.moves.problem import make_workspace
-from pymc_trees.targets.graph import read_graph
-from support import oracle as o
-from support.chains import make_setup, partition_of
-from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
 from support.naive.laws import PROBLEMS
-
-BATCHES = 60
 
 OUTLIERS = np.array([-1.2, 3.0, -0.8, 0.9, 3.8, 1.1, -3.0, 0.2])
 COUNTS = np.array([0, 3, 1, 7, 0, 2, 5, 1])
@@ -307,117 +299,5 @@ def model_of(problem, name, m=1):
     return model
 
 
-def setup_of(problem, model, seed, kind, m=1):
-    """Arrays of a chain whose leaf model is that of a kind of target, and the target."""
-    setup = make_setup(problem, "normal", m=m)
-    target = kind(read_graph(model, model["mu_forest"]))
-    assert isinstance(target, kind), target
-    settings, seen = target.at(model.initial_point())
-    fit = np.full((problem.n, 1), m * problem.mean)
-    leaf, _ = target.leaf_data(settings, seen, fit, np.random.default_rng(seed))
-    columns = setup.design.columns.astype(np.float64)
-    return setup._replace(
-        leaf=leaf,
-        design=setup.design._replace(columns=columns),
-        work=make_workspace(setup.work.nodes.size, target.n_stats, setup.design),
-    ), target
-
-
 def problem_of(name, likelihood):
     return replace(PROBLEMS[name], sd=SD.get(likelihood, 1.2), mean=0.1)
-
-
-def leaf_of(problem, likelihood):
-    log_row = LIKELIHOODS[likelihood][1]
-
-    def log_likelihood(rows, values):
-        more = (problem.n,) if likelihood in BY_ROWS else ()
-        return sum(log_row(i, values, *more) for i in rows)
-
-    prior = o.normal_log_density(problem.mean, problem.sd)
-    reach = 9.0 * problem.sd
-    # panel edges at 1, 1.5 and 2, where some likelihoods have a kink
-    return o.QuadratureLeaf(log_likelihood, prior, 1.5 - reach, 1.5 + reach, panels=2 * 27 * 4)
-
-
-def normal_nodes(likelihood, nodes):
-    """Nodes and weights of a standard normal integral: Gauss and Hermite, or evenly spaced."""
-    if likelihood != "quantile":
-        return np.polynomial.hermite_e.hermegauss(nodes)
-    x = np.linspace(-6.0, 6.0, nodes)  # likelihoods with a kink are no polynomials
-    return x, np.exp(-0.5 * x**2)
-
-
-def two_trees(problem, likelihood, nodes=130):
-    """Law of the pair of partitions, and first two moments of f.
-
-    The function at the rows is normal given the partitions, and the likelihood is integrated over
-    it with so many nodes an axis: the moments change by less than 0.002 of an sd from 40 to 60
-    (quantiles: 0.01 from 100 to 130).
-    """
-    log_row = LIKELIHOODS[likelihood][1]
-    more = (problem.n,) if likelihood in BY_ROWS else ()
-    x, weight = normal_nodes(likelihood, nodes)
-    weight = weight / weight.sum()
-    prior = o.partition_prior(problem.X, **problem.prior)
-    n, law, moments = problem.n, {}, np.zeros((2, problem.n))
-    for pair in product(prior, repeat=2):
-        V = problem.sd**2 * sum(o.same_leaf(part, n).astype(float) for part in pair)
-        size, axes = np.linalg.eigh(V)
-        axes = axes[:, size > 1e-9] * np.sqrt(size[size > 1e-9])
-        rank = axes.shape[1]
-        z = np.stack(np.meshgrid(*[x] * rank, indexing="ij"), axis=-1).reshape(-1, rank)
-        w = np.prod(np.stack(np.meshgrid(*[weight] * rank, indexing="ij")), axis=0).ravel()
-        f = 2 * problem.mean + z @ axes.T
-        terms = w * np.exp(sum(log_row(i, f[:, i], *more) for i in range(n)))
-        share = prior[pair[0]] * prior[pair[1]]
-        law[pair] = share * terms.sum()
-        moments += share * np.array([terms @ f, terms @ f**2])
-    total = sum(law.values())
-    return {pair: share / total for pair, share in law.items()}, moments / total
-
-
-def compare_two_trees(chain, problem, likelihood, z):
-    """Pairs of partitions, and moments of a chain of two trees, against `two_trees`."""
-    law, (mean, square) = two_trees(problem, likelihood)
-    sd = np.sqrt(square - mean**2)
-    base = problem.n**problem.n
-    found, shares = frequencies(chain.codes[:, 0] * base + chain.codes[:, 1], BATCHES)
-    states = [
-        tuple(partition_of(code, problem.n) for code in divmod(int(key), base)) for key in found
-    ]
-    pairs = law_gap(states, shares, law, len(chain.codes))
-    assert pairs.within(z, 0.03), pairs
-    scaled = (chain.fits[:, :, 0] - mean) / sd
-    first = gap(batch_means(scaled, BATCHES), 0.0)
-    second = gap(batch_means(scaled**2, BATCHES), 1.0)
-    assert first.within(z, 0.05) and second.within(z, 0.1), (first, second)
-
-
-def exact_law(problem, likelihood):
-    trees = o.enumerate_trees(problem.X, **problem.prior)
-    leaf = leaf_of(problem, likelihood)
-    weights, _ = o.posterior(trees, leaf)
-    mean, sd = o.row_moments(trees, weights, leaf.moments, problem.n)
-    return o.partition_probabilities(trees, weights), mean, sd
-
-
-def compare_one_tree(chain, problem, likelihood, z):
-    """Partitions, pairs of rows, and moments of a chain of one tree against the enumeration."""
-    partitions, mean, sd = exact_law(problem, likelihood)
-    draws = len(chain.codes)
-    codes, shares = frequencies(chain.codes[:, 0], BATCHES)
-    states = [partition_of(code, problem.n) for code in codes]
-    found = law_gap(states, shares, partitions, draws)
-    assert found.within(z, 0.06), found
-    above = np.triu_indices(problem.n, 1)
-    same = np.array([o.same_leaf(state, problem.n)[above] for state in states])
-    exact = sum(p * o.same_leaf(part, problem.n)[above] for part, p in partitions.items())
-    pairs = gap(shares @ same, exact, independent_se(exact, draws))
-    assert pairs.within(z, 0.08), pairs
-
-    scaled = (chain.fits[:, :, 0] - mean) / sd
-    first = gap(batch_means(scaled, BATCHES), 0.0)
-    assert first.within(z, 0.2), first
-    second = gap(batch_means(scaled**2, BATCHES), 1.0)
-    assert second.within(z, 0.4), second

@@ -32,3 +32,9 @@ def check_laws(name, codes, depths, roots):
         keys, shares = frequencies(record, BATCHES)
         distance = law_gap(keys.tolist(), shares, wanted, draws)
         assert distance.within(Z, 0.015), distance
+
+
+def galton_watson(alpha, beta, depths=12):
+    """Mean splits at each depth of one tree."""
+    p = alpha * (1.0 + np.arange(depths)) ** -beta
+    return 2.0 ** np.arange(depths) * np.cumprod(p)

@@ -12,17 +12,17 @@ from support.odd.table import FRAME, LEAF, Odd, X, Y, with_entry
 MISSING = -(2.0**900)
 
 
-def data(said=None, holds=lambda v: True, X=X, name="X", **given):
+def data(refused=None, holds=lambda v: True, X=X, name="X", **given):
     """A row about `Data`: its value."""
 
     def call():
         with pm.Model():
             return pmt.Data(name, X, **given).get_value()
 
-    return Odd(call, said, holds)
+    return Odd(call, refused, holds)
 
 
-def new(value, said=None, holds=lambda v: True, first=X, name="X", **given):
+def new(value, refused=None, holds=lambda v: True, first=X, name="X", **given):
     """A row about `set_data` after a first value."""
 
     def call():
@@ -31,7 +31,7 @@ def new(value, said=None, holds=lambda v: True, first=X, name="X", **given):
             pmt.set_data({name: value}, **given)
             return model["X"].get_value()
 
-    return Odd(call, said, holds)
+    return Odd(call, refused, holds)
 
 
 IDS = pd.DataFrame({"a": ["1", "2", "3"]})
@@ -45,28 +45,28 @@ def codes(*wanted):
 
 
 DATA = {
-    "vector": data(r"X .*two-dimensional", X=X[:, 0]),
-    "scalar": data(r"X .*two-dimensional", X=1.0),
-    "None": data(r"X ", X=None),
-    "text": data(r"X .*numbers", X=np.array([["a"]])),
-    "complex": data(r"X .*numbers", X=X + 1j),
-    "infinite": data(r"X .*infinite", X=with_entry(X, np.inf)),
-    "sparse": data(r"X .*toarray", X=scipy.sparse.csr_array(X)),
+    "vector": data("X", X=X[:, 0]),
+    "scalar": data("X", X=1.0),
+    "None": data("X", X=None),
+    "text": data("X", X=np.array([["a"]])),
+    "complex": data("X", X=X + 1j),
+    "infinite": data("X", X=with_entry(X, np.inf)),
+    "sparse": data(TypeError("X"), X=scipy.sparse.csr_array(X)),
     "lazy frame": data(X=pl.DataFrame({"a": [1, None]}).lazy(), holds=codes(1.0, MISSING)),
-    "lazy frame of text": data(r"X .*numbers.*'x'", X=pl.DataFrame({"a": ["x"]}).lazy()),
-    "lazy frame, infinite": data(r"X .*infinite.*'a'", X=pl.DataFrame({"a": [np.inf]}).lazy()),
-    "lazy frame without columns": data(r"X .*no columns", X=pl.DataFrame().lazy()),
-    "dates": data(r"X .*'a'", X=pd.DataFrame({"a": pd.date_range("2020-01-01", periods=3)})),
-    "intervals": data(r"X .*'a'", X=pd.DataFrame({"a": pd.interval_range(0, 3)})),
-    "repeated names": data(r"X .*repeated", X=pd.DataFrame(X, columns=["a", "a"])),
-    "no columns": data(r"X .*no columns", X=X[:, :0]),
-    "split_rules a number": data(r"split_rules=5", split_rules=5),
-    "split_rules unknown": data(r"split_rules.*'sets'", split_rules="sets"),
-    "split_rules of no column": data(r"split_rules.*'c'", X=FRAME, split_rules={"c": "subset"}),
+    "lazy frame of text": data("X", X=pl.DataFrame({"a": ["x"]}).lazy()),
+    "lazy frame, infinite": data("X", X=pl.DataFrame({"a": [np.inf]}).lazy()),
+    "lazy frame without columns": data("X", X=pl.DataFrame().lazy()),
+    "dates": data("X", X=pd.DataFrame({"a": pd.date_range("2020-01-01", periods=3)})),
+    "intervals": data("X", X=pd.DataFrame({"a": pd.interval_range(0, 3)})),
+    "repeated names": data("X", X=pd.DataFrame(X, columns=["a", "a"])),
+    "no columns": data("X", X=X[:, :0]),
+    "split_rules a number": data(TypeError("split_rules"), split_rules=5),
+    "split_rules unknown": data("split_rules", split_rules="sets"),
+    "split_rules of no column": data("split_rules", X=FRAME, split_rules={"c": "subset"}),
     "levels missing everywhere": data(
-        r"X.*missing in every row", X=pd.DataFrame({"a": pd.Series([None] * 3, dtype="string")})
+        "X", X=pd.DataFrame({"a": pd.Series([None] * 3, dtype="string")})
     ),
-    "dims one": data(r"dim", dims=("row",)),
+    "dims one": data("dims", dims=("row",)),
     "masked": data(
         X=np.ma.masked_array([[1.0], [2.0]], [[False], [True]]), holds=codes(1.0, MISSING)
     ),
@@ -95,29 +95,23 @@ DATA = {
 }
 
 SET_DATA = {
-    "another width": new(X[:, :1], r"X has 1 columns.*2"),
-    "a vector": new(X[:, 0], r"X .*two-dimensional"),
-    "infinite": new(with_entry(X, np.inf), r"X .*infinite"),
-    "text": new(np.array([["a", "b"]]), r"X, column 0,.*numeric.*'a'"),
-    "sparse": new(scipy.sparse.csr_array(X), r"X .*toarray"),
+    "another width": new(X[:, :1], "X"),
+    "a vector": new(X[:, 0], "X"),
+    "infinite": new(with_entry(X, np.inf), "X"),
+    "text": new(np.array([["a", "b"]]), "X"),
+    "sparse": new(scipy.sparse.csr_array(X), TypeError("X")),
     "lazy frame": new(
         pl.DataFrame({"b": [9.0], "a": [1.0]}).lazy(),
         holds=codes(1.0),
         first=pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
     ),
-    "lazy frame of another width": new(pl.DataFrame({"a": [1.0]}).lazy(), r"X has 1 columns.*2"),
-    "lazy frame that lacks a column": new(
-        pl.DataFrame({"b": [1.0]}).lazy(), r"X.*lacks.*'a'", first=NUMBERS
-    ),
-    "lazy frame for levels": new(
-        pl.DataFrame({"a": ["x"]}).lazy(), r"X .*numbers.*'x'", first=CITY
-    ),
-    "unknown variable": new(X, r"Z", name="Z"),
-    "text for numbers": new(CITY, r"X, column 'a',.*numeric.*'x'", first=NUMBERS),
-    "columns unknown": new(pd.DataFrame({"b": [1.0]}), r"X.*'a'.*'b'", first=NUMBERS),
-    "columns repeated": new(
-        pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), r"X.*repeated", first=NUMBERS
-    ),
+    "lazy frame of another width": new(pl.DataFrame({"a": [1.0]}).lazy(), "X"),
+    "lazy frame that lacks a column": new(pl.DataFrame({"b": [1.0]}).lazy(), "X", first=NUMBERS),
+    "lazy frame for levels": new(pl.DataFrame({"a": ["x"]}).lazy(), "X", first=CITY),
+    "unknown variable": new(X, "Z", name="Z"),
+    "text for numbers": new(CITY, "X", first=NUMBERS),
+    "columns unknown": new(pd.DataFrame({"b": [1.0]}), "X", first=NUMBERS),
+    "columns repeated": new(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "X", first=NUMBERS),
     "columns in another order": new(
         pd.DataFrame({"b": [7.0], "a": [5.0]}),
         holds=codes(5.0),
@@ -139,7 +133,7 @@ SET_DATA = {
     ),
     "ids with blanks": new(pd.DataFrame({"a": ["1 ", "2"]}), holds=codes(MISSING, 1), first=IDS),
     "ids written in another way": new(
-        pd.DataFrame({"a": [1, 2]}), r"'a'.*'01'.*1.*type", first=pd.DataFrame({"a": ["01", "2"]})
+        pd.DataFrame({"a": [1, 2]}), "'a'", first=pd.DataFrame({"a": ["01", "2"]})
     ),
     "ids as categories of integers": new(
         pd.DataFrame({"a": pd.Categorical([1, 2])}), holds=codes(0, 1), first=IDS
@@ -186,15 +180,15 @@ def _of(variable):
 
 
 EVALUATE = {
-    "not a variable": Odd(lambda: pmt.evaluate(3, X), r"forest must be.*pymc_trees.Forest"),
-    "a normal variable": Odd(lambda: _of(lambda: pm.Normal("z")), r"forest must be"),
-    "the function": Odd(lambda: _of(lambda: pmt.BART("mu", X, Y, m=2)), r"forest must be.*_forest"),
-    "another width": Odd(lambda: _evaluate(X[:, :1]), r"X .*columns"),
-    "a vector": Odd(lambda: _evaluate(X[:, 0]), r"X .*two-dimensional"),
-    "text": Odd(lambda: _evaluate(np.array([["a", "b"]])), r"X, column 0,.*numeric.*'a'"),
-    "infinite": Odd(lambda: _evaluate(with_entry(X, np.inf)), r"X .*infinite"),
-    "sparse": Odd(lambda: _evaluate(scipy.sparse.csr_array(X)), r"X .*toarray"),
-    "None": Odd(lambda: _evaluate(None), r"X "),
+    "not a variable": Odd(lambda: pmt.evaluate(3, X), TypeError("forest")),
+    "a normal variable": Odd(lambda: _of(lambda: pm.Normal("z")), TypeError("forest")),
+    "the function": Odd(lambda: _of(lambda: pmt.BART("mu", X, Y, m=2)), TypeError("forest")),
+    "another width": Odd(lambda: _evaluate(X[:, :1]), "X"),
+    "a vector": Odd(lambda: _evaluate(X[:, 0]), "X"),
+    "text": Odd(lambda: _evaluate(np.array([["a", "b"]])), "X"),
+    "infinite": Odd(lambda: _evaluate(with_entry(X, np.inf)), "X"),
+    "sparse": Odd(lambda: _evaluate(scipy.sparse.csr_array(X)), TypeError("X")),
+    "None": Odd(lambda: _evaluate(None), "X"),
     "NaN": Odd(lambda: _evaluate(with_entry(X, np.nan)), holds=lambda f: np.isfinite(f).all()),
     "masked": Odd(
         lambda: _evaluate(np.ma.masked_array(X, X > 0.5)), holds=lambda f: np.isfinite(f).all()
@@ -205,5 +199,5 @@ EVALUATE = {
     "levels in another order of columns": Odd(
         lambda: _evaluate_frame(FRAME[["b", "a"]]), holds=lambda f: f.shape == (20,)
     ),
-    "a frame that lacks a column": Odd(lambda: _evaluate_frame(FRAME[["a"]]), r"X.*lacks.*'b'"),
+    "a frame that lacks a column": Odd(lambda: _evaluate_frame(FRAME[["a"]]), "X"),
 }

@@ -1,16 +1,15 @@
 """What a row of the table of odd inputs says: what is given, and what must happen."""
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytest
 
 import pymc_trees as pmt
-
-REFUSALS = (ValueError, TypeError, NotImplementedError)
-"""What bad input raises; scikit-learn's NotFittedError is a ValueError."""
 
 _rng = np.random.default_rng(3)
 X = _rng.random((20, 2))
@@ -23,10 +22,22 @@ class Odd(NamedTuple):
     """One odd input."""
 
     call: Callable[[], Any]
-    said: str | None = None
-    """Pattern of the refusal, argument first and remedy after; None for a defined result."""
+    refused: str | Exception | None = None
+    """What the refusal names, the argument as a rule; None for a defined result.
+
+    In an exception of the type that is raised, unless that is a ValueError.
+    """
     holds: Callable[[Any], Any] = lambda result: True
     """What is true of a defined result."""
+
+    def check(self):
+        """Make the call; the error has its type and names the argument, or the result holds."""
+        if self.refused is None:
+            assert self.holds(self.call())
+            return
+        wanted = self.refused if isinstance(self.refused, Exception) else ValueError(self.refused)
+        with pytest.raises(type(wanted), match=rf"(?<!\w){re.escape(str(wanted))}(?!\w)"):
+            self.call()
 
 
 def with_entry(values, entry):

@@ -15,7 +15,14 @@ NUMBERS: dict[str, dict[str, str]] = {
         "numpy 2.1, h5py 3.12.1 and matplotlib 3.10.7": "versions",
         "and on 3.13": "a version",
         "## 0.1.0": "a version",
+        "grew with probability 0.6 and pruned with 0.3": "weights of moves",
+        "0.2 and 0.2 as documented": "weights of moves",
     },
+    "docs/architecture/private_names.md": {
+        "PyMC 6.3.0 and 6.4.0, PyTensor 3.2.4 and 3.3.8, ArviZ 1.3, numba 0.66 and 0.68": "versions",
+        "Python 3.12 and 3.14": "versions",
+    },
+    "docs/install.md": {"Python 3.12 to 3.14 and PyMC 6.3 or newer": "versions"},
     "docs/benchmarks.md": {
         "nearer to 90%": "a level",
         "less often than 95%": "a level",

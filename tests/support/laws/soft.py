@@ -3,18 +3,21 @@
 One column with five rows. The shapes of up to three leaves are written out, and their cuts and
 bandwidth integrated by Gauss-Legendre between the rows (where a steep gate steps); leaf values by
 conjugacy, or by Gauss-Hermite for other likelihoods. The chain is compared on the draws with no
-more leaves, so that larger trees need no account. Averages are compared at 5 standard errors by
-batch means (100 batches); some 150 averages are looked at.
+more leaves, so that larger trees need no account.
 """
 
 import numpy as np
 import pymc as pm
-import pytest
 from scipy import stats
+
+import pymc_trees as pmt
+from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
+from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.core.soft_forest.trees import make_soft_trees
+from pymc_trees.targets.choose import read_target
 from support.chains.soft_forest import (
     EQUAL,
     make_chain,
-    run_joint,
     run_screened_soft,
     run_soft,
     soft_problem,
@@ -22,13 +25,6 @@ from support.chains.soft_forest import (
 from support.laws.likelihoods import spoilt
 from support.naive import soft_forest as naive
 from support.naive.batches import batch_means, gap
-from support.tiers import tiers
-
-import pymc_trees as pmt
-from pymc_trees.core.leaves.nonconjugate.gaussian import make_screen
-from pymc_trees.core.leaves.normal import make_normal
-from pymc_trees.core.soft_forest.trees import make_soft_trees
-from pymc_trees.targets.choose import read_target
 
 U = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 Y = np.array([-0.9, -0.7, 0.4, 0.9, 0.7])
@@ -82,10 +78,9 @@ def compare(chain, probabilities, moments, n_kinds):
     }
 
 
-def agrees(found):
-    return found["kept"] > 0.5 and all(
-        one.within(Z, 0.03) for key, one in found.items() if key != "kept"
-    )
+def assert_agrees(found):
+    assert found["kept"] > 0.5, found
+    assert all(one.within(Z, 0.03) for key, one in found.items() if key != "kept"), found
 
 
 def gaussian(phi):
@@ -100,33 +95,20 @@ def gaussian_chain(seed, draws=400_000, bandwidth=BANDWIDTH, weights=EQUAL, n_mo
     return chain
 
 
-def test_quadrature_has_converged():
-    coarse, fine = (exact_posterior(gaussian, SHAPES, order) for order in (5, 7))
-    for one, other in zip(coarse, fine, strict=True):
-        assert np.abs(one - other).max() < 2e-4
+def soft_tree():
+    compare_gaussian(gaussian_chain(1))
 
 
-def test_gaussian_rows():
-    found = compare(gaussian_chain(1), *exact_posterior(gaussian, SHAPES), len(SHAPES))
-    assert agrees(found), found
-
-
-@pytest.mark.full
-def test_other_weights_of_moves_have_the_same_posterior():
+def soft_tree_by_other_moves():
     weights = np.array([0.5, 0.1, 0.1, 0.1, 0.2])
-    chain = gaussian_chain(2, weights=weights, n_moves=1)
-    found = compare(chain, *exact_posterior(gaussian, SHAPES), len(SHAPES))
-    assert agrees(found), found
+    compare_gaussian(gaussian_chain(2, weights=weights, n_moves=1))
 
 
-def test_the_comparison_rejects_another_bandwidth():
-    """A chain whose prior mean of the bandwidth is 0.13 and not 0.1."""
-    chain = gaussian_chain(3, bandwidth=0.13)
-    found = compare(chain, *exact_posterior(gaussian, SHAPES), len(SHAPES))
-    assert found["moments"].z > 2 * Z
+def compare_gaussian(chain):
+    assert_agrees(compare(chain, *exact_posterior(gaussian, SHAPES), len(SHAPES)))
 
 
-def test_two_trees():
+def two_soft_trees():
     """Each of at most two leaves: sums over pairs of trees."""
     problem = soft_problem(U[None], 2, ALPHA, BETA, BANDWIDTH)
     leaf = make_normal(MEAN, SD, Y.copy(), SIGMA**-2, 10)
@@ -164,7 +146,8 @@ def target_of(likelihood):
     return target, *target.at(model.initial_point())
 
 
-def test_probit_rows_by_latent_variables():
+def latent_soft_tree():
+    """Probit rows."""
     y = np.array([0, 0, 1, 1, 1])
     target, settings, seen = target_of(
         lambda mu: pm.Bernoulli("y", pm.math.invprobit(mu), observed=y)
@@ -182,16 +165,11 @@ def test_probit_rows_by_latent_variables():
     def answers(phi):
         return naive.numeric_answers(phi, log_rows, MEAN, SD, 16)
 
-    found = compare(chain, *exact_posterior(answers, SHAPES[:2]), 2)
-    assert agrees(found), found
+    assert_agrees(compare(chain, *exact_posterior(answers, SHAPES[:2]), 2))
 
 
-@pytest.mark.parametrize(
-    ("local", "has_slopes"),
-    tiers([(0.0, True), (0.5, True), (1.0, True), (0.5, False)], quick=[(0.5, True)]),
-)
-def test_poisson_rows_by_screened_visits(local, has_slopes):
-    """Whatever the Gaussian rows: about anchors that are off, about the other trees, or both."""
+def screened_soft_tree(local, has_slopes):
+    """Poisson rows, whatever the Gaussian rows are about: anchors that are off, or other trees."""
     y = np.array([0, 1, 1, 3, 2])
 
     def likelihood(mu):
@@ -214,88 +192,4 @@ def test_poisson_rows_by_screened_visits(local, has_slopes):
     def answers(phi):
         return naive.numeric_answers(phi, lambda f: y * f - np.exp(f), MEAN, SD, 16)
 
-    found = compare(chain, *exact_posterior(answers, SHAPES[:2]), 2)
-    assert agrees(found), found
-
-
-def galton_watson(alpha, beta, depths=12):
-    """Mean splits at each depth of one tree."""
-    p = alpha * (1.0 + np.arange(depths)) ** -beta
-    return 2.0 ** np.arange(depths) * np.cumprod(p)
-
-
-def test_the_prior_is_kept_without_a_likelihood():
-    """Three columns, of which one is hard and one excluded; rows of precision 0."""
-    unit = np.random.default_rng(7).random((3, 4))
-    weights = np.array([3.0, 1.0, 0.0])
-    hard = np.array([False, True, False])
-    problem = soft_problem(unit, 2, 0.8, 1.5, 0.2, weights, hard)
-    leaf = make_normal(MEAN, SD, np.zeros(4), 0.0, 10)
-    chain = make_chain(400_000, 2, 4)
-    run_soft(np.random.default_rng(8), problem, leaf, EQUAL, 3, chain)
-    is_split = chain.size > 1
-    column, cut = chain.column[:, :, 0], chain.number[:, :, 0]
-    second = is_split & (chain.column[:, :, 1] == column)  # the left child, on the same column
-    share = np.where(second, chain.number[:, :, 1] / np.where(is_split, cut, 1.0), 0.5)
-    mean_splits = galton_watson(0.8, 1.5).sum()
-    value = np.where(is_split, np.nan, cut)
-    stump = ~is_split
-    wanted = {
-        "splits": ((chain.size - 1) / 2, mean_splits),
-        "stump": (stump, 0.2),
-        "first column": (is_split & (column == 0), 0.8 * 0.75),
-        "excluded column": (chain.column == 2, 0.0),
-        "cut": (np.where(is_split, cut - 0.5, 0.0), 0.0),
-        "cut squared": (np.where(is_split, (cut - 0.5) ** 2 - 1 / 12, 0.0), 0.0),
-        "second cut": (share - 0.5, 0.0),
-        "second cut squared": (np.where(second, (share - 0.5) ** 2 - 1 / 12, 0.0), 0.0),
-        "left child split": (is_split & (chain.column[:, :, 1] >= 0), 0.8**2 * 2**-1.5),
-        "bandwidth": (chain.bandwidth, 0.2),
-        "bandwidth squared": (chain.bandwidth**2, 2 * 0.2**2),
-        "bandwidth and stump": (chain.bandwidth * stump, 0.2 * 0.2),
-        "value of a stump": (np.where(stump, value - MEAN, 0.0), 0.0),
-        "its square": (np.where(stump, (value - MEAN) ** 2 - SD**2, 0.0), 0.0),
-        "f": (chain.f - 2 * MEAN, 0.0),
-    }
-    found = {
-        key: gap(batch_means(np.asarray(v, dtype=float).reshape(400_000, -1), 100), exact)
-        for key, (v, exact) in wanted.items()
-    }
-    assert all(one.within(Z, 0.02) for one in found.values()), found
-
-
-def test_joint_chain_with_random_sigma_and_split_weights_keeps_the_prior():
-    """Geweke's test: the stationary law of parameters and data is their joint prior."""
-    unit = np.random.default_rng(9).random((3, 6))
-    concentration = np.array([0.7, 0.7, 1.4])
-    problem = soft_problem(unit, 2, 0.8, 1.5, 0.2, concentration / concentration.sum())
-    leaf = make_normal(0.0, SD, np.zeros(6), 1.0, 10)
-    draws = 400_000
-    chain, out, log_s = make_chain(draws, 2, 6), np.empty((draws, 2)), np.empty((draws, 3))
-    shape, scale = 8.0, 4.0
-    rng = np.random.default_rng(10)
-    run_joint(rng, problem, leaf, concentration, shape, scale, EQUAL, 3, chain, out, log_s)
-    s, total = np.exp(log_s), concentration.sum()
-    expected = concentration / total
-    variance = expected * (1 - expected) / (total + 1)
-    mean_sigma2 = scale / (shape - 1)
-    column, is_split = chain.column[:, 0, 0], chain.size[:, 0] > 1
-    chosen = is_split[:, None] & (column[:, None] == np.arange(3))
-    wanted = {
-        "sigma2": (out[:, 0], mean_sigma2),
-        "sigma2 squared": (out[:, 0] ** 2, mean_sigma2**2 * (1 + 1 / (shape - 2))),
-        "leaves": (out[:, 1], 2 * (1 + galton_watson(0.8, 1.5).sum())),
-        "weights": (s, expected),
-        "weights squared": (s**2, variance + expected**2),
-        "root column": (chosen, 0.8 * expected),
-        "column and weight": (chosen * s, 0.8 * (variance + expected**2)),
-        "bandwidth": (chain.bandwidth, 0.2),
-        "bandwidth squared": (chain.bandwidth**2, 0.08),
-        "f": (chain.f, 0.0),
-        "f and sigma2": (chain.f[:, :1] * out[:, :1], 0.0),
-    }
-    found = {
-        key: gap(batch_means(np.asarray(v, dtype=float).reshape(draws, -1), 100), exact)
-        for key, (v, exact) in wanted.items()
-    }
-    assert all(one.within(Z, 0.05) for one in found.values()), found
+    assert_agrees(compare(chain, *exact_posterior(answers, SHAPES[:2]), 2))

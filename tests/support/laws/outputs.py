@@ -2,7 +2,7 @@
 
 The posterior is enumerated: partitions of the rows, and leaf values by sums over a grid of 7
 standard deviations to both sides, whose moments change by less than 1e-4 of one with half as many
-points again. Tolerances as in `test_any_likelihood`; about 400 averages are looked at.
+points again.
 """
 
 import zlib
@@ -11,14 +11,7 @@ from functools import cache
 
 import numpy as np
 import pymc as pm
-import pytest
 from scipy import special, stats
-from support import oracle as o
-from support.chains import MOVE_SETS, make_setup, partition_of, run_guided
-from support.chains.screened import run_screened, screen_of
-from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
-from support.naive.laws import PROBLEMS
-from support.tiers import tiers
 
 import pymc_trees as pmt
 from pymc_trees.core.forest.trees import make_trees
@@ -26,6 +19,11 @@ from pymc_trees.core.moves.problem import make_workspace
 from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.joint import JointTarget
 from pymc_trees.targets.rowwise import RowwiseTarget
+from support import oracle as o
+from support.chains import MOVE_SETS, make_setup, partition_of, run_guided
+from support.chains.screened import run_screened, screen_of
+from support.naive.batches import batch_means, frequencies, gap, independent_se, law_gap
+from support.naive.laws import PROBLEMS
 
 PROBLEM = PROBLEMS["gaps"]
 N, BATCHES, Z = 5, 60, 5.5
@@ -33,6 +31,7 @@ X = PROBLEM.X[:N]
 MEAN = 0.1
 Y = np.array([-1.2, 1.4, -0.6, 0.9, 2.5]) + np.array([[-1.5], [0.2], [0.9], [-0.3]])
 CLASSES = np.array([0, 2, 1, 2, 2])
+TARGETS = {"RowwiseTarget": RowwiseTarget, "JointTarget": JointTarget}
 
 
 def scale(f):
@@ -128,23 +127,13 @@ def distances(chain, likelihood):
     ]
 
 
-def agrees(chain, likelihood):
+def compare(chain, likelihood):
     found = distances(chain, likelihood)
     limits = (0.06, 0.08, 0.2, 0.4)
     assert all(one.within(Z, limit) for one, limit in zip(found, limits, strict=True)), found
 
 
-# Every pair of a likelihood, a share and a set of moves.
-SCREENED = [
-    ("softmax", 0.3, "three_a_visit"),
-    ("softmax", 0.8, "perturb"),
-    ("scale", 0.3, "perturb"),
-    ("scale", 0.8, "three_a_visit"),
-]
-
-
-@pytest.mark.parametrize(("likelihood", "local", "moves"), tiers(SCREENED, []))
-def test_screened_sweeps_agree_with_the_enumeration(likelihood, local, moves):
+def screened_outputs(likelihood, local, moves):
     """Rows about anchors that are too high and too low in turn, or about the other trees."""
     seed = zlib.crc32(f"{likelihood} {local} {moves}".encode())
     setup = setup_of(likelihood, RowwiseTarget, seed)
@@ -152,32 +141,12 @@ def test_screened_sweeps_agree_with_the_enumeration(likelihood, local, moves):
     anchor = MEAN + 0.3 * np.resize([1.0, -1.0, 0.4], (N, k))
     screen = screen_of(setup, anchor, 0.5, local)
     chain = run_screened(seed, setup, screen, MOVE_SETS[moves], 200_000)
-    agrees(chain, likelihood)
+    compare(chain, likelihood)
     assert 0.05 < chain.accepted[-1] / chain.proposed[-1] < 1
 
 
-# Every likelihood, target and proposal.
-GUIDED = [
-    ("softmax", RowwiseTarget, "optimal"),
-    ("scale", RowwiseTarget, "prior"),
-    ("scale", JointTarget, "optimal"),
-]
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "kind", "proposal"), tiers(GUIDED, [("softmax", RowwiseTarget, "optimal")])
-)
-def test_particles_guided_by_all_outputs_agree_with_the_enumeration(likelihood, kind, proposal):
-    seed = zlib.crc32(f"{likelihood} {kind.__name__} {proposal}".encode())
-    chain = run_guided(seed, setup_of(likelihood, kind, seed + 1), 3, proposal, 60_000)
-    agrees(chain, likelihood)
-
-
-def test_the_comparison_rejects_other_classes(monkeypatch):
-    setup = setup_of("softmax", RowwiseTarget, 1)
-    chain = run_guided(2, setup, 3, "optimal", 30_000)
-    monkeypatch.setattr(f"{__name__}.CLASSES", np.array([0, 2, 1, 1, 2]))
-    exact.cache_clear()
-    found = distances(chain, "softmax")
-    exact.cache_clear()
-    assert max(one.z for one in found) > 2 * Z, found
+def guided_outputs(likelihood, kind, proposal):
+    """Particles guided by all outputs."""
+    seed = zlib.crc32(f"{likelihood} {kind} {proposal}".encode())
+    setup = setup_of(likelihood, TARGETS[kind], seed + 1)
+    compare(run_guided(seed, setup, 3, proposal, 60_000), likelihood)
