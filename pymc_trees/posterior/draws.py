@@ -234,7 +234,7 @@ def mismatch(tree: TreeVariable, value: np.ndarray) -> str:
     layout = getattr(tree.op, "layout", None)
     sizes = None if named or layout is None else _sizes_of(value)
     default = "the default follows alpha, beta, m and the number of rows"
-    if sizes is not None:
+    if layout is not None and sizes is not None:
         m, max_nodes = sizes
         if m != layout.m:
             named.append(f"m ({m} instead of {layout.m})")

@@ -19,7 +19,8 @@ NUMBERS: dict[str, dict[str, str]] = {
         "0.2 and 0.2 as documented": "weights of moves",
     },
     "docs/architecture/private_names.md": {
-        "PyMC 6.3.0 and 6.4.0, PyTensor 3.2.4 and 3.3.8, ArviZ 1.3, numba 0.66 and 0.68": "versions",
+        "PyMC 6.3.0 and 6.4.0, PyTensor 3.2.4 and 3.3.8, ArviZ 1.3, numba 0.66 and "
+        "0.68": "versions",
         "Python 3.12 and 3.14": "versions",
     },
     "docs/install.md": {"Python 3.12 to 3.14 and PyMC 6.3 or newer": "versions"},
