@@ -14,7 +14,8 @@ import xarray as xr
 
 from pymc_trees.arguments import check_choice, check_number
 from pymc_trees.core.columns.mixed import MISSING
-from pymc_trees.posterior.dependence import columns_asked, rows_chosen
+from pymc_trees.posterior.dependence import columns_asked
+from pymc_trees.posterior.draws import rows_chosen
 from pymc_trees.posterior.reading.features import (
     GRIDS,
     POINTS,

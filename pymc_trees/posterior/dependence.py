@@ -7,8 +7,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.arguments import check_choice, check_number, check_seed
-from pymc_trees.posterior.draws import check_answer
+from pymc_trees.arguments import check_choice
+from pymc_trees.posterior.draws import check_answer, rows_chosen
 from pymc_trees.posterior.reading.features import (
     Feature,
     dimension_of,
@@ -164,11 +164,3 @@ def columns_asked(name: str, features: Any, function: Function) -> list[Feature]
             f"{names[:2]}."
         )
     return columns
-
-
-def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
-    """Numbers of the rows that are taken, in order."""
-    if subsample is None:
-        return np.arange(n)
-    subsample = min(check_number("subsample", subsample, 1), n)
-    return np.sort(check_seed(random_state, "random_state").choice(n, subsample, replace=False))

@@ -1,4 +1,4 @@
-"""Draws of a model: as users have them, whether they can predict, and work on one after another."""
+"""Draws of a model: as users have them, whether they can predict, fewer of them, work on each."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import pymc as pm
 import xarray as xr
 from rich.progress import track
 
-from pymc_trees.arguments import check_number
+from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.value.fields import LEAF, UNUSED
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
@@ -319,6 +319,14 @@ def thinned(n_chains: int, n_draws: int, wanted: int | None) -> np.ndarray:
     if wanted is not None:
         each = min(-(-check_number("draws", wanted, 1) // n_chains), n_draws)
     return np.linspace(0, n_draws - 1, each).round().astype(int)
+
+
+def rows_chosen(n: int, subsample: int | None, random_state) -> np.ndarray:
+    """Numbers of the rows that are taken, in order."""
+    if subsample is None:
+        return np.arange(n)
+    subsample = min(check_number("subsample", subsample, 1), n)
+    return np.sort(check_seed(random_state, "random_state").choice(n, subsample, replace=False))
 
 
 def check_answer(what: str, numbers: int, remedy: str) -> None:

@@ -1,5 +1,6 @@
 """Maps in the documentation, compared with the territory."""
 
+import ast
 import pkgutil
 import re
 from pathlib import Path
@@ -64,6 +65,57 @@ def test_every_name_among_the_symbols_exists():
         known = getattr(found, "_fields", ()) or getattr(found, "__dataclass_fields__", ())
         if not (hasattr(found, last) or last in known):
             pkgutil.resolve_name(f"pymc_trees.{name}")
+
+
+JOURNEYS = {
+    title: re.findall(r"`((?:\w+/)+\w+)`", text)
+    for title, text in re.findall(
+        r"^## (.+?)$(.+?)(?=^## |\Z)",
+        (ROOT / "docs/architecture/journeys.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+"""Files that a reader opens to follow a call, in order."""
+MOST_FILES = 25
+"""Files of a journey."""
+LED_TO = {
+    "step_methods/hybrid": "PyMC assigns it",
+    "hooks/data": "PyMC calls it",
+    "core/moves/grow_prune": "a step has moves by name",
+    "core/priors/cgm": "kernels are chosen by the type of the prior",
+    "targets/likelihoods/counts": "likelihoods are in a table by distribution",
+    "step_methods/kernels/local_moves": "in the journey before, the step imports it",
+    "step_methods/kernels/tree_redraw": "in the journey before, the step imports it",
+}
+"""Files that no file before them on their journey imports, and what leads there."""
+
+
+def imported_by(file: str) -> set[str]:
+    """Files of the package that a file of it imports."""
+    found = set()
+    for node in ast.walk(ast.parse((PACKAGE / f"{file}.py").read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("pymc_trees."):
+            module = node.module.removeprefix("pymc_trees.").replace(".", "/")
+            found |= {module, *(f"{module}/{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_there_are_five_journeys():
+    assert len(JOURNEYS) == 5
+
+
+@pytest.mark.parametrize("title", JOURNEYS)
+def test_a_journey_can_be_followed(title):
+    files = JOURNEYS[title]
+    assert 5 < len(files) <= MOST_FILES
+    assert len(files) == len(set(files)), "a file is named twice"
+    assert [file for file in files if not (PACKAGE / f"{file}.py").exists()] == []
+    lost = [
+        file
+        for k, file in enumerate(files)
+        if k > 0 and not any(file in imported_by(before) for before in files[:k])
+    ]
+    assert set(lost) <= set(LED_TO)
 
 
 def test_every_reference_to_the_bibliography_exists():

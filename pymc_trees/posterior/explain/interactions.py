@@ -7,8 +7,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_trees.core.explain.dependence import add_dependence
-from pymc_trees.posterior.dependence import rows_chosen
-from pymc_trees.posterior.draws import SAMPLE, check_answer, for_each_draw, thinned
+from pymc_trees.posterior.draws import SAMPLE, check_answer, for_each_draw, rows_chosen, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction
 from pymc_trees.posterior.reading.features import features_of
 

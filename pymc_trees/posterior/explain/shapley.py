@@ -13,8 +13,7 @@ from pymc_trees.arguments import check_number
 from pymc_trees.core.columns.mixed import MISSING
 from pymc_trees.core.explain.games import make_quadrature, make_weights
 from pymc_trees.core.explain.shapley import shapley, soft_shapley
-from pymc_trees.posterior.dependence import rows_chosen
-from pymc_trees.posterior.draws import SAMPLE, for_each_draw, thinned
+from pymc_trees.posterior.draws import SAMPLE, for_each_draw, rows_chosen, thinned
 from pymc_trees.posterior.explain.additive import AdditiveFunction
 
 LARGEST = 2**29
