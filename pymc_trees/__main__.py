@@ -21,6 +21,9 @@ from pymc_trees.datasets import load_bikes
 
 FEATURES = ["hour", "temperature", "humidity", "workingday"]
 TREES = 200
+DRAWS, TUNE, CHAINS = 750, 500, 4
+QUICK = {"trees": 50, "draws": 150, "tune": 150, "chains": 2}
+"""What `--quick` runs, in place of the numbers above."""
 HELD_OUT = 70
 SHOWN = 50
 """Training rows whose R-hat and ESS are reported."""
@@ -31,6 +34,10 @@ Bike rentals per hour: {train} rows to fit, {test} held out,
 features {features}.
 The spread of a count grows with its level, so the square root is modelled:
     sqrt(count) ~ Normal(mu, sigma),  mu ~ BART({m} trees),  sigma ~ HalfNormal
+"""
+QUICKLY = """\
+Quick run: {given.trees} trees and {given.chains} chains of {given.draws} draws show that all works.
+Without --quick: {trees} trees and {chains} chains of {draws} draws, for numbers to rely on.
 """
 
 
@@ -45,12 +52,12 @@ def inputs(rows):
     return rows[FEATURES].to_numpy(dtype=float)
 
 
-def build_model(train):
+def build_model(train, trees):
     """Model of the square root of the count; ``X`` can be replaced."""
     root = np.sqrt(train["count"].to_numpy(dtype=float))
     with pm.Model() as model:
         X = pm.Data("X", inputs(train))
-        mu = pmt.BART("mu", X, root, m=TREES)
+        mu = pmt.BART("mu", X, root, m=trees)
         sigma = pm.HalfNormal("sigma", root.std())
         pm.Normal("y", mu, sigma, observed=root, shape=mu.shape)
     return model
@@ -149,12 +156,22 @@ def read_options(arguments=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     cores = min(4, os.cpu_count() or 1)
-    parser.add_argument("--draws", type=int, default=750, help="draws kept per chain")
-    parser.add_argument("--tune", type=int, default=500, help="tuning draws per chain")
-    parser.add_argument("--chains", type=int, default=4, help="number of chains")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a smaller run, to see that all works: "
+        + ", ".join(f"{number} {name}" for name, number in QUICK.items()),
+    )
+    parser.add_argument("--draws", type=int, default=DRAWS, help="draws kept per chain")
+    parser.add_argument("--tune", type=int, default=TUNE, help="tuning draws per chain")
+    parser.add_argument("--chains", type=int, default=CHAINS, help="number of chains")
     parser.add_argument("--cores", type=int, default=cores, help="chains that run at once")
     parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for picture and draws")
+    if "--quick" in (sys.argv[1:] if arguments is None else arguments):
+        parser.set_defaults(**QUICK)
+    else:
+        parser.set_defaults(trees=TREES)
     return parser.parse_args(arguments)
 
 
@@ -165,13 +182,15 @@ def main(arguments=None):
     options.out.mkdir(parents=True, exist_ok=True)
     train, test = split_rows(load_bikes())
     names = ", ".join(FEATURES)
-    print(INTRODUCTION.format(train=len(train), test=len(test), features=names, m=TREES))
+    print(INTRODUCTION.format(train=len(train), test=len(test), features=names, m=options.trees))
+    if options.quick:
+        print(QUICKLY.format(given=options, trees=TREES, draws=DRAWS, chains=CHAINS))
     with_picture = find_spec("matplotlib") is not None
     if not with_picture:
         print("No picture will be drawn: matplotlib is not installed (extra `plots`).\n")
 
     start = time.perf_counter()
-    model = build_model(train)
+    model = build_model(train, options.trees)
     with model:
         idata = pm.sample(
             draws=options.draws,
@@ -202,7 +221,7 @@ def main(arguments=None):
     row = test.iloc[[len(test) // 2]]
     before = predict(model, posterior, inputs(row), ["mu", "y"], options.seed)
     # As in another process: the same declaration, and the draws from the file.
-    model = build_model(train)
+    model = build_model(train, options.trees)
     with xr.open_datatree(path, engine="h5netcdf") as stored:
         pmt.check_draws(stored, model)
         draws = stored["posterior"].to_dataset()

@@ -18,6 +18,7 @@ SHORT = ["--draws", "20", "--tune", "20", "--chains", "2", "--cores", "1"]
 @pytest.fixture
 def few_trees(monkeypatch):
     monkeypatch.setattr(job, "TREES", 20)
+    monkeypatch.setitem(job.QUICK, "trees", 10)
 
 
 @pytest.mark.full
@@ -39,6 +40,17 @@ def test_job_prints_a_table_and_leaves_a_picture_and_draws(few_trees, tmp_path, 
         assert np.isfinite(stored["posterior"]["mu"]).all()
     with h5netcdf.File(out / "bikes_draws.nc") as file:
         assert file["posterior"]["mu_forest"].compression == "gzip"
+
+
+@pytest.mark.full
+def test_quick_job_is_smaller_and_says_so(few_trees, tmp_path, capsys):
+    assert job.main(["--quick", *SHORT, "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "mu ~ BART(10 trees)" in printed
+    assert "Quick run: 10 trees and 2 chains of 20 draws" in printed
+    assert "Without --quick: 20 trees and 4 chains of 750 draws" in printed
+    assert "equals the one before saving" in printed
+    assert (tmp_path / "bikes_draws.nc").exists()
 
 
 @pytest.mark.full
@@ -73,3 +85,11 @@ def test_options_have_defaults():
     options = job.read_options([])
     assert (options.chains, options.out.name) == (4, "")
     assert options.cores >= 1
+
+
+def test_quick_options_are_smaller_and_give_way_to_those_that_are_given():
+    usual, quick = job.read_options([]), job.read_options(["--quick"])
+    for name, number in job.QUICK.items():
+        assert getattr(quick, name) == number < getattr(usual, name), name
+    assert not usual.quick
+    assert job.read_options(["--quick", "--draws", "7"]).draws == 7

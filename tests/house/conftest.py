@@ -6,6 +6,6 @@ from support.stored.results import ROOT
 
 @pytest.fixture
 def benchmarks(monkeypatch):
-    """The benchmarks, which are found in the repository and not in the archive of sources."""
+    """The benchmarks, which are found beside the tests and not in an installed package."""
     monkeypatch.syspath_prepend(ROOT)
     pytest.importorskip("benchmarks")

@@ -42,13 +42,23 @@ def test_wheel_holds_the_package_and_nothing_else(built):
     assert wheel - about == files_below("pymc_trees")
     assert any(name.endswith("licenses/LICENSE") for name in about)
     # Without it type checkers take the package for one without types (PEP 561).
-    assert "pymc_trees/py.typed" in wheel
+    assert {"pymc_trees/py.typed", "pymc_trees/__init__.pyi"} <= wheel
     assert "pymc_trees/data/bikes.csv" in wheel
 
 
 def test_sources_hold_what_is_needed_to_test_and_document_them(built):
     _, inside = built
-    assert files_below("pymc_trees") | files_below("tests") <= inside
-    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "docs/conf.py"} <= inside
-    tops = {name.split("/")[0] for name in inside}
-    assert tops.isdisjoint({"uv.lock", ".venv", ".git", "notebooks", "benchmarks"})
+    assert files_below("pymc_trees") | files_below("tests") | files_below("packaging") <= inside
+    assert files_below("benchmarks/notes") | files_below("benchmarks/results") <= inside
+    assert {path for path in files_below("notebooks") if path.endswith(".ipynb")} <= inside
+    assert files_below(".ci") | files_below(".github") <= inside
+    assert {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE"} <= inside
+    assert {"pyproject.toml", "conftest.py", ".pre-commit-config.yaml", "docs/conf.py"} <= inside
+
+
+def test_sources_hold_nothing_that_a_run_leaves_behind(built):
+    _, inside = built
+    made = {"uv.lock", ".venv", ".git", "__pycache__", ".pytest_cache", ".mypy_cache", "_build"}
+    made |= {"generated", "thumbnails", ".import_linter_cache", ".ruff_cache", ".hypothesis"}
+    assert not [name for name in inside if made & set(name.split("/"))]
+    assert not [name for name in inside if name.endswith((".pyc", ".nbi", ".nbc", ".nc"))]
