@@ -1,7 +1,8 @@
 """Bayesian trees for PyMC: forests as random variables, samplers as step methods.
 
 Names are loaded on first use, so ``import pymc_trees`` costs next to nothing. The first use of any
-name except the Mondrian estimators, which do not need PyMC, registers the step methods with PyMC.
+name except the Mondrian estimators, which do not need PyMC, registers the step methods with PyMC
+and wraps functions of PyMC: docs/architecture/private_names.md lists them, with the reasons.
 """
 
 from importlib import import_module
