@@ -64,6 +64,7 @@ _HOMES = {
     "plot_variable_importance": "plots.importance",
     "plot_variable_inclusion": "plots.inclusion",
     "predictions": "posterior.comparisons",
+    "pymc_bart": "pymc_bart",
     "resume": "inference.chains.sample",
     "sample_chains": "inference.chains.sample",
     "sample_sharded": "sharded.sample_sharded",
@@ -84,8 +85,8 @@ _HOMES = {
     "to_shap": "posterior.explain.shapley",
 }
 
-_PACKAGES = {"causal", "survival"}
-"""Names that are packages, with names of their own."""
+_PACKAGES = {"causal", "pymc_bart", "survival"}
+"""Names that are modules, with names of their own."""
 
 __all__ = ["__version__", *_HOMES]
 

@@ -30,7 +30,7 @@ QUICK_FILES = {
     ROOT / f"tests/{folder}/test_{name}.py"
     for folder, names in FILES.items()
     for name in names.split()
-}
+} | {ROOT / "tests/test_pymc_bart.py"}
 
 
 def all_are_asked_for(config: pytest.Config) -> bool:
