@@ -148,6 +148,15 @@ UNTRIED = {
         ],
         "causal/test_treatments_and_outcomes.py::test_what_the_errors_say_works",
     ),
+    **dict.fromkeys(
+        [
+            "size: leave it out, and give shape=(K, n) for K outputs.",
+            "ax: leave it out; the picture has three panels in a figure of its own.",
+            "bart_var_name=…: choose from ….",
+            "bartrv=… has no draws yet: call pm.sample() first, or give the draws as idata=.",
+        ],
+        "test_pymc_bart.py does each of these",
+    ),
     'y holds … only, and the noise of these models is normal. Say outcome="normal" if '
     "differences of means by a normal model are meant; otherwise give z to a BART as a column of "
     "X, observe y by pm.…, and ask comparisons() for the effect of that column.": "causal/"
