@@ -3,11 +3,13 @@
 Names are loaded on first use, so ``import pymc_trees`` costs next to nothing. The first use of any
 name except the Mondrian estimators, which do not need PyMC, registers the step methods with PyMC
 and wraps functions of PyMC: docs/architecture/private_names.md lists them, with the reasons.
+Importing the package after PyMC adds a remedy to errors of `pymc.Data`, and nothing else.
 """
 
 from importlib import import_module
 
 from pymc_trees._version import __version__
+from pymc_trees.unread_tables import explain_data
 
 _HOMES = {
     "BART": "distributions.bart",
@@ -89,6 +91,8 @@ _PACKAGES = {"causal", "pymc_bart", "survival"}
 """Names that are modules, with names of their own."""
 
 __all__ = ["__version__", *_HOMES]
+
+explain_data()
 
 
 def __getattr__(name):

@@ -10,7 +10,7 @@ from pymc_trees.dcc.soft_tree_rv import LOG_DENSITY, SoftEvaluate, SoftTree, dec
 from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.table import no_batch, read, sees_batch
-from pymc_trees.distributions.data.variables import all_or_nothing, registered
+from pymc_trees.distributions.data.variables import all_or_nothing, check_new, registered
 from pymc_trees.distributions.leaves.contract import check_leaf
 from pymc_trees.distributions.leaves.dirichlet import DirichletLeaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -137,6 +137,7 @@ def SoftDecisionTree(
     span = X_train.max(axis=0) - low
     span = np.where(span > 0, span, 1.0)  # a column that does not vary scales to 0
     fingerprint = declared(X_train, h[1], leaf.name, leaf.n_values, direction)
+    check_new(model, name)
     with all_or_nothing(model):
         table = registered(f"{name}_X", table)
         forest = SoftTree(

@@ -10,7 +10,7 @@ from pymc_trees.distributions.capacity import check_m
 from pymc_trees.distributions.data.named import rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import is_number
 from pymc_trees.distributions.data.table import read
-from pymc_trees.distributions.data.variables import all_or_nothing, registered
+from pymc_trees.distributions.data.variables import all_or_nothing, check_new, registered
 from pymc_trees.distributions.forest import Forest
 from pymc_trees.distributions.leaves.contract import LeafPrior, check_outputs
 from pymc_trees.distributions.leaves.default import default_leaf, with_response
@@ -35,6 +35,7 @@ def declare(name, X, Y, leaf, outputs: Outputs, *, m, split_rules, **settings):
     the random variables, their function at the inputs.
     """
     model = pm.modelcontext(None)
+    check_new(model, name)
     with all_or_nothing(model):
         table = read(X, split_rules)
         rows, n = rows_dim(table.dims, outputs.dims), len(table)

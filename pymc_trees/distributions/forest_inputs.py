@@ -150,7 +150,8 @@ class FunctionOfRows(Op):
         X = pt.as_tensor(X)
         if X.ndim != 2:
             raise ValueError(
-                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions."
+                f"X must be two-dimensional (rows, columns), but has {X.ndim} dimensions. For a "
+                "single column use X.reshape((-1, 1)), for a single row X.reshape((1, -1))."
             )
         X = X.astype("float64")
         output = pt.tensor(dtype="float64", shape=(X.type.shape[0], self.n_outputs))

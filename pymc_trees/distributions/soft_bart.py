@@ -14,7 +14,7 @@ from pymc_trees.distributions.data.named import register, rows_dim, unnamed
 from pymc_trees.distributions.data.numbers import as_tensor, is_number
 from pymc_trees.distributions.data.schema import Schema, column_index, listed_columns
 from pymc_trees.distributions.data.table import Table, keep_schema, read
-from pymc_trees.distributions.data.variables import all_or_nothing, registered
+from pymc_trees.distributions.data.variables import all_or_nothing, check_new, registered
 from pymc_trees.distributions.leaves.contract import check_leaf
 from pymc_trees.distributions.leaves.default import default_leaf
 from pymc_trees.distributions.leaves.normal import NormalLeaf
@@ -192,6 +192,7 @@ def SoftBART(
     ['mu_leaf_sd', 'mu_split_weights', 'mu_forest', 'sigma']
     """
     model = pm.modelcontext(None)
+    check_new(model, name)
     with all_or_nothing(model):
         leaf, split_prior, alpha, beta = map(unnamed, (leaf, split_prior, alpha, beta))
         table = read(X).complete()

@@ -4,14 +4,16 @@
 `convergence` (PyMC's warnings, computed from function values; trees that hardly move; names of
 statistics), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so
 that chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
-support trees, initial values, missing draws), `data` (new rows, new inputs, tables in files).
+support trees, initial values, missing draws), `data` (new rows, new inputs, tables in files),
+`display` (a forest in the printed model).
 Importing this package installs all wrappers.
 
 May import: everything but `plots` and `estimators`.
 """
 
 from pymc_trees import dcc
-from pymc_trees.hooks import convergence, data, refusals, register, runs, states
+from pymc_trees.hooks import convergence, data, display, refusals, register, runs, states
+from pymc_trees.unread_tables import explain_data
 
 for install in (
     dcc.register,
@@ -27,6 +29,9 @@ for install in (
     refusals.refuse_backends,
     refusals.check_initial_values,
     data.explain_shapes,
+    data.warn_of_fixed_shapes,
+    explain_data,
+    display.show_forests,
     refusals.refuse_missing_draws,
     data.encode_new_data,
     data.exclude_tables_in_files,

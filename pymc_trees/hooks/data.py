@@ -1,6 +1,8 @@
 """Data of a model with trees: new rows, new inputs, and tables kept out of results."""
 
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 import pymc as pm
 import pymc.backends.arviz
@@ -11,9 +13,9 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_trees.core.columns.table_file import in_file
 from pymc_trees.distributions.data.variables import encode_for
-from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
-from pymc_trees.hooks.wrap import arguments, wrap
+from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.targets.graph import parameters_of
 
 # ----------- Prediction at new rows when an observed variable has the length of its training data
@@ -56,6 +58,41 @@ def _explaining(original, *args, **kwargs):
                 f"rows. {_how_to_draw(model, latents)}"
             ) from error
         raise
+
+
+def warn_of_fixed_shapes() -> None:
+    """Wrap `pymc.sample`: an hour of it would end in the error above."""
+    wrap(SAMPLE, "sample", _warning)
+
+
+def _warning(original, *args, **kwargs):
+    model = pm.modelcontext(kwargs.get("model"))
+    if tree_variables(model) and (fixed := will_be_fixed(without_dims(model))):
+        name, data = next(iter(fixed.items()))
+        warnings.warn(
+            f"{name} keeps the rows of its data, so that predictions at other rows of {data} will "
+            "fail. Declare it with shape=mu.shape, where mu is the function that BART or the tree "
+            "returned.",
+            skip_file_prefixes=(str(Path(__file__).parent),),
+        )
+    return original(*args, **kwargs)
+
+
+def will_be_fixed(model: pm.Model) -> dict[str, str]:
+    """Observed variables whose length is that of their data, and the inputs that may change.
+
+    Inputs that a forest registered itself, from an array, are not meant to be replaced.
+    """
+    own = {f"{tree.name.removesuffix('_forest')}_X" for tree in tree_variables(model)}
+    inputs = [data for data in model.data_vars if data.name not in own]
+    fixed: dict[str, str] = {}
+    for rv in model.observed_RVs:
+        for call in evaluations(parameters_of(rv)):
+            above = set(ancestors([call.X]))
+            for data in inputs:
+                if data in above and len(data.get_value(borrow=True)) in rv.type.shape:
+                    fixed.setdefault(str(rv.name), str(data.name))
+    return fixed
 
 
 def _how_to_draw(model: pm.Model, latents: list[str]) -> str:

@@ -18,10 +18,11 @@ import pymc.smc.sampling
 import pymc.stats
 import pymc.stats.log_density
 import pymc.tuning.starting
+import pytensor.tensor as pt
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.step_methods import BlockedStep
 from pymc.step_methods.arraystep import ArrayStep, ArrayStepShared
-from pytensor.compile.mode import get_mode
+from pytensor.compile.mode import Mode, get_mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
@@ -30,6 +31,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.link.jax.linker import JAXLinker
 from pytensor.link.mlx.linker import MLXLinker
 from pytensor.link.pytorch.linker import PytorchLinker
+from pytensor.tensor.random.op import RandomVariable as RV
 
 from pymc_trees.distributions.tree_variable import (
     TreeVariable,
@@ -199,6 +201,11 @@ def _checked(original, *, model, overrides=None, **kwargs):
     for function in model.deterministics:
         if given.get(function.name) is not None:
             _check_function(function, trees, given)
+    for rv in model.free_RVs:
+        value = given.get(rv.name)
+        value = model.rvs_to_initial_values[rv] if value is None else value
+        if rv.name not in checked and not isinstance(value, str | Variable | None):
+            _check_support(rv, model.rvs_to_transforms[rv], value)
     return original(model=model, overrides={**given, **checked}, **kwargs)
 
 
@@ -228,6 +235,24 @@ def _check_value(tree: TreeVariable, given: Any) -> np.ndarray:
             f"{mismatch(tree, value)}. {remedy}"
         )
     return value
+
+
+def _check_support(rv: Variable, transform, value: Any) -> None:
+    """Raise an error for a number outside the support of a variable with a transform."""
+    settings = rv.owner.inputs
+    if transform is None or any(
+        isinstance(v.owner and v.owner.op, RV) for v in ancestors(settings)
+    ):
+        return  # a support that another variable moves
+    moved = transform.forward(pt.as_tensor(np.asarray(value, dtype=np.float64)), *settings)
+    with np.errstate(all="ignore"):
+        inside = np.isfinite(moved.eval(mode=Mode("py", None))).all()
+    if not inside:
+        prior = getattr(rv.owner.op, "_print_name", [rv.owner.op])[0]
+        raise ValueError(
+            f"initvals: {rv.name}={value!r} is outside the support of its prior, {prior}. "
+            "Give it a value inside, or leave it out of initvals."
+        )
 
 
 def _check_function(function: Variable, trees: list[TreeVariable], given: dict) -> None:

@@ -303,7 +303,7 @@ def _checked(values, name, names=None):
     if values.ndim != 2:
         raise ValueError(
             f"{name} must be two-dimensional (rows, columns), but has shape {values.shape}. "
-            "For a single column use X.reshape(-1, 1)."
+            "For a single column use X.reshape(-1, 1), for a single row X.reshape(1, -1)."
         )
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: give at least one.")

@@ -48,6 +48,19 @@ def all_or_nothing(model: pm.Model) -> Iterator[None]:
         raise
 
 
+def check_new(model: pm.Model, name: str) -> None:
+    """Raise an error for the name of a forest, or of another variable, of this model."""
+    taken = model.named_vars
+    if model.name_for(name) not in taken and model.name_for(f"{name}_forest") not in taken:
+        return
+    what = "forest" if model.name_for(f"{name}_forest") in taken else "variable"
+    raise ValueError(
+        f"The name {name} already exists: this model has a {what} called {name!r}. Give each "
+        "forest a name of its own; where a cell of a notebook ran again, begin with a new "
+        "pm.Model()."
+    )
+
+
 # --------------------------------------------------------------------------------------------------
 
 

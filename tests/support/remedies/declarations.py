@@ -1,5 +1,7 @@
 """Remedies of messages about the settings of forests: priors, leaves, outputs, room for nodes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -62,6 +64,35 @@ def _with_basis(new):
         return pm.sample_posterior_predictive(
             prior, progressbar=False, predictions=True, var_names=["y"]
         )
+
+
+def _data(make, table):
+    with pm.Model():
+        return make("rows", table) is not None
+
+
+def _two_of(*names):
+    with pm.Model() as model:
+        for name in names:
+            pmt.BART(name, X, Y, m=2)
+    return len(model.deterministics) == 2
+
+
+def _started(follows=True, **initvals):
+    with pm.Model():
+        mu = pmt.BART("mu", pm.Data("X", X), Y, m=2)
+        more = {"shape": mu.shape} if follows else {}
+        pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=Y, **more)
+        few = {"draws": 4, "tune": 2, "chains": 1, "cores": 1, "quiet": True}
+        return pm.sample(
+            **few, initvals=initvals, progressbar=False, compute_convergence_checks=False
+        )
+
+
+def _warned(follows=False):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return _started(follows)
 
 
 def _predicted(follows=False):
@@ -156,6 +187,30 @@ DECLARATIONS = [
         "set it together with X in pymc_trees.set_data",
         lambda: _with_basis({"f_X": X[:3]}),
         lambda: _with_basis({"f_X": X[:3], "f_basis": np.ones((3, 1))}),
+    ),
+    remedy(
+        "use pymc_trees.Data(…, ...), which does; text stands in a pandas or polars frame there.",
+        lambda: _data(pm.Data, np.full((3, 1), np.nan)),
+        lambda: _data(pmt.Data, np.full((3, 1), np.nan)),
+        lambda: _data(pmt.Data, pd.DataFrame({"a": ["u", "v"]})),
+    ),
+    remedy(
+        "Give each forest a name of its own; where a cell of a notebook ran again, begin with a "
+        "new pm.Model().",
+        lambda: _two_of("mu", "mu"),
+        lambda: _two_of("mu", "nu"),
+        bart(),
+    ),
+    remedy(
+        "Give it a value inside, or leave it out of initvals.",
+        lambda: _started(sigma=-1.0),
+        lambda: _started(sigma=1.0),
+        lambda: _started(),
+    ),
+    remedy(
+        "Declare it with shape=mu.shape, where mu is the function that BART or the tree returned.",
+        lambda: _warned(),
+        lambda: _warned(follows=True),
     ),
     remedy(
         "with shape=mu.shape, where mu is the function returned by BART or the tree",
