@@ -157,7 +157,8 @@ class Effects(BARTEstimator):
         return self._f_at(f"f_{ARMS[int(z)]}", joined)
 
     def _f_at(self, name, rows) -> xr.DataArray:
-        return self._function(name).reduced(rows, lambda f: f, {"row": np.arange(len(rows))})
+        at = {"row": np.arange(len(rows))}
+        return self._function(name).reduced(rows, lambda f: f, at, self.progressbar)
 
     def _contrast(self, contrast) -> tuple[float, float]:
         try:
@@ -225,8 +226,8 @@ class BayesianCausalForest(Effects):
         Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
         Seed.
-    progressbar : bool, default False
-        Whether `pymc.sample` reports.
+    progressbar : bool, default True
+        Whether a bar shows how far fitting and predictions are; in a pipe, a line a minute does.
 
     Attributes
     ----------
@@ -311,7 +312,7 @@ class BayesianCausalForest(Effects):
         chains=4,
         cores=None,
         random_state=None,
-        progressbar=False,
+        progressbar=True,
     ):
         self.m = m
         self.m_effect = m_effect

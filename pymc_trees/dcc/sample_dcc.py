@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pymc as pm
 import xarray as xr
-from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.dcc.dcc import DCC, RUN, Combined, check_settings
 from pymc_trees.dcc.topology_model import TopologyModel
 from pymc_trees.inference.results import data_tree, record_points
+from pymc_trees.progress import track
 
 
 def sample_dcc(
@@ -166,7 +166,7 @@ def sample_dcc(
 def iterate(dcc: DCC, iterations: int, progressbar: bool) -> int:
     """Make global iterations until an interrupt; number of finished iterations."""
     finished = 0
-    progress = track(range(iterations), "DCC-Tree", disable=not progressbar, transient=True)
+    progress = track(range(iterations), "DCC-Tree", iterations, progressbar)
     try:
         for _ in progress:
             dcc.iterate()

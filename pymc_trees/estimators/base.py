@@ -22,6 +22,7 @@ from pymc_trees.estimators.inputs import checked_X
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.functions import Function
 from pymc_trees.posterior.saving import save
+from pymc_trees.progress import can_draw
 
 # --------------------------------------------------------------- Fitted estimators in netCDF files
 
@@ -159,7 +160,7 @@ class BARTEstimator(BaseEstimator):
         model = self._declare(*self._training)
         quiet = logging.getLogger("pymc.sampling.mcmc")
         level = quiet.level
-        quiet.setLevel(level if self.progressbar else logging.ERROR)
+        quiet.setLevel(level if self.progressbar and can_draw() else logging.ERROR)
         recorded = [v.name for v in model.unobserved_RVs if v.name not in self._not_recorded]
         try:
             idata = pm.sample(
@@ -224,7 +225,8 @@ class BARTEstimator(BaseEstimator):
 
     def _values(self, name: str, rows: np.ndarray) -> np.ndarray:
         function = self._function(name)
-        values = function.reduced(rows, lambda f: f, {"row": np.arange(len(rows))}).to_numpy()
+        at = {"row": np.arange(len(rows))}
+        values = function.reduced(rows, lambda f: f, at, self.progressbar).to_numpy()
         return values.reshape(-1, *values.shape[len(SAMPLE) :])
 
     def _parameter(self, name: str) -> np.ndarray:

@@ -88,7 +88,7 @@ progressbar
         chains=4,
         cores=None,
         random_state=None,
-        progressbar=False,
+        progressbar=True,
     ):
         self.m = m
         self.link = link

@@ -144,8 +144,8 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         Number of processes. Default: that of `pymc.sample`, half the number of processors.
     random_state : int, RandomState, Generator or None
         Seed. Fits with the same integer are identical.
-    progressbar : bool, default False
-        Whether `pymc.sample` reports.
+    progressbar : bool, default True
+        Whether a bar shows how far fitting and predictions are; in a pipe, a line a minute does.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class BARTRegressor(RegressorMixin, BARTEstimator):
         chains=4,
         cores=None,
         random_state=None,
-        progressbar=False,
+        progressbar=True,
     ):
         self.m = m
         self.noise = noise

@@ -21,6 +21,7 @@ for install in (
     convergence.check_function_values,
     convergence.watch_trees,
     states.keep_draws,
+    runs.report_in_pipes,
     runs.delegate_chains,
     runs.allocate_threads,
     runs.defer_in_draws,

@@ -24,6 +24,7 @@ from pymc_trees.distributions.tree_variable import (
 from pymc_trees.hooks.wrap import SAMPLE, arguments, wrap
 from pymc_trees.inference.chains.run import RUNNER
 from pymc_trees.processes import shares_cores
+from pymc_trees.progress import Lines, can_draw
 from pymc_trees.step_methods.sweep import SweepStep
 
 # ------------------------- `pymc.sample` of a model with trees, interrupted only between iterations
@@ -242,3 +243,25 @@ def restore(kind, state):
     op = kind.__new__(kind)
     op.__dict__.update(state)
     return op
+
+
+# -------------------- A line a minute while a model with trees is sampled where no bar can be drawn
+
+
+def report_in_pipes() -> None:
+    """Wrap `pymc.sample`, whose bars are drawn in terminals and notebooks only."""
+    wrap(SAMPLE, "sample", _reporting)
+
+
+def _reporting(original, *args, **kwargs):
+    quiet = kwargs.get("quiet") or kwargs.get("progressbar") is False or can_draw()
+    if not quiet and tree_variables(pm.modelcontext(kwargs.get("model"))):
+        given, lines = kwargs.get("callback"), Lines("Iterations of all chains")
+
+        def callback(*, trace, draw):
+            lines.advance()
+            if given is not None:
+                given(trace=trace, draw=draw)
+
+        kwargs = kwargs | {"callback": callback, "progressbar": False}
+    return original(*args, **kwargs)

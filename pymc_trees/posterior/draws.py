@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
-from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.value.fields import LEAF, UNUSED
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
 from pymc_trees.distributions.without_dims import without_dims
+from pymc_trees.progress import track
 
 # -------------------------------------------------------------- The model that the draws belong to
 
@@ -354,6 +354,5 @@ def for_each_draw(
     jobs = jobs if most is None else max(1, min(jobs, most))
     run = joblib.Parallel(jobs, require="sharedmem", return_as="generator_unordered")
     done = run(joblib.delayed(work)(chain, draw) for chain, draw in np.ndindex(shape))
-    total, quiet = int(np.prod(shape)), not progressbar
-    for _ in track(done, title, total, disable=quiet, transient=True):
+    for _ in track(done, title, int(np.prod(shape)), progressbar):
         pass

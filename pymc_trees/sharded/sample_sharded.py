@@ -10,7 +10,6 @@ import pymc as pm
 import xarray as xr
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
-from rich.progress import Progress
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.core.forest.trees import count_forest
@@ -23,6 +22,7 @@ from pymc_trees.core.value.fields import sizes
 from pymc_trees.distributions.capacity import ForestTooLargeError, too_small
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.results import check_var_names, data_tree, record_points
+from pymc_trees.progress import reporting
 from pymc_trees.sharded.kernels.driver import Driver, FullPoolError, ResidualOverflowError
 from pymc_trees.sharded.kernels.messages import Answer, Message
 from pymc_trees.sharded.model import ShardedModel, read_model
@@ -256,10 +256,9 @@ def sample_sharded(
 
     cluster = make_shards(shards, sharded, chains)
     try:
-        with Progress(transient=True, disable=not progressbar) as progress:
-            bar = progress.add_task("Draws", total=chains * (tune + draws))
+        with reporting("Iterations", chains * (tune + draws), progressbar) as report:
             generators = [run.run(tune, draws, sweeps) for run in runs]
-            _exchange(cluster, generators, lambda k: progress.update(bar, completed=k), runs)
+            _exchange(cluster, generators, report, runs)
     except KeyboardInterrupt:
         idata = result()
         if idata is None:

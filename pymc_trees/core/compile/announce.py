@@ -8,6 +8,7 @@ hundreds of thousands of objects that live on, and each of its searches goes thr
 import gc
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import current_process, parent_process
@@ -65,6 +66,7 @@ class Announcer(event.Listener):
         self._kernels += 1
         now = perf_counter()
         if now > self._next and not is_silent():
+            show_lines()
             if self._next == self._begun + SECONDS:
                 _log.info(
                     f"Compiling {self._what}: up to half a minute, once. The code is kept for "
@@ -99,6 +101,14 @@ class Announcer(event.Listener):
             self._depth -= 1
             if self._depth == 0 and self._collects:
                 gc.enable()
+
+
+def show_lines() -> None:
+    """Show lines where PyMC, which does so, is not loaded: as with Mondrian forests."""
+    parent = logging.getLogger("pymc")
+    if "pymc" not in sys.modules and not parent.handlers and not logging.root.handlers:
+        parent.setLevel(logging.INFO)
+        parent.addHandler(logging.StreamHandler())
 
 
 def is_silent() -> bool:

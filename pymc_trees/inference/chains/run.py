@@ -15,7 +15,6 @@ import joblib
 import pymc as pm
 import pymc.sampling.mcmc as mcmc
 from pymc.util import RandomGeneratorState, get_state_from_generator, random_generator_from_state
-from rich.progress import Progress
 
 from pymc_trees.core.interrupts import answered_interrupts, deferred_interrupts
 from pymc_trees.inference.chains.states import (
@@ -28,6 +27,7 @@ from pymc_trees.inference.chains.states import (
     state_of,
 )
 from pymc_trees.processes import is_of_lost_process, make_parallel, run_tasks
+from pymc_trees.progress import reporting
 
 
 class Task(NamedTuple):
@@ -377,9 +377,15 @@ class Runner:
     @contextmanager
     def _bar(self, iterations: int) -> Iterator[Callable[[int], None]]:
         """Function that reports further iterations of any chain."""
-        with Progress(transient=True, disable=not self.progressbar) as progress:
-            bar = progress.add_task("Chains", total=iterations)
-            yield lambda n: progress.advance(bar, n)
+        done = 0
+
+        def further(n):
+            nonlocal done
+            done += n
+            report(done)
+
+        with reporting("Iterations", iterations, self.progressbar) as report:
+            yield further
 
 
 def _by_joblib(record: logging.LogRecord) -> bool:

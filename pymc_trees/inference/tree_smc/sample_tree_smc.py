@@ -8,7 +8,6 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 from pytensor.graph.traversal import ancestors
-from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed, check_share
 from pymc_trees.core.forest.trees import make_trees
@@ -26,6 +25,7 @@ from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.inference.results import check_var_names, data_tree, record_points
 from pymc_trees.inference.tree_smc.island import Island, Settings, TreeModel, run_island
 from pymc_trees.processes import make_parallel, run_tasks
+from pymc_trees.progress import track
 from pymc_trees.targets.choose import refuse_random
 from pymc_trees.targets.conjugate import ConjugateTarget
 from pymc_trees.targets.forest_state import ForestData
@@ -384,13 +384,7 @@ def _run_islands(generators, problem, settings, cores, progressbar, forest) -> l
     try:
         tasks = (run(rng, problem, settings) for rng in generators)
         finished = run_tasks(make_parallel(cores), tasks)
-        shown = track(
-            finished,
-            "Top-down SMC",
-            total=len(generators),
-            transient=True,
-            disable=not progressbar,
-        )
+        shown = track(finished, "Top-down SMC", len(generators), progressbar)
         for island in shown:
             _check_status(island, settings, forest)
             complete.append(island)

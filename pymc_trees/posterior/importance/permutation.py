@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pymc as pm
 import xarray as xr
-from rich.progress import track
 
 from pymc_trees.arguments import check_choice, check_number, check_seed
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.features import renamed
 from pymc_trees.posterior.reading.functions import Function
+from pymc_trees.progress import track
 
 METRICS: dict[str, Callable] = {
     "squared_error": lambda y, f: (y - f) ** 2,
@@ -117,10 +117,8 @@ def permutation_importance(
     base, importance = np.empty(shape), np.empty((*shape, n_repeats, function.n_columns))
     for at in np.ndindex(shape[:2]):
         base[at] = _mean_loss(loss, at_rows[at] if responses is None else responses, at_rows[at])
-    columns = track(
-        range(function.n_columns), "Shuffled columns", disable=not progressbar, transient=True
-    )
-    for j in columns:
+    p = function.n_columns
+    for j in track(range(p), "Shuffled columns", p, progressbar):
         shuffled = np.tile(rows, (n_repeats, 1))
         shuffled[:, j] = rows[orders, j].ravel()
         for chain, draw, f in function.each_draw(shuffled):

@@ -8,12 +8,12 @@ import joblib
 import numpy as np
 import pymc as pm
 import xarray as xr
-from rich.progress import track
 
 from pymc_trees.arguments import check_number, check_seed
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.inclusion import get_variable_inclusion
 from pymc_trees.processes import make_parallel, run_tasks
+from pymc_trees.progress import track
 
 THRESHOLDS = ("local", "global_max", "global_se")
 FEWEST = 2
@@ -167,8 +167,7 @@ def _run(tasks: Iterator, total: int, n_replicates: int, cores: int, progressbar
     names: list[str] = []
     try:
         results = run_tasks(make_parallel(cores, ordered=False), tasks)
-        shown = track(results, "Fits", total, disable=not progressbar, transient=True)
-        for number, columns, share in shown:
+        for number, columns, share in track(results, "Fits", total, progressbar):
             done[number], names = share, columns
     except KeyboardInterrupt:
         null = sum(number >= n_replicates for number in done)

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
-from rich.progress import track
 
 from pymc_trees.core.soft_forest.encode import soft_sizes
 from pymc_trees.core.value.fields import sizes
@@ -22,6 +21,7 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import evaluations, tree_variables
 from pymc_trees.posterior.draws import SAMPLE, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
+from pymc_trees.progress import track
 
 
 class ForestDraws:
@@ -98,9 +98,8 @@ class ForestDraws:
 
     def each_draw(self, progressbar: bool = False) -> Iterator[tuple[int, int, np.ndarray]]:
         """Chain, draw, and the encoded value."""
-        total, quiet = int(np.prod(self.shape)), not progressbar
-        places = np.ndindex(*self.shape)
-        for chain, draw in track(places, self.name, total, disable=quiet, transient=True):
+        places, total = np.ndindex(*self.shape), int(np.prod(self.shape))
+        for chain, draw in track(places, self.name, total, progressbar):
             yield chain, draw, self.value(chain, draw)
 
 

@@ -19,7 +19,6 @@ from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Cast
 from pytensor.tensor import matrix
 from pytensor.tensor.elemwise import Elemwise
-from rich.progress import track
 
 from pymc_trees.arguments import check_elementwise
 from pymc_trees.distributions.data.schema import Schema
@@ -31,6 +30,7 @@ from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import SAMPLE, StoredDraws, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
 from pymc_trees.posterior.reading.rowwise import OtherRowsError, check_rowwise
+from pymc_trees.progress import track
 
 # ------------------------------------------ Rows with some columns held at one point after another
 
@@ -183,8 +183,7 @@ class Expression:
         and then those of ``dims``.
         """
         results = np.empty((*self.shape, *self.outputs, *(len(of) for of in dims.values())))
-        total, quiet = int(np.prod(self.shape)), not progressbar
-        each = track(self.each_draw(X), self.name, total, disable=quiet, transient=True)
+        each = track(self.each_draw(X), self.name, int(np.prod(self.shape)), progressbar)
         for chain, draw, values in each:
             results[chain, draw] = reduce(values)
         named = (*SAMPLE, *self.dims, *dims)
