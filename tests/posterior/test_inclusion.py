@@ -86,7 +86,8 @@ def test_splits_of_separate_outputs_add_up():
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_progress_is_shown_unless_it_is_not_wanted(wanted, capsys):
+def test_progress_is_shown_unless_it_is_not_wanted(wanted, capsys, monkeypatch):
+    monkeypatch.setattr("pymc_trees.progress.can_draw", lambda: True)
     model, idata = _on_a_frame()
     asked = [pmt.get_variable_inclusion, pmt.get_interaction_inclusion, pmt.plot_variable_inclusion]
     for function in asked:
