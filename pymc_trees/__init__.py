@@ -23,6 +23,7 @@ _HOMES = {
     "DecisionTree": "distributions.bart",
     "DirichletLeaf": "distributions.leaves.dirichlet",
     "Forest": "distributions.forest",
+    "GaussianTerms": "terms.step",
     "GrowPrune": "step_methods.cgm",
     "LinearLeaf": "distributions.leaves.linear",
     "MondrianForestClassifier": "mondrian.classifier",

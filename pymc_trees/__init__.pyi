@@ -1,6 +1,7 @@
 """Public names for type checkers and editors; `tests/support/public_names.py` writes this file."""
 
 from pymc_trees import causal as causal
+from pymc_trees import pymc_bart as pymc_bart
 from pymc_trees import survival as survival
 from pymc_trees._version import __version__ as __version__
 from pymc_trees.dcc.dcc_tree import DCCTree as DCCTree
@@ -79,3 +80,4 @@ from pymc_trees.step_methods.particle_gibbs import ParticleGibbs as ParticleGibb
 from pymc_trees.step_methods.soft_cgm import SoftCGM as SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights as SplitWeights
 from pymc_trees.step_methods.tempering import Tempering as Tempering
+from pymc_trees.terms.step import GaussianTerms as GaussianTerms

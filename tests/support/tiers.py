@@ -18,12 +18,13 @@ FILES = {
     "estimators": "bart_estimators",
     "house": "house share_of_tests structure",
     "inference": "exact_evidence pooling resume",
-    "laws": "detailed_balance exact_posterior geweke mistakes prior reversal",
+    "laws": "detailed_balance exact_posterior gaussian_terms geweke mistakes prior reversal",
     "mondrian": "mondrian_gaussian mondrian_laws",
     "posterior": "check_draws dependence named_columns shapley trees",
     "reliability": "missing_draws",
     "step_methods": "assignment hybrid noise_scale recorded_function sampling_state",
     "survival": "survival_function",
+    "terms": "rows",
     "targets": "laws likelihood_table recognised refused row_reading",
 }
 QUICK_FILES = {

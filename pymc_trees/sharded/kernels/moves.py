@@ -65,8 +65,8 @@ class ProposalBuffers(NamedTuple):
     """int32: the tree in preorder."""
     below: np.ndarray
     """int32: a subtree in preorder."""
-    place: np.ndarray
-    """int32, by node: its place."""
+    position: np.ndarray
+    """int32, by node: its position."""
     column: np.ndarray
     """int32, by place: proposed split column, -1 for a leaf."""
     cut: np.ndarray
@@ -214,8 +214,8 @@ def write_rules(rng, forest, kind, node, column, low, high, work):
             below = work.below[k]
             work.column[k], work.cut[k] = trees.column[below], trees.cut[below]
             if trees.column[below] >= 0:
-                work.left[k] = work.place[trees.left[below]]
-                work.right[k] = work.place[trees.right[below]]
+                work.left[k] = work.position[trees.left[below]]
+                work.right[k] = work.position[trees.right[below]]
         if kind == SWAP:
             exchange_rules(trees, node)
     if column >= 0:

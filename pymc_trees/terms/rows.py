@@ -1,0 +1,309 @@
+"""Gaussian rows of a model, and the forests and Gaussian vectors that make up their mean."""
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import LogNormalRV, NormalRV
+
+from pymc_trees.distributions.ops.forest_rv import is_forest
+from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable, tree_variables
+from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
+from pymc_trees.targets.graph import (
+    NotConjugateError,
+    UnsupportedModelError,
+    depends_on,
+    read_graph,
+)
+from pymc_trees.targets.likelihoods.contract import (
+    LatentLikelihood,
+    NotRecognisedError,
+    recognise_rows,
+    sole_term,
+)
+from pymc_trees.terms.affine import Affine, LinearMap, read_affine_map
+from pymc_trees.terms.priors import Gaussian, read_gaussian, zero_sum_basis
+
+MOST_COEFFICIENTS = 1_500
+"""Of all vectors around the forests of one likelihood; a larger vector is left to NUTS."""
+GAUSSIAN_LEAVES = {"normal", "linear", "normal_vector"}
+"""Leaf priors under which leaf values are Gaussian given the trees, by name."""
+
+
+@dataclass
+class GaussianRows:
+    """One observed variable whose rows are Gaussian, given latent variables at most."""
+
+    observed: Variable
+    """The random variable."""
+    likelihood: LatentLikelihood | None
+    """None for a Normal or LogNormal."""
+    of_logs: bool
+    wanted: list[Variable]
+    """Observed value, then sd or the parameters of the likelihood."""
+    forests: list[Variable]
+    """Those whose leaf values are drawn with the vectors."""
+    outputs: list[Variable]
+    """(n, K) inputs that stand for the forests."""
+    vectors: list[Variable]
+    """Free variables that are Gaussian, and enter the mean linearly."""
+    natural: list[Variable]
+    """Inputs that stand for them, with their static shapes."""
+    affine: Affine
+    """The mean as a function of both."""
+    hypers: dict[Variable, list[int]] = field(default_factory=dict)
+    """Scalar variables that enter only the priors or scales of vectors: of which."""
+    priors: list[Gaussian] = field(default_factory=list)
+    """Of each vector, as expressions of values."""
+    bases: list[np.ndarray | None] = field(default_factory=list)
+    """Of each vector, as a function of its value; None where it is its value."""
+
+
+_KNOWN: WeakKeyDictionary[pm.Model, tuple[tuple, list[GaussianRows]]] = WeakKeyDictionary()
+
+
+def read_rows(model: pm.Model) -> list[GaussianRows]:
+    """Rows of a model with vectors to be drawn jointly with forests; those of one likelihood each.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Without named dimensions (`without_dims`).
+    """
+    present = (*model.basic_RVs, *model.potentials)
+    before, made = _KNOWN.get(model, ((), []))
+    if len(before) == len(present) and all(a is b for a, b in zip(before, present, strict=True)):
+        return made
+    made = _read_all(model)
+    _KNOWN[model] = present, made
+    return made
+
+
+def _read_all(model):
+    trees = {tree.rv: tree for tree in tree_variables(model)}
+    if not any(is_forest(rv) for rv in trees):
+        return []
+    found: list[GaussianRows] = []
+    seen: set[Variable] = set()
+    for forest in (rv for rv in trees if is_forest(rv)):
+        try:
+            term = sole_term(read_graph(model, forest))
+        except NotConjugateError:
+            continue
+        if term is None or term.rv in seen or term.rv.ndim != 1:
+            continue
+        seen.add(term.rv)
+        rows = _read_one(model, forest, term)
+        if rows is not None:
+            found.append(rows)
+    return found
+
+
+def _read_one(model, forest, term) -> GaussianRows | None:
+    observed = term.rv
+    if observed not in model.observed_RVs:
+        return None
+    candidates = [rv for rv in model.free_RVs if _is_candidate(model, rv, observed)]
+    if not candidates:
+        return None
+    read = _read_likelihood(model, forest, term)
+    if read is None:
+        return None
+    likelihood, of_logs, mean, parameters, outputs = read
+    expressions = [mean, *parameters, term.value]
+    forests, stands = [forest], [outputs]
+    for other in model.free_RVs:
+        if is_forest(other) and other is not forest:
+            value = model.rvs_to_values[other]
+            places = evaluations(expressions, value)
+            if not places or read_graph(model, other).terms != [observed]:
+                continue
+            layout = other.owner.op.layout
+            stand = pt.tensor(
+                f"outputs_{other.name}", dtype="float64", shape=(layout.n_rows, layout.n_outputs)
+            )
+            replaced = clone_replace(
+                expressions, {one.outputs: stand for one in places}, rebuild_strict=False
+            )
+            if any(v is value for v in ancestors(replaced)):
+                continue
+            expressions, forests, stands = replaced, [*forests, other], [*stands, stand]
+    # forests first: a vector that multiplies one of them is left out, and not the forest
+    shapes = model.eval_rv_shapes()
+    chosen: list[Variable] = []
+    naturals: list[Variable] = []
+    joint = [(f, s) for f, s in zip(forests, stands, strict=True) if _has_gaussian_leaves(model, f)]
+    changing = {*model.value_vars, *stands}
+    affine = _try(expressions[0], [s for _, s in joint], changing)
+    if affine is None or not joint or not affine.maps:
+        return None
+    n_coefficients = 0
+    for rv in candidates:
+        size = int(np.prod(shapes[rv.name]))
+        if n_coefficients + size > MOST_COEFFICIENTS:
+            continue
+        natural = pt.tensor(f"natural_{rv.name}", dtype="float64", shape=shapes[rv.name])
+        replaced = _replaced(model, rv, natural, expressions)
+        if replaced is None:
+            continue
+        members = [s for _, s in joint] + naturals + [natural]
+        new = _try(replaced[0], members, changing | {*naturals, natural})
+        if new is None or natural not in new.maps or _conflict(new, members, model.value_vars):
+            continue
+        if any(depends_on([e], natural, set()) for e in replaced[1:]):
+            continue
+        expressions, affine = replaced, new
+        chosen.append(rv)
+        naturals.append(natural)
+        n_coefficients += size
+    if not chosen:
+        return None
+    affine = _without_shapes(affine, [*stands, *naturals])
+    rows = GaussianRows(
+        observed,
+        likelihood,
+        of_logs,
+        [expressions[-1], *expressions[1:-1]],
+        [f for f, s in joint if s in affine.maps],
+        [s for _, s in joint if s in affine.maps],
+        chosen,
+        naturals,
+        affine,
+    )
+    if any(depends_on(rows.wanted, s, set()) for s in stands):
+        return None
+    for rv, natural in zip(chosen, naturals, strict=True):
+        one = affine.maps[natural]
+        if model.rvs_to_transforms.get(rv) is not None and one.scale is not None:
+            if not all(one.scale.type.broadcastable):  # a basis and a scale do not commute
+                affine.maps[natural] = LinearMap(one.index, one.folded)
+        prior = read_gaussian(model, rv)
+        assert prior is not None
+        rows.priors.append(
+            Gaussian(*model.replace_rvs_by_values([prior.mean, prior.precision, prior.log_norm]))
+        )
+        rows.bases.append(zero_sum_basis(model, rv, shapes[rv.name]))
+    rows.hypers = _hyperparameters(model, rows)
+    return rows
+
+
+def _read_likelihood(model, forest, term):
+    """Likelihood or None, whether logs are normal, mean, parameters and the forest's outputs."""
+    if isinstance(term.rv.owner.op, NormalRV | LogNormalRV):
+        (mean, sd), outputs = term.opened()
+        return None, isinstance(term.rv.owner.op, LogNormalRV), mean, [sd], outputs
+    try:
+        _, likelihood, predictor = recognise_rows(read_graph(model, forest), LatentLikelihood)
+    except (NotRecognisedError, NotConjugateError):
+        return None
+    return likelihood, False, predictor.eta, predictor.parameters, predictor.outputs
+
+
+def _is_candidate(model, rv, observed) -> bool:
+    value = model.rvs_to_values[rv]
+    if is_tree_variable(rv) or rv.dtype != "float64" or value.dtype != "float64":
+        return False
+    if any(is_tree_variable(v) for v in ancestors([rv])):
+        return False
+    try:
+        if read_gaussian(model, rv) is None:
+            return False
+    except NotImplementedError:
+        return False
+    graph = read_graph(model, rv)
+    return not graph.potentials and graph.terms == [observed]
+
+
+def _has_gaussian_leaves(model, forest) -> bool:
+    op = forest.owner.op
+    if op.leaf not in GAUSSIAN_LEAVES:
+        return False
+    graph = read_graph(model, forest)
+    for kind in (ConjugateTarget, LatentTarget):
+        try:
+            kind(graph)
+        except UnsupportedModelError:
+            continue
+        return True
+    return False
+
+
+def _try(expression, members, changing) -> Affine | None:
+    try:
+        return read_affine_map(expression, members, changing)
+    except NotRecognisedError:
+        return None
+
+
+def _without_shapes(affine: Affine, members) -> Affine:
+    """Expressions that ask members for their shapes ask constants of the same shapes instead."""
+    zeros = {v: pt.zeros(v.type.shape) for v in members}
+
+    def cleaned(e):
+        return None if e is None else clone_replace([e], zeros, rebuild_strict=False)[0]
+
+    maps = {
+        v: LinearMap(cleaned(one.index), cleaned(one.factor), cleaned(one.scale))
+        for v, one in affine.maps.items()
+    }
+    return Affine(cleaned(affine.offset), maps)
+
+
+def _conflict(affine: Affine, members, values) -> bool:
+    """Whether what one of them is multiplied by depends on another, or an index on a variable."""
+    if any(depends_on([one.index for one in affine.maps.values()], v, set()) for v in values):
+        return True
+    parts = [
+        part
+        for one in affine.maps.values()
+        for part in (one.factor, one.scale, one.index)
+        if part is not None
+    ]
+    return any(depends_on(parts, v, set()) for v in members)
+
+
+def _replaced(model, rv, natural, expressions) -> list[Variable] | None:
+    """Expressions of the input that stands for a variable, in place of its value."""
+    value = model.rvs_to_values[rv]
+    if model.rvs_to_transforms.get(rv) is None:
+        found = {value}
+    else:  # as `replace_rvs_by_values` names what it makes of the value
+        found = {v for v in ancestors(expressions) if v.name == rv.name and v is not rv}
+    replaced = clone_replace(expressions, {v: natural for v in found}, rebuild_strict=False)
+    return None if any(v is value for v in ancestors(replaced)) else replaced
+
+
+def _hyperparameters(model, rows: GaussianRows) -> dict[Variable, list[int]]:
+    """Scalar variables on which the priors and scales of vectors depend, and nothing else."""
+    maps = rows.affine.maps
+    fixed = [one.factor for one in maps.values()]
+    fixed += [maps[s].folded for s in rows.outputs]
+    fixed += rows.wanted if rows.affine.offset is None else [rows.affine.offset, *rows.wanted]
+    found = {}
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        if is_tree_variable(rv) or rv in rows.vectors or rv.dtype != "float64":
+            continue
+        if value.dtype != "float64" or not all(rv.type.broadcastable) or rv.ndim > 0:
+            continue
+        graph = read_graph(model, rv)
+        if graph.potentials or not all(
+            any(term is v for v in [*rows.vectors, rows.observed]) for term in graph.terms
+        ):
+            continue
+        if depends_on(fixed, value, set()):
+            continue
+        enters = []
+        for k, (prior, natural) in enumerate(zip(rows.priors, rows.natural, strict=True)):
+            scale = maps[natural].scale
+            parts = [prior.mean, prior.precision, prior.log_norm]
+            if depends_on([*parts, *([] if scale is None else [scale])], value, set()):
+                enters.append(k)
+        if enters:
+            found[rv] = enters
+    return found

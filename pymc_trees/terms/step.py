@@ -1,0 +1,194 @@
+"""`GaussianTerms`: leaf values and the Gaussian vectors around forests, in one draw."""
+
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+
+from pymc_trees.arguments import check_number
+from pymc_trees.core.interrupts import deferred_interrupts
+from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
+from pymc_trees.distributions.without_dims import counterpart, without_dims
+from pymc_trees.terms.joint import JointDraw
+from pymc_trees.terms.rows import read_rows
+
+
+@dataclass_state
+class GaussianTermsState(StepMethodState):
+    """Widths of the intervals of the slice sampler, and how many draws of tuning they rest on."""
+
+    tune: bool
+    n_tunes: int = 0
+    widths: dict[str, float] = field(default_factory=dict)
+
+
+class GaussianTerms(BlockedStep):
+    """Leaf values of forests and the Gaussian vectors around them, drawn jointly.
+
+    In ``mu = f(X) + a[group]`` the sum is well determined and its parts are not: drawn in turn,
+    they need hundreds of steps to trade places. Given the trees, the rows are a linear regression
+    on leaf values and vectors, so that one Gaussian draw moves both, for all forests in the mean.
+    Scalar hyperparameters of the vectors (the sd of group effects) are drawn first, by slice
+    sampling with leaf values and vectors integrated out.
+
+    Pass it beside the step of the forests, ``pm.sample(step=[pmt.Hybrid(), pmt.GaussianTerms()])``.
+    It takes the free variables that
+
+    - are Gaussian given other variables: `pymc.Normal`, `pymc.ZeroSumNormal`, `pymc.MvNormal`,
+      `pymc.GaussianRandomWalk`, `pymc.CAR`, `pymc.ICAR`, `pymc.Flat`, and weights of a
+      `pymc.gp.HSGP`, centred or not;
+    - enter nothing but the mean of one likelihood with a forest, and that linearly;
+    - where the rows are Gaussian (`pymc.Normal`, `pymc.LogNormal`) or are so given latent variables
+      (logit and probit, for example);
+
+    and the scalar variables that enter the priors or the scale of such vectors, and nothing else.
+    PyMC assigns steps to all others: a Cholesky factor of correlated effects is drawn by NUTS,
+    given the effects. Under other likelihoods no variable qualifies.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Vectors and hyperparameters. Default: all that qualify.
+    model : pymc.Model, optional
+        Default: the model on the context stack.
+    most_leaves : int, default 1000
+        Leaf values drawn at once. Where the forests have more, each step draws those of trees
+        chosen at random, and the vectors, given the rest.
+    rng : numpy.random.Generator or seed, optional
+        `pymc.sample` sets its own.
+    blocked, initial_point, compile_kwargs
+        As `pymc.sample` passes them to every step.
+
+    Raises
+    ------
+    ValueError
+        For a variable that does not qualify.
+
+    Notes
+    -----
+    Statistics of each draw: ``gaussian_terms_leaves``, the leaf values that were drawn, and
+    ``gaussian_terms_evaluations``, those of the density of hyperparameters.
+
+    Leaf values join the draw where a leaf is a normal number or vector; of a `LinearLeaf` the
+    intercept joins, given the slopes. Soft forests stay as they are.
+
+    References
+    ----------
+    Liu (1994). The collapsed Gibbs sampler in Bayesian computations with applications to a gene
+    regulation problem. JASA 89(427), 958-966.
+
+    Neal (2003). Slice sampling. The Annals of Statistics 31(3), 705-767.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, pymc_trees as pmt
+    >>> rng = np.random.default_rng(1)
+    >>> X, group = rng.random((30, 2)), np.arange(30) % 3
+    >>> with pm.Model():
+    ...     tau = pm.HalfNormal("tau")
+    ...     a = pm.Normal("a", 0, tau, shape=3)
+    ...     f = pmt.BART("f", X, X[:, 0], m=5)
+    ...     y = pm.Normal("y", f + a[group], 0.5, observed=X[:, 0])
+    ...     step = pmt.GaussianTerms()
+    >>> [var.name for var in step.vars]
+    ['a', 'tau_log__']
+    """
+
+    name = "gaussian_terms"
+    default_blocked = True
+    _state_class = GaussianTermsState
+    stats_dtypes_shapes: dict = {
+        "gaussian_terms_leaves": (np.int64, []),
+        "gaussian_terms_evaluations": (np.int64, []),
+    }
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        model=None,
+        most_leaves: int = 1_000,
+        rng=None,
+        blocked=True,
+        initial_point=None,
+        compile_kwargs=None,
+    ):
+        most_leaves = check_number("most_leaves", most_leaves, 1)
+        model = pm.modelcontext(model)
+        plain = without_dims(model)
+        blocks = read_rows(plain)
+        members = [rv for rows in blocks for rv in (*rows.vectors, *rows.hypers)]
+        if vars is None:
+            chosen = members
+        else:
+            vars = vars if isinstance(vars, list | tuple) else [vars]
+            # by identity: an array, say, cannot be looked up
+            rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
+            chosen = [counterpart(model, rv) for rv in rvs]
+        unable = [getattr(v, "name", v) for v in chosen if not any(v is m for m in members)]
+        if unable or not chosen:
+            raise ValueError(
+                f"vars: {unable or 'no variable'} is not a Gaussian vector in the mean of Gaussian "
+                "rows with a forest, nor a scalar that enters only the prior of one. Leave it to "
+                "pm.sample(), which assigns a step."
+            )
+        self.vars = [model.rvs_to_values[model[rv.name]] for rv in chosen]
+        self.rng = get_random_generator(rng)
+        self._draws = [
+            JointDraw(plain, rows, {rv.name for rv in chosen}, most_leaves)
+            for rows in blocks
+            if any(rv is v for rv in rows.vectors for v in chosen)
+        ]
+        self._forget()
+
+    def _forget(self):
+        self.tune, self.n_tunes = True, 0
+        self.widths: dict[str, Any] = {
+            name: INITIAL_WIDTH for one in self._draws for name in one.hypers
+        }
+
+    def setup_chain(self, rng, tune, draws):
+        """Forget the chain before: one instance may serve several."""
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+        self.tune = tune > 0
+        for one in self._draws:
+            one.check_inputs()
+
+    def step(self, point):
+        """Draw hyperparameters, vectors and leaf values once."""
+        point, leaves, evaluations = dict(point), 0, 0
+        with deferred_interrupts(), np.errstate(all="ignore"):
+            for one in self._draws:
+                integrated = one.integrate(self.rng, point)
+                for name in one.hypers:
+                    point[name], count = self._draw_hyper(one, name, point, integrated)
+                    evaluations += count
+                point = one.draw(self.rng, point, integrated)
+                leaves += len(integrated.marginal.x)
+        self.n_tunes += self.tune
+        stats = {"gaussian_terms_leaves": leaves, "gaussian_terms_evaluations": evaluations}
+        return point, [stats]
+
+    def _draw_hyper(self, joint: JointDraw, name, point, integrated):
+        """New value of a hyperparameter, and the evaluations of its density."""
+        density, start = joint.evidence(name, point, integrated), float(point[name])
+        new, count = slice_draw(self.rng, density, start, self.widths[name])
+        if np.isnan(new):
+            raise ValueError(
+                f"At this point the density of {name} is 0 or not finite: give an initial value "
+                "(initvals) inside its prior."
+            )
+        if self.tune:
+            change = abs(new - start)
+            self.widths[name] = adapted_width(self.widths[name], change, self.n_tunes)
+        return np.array(new), count
+
+    @staticmethod
+    def competence(var, has_grad):
+        """None: `pm.sample` takes this step where it is passed."""
+        return Competence.INCOMPATIBLE

@@ -1,0 +1,178 @@
+"""Which vectors and hyperparameters of a model are drawn with its forests."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_trees as pmt
+from pymc_trees.terms.rows import read_rows
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+rng = np.random.default_rng(0)
+N = 40
+X, Y = rng.random((N, 3)), rng.normal(size=N)
+G, C = rng.integers(0, 4, N), rng.integers(0, 2, N)
+LEAF = pmt.NormalLeaf(0.0, 0.5)
+
+
+def forest(name="f", **options):
+    return pmt.BART(name, X, m=5, **{"leaf": LEAF} | options)
+
+
+def normal(mean, sd=None):
+    pm.Normal("y", mean, pm.HalfNormal("s") if sd is None else sd, observed=Y)
+
+
+def centred():
+    a = pm.Normal("a", pm.Normal("centre"), pm.HalfNormal("tau"), shape=4)
+    normal(forest() + a[G])
+
+
+def not_centred():
+    z, b = pm.Normal("z", shape=4), pm.Normal("b")
+    normal(pm.Deterministic("mean", b + forest() + pm.HalfNormal("tau") * z[G]))
+
+
+def probit():
+    a = pm.ZeroSumNormal("a", pm.HalfNormal("tau"), shape=4)
+    pm.Bernoulli("y", p=pm.math.invprobit(forest() + a[G]), observed=C)
+
+
+def correlated_slopes():
+    sds = pm.HalfNormal.dist(1, shape=2)
+    chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2, sd_dist=sds)
+    ab = pm.math.dot(chol, pm.Normal("z", shape=(2, 4)))
+    normal(forest() + ab[0, G] + ab[1, G] * X[:, 1])
+
+
+def two_forests_and_a_product():
+    b, a = pm.Normal("b", shape=2), pm.Normal("a")
+    effect = forest("g")
+    normal(a + forest() + effect * C + b[0] * effect * C)
+
+
+def gaussian_process():
+    eta, ls = pm.HalfNormal("eta"), pm.InverseGamma("ls", 5, 5)
+    gp = pm.gp.HSGP(m=[8], c=1.5, cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls))
+    normal(forest() + gp.prior("h", X=X[:, :1]))
+
+
+def linear_leaf():
+    normal(forest(leaf=pmt.LinearLeaf()) + X @ pm.Normal("b", shape=3))
+
+
+def poisson():
+    pm.Poisson("y", pm.math.exp(forest() + pm.Normal("a", shape=4)[G]), observed=C)
+
+
+def in_the_sd_too():
+    a = pm.Normal("a", shape=4)
+    normal(forest() + a[G], pm.math.exp(a[G]))
+
+
+def a_potential():
+    a = pm.Normal("a", shape=4)
+    pm.Potential("more", -(a**2).sum())
+    normal(forest() + a[G])
+
+
+def a_deterministic_of_it():
+    a = pm.Normal("a", shape=4)
+    pm.Deterministic("twice", 2 * a)
+    normal(forest() + a[G])
+
+
+def shared_with_another():
+    tau = pm.HalfNormal("tau")
+    pm.Normal("z", 0, tau, observed=1.0)
+    normal(forest() + pm.Normal("a", 0, tau, shape=4)[G])
+
+
+def no_forest():
+    normal(pm.Normal("a", shape=4)[G])
+
+
+# model -> forests, vectors, hyperparameters; None where there is nothing to draw
+CASES = {
+    centred: ("f", "a", "tau centre"),
+    not_centred: ("f", "z b", "tau"),
+    probit: ("f", "a", "tau"),
+    correlated_slopes: ("f", "z", ""),
+    two_forests_and_a_product: ("f g", "a", ""),
+    gaussian_process: ("f", "h_hsgp_coeffs", "eta ls"),
+    linear_leaf: ("f", "b", ""),
+    poisson: None,
+    in_the_sd_too: None,
+    a_potential: None,
+    a_deterministic_of_it: ("f", "a", ""),
+    shared_with_another: ("f", "a", ""),
+    no_forest: None,
+}
+
+
+@pytest.mark.parametrize("declare", CASES, ids=lambda declare: declare.__name__)
+def test_what_is_drawn_jointly(declare):
+    with pm.Model() as model:
+        declare()
+    read, expected = read_rows(model), CASES[declare]
+    if expected is None:
+        assert read == []
+        with model, pytest.raises(ValueError, match="vars"):
+            pmt.GaussianTerms()
+        return
+    [rows] = read
+    forests, vectors, hypers = (set(names.split()) for names in expected)
+    assert {one.name.removesuffix("_forest") for one in rows.forests} == forests
+    assert {one.name for one in rows.vectors} == vectors
+    assert {one.name for one in rows.hypers} == hypers
+
+
+def test_a_model_is_read_again_when_it_has_grown():
+    with pm.Model() as model:
+        a = pm.Normal("a", shape=4)
+        mean = forest() + a[G]
+        assert read_rows(model) == []
+        normal(mean)
+    assert len(read_rows(model)) == 1
+
+
+@pytest.mark.parametrize("most_leaves", [1_000, 5])
+def test_a_step_keeps_what_it_does_not_draw(most_leaves):
+    """Other variables stay; a row's mean is the sum of its parts; with few leaves, some trees."""
+    with pm.Model() as model:
+        not_centred()
+        step = pmt.GaussianTerms(most_leaves=most_leaves)
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    start = model.initial_point()
+    point, [stats] = step.step(start)
+    assert stats["gaussian_terms_leaves"] == 5
+    changed = {name for name in start if not np.array_equal(start[name], point[name])}
+    assert changed == {"z", "b", "tau_log__", "f_forest"}
+    logp = model.compile_logp()
+    assert np.isfinite(logp(point))
+
+
+def test_the_number_of_leaves_is_checked():
+    with pm.Model():
+        centred()
+        for wrong in (0, 2.5, "many"):
+            with pytest.raises((ValueError, TypeError), match="most_leaves"):
+                pmt.GaussianTerms(most_leaves=wrong)
+
+
+def test_a_forest_at_other_rows():
+    with pm.Model():
+        f = forest()
+        normal(f[::-1] + pm.Normal("a", shape=4)[G])
+        with pytest.raises(ValueError, match="vars"):
+            pmt.GaussianTerms()
+
+
+def test_a_start_outside_the_prior():
+    with pm.Model() as model:
+        tau = pm.Uniform("tau", 0, 1, default_transform=None)
+        normal(forest() + pm.Normal("a", 0, tau, shape=4)[G])
+        step = pmt.GaussianTerms()
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    with pytest.raises(ValueError, match="tau is 0 or not finite"):
+        step.step(model.initial_point() | {"tau": np.array(2.0)})
