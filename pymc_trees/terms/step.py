@@ -100,6 +100,7 @@ class GaussianTerms(BlockedStep):
 
     name = "gaussian_terms"
     default_blocked = True
+    finishes_iterations = True
     _state_class = GaussianTermsState
     stats_dtypes_shapes: dict = {
         "gaussian_terms_leaves": (np.int64, []),
