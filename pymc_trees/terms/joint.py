@@ -27,6 +27,9 @@ from pymc_trees.terms.kernels.gram import add_columns, add_cross
 from pymc_trees.terms.leaves import ForestLeaves, choose_trees, gram_of
 from pymc_trees.terms.rows import GaussianRows
 
+MOST_PRECISE = 1e11
+"""Precision of the rows of a leaf over that of its prior: the draw loses as many digits of 16."""
+
 
 class Vector(NamedTuple):
     """A Gaussian vector among those that are drawn."""
@@ -201,8 +204,12 @@ class JointDraw:
 
     # ----------------------------------------------------------------------- Sums and the marginal
 
-    def integrate(self, rng, point) -> Integrated:
-        """The rows at a point as a function of the vectors, leaf values integrated out."""
+    def integrate(self, rng, point) -> Integrated | None:
+        """The rows at a point as a function of the vectors, leaf values integrated out.
+
+        None where rows are so precise that rounding would decide the draw (`MOST_PRECISE`). This
+        depends on the trees and the noise alone, which the draw does not change.
+        """
         wanted, offset, members = self._rows_at(point)
         of_forests, of_vectors = members[: len(self.forests)], members[len(self.forests) :]
         settings = [forest.target.at(point)[0] for forest in self.forests]
@@ -243,6 +250,9 @@ class JointDraw:
             cross, columns, columns_rhs = cross @ A, A.T @ columns @ A, A.T @ columns_rhs
         mean = np.concatenate([part.mean for part in leaves])
         sd = np.concatenate([part.sd for part in leaves])
+        if gram.diagonal().max() * sd.max() ** 2 > MOST_PRECISE:
+            self.states = list(states)
+            return None
         return Integrated(
             integrate_leaves(gram, cross, rhs, mean, sd, columns, columns_rhs), leaves
         )

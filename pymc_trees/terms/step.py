@@ -71,7 +71,8 @@ class GaussianTerms(BlockedStep):
     Notes
     -----
     Statistics of each draw: ``gaussian_terms_leaves``, the leaf values that were drawn, and
-    ``gaussian_terms_evaluations``, those of the density of hyperparameters.
+    ``gaussian_terms_evaluations``, those of the density of hyperparameters. Nothing is drawn where
+    the noise is smaller than a millionth of the leaf values, since rounding would decide.
 
     Leaf values join the draw where a leaf is a normal number or vector; of a `LinearLeaf` the
     intercept joins, given the slopes. Soft forests stay as they are.
@@ -166,6 +167,8 @@ class GaussianTerms(BlockedStep):
         with deferred_interrupts(), np.errstate(all="ignore"):
             for one in self._draws:
                 integrated = one.integrate(self.rng, point)
+                if integrated is None:
+                    continue
                 for name in one.hypers:
                     point[name], count = self._draw_hyper(one, name, point, integrated)
                     evaluations += count

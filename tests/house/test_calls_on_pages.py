@@ -204,6 +204,8 @@ TWO_ARMS = (
     "cores=1, random_state=1).fit(*rows, propensity=np.full(8, 0.5))"
 )
 DECLARED |= {
+    "pm.sample(step=[pmt.Hybrid(), pmt.GaussianTerms()])": f"{NORMAL}; b = pm.Normal('b');"
+    "pm.Normal('y', mu + b, 1.0, observed=Y)",
     'pmd.as_xtensor(mu, dims=("row",))': f"import pymc.dims as pmd; {NORMAL}",
     'X = pmt.Data("X", frame, dims=("row", "column"))': "",
     'pmd.as_xtensor(X, dims=("row", "column"))': "import pymc.dims as pmd;X = pmt.Data('X', frame)",
@@ -260,6 +262,7 @@ NOT_RUN = {
         "other packages' ways to name a file or a cluster",
     ),
     "pm.sample(cores=...)": "the argument alone",
+    'Forest("mu_forest", ...)': "quoted from a message",
     "sate(contrast=(low, high))": "of a fitted causal forest: causal/test_causal_forest.py",
     "logistic((x . Delta_j - tau_j) / h)": "a formula",
     'drawn.savefig("name.png")': "plots/test_pictures_page.py draws and writes all of them",

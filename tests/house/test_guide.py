@@ -147,6 +147,11 @@ def test_frames_and_questions(names):
 
 
 @pytest.mark.full
+def test_from_pymc_bart(names):
+    run_page("from_pymc_bart", names)
+
+
+@pytest.mark.full
 def test_mondrian_forests(names):
     names |= {"y_new": names["y"][:7], "X_test": names["X"], "y_test": names["y"]}
     names["stream"] = Classes([(names["X"], names["labels"])] * 2, [(names["X"], names["y"])] * 2)

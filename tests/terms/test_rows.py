@@ -176,3 +176,17 @@ def test_a_start_outside_the_prior():
     step.setup_chain(np.random.default_rng(1), 10, 10)
     with pytest.raises(ValueError, match="tau is 0 or not finite"):
         step.step(model.initial_point() | {"tau": np.array(2.0)})
+
+
+def test_nothing_is_drawn_where_rounding_would_decide():
+    with pm.Model() as model:
+        normal(forest() + pm.Normal("a", shape=4)[G], pm.HalfNormal("s"))
+        step = pmt.GaussianTerms()
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    start = model.initial_point() | {"s_log__": np.array(-20.0)}
+    point, [stats] = step.step(start)
+    assert stats["gaussian_terms_leaves"] == 0
+    assert all(np.array_equal(point[name], start[name]) for name in start)
+    point, [stats] = step.step(start | {"s_log__": np.array(-5.0)})
+    assert stats["gaussian_terms_leaves"] == 5
+    assert np.isfinite(model.compile_logp()(point))
