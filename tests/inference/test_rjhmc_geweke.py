@@ -62,7 +62,7 @@ def test_prior_is_recovered(direction):
         observed = pm.Data("observed", np.zeros(ROWS))
         pm.Normal("y", mu, sigma, observed=observed, shape=mu.shape)
     kernels, state = kernels_of(model)
-    posterior = kernels.posterior
+    posterior = kernels.model
     chain = JumpChain(posterior, kernels, Settings(0.4, 0.4, 1, 1))
     found = []
     for k in range(DRAWS + DRAWS // 10):

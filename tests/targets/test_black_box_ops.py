@@ -14,6 +14,7 @@ from pytensor.tensor.elemwise import Elemwise
 import pymc_trees as pmt
 from pymc_trees.core.leaves.nonconjugate.native import call_native
 from pymc_trees.targets.choose import read_target
+from pymc_trees.targets.graph import read_graph
 from pymc_trees.targets.rowwise import RowwiseTarget
 
 pytestmark = pytest.mark.filterwarnings("ignore:The likelihood of a forest uses")
@@ -116,7 +117,7 @@ def test_one_row_as_a_softmax_reference():
     y = np.arange(N) % 2
     target, seen = read(
         lambda f: pm.Categorical("y", logit_p=pt.stack([f, pt.zeros(N)], axis=1), observed=y),
-        RowwiseTarget,
+        lambda model, forest: RowwiseTarget(read_graph(model, forest)),
     )
     fit = np.linspace(-1, 1, N).reshape(N, 1)
     p = 1 / (1 + np.exp(-fit[:, 0]))

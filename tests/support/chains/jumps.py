@@ -47,7 +47,7 @@ def kernels_of(model):
 
 def labels_of(kernels, state, draws, *, bridge, seed, chain=JumpChain, jumps=0.8):
     """Topologies of a chain after tuning, which is a tenth of it."""
-    jumping = chain(kernels.posterior, kernels, Settings(jumps / 2, jumps / 2, bridge, 1))
+    jumping = chain(kernels.model, kernels, Settings(jumps / 2, jumps / 2, bridge, 1))
     rng, labels = np.random.default_rng(seed), []
     for k in range(draws + draws // 10):
         state = jumping.iterate(rng, state, tune=k < draws // 10).state
@@ -83,8 +83,8 @@ class ProgramsWarmUp(JumpChain):
         return ended, log_ratio, gradients
 
     def prior(self, state):
-        self.posterior.set_state(state.label, state.inputs)
-        return self.posterior.terms(state.q).prior
+        self.model.set_state(state.label, state.inputs)
+        return self.model.terms(state.q).prior
 
     def joint(self, state):
-        return self.prior(state) + self.posterior.terms(state.q).likelihood
+        return self.prior(state) + self.model.terms(state.q).likelihood
