@@ -88,10 +88,9 @@ class Affine:
         for v, one in self.maps.items():
             scalar = all(factor.type.broadcastable)
             if varies and (scalar or one.is_variable):
+                by = factor.reshape((-1,))[0]
                 if one.is_variable:
-                    factor = pt.broadcast_to(factor, v.shape)
-                    scalar = False
-                by = factor.reshape((-1,))[0] if scalar else factor
+                    by = pt.broadcast_to(factor, v.shape)
                 scale = by if one.scale is None else one.scale * by
                 maps[v] = LinearMap(one.index, one.factor, scale, one.is_variable)
             else:

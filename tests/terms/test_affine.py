@@ -19,11 +19,13 @@ v, w, s, c = (
     for name, shape in {"v": (4,), "w": (3, 2), "s": (), "c": (1,)}.items()
 )
 tau, k = pt.dscalar("tau"), pt.dvector("k")
+z = pt.tensor("z", shape=(4,))
 VALUES = {
     v: rng.normal(size=4),
     w: rng.normal(size=(3, 2)),
     s: np.array(0.7),
     c: np.array([1.3]),
+    z: rng.normal(size=4),
     tau: np.array(1.7),
     k: rng.normal(size=4),
 }
@@ -51,6 +53,7 @@ CASES = {
     "divided": (v[G] / (1 + tau), {v: 1}, "v"),
     "product from the left": ((v[None, :] @ X.T)[0], {v: 4}, ""),
     "three": (v[G] * tau + w[H, 1] * k[0] + s, {v: 1, w: 1, s: 1}, "vw"),
+    "sum, scaled": ((v + z) * tau, {v: 1, z: 1}, "vz"),
     "filled": (pt.full((N,), s) * x, {s: 1}, ""),
     "joined and scaled": (pt.concatenate([v[:2] * tau, v[:1], s[None]])[H], {v: 1, s: 1}, ""),
 }
@@ -64,7 +67,7 @@ def value_of(expression):
 @pytest.mark.parametrize("name", CASES)
 def test_the_map_is_the_expression(name):
     expression, widths, scaled = CASES[name]
-    affine = read_affine_map(expression, [v, w, s, c], set(VALUES))
+    affine = read_affine_map(expression, [v, w, s, c, z], set(VALUES))
     assert {one: value_of(m.index).shape[-1] for one, m in affine.maps.items()} == widths
     assert {one.name for one, m in affine.maps.items() if m.scale is not None} == set(scaled)
     total = 0.0 if affine.offset is None else value_of(affine.offset)
