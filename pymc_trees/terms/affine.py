@@ -181,7 +181,10 @@ class _Reader:
     def _broadcast(self, read: Affine, e: Variable) -> Affine:
         """To the shape of an expression."""
         maps = {v: self._widened(one, e) for v, one in read.maps.items()}
-        return Affine(read.offset, maps)
+        offset = read.offset
+        if offset is not None and offset.type.broadcastable != e.type.broadcastable:
+            offset = pt.broadcast_to(offset, tuple(e.shape))
+        return Affine(offset, maps)
 
     @staticmethod
     def _widened(one: LinearMap, e: Variable) -> LinearMap:

@@ -54,6 +54,9 @@ CASES = {
     "product from the left": ((v[None, :] @ X.T)[0], {v: 4}, ""),
     "three": (v[G] * tau + w[H, 1] * k[0] + s, {v: 1, w: 1, s: 1}, "vw"),
     "sum, scaled": ((v + z) * tau, {v: 1, z: 1}, "vz"),
+    "number added, groups": ((v + 3.0)[G], {v: 1}, ""),
+    "number added, sum": ((v + 3.0).sum() + x, {v: 4}, ""),
+    "number added, cumulated": (pt.cumsum(v - tau)[G], {v: 4}, ""),
     "filled": (pt.full((N,), s) * x, {s: 1}, ""),
     "joined and scaled": (pt.concatenate([v[:2] * tau, v[:1], s[None]])[H], {v: 1, s: 1}, ""),
 }
