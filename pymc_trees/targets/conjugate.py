@@ -110,19 +110,8 @@ class LatentTarget:
         observed, *rest = values
         n = self.layout.n_rows
         offset, *slope = rest[: self._n_affine]
-        parameters = [np.asarray(v, dtype=np.float64) for v in rest[self._n_affine :]]
-        columns = self.likelihood.numbers(rows_of(observed, n), parameters)
-        numbers = np.stack([_each(column, n) for column in columns], axis=1)
         slope, offset = (_each(v, n) for v in (slope[0] if slope else 1.0, offset))
-        if np.isnan(numbers).any() or not np.isfinite(slope + offset).all():
-            raise ValueError("Parameters of the observed variable are not finite at this point.")
-        positive = numbers[:, self.likelihood.positive]
-        if not ((positive > 0) & (positive < np.inf)).all():
-            raise ValueError(
-                "sigma of the observed variable must be positive and finite, and so must nu or "
-                "b, but one of them is not at this point: give it a prior that keeps it away "
-                "from 0."
-            )
+        numbers = latent_numbers(self.likelihood, observed, rest[self._n_affine :], slope + offset)
         return numbers, slope, offset
 
     def leaf_data(self, settings: Settings, seen: tuple, fit: np.ndarray, rng=None):
@@ -131,24 +120,52 @@ class LatentTarget:
         f = np.ascontiguousarray(fit[:, 0])
         latent = latent_rows(self.likelihood.augmentation, numbers, slope, offset, f.copy())
         mean, sd = settings.leaf
-        w = self._precisions(numbers, slope)
+        w = latent_precisions(self.likelihood, numbers, slope)
         leaf = make_normal(mean, sd, np.zeros(f.size), w, self.layout.max_nodes, latent)
         redraw_latents(leaf, rng)
         far = is_far(latent.target, fit, mean, sd)
         return leaf, None if far else latent.target
 
-    def _precisions(self, numbers, slope):
-        """A single precision if it is known to be common to all rows, otherwise one for each."""
-        column = self.likelihood.sd
-        if column is not None:
-            sd = numbers[:, column]
-            if np.ptp(sd) == 0 and np.ptp(slope) == 0:
-                return (slope[:1] / sd[:1]) ** 2
-        return np.ones(slope.size)
-
     def log_scale(self, seen: tuple) -> float:
         """Log-likelihood of the model minus that of the leaf model."""
         return self.likelihood.log_scale(seen[0])
+
+
+def latent_numbers(
+    likelihood: LatentLikelihood, observed, parameters: list, predictor: np.ndarray
+) -> np.ndarray:
+    """(n, columns) numbers of the rows of a likelihood at a point, or an error.
+
+    Parameters
+    ----------
+    predictor : (n,) float64
+        What else must be finite.
+    """
+    n = predictor.size
+    columns = likelihood.numbers(
+        rows_of(observed, n), [np.asarray(v, dtype=np.float64) for v in parameters]
+    )
+    numbers = np.stack([_each(column, n) for column in columns], axis=1)
+    if np.isnan(numbers).any() or not np.isfinite(predictor).all():
+        raise ValueError("Parameters of the observed variable are not finite at this point.")
+    positive = numbers[:, likelihood.positive]
+    if not ((positive > 0) & (positive < np.inf)).all():
+        raise ValueError(
+            "sigma of the observed variable must be positive and finite, and so must nu or b, but "
+            "one of them is not at this point: give it a prior that keeps it away from 0."
+        )
+    return numbers
+
+
+def latent_precisions(
+    likelihood: LatentLikelihood, numbers: np.ndarray, slope: np.ndarray
+) -> np.ndarray:
+    """A single precision if it is known to be common to all rows, otherwise one for each."""
+    if likelihood.sd is not None:
+        sd = numbers[:, likelihood.sd]
+        if np.ptp(sd) == 0 and np.ptp(slope) == 0:
+            return (slope[:1] / sd[:1]) ** 2
+    return np.ones(slope.size)
 
 
 def _each(numbers, n):

@@ -8,6 +8,7 @@ from pytensor.graph.replace import clone_replace
 
 from pymc_trees.core.leaves.latent.rows import latent_rows, redraw_latents
 from pymc_trees.core.leaves.normal import make_normal
+from pymc_trees.targets.conjugate import latent_numbers, latent_precisions
 from pymc_trees.targets.forest_state import ForestData, ForestState
 from pymc_trees.targets.graph import depends_on
 from pymc_trees.targets.likelihoods.contract import rows_of
@@ -185,19 +186,17 @@ class JointDraw:
     def _pseudo_rows(self, rng, wanted, eta):
         """Observations of the mean, and the precision of each or of all."""
         observed, *rest = wanted
-        y, likelihood = rows_of(observed, self.n), self.likelihood
+        likelihood = self.likelihood
         if likelihood is None:
             [sd] = rest
             check_mean_and_sd([eta], sd)
+            y = rows_of(observed, self.n)
             y = logs_of(y) if self.of_logs else y
             return y, np.asarray(sd, dtype=np.float64).reshape(-1) ** -2.0
-        numbers = likelihood.numbers(y, [np.asarray(v, dtype=np.float64) for v in rest])
-        columns = [np.broadcast_to(np.asarray(v, dtype=np.float64), (self.n,)) for v in numbers]
-        table, w = np.stack(columns, axis=1), np.ones(self.n)
-        if likelihood.sd is not None and np.ptp(table[:, likelihood.sd]) == 0:
-            w = table[:1, likelihood.sd] ** -2.0
         one, zero = np.ones(self.n), np.zeros(self.n)
-        latent = latent_rows(likelihood.augmentation, table, one, zero, eta.copy())
+        numbers = latent_numbers(likelihood, observed, rest, eta)
+        latent = latent_rows(likelihood.augmentation, numbers, one, zero, eta.copy())
+        w = latent_precisions(likelihood, numbers, one)
         leaf = make_normal(0.0, 1.0, zero.copy(), w, 1, latent)
         redraw_latents(leaf, rng)
         return latent.target, leaf.w
