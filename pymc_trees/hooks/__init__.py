@@ -40,7 +40,7 @@ for install in (
     states.keep_states,
     states.keep_states_of_processes,
     states.share_functions,
-    register.give_noise_to_nuts,
+    register.review_assignment,
     runs.pickle_with_hooks,
 ):
     install()

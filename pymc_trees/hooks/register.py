@@ -4,6 +4,7 @@ import pymc as pm
 import pymc.sampling.mcmc
 import pymc.step_methods
 
+from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.hooks.wrap import wrap
 from pymc_trees.step_methods.cgm import CGM, GrowPrune, RestructureCGM
 from pymc_trees.step_methods.hybrid import Hybrid
@@ -11,6 +12,8 @@ from pymc_trees.step_methods.noise_scale import NoiseScale
 from pymc_trees.step_methods.particle_gibbs import ParticleGibbs
 from pymc_trees.step_methods.soft_cgm import SoftCGM
 from pymc_trees.step_methods.split_weights import SplitWeights
+from pymc_trees.step_methods.sweep import SweepStep
+from pymc_trees.terms.step import GaussianTerms, can_draw
 
 STEPS = (
     Hybrid,
@@ -21,33 +24,52 @@ STEPS = (
     SoftCGM,
     SplitWeights,
     NoiseScale,
+    GaussianTerms,
 )
 
 
 def register_steps() -> None:
-    """Make `pymc.sample` assign steps to forests, split weights and noise scales."""
+    """Make `pymc.sample` assign steps to forests, their split weights, and what is around them."""
     for step in STEPS:
         if step not in pymc.step_methods.STEP_METHODS:
             pymc.step_methods.STEP_METHODS.append(step)
 
 
 # --------------------------------------------------------------------------------------------------
-# Options for NUTS (``target_accept``, ``nuts={...}``) in a model that has no variable for NUTS.
+# What PyMC assigned, seen again before the steps are created.
 #
-# PyMC rejects options of a step that it assigned to no variable. If they are given, NUTS is
-# assigned to the noise scale instead of `NoiseScale`.
+# A forest with a step that the user passed is sampled by that step alone: the terms around it are
+# left to NUTS, and so is the sd of group effects that have another step. And PyMC rejects options
+# of NUTS (``target_accept``, ``nuts={...}``) in a model that has no variable for it: the noise
+# scale, or else the terms, is assigned to NUTS then.
 
 
-def give_noise_to_nuts() -> None:
+def review_assignment() -> None:
     """Wrap the function in which `pymc.sample` creates assigned steps."""
     wrap([pymc.sampling.mcmc], "instantiate_steppers", _instantiate)
 
 
 def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **kwargs):
-    has_options = step_kwargs is not None and pm.NUTS.name in step_kwargs
-    if has_options and NoiseScale in selected_steps and pm.NUTS not in selected_steps:
-        selected_steps = {
-            pm.NUTS if step is NoiseScale else step: variables
-            for step, variables in selected_steps.items()
-        }
-    return original(model, steps, selected_steps, step_kwargs=step_kwargs, **kwargs)
+    passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
+    terms = selected_steps.get(GaussianTerms, [])
+    able = [] if any(is_forest(rv) for rv in passed) else can_draw(model, terms)
+    selected_steps = _to_nuts(GaussianTerms, selected_steps, able)
+    if step_kwargs is not None and pm.NUTS.name in step_kwargs:
+        for step in (NoiseScale, GaussianTerms):
+            if pm.NUTS not in selected_steps:
+                selected_steps = _to_nuts(step, selected_steps)
+    made = original(model, steps, selected_steps, step_kwargs=step_kwargs, **kwargs)
+    for terms in (step for step in steps if isinstance(step, GaussianTerms)):
+        for sweep in (step for step in steps if isinstance(step, SweepStep)):
+            terms.share(sweep)
+    return made
+
+
+def _to_nuts(step, selected_steps, but=()):
+    """Variables by step, those of one step among those of NUTS, but for some; the order stays."""
+    moved: dict = {}
+    for one, variables in selected_steps.items():
+        for value in variables:
+            goes = one is step and not any(value is stays for stays in but)
+            moved.setdefault(pm.NUTS if goes else one, []).append(value)
+    return moved

@@ -45,6 +45,40 @@ class Vector(NamedTuple):
     """The variable as a function of the value, where that is not the variable itself."""
 
 
+class OwnState:
+    """State of a forest that no step shares: decoded after each sweep."""
+
+    def __init__(self):
+        self.forest: ForestState | None = None
+
+    def __getstate__(self):
+        """State without the arrays of a chain, which the next point rebuilds."""
+        return {"forest": None}
+
+
+class SharedState:
+    """State of a forest as the step that sweeps it has it, so that it is never decoded here.
+
+    Parameters
+    ----------
+    step : SweepStep
+    place : int
+        Of the forest among those of the step.
+    """
+
+    def __init__(self, step, place: int):
+        self.step, self.place = step, place
+
+    @property
+    def forest(self) -> ForestState | None:
+        """The step's own; None after an error."""
+        return self.step.states[self.place].forest
+
+    @forest.setter
+    def forest(self, state: ForestState | None):
+        self.step.states[self.place] = self.step.states[self.place]._replace(forest=state)
+
+
 class Integrated(NamedTuple):
     """The rows as a function of the vectors, and the leaves that were integrated out."""
 
@@ -88,7 +122,7 @@ class JointDraw:
         self.n_values, self.n_natural = place, natural
         self._compile(model, rows, chosen)
         self._static: tuple | None = None
-        self.states: list[ForestState | None] = [None] * len(self.forests)
+        self.states: list[OwnState | SharedState] = [OwnState() for _ in self.forests]
 
     def _compile(self, model, rows: GaussianRows, chosen):
         """Functions of a point: numbers of the rows, priors, and densities of hyperparameters."""
@@ -134,10 +168,16 @@ class JointDraw:
                 log_prior = model.logp(vars=[rv], sum=True)
                 self._densities[name] = compiled_at(model, [], [log_prior, *wanted])
 
+    def share(self, step) -> None:
+        """Use the states that a sweep has of forests, instead of decoding their values."""
+        for place, theirs in enumerate(step.forests):
+            for k, ours in enumerate(self.forests):
+                if ours.value_name == theirs.value_name:
+                    self.forests[k], self.states[k] = theirs, SharedState(step, place)
+
     def check_inputs(self) -> None:
         """Raise an error if the model's data were replaced; forget the chain before."""
         self._static = None
-        self.states = [None] * len(self.forests)
         for forest in self.forests:
             forest.check_inputs()
 
@@ -213,10 +253,10 @@ class JointDraw:
         of_forests, of_vectors = members[: len(self.forests)], members[len(self.forests) :]
         settings = [forest.target.at(point)[0] for forest in self.forests]
         states = [
-            forest.load(state, point[forest.value_name], setting)
-            for forest, state, setting in zip(self.forests, self.states, settings, strict=True)
+            forest.load(held.forest, point[forest.value_name], setting)
+            for forest, held, setting in zip(self.forests, self.states, settings, strict=True)
         ]
-        self.states = [None] * len(states)  # an error leaves none
+        self._hold([None] * len(states))  # an error leaves none
         eta = offset.copy()
         for one, (index, factor) in zip(states, of_forests, strict=True):
             eta += (one.fit.reshape(-1)[index] * factor).sum(axis=1)
@@ -250,7 +290,7 @@ class JointDraw:
         mean = np.concatenate([part.mean for part in leaves])
         sd = np.concatenate([part.sd for part in leaves])
         if gram.diagonal().max() * sd.max() ** 2 > MOST_PRECISE:
-            self.states = list(states)
+            self._hold(states)
             return None
         return Integrated(
             integrate_leaves(gram, cross, rhs, mean, sd, columns, columns_rhs), leaves
@@ -310,12 +350,16 @@ class JointDraw:
         states = [part.store(u) for part in integrated.leaves]
         for forest, state in zip(self.forests, states, strict=True):
             point[forest.value_name] = state.value
-        self.states = [*states]
+        self._hold(states)
         return point
 
+    def _hold(self, states) -> None:
+        for held, state in zip(self.states, states, strict=True):
+            held.forest = state
+
     def __getstate__(self):
-        """State without the arrays of a chain, which the next point rebuilds."""
-        return self.__dict__ | {"states": [None] * len(self.forests), "_static": None}
+        """State without the arrays of a chain."""
+        return self.__dict__ | {"_static": None}
 
 
 def _of_rows(array, n):

@@ -14,7 +14,7 @@ from pymc_trees.core.interrupts import deferred_interrupts
 from pymc_trees.core.samplers.slice_draw import INITIAL_WIDTH, adapted_width, slice_draw
 from pymc_trees.distributions.without_dims import counterpart, without_dims
 from pymc_trees.terms.joint import JointDraw
-from pymc_trees.terms.rows import read_rows
+from pymc_trees.terms.rows import GaussianRows, read_rows
 
 
 @dataclass_state
@@ -35,8 +35,9 @@ class GaussianTerms(BlockedStep):
     Scalar hyperparameters of the vectors (the sd of group effects) are drawn first, by slice
     sampling with leaf values and vectors integrated out.
 
-    Pass it beside the step of the forests, ``pm.sample(step=[pmt.Hybrid(), pmt.GaussianTerms()])``.
-    It takes the free variables that
+    `pymc.sample` assigns it. A step that you pass for a forest leaves it out, as in
+    ``pm.sample(step=[pmt.Hybrid()])``, unless you pass both:
+    ``step=[pmt.CGM(), pmt.GaussianTerms()]``. It takes the free variables that
 
     - are Gaussian given other variables: `pymc.Normal`, `pymc.ZeroSumNormal`, `pymc.MvNormal`,
       `pymc.GaussianRandomWalk`, `pymc.CAR`, `pymc.ICAR`, `pymc.Flat`, and weights of a
@@ -123,20 +124,20 @@ class GaussianTerms(BlockedStep):
         model = pm.modelcontext(model)
         plain = without_dims(model)
         blocks = read_rows(plain)
-        members = [rv for rows in blocks for rv in (*rows.vectors, *rows.hypers)]
         if vars is None:
-            chosen = members
+            chosen = [rv for rows in blocks for rv in (*rows.vectors, *rows.hypers)]
         else:
             vars = vars if isinstance(vars, list | tuple) else [vars]
             # by identity: an array, say, cannot be looked up
             rvs = [next((r for v, r in model.values_to_rvs.items() if v is u), u) for u in vars]
             chosen = [counterpart(model, rv) for rv in rvs]
-        unable = [getattr(v, "name", v) for v in chosen if not any(v is m for m in members)]
+        able = drawn_together(blocks, chosen)
+        unable = [getattr(v, "name", v) for v in chosen if not any(v is one for one in able)]
         if unable or not chosen:
             raise ValueError(
                 f"vars: {unable or 'no variable'} is not a Gaussian vector in the mean of Gaussian "
-                "rows with a forest, nor a scalar that enters only the prior of one. Leave it to "
-                "pm.sample(), which assigns a step."
+                "rows with a forest, nor a scalar that enters only the prior of vectors that are "
+                "named too. Leave it to pm.sample(), which assigns a step."
             )
         self.vars = [model.rvs_to_values[model[rv.name]] for rv in chosen]
         self.rng = get_random_generator(rng)
@@ -146,6 +147,11 @@ class GaussianTerms(BlockedStep):
             if any(rv is v for rv in rows.vectors for v in chosen)
         ]
         self._forget()
+
+    def share(self, step) -> None:
+        """Use the states that a sweep has of its forests; the draws are the same."""
+        for one in self._draws:
+            one.share(step)
 
     def _forget(self):
         self.tune, self.n_tunes = True, 0
@@ -194,5 +200,36 @@ class GaussianTerms(BlockedStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """None: `pm.sample` takes this step where it is passed."""
+        """Best for what the class says it takes."""
+        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        if model is not None:
+            rv = counterpart(model, var)
+            blocks = read_rows(without_dims(model))
+            if any(rv is v for rows in blocks for v in (*rows.vectors, *rows.hypers)):
+                return Competence.IDEAL
         return Competence.INCOMPATIBLE
+
+
+def drawn_together(blocks: list[GaussianRows], chosen) -> list:
+    """Vectors among some variables, and the hyperparameters of these and no other vectors."""
+
+    def among(rv):
+        return any(rv is one for one in chosen)
+
+    able = []
+    for rows in blocks:
+        able += [rv for rv in rows.vectors if among(rv)]
+        able += [
+            rv
+            for rv, where in rows.hypers.items()
+            if among(rv) and all(among(rows.vectors[k]) for k in where)
+        ]
+    return able
+
+
+def can_draw(model: pm.Model, values) -> list:
+    """Those of some value variables that a `GaussianTerms` of them all draws."""
+    plain = without_dims(model)
+    by_rv = [(counterpart(model, model.values_to_rvs[value]), value) for value in values]
+    able = drawn_together(read_rows(plain), [rv for rv, _ in by_rv])
+    return [value for rv, value in by_rv if any(rv is one for one in able)]

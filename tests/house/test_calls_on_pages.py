@@ -204,7 +204,7 @@ TWO_ARMS = (
     "cores=1, random_state=1).fit(*rows, propensity=np.full(8, 0.5))"
 )
 DECLARED |= {
-    "pm.sample(step=[pmt.Hybrid(), pmt.GaussianTerms()])": f"{NORMAL}; b = pm.Normal('b');"
+    "pm.sample(step=[pmt.Hybrid()])": f"{NORMAL}; b = pm.Normal('b');"
     "pm.Normal('y', mu + b, 1.0, observed=Y)",
     'pmd.as_xtensor(mu, dims=("row",))': f"import pymc.dims as pmd; {NORMAL}",
     'X = pmt.Data("X", frame, dims=("row", "column"))': "",
