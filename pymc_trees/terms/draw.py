@@ -20,6 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_solve, cholesky, eigh, solve_triangular
 
+MOST_DECOMPOSED = 60
+"""Coefficients whose cross products are decomposed: beyond, seven factorisations are faster."""
+
 
 class Vectors(NamedTuple):
     """Prior and scale of the vectors, one after the other."""
@@ -116,7 +119,7 @@ class Evidence:
     """Log p(y | hyperparameters) of some vectors, up to a constant; the rest is integrated out.
 
     One eigendecomposition of M makes an evaluation O(K) where the prior is independent with one
-    sd, one mean and one scale.
+    sd, one mean and one scale. Of many coefficients it costs more than it saves.
     """
 
     def __init__(self, M: np.ndarray, r: np.ndarray):
@@ -128,7 +131,7 @@ class Evidence:
         mean, Q, log_norm, c = vectors
         if not (np.isfinite(c).all() and np.isfinite(Q).all() and np.isfinite(mean).all()):
             return -np.inf
-        if Q.ndim == 1 and _same(Q) and _same(c) and _same(mean):
+        if Q.size <= MOST_DECOMPOSED and Q.ndim == 1 and _same(Q) and _same(c) and _same(mean):
             values, vectors_r, vectors_1 = self._decomposed()
             H = c[0] ** 2 * values + Q[0]
             h = c[0] * vectors_r + Q[0] * mean[0] * vectors_1

@@ -25,7 +25,13 @@ from pymc_trees.terms.draw import (
     without,
 )
 from pymc_trees.terms.kernels.gram import add_columns, add_cross
-from pymc_trees.terms.leaves import ForestLeaves, choose_trees, gram_of
+from pymc_trees.terms.leaves import (
+    ForestLeaves,
+    affordable_leaves,
+    choose_trees,
+    gram_of,
+    steps_between,
+)
 from pymc_trees.terms.rows import GaussianRows
 
 MOST_PRECISE = 1e11
@@ -95,11 +101,11 @@ class JointDraw:
     rows : GaussianRows
     chosen : set of str
         Names of the vectors and hyperparameters that are drawn; others stay as they are.
-    most_leaves : int
-        Leaf values drawn at once.
+    most_leaves : int, optional
+        Leaf values drawn at once. Default: as many as cost half a sweep.
     """
 
-    def __init__(self, model, rows: GaussianRows, chosen: set[str], most_leaves: int):
+    def __init__(self, model, rows: GaussianRows, chosen: set[str], most_leaves: int | None):
         self.observed, self.likelihood = rows.observed.name, rows.likelihood
         self.of_logs, self.most_leaves = rows.of_logs, most_leaves
         self.n = rows.forests[0].owner.op.layout.n_rows
@@ -121,6 +127,9 @@ class JointDraw:
             place, natural = place + width * drawn, natural + size
         self.n_values, self.n_natural = place, natural
         self._compile(model, rows, chosen)
+        self.n_trees = sum(forest.layout.m for forest in self.forests)
+        self.every = steps_between(self.n, self.n_trees, place, len(self.hypers))
+        """Steps for each draw."""
         self._static: tuple | None = None
         self.states: list[OwnState | SharedState] = [OwnState() for _ in self.forests]
 
@@ -268,7 +277,8 @@ class JointDraw:
         for vector in self.vectors:
             natural[vector.natural] = 0.0
         rest = y - offset - (natural[index] * factor).sum(axis=1)
-        trees = choose_trees(rng, self.forests, states, self.most_leaves)
+        most = self.most_leaves or affordable_leaves(self.n, self.n_trees, w.size == 1)
+        trees = choose_trees(rng, self.forests, states, most)
         leaves: list[ForestLeaves] = []
         for forest, one, setting, (index_f, by), chosen in zip(
             self.forests, states, settings, of_forests, trees, strict=True

@@ -14,6 +14,40 @@ from pymc_trees.terms.kernels.gram import (
 
 ROWS_AT_ONCE = 512
 """Rows of a block of the dense matrix of leaves."""
+MOST_LEAVES = 1_000
+"""Leaf values drawn at once, whatever their cost."""
+
+
+def sweep_cost(n: int, n_trees: int) -> float:
+    """Cost of a step of `Hybrid`, in milliseconds (`benchmarks/notes/gaussian_terms.md`)."""
+    return n_trees * (0.04 + 9e-6 * n)
+
+
+def affordable_leaves(n: int, n_trees: int, by_bits: bool) -> int:
+    """Leaf values whose cross products cost about half a sweep.
+
+    Parameters
+    ----------
+    by_bits : bool
+        Whether pairs of leaves are counted (`gram_of`) instead of multiplied.
+    """
+    pair = 4e-9 * n + 1e-5 if by_bits else 4.5e-8 * n
+    return min(MOST_LEAVES, int((0.5 * sweep_cost(n, n_trees) / pair) ** 0.5))
+
+
+def steps_between(n: int, n_trees: int, n_coefficients: int, n_hypers: int) -> int:
+    """Steps of the forests for each joint draw: more where vectors are so long that they cost more.
+
+    Parameters
+    ----------
+    n_coefficients : int
+        Of all vectors.
+    n_hypers : int
+        Hyperparameters, each with some seven evaluations of a density.
+    """
+    p, K = affordable_leaves(n, n_trees, by_bits=True), n_coefficients
+    cost = (1 + 7 * n_hypers) * 1.4e-8 * K**3 + 1e-7 * min(p, 3 * n_trees) * K * (2 * K + p)
+    return max(1, round(cost / sweep_cost(n, n_trees)))
 
 
 class ForestLeaves:

@@ -29,7 +29,7 @@ from pymc_trees.targets.likelihoods.contract import (
 from pymc_trees.terms.affine import Affine, LinearMap, read_affine_map
 from pymc_trees.terms.priors import Gaussian, read_gaussian, zero_sum_basis
 
-MOST_COEFFICIENTS = 1_500
+MOST_COEFFICIENTS = 800
 """Of all vectors around the forests of one likelihood; a larger vector is left to NUTS."""
 GAUSSIAN_LEAVES = {"normal", "linear", "normal_vector"}
 """Leaf priors under which leaf values are Gaussian given the trees, by name."""

@@ -22,6 +22,8 @@ class GaussianTermsState(StepMethodState):
     """Widths of the intervals of the slice sampler, and how many draws of tuning they rest on."""
 
     tune: bool
+    n_steps: int = 0
+    """Since the chain began."""
     n_tunes: int = 0
     widths: dict[str, float] = field(default_factory=dict)
 
@@ -56,9 +58,11 @@ class GaussianTerms(BlockedStep):
         Vectors and hyperparameters. Default: all that qualify.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    most_leaves : int, default 1000
+    most_leaves : int, optional
         Leaf values drawn at once. Where the forests have more, each step draws those of trees
-        chosen at random, and the vectors, given the rest.
+        chosen at random, and the vectors, given the rest. Default: as many as cost about half a
+        sweep over the trees, which is all of them but where each row has a precision of its own
+        and rows or trees are many.
     rng : numpy.random.Generator or seed, optional
         `pymc.sample` sets its own.
     blocked, initial_point, compile_kwargs
@@ -72,8 +76,11 @@ class GaussianTerms(BlockedStep):
     Notes
     -----
     Statistics of each draw: ``gaussian_terms_leaves``, the leaf values that were drawn, and
-    ``gaussian_terms_evaluations``, those of the density of hyperparameters. Nothing is drawn where
-    the noise is smaller than a millionth of the leaf values, since rounding would decide.
+    ``gaussian_terms_evaluations``, those of the density of hyperparameters. Vectors of several
+    hundred entries take longer than a sweep over the trees, and are drawn at every k-th step, k
+    such that both cost the same; the others have 0 leaves. Nothing is drawn where the noise is
+    smaller than a millionth of the leaf values, since rounding would decide. A vector with which
+    there would be more than 800 entries in all is left to NUTS.
 
     Leaf values join the draw where a leaf is a normal number or vector; of a `LinearLeaf` the
     intercept joins, given the slopes. Soft forests stay as they are.
@@ -114,13 +121,14 @@ class GaussianTerms(BlockedStep):
         vars=None,
         *,
         model=None,
-        most_leaves: int = 1_000,
+        most_leaves: int | None = None,
         rng=None,
         blocked=True,
         initial_point=None,
         compile_kwargs=None,
     ):
-        most_leaves = check_number("most_leaves", most_leaves, 1)
+        if most_leaves is not None:
+            most_leaves = check_number("most_leaves", most_leaves, 1)
         model = pm.modelcontext(model)
         plain = without_dims(model)
         blocks = read_rows(plain)
@@ -154,7 +162,7 @@ class GaussianTerms(BlockedStep):
             one.share(step)
 
     def _forget(self):
-        self.tune, self.n_tunes = True, 0
+        self.tune, self.n_steps, self.n_tunes = True, 0, 0
         self.widths: dict[str, Any] = {
             name: INITIAL_WIDTH for one in self._draws for name in one.hypers
         }
@@ -172,6 +180,8 @@ class GaussianTerms(BlockedStep):
         point, leaves, evaluations = dict(point), 0, 0
         with deferred_interrupts(), np.errstate(all="ignore"):
             for one in self._draws:
+                if self.n_steps % one.every:
+                    continue
                 integrated = one.integrate(self.rng, point)
                 if integrated is None:
                     continue
@@ -180,7 +190,7 @@ class GaussianTerms(BlockedStep):
                     evaluations += count
                 point = one.draw(self.rng, point, integrated)
                 leaves += len(integrated.marginal.x)
-        self.n_tunes += self.tune
+        self.n_steps, self.n_tunes = self.n_steps + 1, self.n_tunes + (self.tune and leaves > 0)
         stats = {"gaussian_terms_leaves": leaves, "gaussian_terms_evaluations": evaluations}
         return point, [stats]
 

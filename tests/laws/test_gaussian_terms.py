@@ -22,6 +22,7 @@ from support.naive.laws import PROBLEMS
 from support.tiers import tiers
 
 import pymc_trees as pmt
+from pymc_trees.terms import draw as terms_draw
 from pymc_trees.terms import joint
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -210,12 +211,12 @@ def exact(case: Case):
     return first, np.sqrt(np.maximum(weights @ seconds - first**2, 1e-12))
 
 
-def run(case: Case, draws: int, seed: int):
+def run(case: Case, draws: int, seed: int, **options):
     """(draws, N + K + 1) f in the mean, v and log tau."""
     model = model_of(case)
     with model:
         trees = pmt.CGM()
-        terms = pmt.GaussianTerms()
+        terms = pmt.GaussianTerms(**options)
     assert {rv.name for rv in model.free_RVs if not rv.name.endswith("_forest")} == {
         model.values_to_rvs[v].name for v in terms.vars
     }
@@ -248,6 +249,20 @@ def test_pairs_of_partitions(name):
     assert first.within(Z, 0.15), first
     last = chain.shape[1] - (not case.has_tau)
     second = gap(batch_means(chain[:, :last] ** 2, BATCHES), 1.0)
+    assert second.within(Z, 0.25), second
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["centred", "zero sum"])
+def test_some_of_the_leaves_at_every_other_step(name, monkeypatch):
+    """As where leaves or vectors are many: the evidence by factorisations, too."""
+    monkeypatch.setattr(joint, "steps_between", lambda *sizes: 2)
+    monkeypatch.setattr(terms_draw, "MOST_DECOMPOSED", 0)
+    mean, sd = exact(CASES[name])
+    chain = (run(CASES[name], 12_000, seed=4, most_leaves=2) - mean) / sd
+    first = gap(batch_means(chain, BATCHES), 0.0)
+    assert first.within(Z, 0.15), first
+    second = gap(batch_means(chain**2, BATCHES), 1.0)
     assert second.within(Z, 0.25), second
 
 

@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_trees as pmt
+from pymc_trees.terms.leaves import affordable_leaves, steps_between
 from pymc_trees.terms.rows import read_rows
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -150,6 +151,30 @@ def test_a_step_keeps_what_it_does_not_draw(most_leaves):
     assert changed == {"z", "b", "tau_log__", "f_forest"}
     logp = model.compile_logp()
     assert np.isfinite(logp(point))
+
+
+def test_cost_decides():
+    """Few leaves where each row has a precision of its own; rare draws of long vectors."""
+    assert affordable_leaves(1_000, 200, by_bits=True) > 550  # nearly all
+    assert affordable_leaves(10_000, 200, by_bits=False) < 200
+    assert [steps_between(1_000, 50, k, 1) for k in (1, 40)] == [1, 1]
+    assert 2 < steps_between(1_000, 50, 400, 1) < 20
+    assert steps_between(100_000, 50, 400, 1) == 1
+
+
+def test_long_vectors_are_drawn_now_and_then():
+    with pm.Model() as model:
+        a = pm.Normal("a", 0, pm.HalfNormal("tau"), shape=400)
+        normal(forest() + a[G])
+        step = pmt.GaussianTerms()
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    point, leaves = model.initial_point(), []
+    for _ in range(2 * step._draws[0].every):
+        before = point
+        point, [stats] = step.step(point)
+        leaves.append(stats["gaussian_terms_leaves"] > 0)
+        assert (not np.array_equal(before["a"], point["a"])) == leaves[-1]
+    assert leaves.count(True) == 2
 
 
 def test_the_number_of_leaves_is_checked():
