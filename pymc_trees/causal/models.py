@@ -76,7 +76,7 @@ def two_forests(
             first, second = _compared(rows)
             pm.Deterministic(EFFECT, (second - first) * tau)
         mean = y.mean() + scale * level + share + _intercepts(rows, spread)
-        _observe(table, rows, mean)
+        _observe(table, rows, mean, level)
     return model
 
 
@@ -86,7 +86,7 @@ def one_forest(table: Table, rows: Rows, settings: dict[str, Any]) -> pm.Model:
     with pm.Model() as model:
         data = register_data("X", table.with_numbers(added))
         f = BART("f", data, leaf=usual_leaf(rows.y, settings["m"], k=2.0), **settings)
-        _observe(table, rows, f + _intercepts(rows, np.std(rows.y) or 1.0))
+        _observe(table, rows, f + _intercepts(rows, np.std(rows.y) or 1.0), f)
         under = [
             evaluate(model["f_forest"], pt.set_subtensor(data[:, -1], z)) for z in _compared(rows)
         ]
@@ -105,7 +105,7 @@ def forest_of_each_arm(table: Table, rows: Rows, settings: dict[str, Any]) -> pm
             leaf = usual_leaf(y, settings["m"], k=2.0)
             f = BART(f"f_{arm}", register_data(f"X_{arm}", own), leaf=leaf, **settings)
             sigma = pm.HalfNormal(f"sigma_{arm}", residual_sd(own, y))
-            pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y)
+            pm.Normal(f"y_{arm}", f + intercepts[which], sigma, observed=y, shape=f.shape)
         everybody = register_data("X", joined)
         control, treated = (evaluate(model[f"f_{arm}_forest"], everybody) for arm in ARMS)
         pm.Deterministic(EFFECT, treated - control)
@@ -130,7 +130,8 @@ def _intercepts(rows: Rows, spread: float):
     return pm.Normal("intercept", 0.0, sd, dims="group")[rows.group]
 
 
-def _observe(table: Table, rows: Rows, mean) -> None:
+def _observe(table: Table, rows: Rows, mean, f) -> None:
+    """Declare y, with as many rows as a function ``f`` has."""
     joined = table.with_numbers({TREATMENT: rows.treatment.z})
     sigma = pm.HalfNormal("sigma", residual_sd(joined, rows.y))
-    pm.Normal("y", mean, sigma, observed=rows.y)
+    pm.Normal("y", mean, sigma, observed=rows.y, shape=f.shape)

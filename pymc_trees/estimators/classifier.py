@@ -164,7 +164,8 @@ progressbar
         (n,) array
             Labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)  # says so where nothing is fitted
+        return self.classes_[most_probable]
 
     def sample_proba(self, X):
         """Probabilities of the classes, draw by draw; their spread is the posterior uncertainty.

@@ -83,7 +83,7 @@ def classification(
             f = BART("f", data, leaf=leaf, shape=(n_classes, len(codes)), **settings)
             p = pm.math.softmax(f, axis=0).T
             if weights is None:
-                pm.Categorical("y", p=p, observed=codes)
+                pm.Categorical("y", p=p, observed=codes, shape=f.shape[1:])
                 return model
             own = (p * np.eye(n_classes)[codes]).sum(axis=-1)
         else:

@@ -264,7 +264,7 @@ def _observe_causes(events: Table, codes, n_causes: int, link, m, k, settings) -
     shares = (np.bincount(codes, minlength=n_causes) + 0.5) / codes.size
     leaf = NormalLeaf(np.log(shares) / m, sd)
     f = BART("f_cause", X, m=m, leaf=leaf, shape=(n_causes, codes.size), **settings)
-    pm.Categorical("cause", logit_p=f.T, observed=codes)
+    pm.Categorical("cause", logit_p=f.T, observed=codes, shape=f.shape[1:])
 
 
 def _share(y: np.ndarray) -> float:

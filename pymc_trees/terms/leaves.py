@@ -4,16 +4,22 @@ import numpy as np
 
 from pymc_trees.terms.kernels.gram import (
     WORD,
+    add_cross,
+    add_outputs,
+    add_sums,
+    bits_of_column,
     clear_block,
+    count_cross,
     count_pairs,
     fill_block,
     number_leaves,
-    number_rows,
     set_bits,
 )
 
 ROWS_AT_ONCE = 512
 """Rows of a block of the dense matrix of leaves."""
+MOST_COUNTED = 200
+"""Groups whose rows are counted by bits: of more, adding up is faster."""
 MOST_LEAVES = 1_000
 """Leaf values drawn at once, whatever their cost."""
 
@@ -24,7 +30,7 @@ def sweep_cost(n: int, n_trees: int) -> float:
 
 
 def affordable_leaves(n: int, n_trees: int, by_bits: bool) -> int:
-    """Leaf values whose cross products cost about half a sweep.
+    """Leaf values whose cross products cost about a quarter of a sweep.
 
     Parameters
     ----------
@@ -32,7 +38,7 @@ def affordable_leaves(n: int, n_trees: int, by_bits: bool) -> int:
         Whether pairs of leaves are counted (`gram_of`) instead of multiplied.
     """
     pair = 4e-9 * n + 1e-5 if by_bits else 4.5e-8 * n
-    return min(MOST_LEAVES, int((0.5 * sweep_cost(n, n_trees) / pair) ** 0.5))
+    return min(MOST_LEAVES, int((0.25 * sweep_cost(n, n_trees) / pair) ** 0.5))
 
 
 def steps_between(n: int, n_trees: int, n_coefficients: int, n_hypers: int) -> int:
@@ -79,40 +85,38 @@ class ForestLeaves:
         d = 1 if self.intercepts else layout.n_values
         self.n_values = d * self.nodes.size
         self.first = start + d * first
-        self.rows_of = np.empty((chosen.size, self.n), dtype=np.int64)
-        number_rows(trees.leaf_of, chosen, start + d * number, self.rows_of)
-        self.by = factor
-        """(n, d) what the coefficients of a row's leaf are multiplied by."""
+        self.place = trees.leaf_of, chosen, start + d * number
+        """The node of each row in each tree, the trees, and the coefficient of each node."""
+        self.by = np.ascontiguousarray(factor.T)
+        """(d, n) what the coefficients of a row's leaf are multiplied by."""
         if layout.n_outputs > 1 or factor.shape[1] > 1:
-            self.by = np.zeros((self.n, d))
-            np.add.at(self.by, (np.arange(self.n)[:, None], index % layout.n_outputs), factor)
+            self.by = np.zeros((d, self.n))
+            np.add.at(self.by, (index % layout.n_outputs, np.arange(self.n)[:, None]), factor)
         mean, sd = (np.broadcast_to(v, (d,)) for v in settings.leaf[:2])
         self.mean, self.sd = np.tile(mean, self.nodes.size), np.tile(sd, self.nodes.size)
 
     @property
     def level(self) -> tuple[np.ndarray, float] | None:
         """Rows that have the forest in their mean, and its factor, if that is one number."""
-        if self.by.shape[1] > 1:
+        if len(self.by) > 1:
             return None
-        by = self.by[:, 0]
+        by = self.by[0]
         used = by != 0
         level = by[used][0] if used.any() else 1.0
         return (used, float(level)) if (by[used] == level).all() else None
 
-    def fixed_outputs(self) -> np.ndarray:
+    def fixed_outputs(self) -> np.ndarray | float:
         """(n,) what the mean has of the forest apart from the coefficients to be drawn."""
         trees, outputs = self.state.trees, self.state.fit
-        values = np.zeros_like(trees.values)
-        d = self.by.shape[1]
-        values[self.nodes, :d] = trees.values[self.nodes, :d]
-        drawn = np.zeros((self.n, d))
-        for t in self.chosen:
-            drawn += values[trees.leaf_of[t], :d]
-        return ((outputs - drawn) * self.by).sum(axis=1)
+        if not self.intercepts and self.chosen.size == trees.roots.size:
+            return 0.0
+        drawn = np.zeros(self.n)
+        add_outputs(trees.leaf_of, self.chosen, trees.values, self.by, drawn)
+        return (outputs * self.by.T).sum(axis=1) - drawn
 
     def store(self, u: np.ndarray):
         """State of the forest with new coefficients, of all forests one after the other."""
-        d = self.by.shape[1]
+        d = len(self.by)
         new = u[self.start : self.start + self.n_values].reshape(-1, d)
         self.state.trees.values[self.nodes, :d] = new
         return self.forest.store(self.state, self.settings)
@@ -135,34 +139,72 @@ def choose_trees(rng, forests, states, most: int) -> list[np.ndarray]:
     return [np.sort(rng.choice(m, k, replace=False)) for m, k in zip(n_trees, some, strict=True)]
 
 
-def gram_of(leaves: list[ForestLeaves], w: np.ndarray) -> np.ndarray:
-    """(p, p) B'WB, at least its lower triangle.
+def products(
+    leaves: list[ForestLeaves], w: np.ndarray, n_columns: int, slots: list["Slot"], y: np.ndarray
+):
+    """B'WB (at least its lower triangle), B'WG and B'Wy.
 
     With one precision for all rows, and one factor for each forest, pairs of leaves are counted by
-    bits; else blocks of rows are multiplied.
+    bits, and so are the rows that leaves share with the groups of a `Slot`; else blocks of rows are
+    multiplied, and columns added up.
     """
     n, p = leaves[0].n, sum(part.n_values for part in leaves)
-    gram = np.zeros((p, p))
+    gram, cross, rhs = np.zeros((p, p)), np.zeros((p, n_columns)), np.zeros(p)
+    weighted = [part.by * w for part in leaves]
+    for part, numbers in zip(leaves, weighted, strict=True):
+        add_sums(*part.place, numbers, y, rhs)
     levels = [level for part in leaves if (level := part.level) is not None]
-    if w.size == 1 and len(levels) == len(leaves):
+    counted = w.size == 1 and len(levels) == len(leaves)
+    if counted:
         bits = np.zeros((p, -(-n // WORD)), dtype=np.uint64)
         after, by = np.empty(p, dtype=np.int64), np.empty(p)
         for part, (used, factor) in zip(leaves, levels, strict=True):
             place = slice(part.start, part.start + part.n_values)
-            set_bits(part.rows_of, used, bits)
+            set_bits(*part.place, used, bits)
             after[place] = np.repeat(part.first[1:], np.diff(part.first))
             by[place] = factor
         count_pairs(bits, after, gram)
         gram *= w[0] * by[:, None] * by
-        return gram
+    else:
+        _multiply(leaves, w, gram)
+    for slot in slots:
+        if counted and slot.bits is not None:
+            count_cross(bits, slot.bits, w[0] * slot.level * by, slot.first, cross)
+            continue
+        for part, numbers in zip(leaves, weighted, strict=True):
+            add_cross(*part.place, numbers, slot.column, slot.factor, cross)
+    return gram, cross, rhs
+
+
+def _multiply(leaves: list[ForestLeaves], w, gram) -> None:
+    n, p = leaves[0].n, len(gram)
     block = np.zeros((p, min(n, ROWS_AT_ONCE)))
-    root = np.sqrt(w)
-    weighted = [part.by * (root[:, None] if w.size > 1 else root[0]) for part in leaves]
+    weighted = [part.by * np.sqrt(w) for part in leaves]
     for first in range(0, n, ROWS_AT_ONCE):
         width = min(ROWS_AT_ONCE, n - first)
         for part, numbers in zip(leaves, weighted, strict=True):
-            fill_block(part.rows_of, numbers, first, width, block)
+            fill_block(*part.place, numbers, first, width, block)
         gram += block[:, :width] @ block[:, :width].T
         for part in leaves:
-            clear_block(part.rows_of, part.by.shape[1], first, width, block)
-    return gram
+            clear_block(*part.place, len(part.by), first, width, block)
+
+
+class Slot:
+    """One entry of a vector, and its factor, in each row.
+
+    Parameters
+    ----------
+    column : (n,) int64
+        The entry, among those of all vectors.
+    factor : (n,) float64
+    """
+
+    def __init__(self, column: np.ndarray, factor: np.ndarray):
+        self.column, self.factor = np.ascontiguousarray(column), np.ascontiguousarray(factor)
+        self.bits: np.ndarray | None = None
+        """(groups, words) the rows of each entry, where the factor is one number; else None."""
+        self.first, self.level = int(column.min()), float(factor[0])
+        n_groups = int(column.max()) - self.first + 1
+        if n_groups <= MOST_COUNTED and (factor == self.level).all():
+            self.bits = np.zeros((n_groups, -(-column.size // WORD)), dtype=np.uint64)
+            bits_of_column(self.column, self.first, self.bits)

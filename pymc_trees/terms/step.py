@@ -60,9 +60,9 @@ class GaussianTerms(BlockedStep):
         Default: the model on the context stack.
     most_leaves : int, optional
         Leaf values drawn at once. Where the forests have more, each step draws those of trees
-        chosen at random, and the vectors, given the rest. Default: as many as cost about half a
-        sweep over the trees, which is all of them but where each row has a precision of its own
-        and rows or trees are many.
+        chosen at random, and the vectors, given the rest. Default: as many as cost about a quarter
+        of a sweep over the trees, which is all of 50 trees with one precision for all rows, and
+        fewer of more trees or with precisions by row.
     rng : numpy.random.Generator or seed, optional
         `pymc.sample` sets its own.
     blocked, initial_point, compile_kwargs

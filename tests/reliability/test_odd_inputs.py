@@ -46,6 +46,7 @@ TABLE = {
     "ParticleGibbs": steps.PARTICLE_GIBBS,
     "SplitWeights": steps.SPLIT_WEIGHTS,
     "NoiseScale": steps.NOISE_SCALE,
+    "GaussianTerms": steps.GAUSSIAN_TERMS,
     "samplers of PyMC": steps.FOREIGN,
     "SoftDecisionTree": soft.SOFT,
     "SoftBART": soft_sums.SOFT_BART,

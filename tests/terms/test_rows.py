@@ -155,7 +155,7 @@ def test_a_step_keeps_what_it_does_not_draw(most_leaves):
 
 def test_cost_decides():
     """Few leaves where each row has a precision of its own; rare draws of long vectors."""
-    assert affordable_leaves(1_000, 200, by_bits=True) > 550  # nearly all
+    assert affordable_leaves(1_000, 200, by_bits=True) > 400  # of some 600
     assert affordable_leaves(10_000, 200, by_bits=False) < 200
     assert [steps_between(1_000, 50, k, 1) for k in (1, 40)] == [1, 1]
     assert 2 < steps_between(1_000, 50, 400, 1) < 20

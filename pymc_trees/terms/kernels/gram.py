@@ -50,31 +50,63 @@ def number_leaves(trees, chosen, nodes, number, first):
 
 
 @njit(cache=True)
-def number_rows(leaf_of, chosen, number, out):
-    """The number of each row's leaf in each of some trees: ``out`` is (t, n)."""
-    for k in range(chosen.size):
-        labels = leaf_of[chosen[k]]
-        for i in range(labels.size):
-            out[k, i] = number[labels[i]]
+def add_outputs(leaf_of, chosen, values, by, out):
+    """Add what some trees contribute to the mean: ``sum_t sum_k values[leaf, k] by[k, i]``.
+
+    Parameters
+    ----------
+    leaf_of : (m, n)
+        The leaf of each row in each tree, as a node.
+    chosen : (t,) int64
+        The trees.
+    values : (max_nodes, d) float64
+    by : (d, n) float64
+    out : (n,) float64
+    """
+    for k in range(by.shape[0]):
+        column = values[:, k].copy()
+        for t in chosen:
+            labels = leaf_of[t]
+            for i in range(out.size):
+                out[i] += column[labels[i]] * by[k, i]
 
 
 @njit(cache=True)
-def set_bits(rows_of, used, bits):
+def set_bits(leaf_of, chosen, number, used, bits):
     """The rows of each leaf, as bits.
 
     Parameters
     ----------
-    rows_of : (t, n) int64
-        The number of each row's leaf.
+    leaf_of : (m, n)
+    chosen : (t,) int64
+    number : (max_nodes,) int64
+        The coefficient of each leaf, by node.
     used : (n,) bool
         Rows that are counted.
     bits : (p, words) uint64
         0 before.
     """
-    for t in range(rows_of.shape[0]):
-        for i in range(rows_of.shape[1]):
+    for t in chosen:
+        labels = leaf_of[t]
+        for i in range(labels.size):
             if used[i]:
-                bits[rows_of[t, i], i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+                bits[number[labels[i]], i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+
+
+@njit(cache=True)
+def bits_of_column(column, first, bits):
+    """The rows of each entry of a vector, as bits: ``column`` is (n,), from ``first``."""
+    for i in range(column.size):
+        bits[column[i] - first, i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+
+
+@njit(cache=True)
+def _shared(a, b):
+    """Rows that two sets of bits share."""
+    total = 0
+    for w in range(a.size):
+        total += popcount(a[w] & b[w])
+    return total
 
 
 @njit(cache=True)
@@ -87,78 +119,96 @@ def count_pairs(bits, after, gram):
     after : (p,) int64
         The first leaf of the next tree: leaves of one tree share no rows.
     """
-    p, words = bits.shape
+    p = bits.shape[0]
     for a in range(p):
-        gram[a, a] = 0.0
-        for w in range(words):
-            gram[a, a] += popcount(bits[a, w])
+        gram[a, a] = _shared(bits[a], bits[a])
         for b in range(a + 1, after[a]):
             gram[b, a] = 0.0
         for b in range(after[a], p):
-            total = 0
-            for w in range(words):
-                total += popcount(bits[a, w] & bits[b, w])
-            gram[b, a] = total
+            gram[b, a] = _shared(bits[a], bits[b])
 
 
 @njit(cache=True)
-def fill_block(rows_of, weighted, first_row, width, block):
+def count_cross(bits, columns, by, first, cross):
+    """Add to B'WG the rows that leaves share with the entries of a vector, times ``by`` (p,)."""
+    for a in range(bits.shape[0]):
+        for c in range(columns.shape[0]):
+            cross[a, first + c] += by[a] * _shared(bits[a], columns[c])
+
+
+@njit(cache=True)
+def fill_block(leaf_of, chosen, number, weighted, first_row, width, block):
     """A block of rows of the dense matrix sqrt(W) B: coefficient by row.
 
     Parameters
     ----------
-    rows_of : (t, n) int64
-        The first coefficient of each row's leaf.
-    weighted : (n, d) float64
+    leaf_of, chosen, number
+        As in `set_bits`; a leaf's coefficients are consecutive.
+    weighted : (d, n) float64
         What the d coefficients of a row's leaf are multiplied by, times the root of its precision.
     """
-    for t in range(rows_of.shape[0]):
-        for i in range(width):
-            row = first_row + i
-            for k in range(weighted.shape[1]):
-                block[rows_of[t, row] + k, i] = weighted[row, k]
+    for t in chosen:
+        labels = leaf_of[t]
+        for k in range(weighted.shape[0]):
+            for i in range(width):
+                row = first_row + i
+                block[number[labels[row]] + k, i] = weighted[k, row]
 
 
 @njit(cache=True)
-def clear_block(rows_of, d, first_row, width, block):
+def clear_block(leaf_of, chosen, number, d, first_row, width, block):
     """Set what `fill_block` wrote to 0."""
-    for t in range(rows_of.shape[0]):
-        for i in range(width):
-            for k in range(d):
-                block[rows_of[t, first_row + i] + k, i] = 0.0
+    for t in chosen:
+        labels = leaf_of[t]
+        for k in range(d):
+            for i in range(width):
+                block[number[labels[first_row + i]] + k, i] = 0.0
 
 
 @njit(cache=True)
-def add_cross(rows_of, weighted, index, factor, y, cross, rhs):
-    """Add to B'WG and B'Wy.
+def add_sums(leaf_of, chosen, number, weighted, y, rhs):
+    """Add to B'Wy.
 
     Parameters
     ----------
-    rows_of : (t, n) int64
-        The first coefficient of each row's leaf.
-    weighted : (n, d) float64
+    leaf_of, chosen, number
+        As in `fill_block`.
+    weighted : (d, n) float64
         What the d coefficients of a row's leaf are multiplied by, times its precision.
-    index : (n, r) int64
-        Columns of G in which a row has entries, ...
-    factor : (n, r) float64
-        ... and the entries.
     y : (n,) float64
-    cross : (p, K) float64
     rhs : (p,) float64
     """
-    n, r = index.shape
-    for t in range(rows_of.shape[0]):
-        for i in range(n):
-            for k in range(weighted.shape[1]):
-                place, b = rows_of[t, i] + k, weighted[i, k]
-                rhs[place] += b * y[i]
-                for j in range(r):
-                    cross[place, index[i, j]] += b * factor[i, j]
+    for k in range(weighted.shape[0]):
+        product = weighted[k] * y
+        for t in chosen:
+            labels = leaf_of[t]
+            for i in range(y.size):
+                rhs[number[labels[i]] + k] += product[i]
+
+
+@njit(cache=True)
+def add_cross(leaf_of, chosen, number, weighted, column, factor, cross):
+    """Add to B'WG: ``column`` (n,) int64, an entry of a vector, has ``factor`` (n,) in each row."""
+    for k in range(weighted.shape[0]):
+        product = weighted[k] * factor
+        for t in chosen:
+            labels = leaf_of[t]
+            for i in range(column.size):
+                cross[number[labels[i]] + k, column[i]] += product[i]
 
 
 @njit(cache=True)
 def add_columns(w, index, factor, y, gram, rhs):
-    """Add to G'WG, the lower triangle and the upper, and to G'Wy."""
+    """Add to G'WG, the lower triangle and the upper, and to G'Wy.
+
+    Parameters
+    ----------
+    w : (n,) or (1,) float64
+    index : (n, r) int64
+        Columns of G in which a row has entries, ...
+    factor : (n, r) float64
+        ... and the entries.
+    """
     n, r = index.shape
     for i in range(n):
         w_i = w[i] if w.size > 1 else w[0]

@@ -91,7 +91,7 @@ PARTIAL_DEPENDENCE = {
     "grid elsewhere": row(pmt.partial_dependence, "grid", grid={"dose": [1]}),
     "func that reduces": row(pmt.partial_dependence, "func", func=np.mean),
     "func text": row(pmt.partial_dependence, "func", func="exp"),
-    "an array": row(pmt.partial_dependence, None, np.array([0, 1])),
+    "an array": row(pmt.partial_dependence, "features", np.array([0, 1])),
     "random_state text": row(
         pmt.partial_dependence, TypeError("random_state"), subsample=3, random_state="x"
     ),

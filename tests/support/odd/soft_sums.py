@@ -141,7 +141,7 @@ SOFT_CGM = {
     "moves NaN": moves(BOTH | {"grow": np.nan}, "moves"),
     "moves text": moves(BOTH | {"grow": "often"}, "moves"),
     "moves huge": moves(
-        dict.fromkeys(BOTH, 1e308), holds=lambda s: np.allclose(s.moves.weights[:2], 1 / 3)
+        dict.fromkeys(BOTH, 1e308), holds=lambda s: np.allclose(s.kernels[0].weights[:2], 1 / 3)
     ),
     **{
         f"{name} {given!r}": on_model(

@@ -210,6 +210,20 @@ NOISE_SCALE = {
 }
 
 
+GAUSSIAN_TERMS = {
+    "vars of another kind": on_model(lambda m: pmt.GaussianTerms([m["sigma"]]), "vars"),
+    "vars a name": on_model(lambda m: pmt.GaussianTerms(["sigma"]), "vars"),
+    "vars the forest": on_model(lambda m: pmt.GaussianTerms([m["mu_forest"]]), "vars"),
+    "vars a number": on_model(lambda m: pmt.GaussianTerms([3]), "vars"),
+    "vars an array": on_model(lambda m: pmt.GaussianTerms([np.ones(2)]), "vars"),
+    "vars empty": on_model(lambda m: pmt.GaussianTerms([]), "variables"),
+    "unknown argument": on_model(lambda m: pmt.GaussianTerms(leaves=3), TypeError("leaves")),
+    "no terms": on_model(lambda m: pmt.GaussianTerms(), "no variable"),
+    "no forest": no_forest(pmt.GaussianTerms, "no variable"),
+    "no model": outside(pmt.GaussianTerms),
+}
+
+
 def _step_then_data():
     with pm.Model():
         data = pm.Data("X", X)
