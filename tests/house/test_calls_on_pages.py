@@ -1,7 +1,7 @@
-"""Calls within the sentences of README, Start, Guide and troubleshooting run.
+"""Calls within the sentences of README and of troubleshooting run.
 
-Blocks of code are run by `test_guide.py`; what stands between backticks in a sentence or a table is
-run here, on small data, or named with the reason why not.
+Blocks of code are run by `test_pages_run.py`; what stands between backticks in a sentence or a
+table is run here, on small data, or named with the reason why not.
 """
 
 import ast
@@ -37,12 +37,8 @@ N = len(Y)
 
 
 def pages() -> list[Path]:
-    """README, Start, Guide, and the pages of troubleshooting."""
-    index = (DOCS / "index.md").read_text()
-    trees = re.findall(r"^:caption: (?:Start|Guide)\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
-    named = re.findall(r"^[\w/]+$", "".join(trees), re.MULTILINE)
-    guide = [DOCS / f"{page}.md" for page in ["index", *named]]
-    return [ROOT / "README.md", *guide, *sorted((DOCS / "troubleshooting").glob("*.md"))]
+    """README and the pages of troubleshooting, which have no blocks to run."""
+    return [ROOT / "README.md", *sorted((DOCS / "troubleshooting").glob("*.md"))]
 
 
 def calls(text: str) -> list[str]:
@@ -64,44 +60,20 @@ def _calls(span: str) -> bool:
 ASKED = {
     *['az.summary(idata, var_names=["~mu_forest"])', "az.summary(idata)"],
     'az.summary(idata, var_names=["~_forest"], filter_vars="like")',
-    *["idata.isel(chain=[0])", "idata.sel(chain=[1])", "idata.isel(draw=slice(None, None, 5))"],
-    "new_frame.to_numpy()",
-    *['pmt.set_data({"mu_X": new_frame})', "idata.load()"],
+    *[
+        "idata.isel(chain=[0])",
+    ],
+    *[],
     *["model.debug()", "model.point_logps()"],
     "model.compile_logp()(model.initial_point())",
-    "pmt.get_variable_inclusion(idata, model)",
-    "pmt.get_interaction_inclusion(idata, model)",
     "tree_text(tree=None)",
-    "summarise_function(idata, model, rows)",
-    "pmt.plot_convergence(idata, model)",
-    "pmt.plot_variable_inclusion(idata, model)",
     "pmt.plot_pdp(idata, model, X=X)",
-    'pmt.slopes(idata, model, "age", step=10)',
-    'pmt.comparisons(idata, model, {"dose": (0, 1), "site": ["a", "b"]}, by=True)',
     'comparisons(..., variables={"dose": (0, 1)})',
-    'pmt.predictions(idata, model, rows, by="site", func=np.exp)',
-    'pmt.accumulated_effects(idata, model, "age")',
-    'pmt.accumulated_effects(idata, model, ("age", "dose"))',
-    'pmt.partial_dependence(idata, model, "age", kind="both")',
     "declare(y)",
 }
 # These compile kernels of their own, or sample.
 SLOW = {
-    "pmt.plot_pdp(idata, model, [0, 2], func=np.exp)",
-    "pmt.plot_ice(idata, model, subsample=30, centred=True)",
-    'pmt.compute_variable_importance(idata, model, method="backward")',
-    "pmt.vi_to_kulprit(vi)",
-    "pmt.shap_values(idata, model, rows)",
-    "pmt.shap_interactions(idata, model, rows)",
-    "pmt.sobol_indices(idata, model)",
-    "pmt.interaction_strength(idata, model)",
-    "pmt.to_shap(found)",
-    "pmt.permutation_importance(idata, model, X_new, y_new)",
-    "pmt.select_variables(declare, y)",
-    "idata = pmt.resume(idata, model, draws=1000)",
     "pm.sample()",
-    'pm.sample(cores=4, mp_ctx="fork")',
-    "pm.sample(chains=2, cores=8)",
 }
 NORMAL = "mu = pmt.BART('mu', X, Y, m=2); sigma = pm.HalfNormal('sigma')"
 ROWS_OF = "mu = pmt.BART('mu', pm.Data('X', X), y_train, m=2); sigma = tau = 1.0"
@@ -114,26 +86,12 @@ SOFT = (
 PRIOR = "; idata = prior_as_posterior()"
 # Call -> what comes before it in the context of a model, where it is to be run.
 DECLARED = {
-    "NormalLeaf(mean, sd)": "mean, sd = 0, 1",
-    "NormalGammaLeaf(a, nu, lam)": "a = nu = lam = 2",
-    "DirichletLeaf(alpha, n_classes)": "alpha, n_classes = 1, 3",
-    "BasisLeaf(basis, mean, sd)": "basis, mean, sd = X, 0, 1",
-    "NormalLeaf(0, 1)": "",
     "leaf=pmt.NormalLeaf(mean, sd)": "mean, sd = 0, 1",
     "leaf=pmt.NormalLeaf(0, 1)": "",
-    "leaf=pmt.LinearLeaf(mean, sd, slope_sd)": "mean, sd, slope_sd = 0, 1, 1",
     "tree_prior=pmt.MondrianPrior(lifetime=2.0)": "",
-    'pmt.BART("mu", X, Y, m=50)': "",
-    'BART("mu", frame, y_train)': "",
     'BART("mu", ...)': "",
-    'pmt.Data("X", frame)': "",
     "pm.Model()": "",
     'pm.Model(coords={"species": [...]})': "",
-    'BART("f", X, shape=(K, n), leaf=pmt.NormalLeaf(...))': "K = 2",
-    'pm.Bernoulli("y", p=f)': "f = pmt.DecisionTree('f', X, leaf=pmt.NormalLeaf(0.5, 0.1));"
-    "labels = Y > 0",
-    'pm.Categorical("y", logit_p=f.T)': BOTH,
-    'pm.Normal("y", f[0], pm.math.exp(f[1]))': BOTH,
     'pm.Normal("y", mu, sigma, observed=y_train, shape=mu.shape)': NORMAL,
     'pm.Normal("y", mu, sqrt(exp(f) + c))': "f = pmt.BART('f', X, Y, m=2); mu = 0; c = 1;"
     "exp, sqrt = pt.exp, pt.sqrt",
@@ -143,30 +101,17 @@ DECLARED = {
     "pm.Normal('y', mu + eps, 1, observed=y_train, shape=mu.shape)"
     + PRIOR
     + "; pm.set_data({'X': X_new})",
-    'pm.set_data({"X": X_new}, coords={"row": names_of_new_rows})': "model.add_coord('row', "
-    "list(range(n)));"
-    "mu = pmt.BART('mu', pm.Data('X', X, dims=('row', 'column')), Y, m=2);"
-    "names_of_new_rows = list('abc')",
     'pmt.set_data({"f_X": X_new, "f_basis": basis_new})': "basis_new = np.ones((3, 1));"
     "pmt.BART('f', X, m=2, leaf=pmt.BasisLeaf(np.ones((n, 1))))",
-    "pmt.summarise_trees(idata, model)": "pmt.DecisionTree('mu', X, Y)" + PRIOR,
-    "exp(f)": "f, exp = pmt.BART('f', X, Y, m=2), pt.exp",
     "mu - mu.mean()": NORMAL,
     "mu.cumsum()": NORMAL,
-    "step=[pm.NUTS([sigma])]": STEPPED,
-    "pmt.Tempering(pmt.CGM(), temperatures=5)": STEPPED.replace("pm.HalfNormal('sigma')", "1.0"),
-    'CGM(moves={"grow": 0.4, "prune": 0.4, "change": 0.1, "swap": 0.1})': STEPPED,
-    "CGM(moves_per_visit=3)": STEPPED,
     "pmt.CGM([f])": STEPPED + "; f = mu",
     "pmt.Hybrid(temperatures=1)": STEPPED,
     "RJHMC([mu])": SOFT,
     "RJHMC()": SOFT,
     "step=[pmt.RJHMC([mu]), pm.NUTS([sigma])]": SOFT,
-    "Categorical(p)": "Categorical, p = pm.Categorical.dist, np.ones(3) / 3",
-    "MondrianForestRegressor(n_jobs=...)": "",
     "partial_fit(X, y, classes=all_there_will_be)": "all_there_will_be = [0, 1, 2]; y = Y;"
     "partial_fit = pmt.MondrianForestClassifier().partial_fit",
-    "to_arviz(X, y)": "y = Y; to_arviz = pmt.MondrianForestRegressor().fit(X, Y).to_arviz",
     "plot_overlap(causal.overlap(propensity, z))": "propensity, z = np.full(n, 0.5), Y > 0",
     "X.reshape(-1, 1)": "X = X[:, 0]",
     "X.reshape(1, -1)": "X = X[:, 0]",
@@ -185,11 +130,6 @@ CURVES = (
 )
 LOG_TIMES = "f = pmt.BART('f', X, Y, m=2); sigma = 1.0; time = Y + 1; limit = np.full(n, np.inf)"
 DECLARED |= {
-    "pm.Weibull.dist(1 / sigma, pm.math.exp(f))": LOG_TIMES,
-    'pm.Censored("time", pm.LogNormal.dist(f, sigma), lower=None, upper=limit, observed=time, '
-    "shape=f.shape)": LOG_TIMES,
-    'pmt.set_data({"X": X_new, "limit": np.full(n, np.inf)})': TIMES + "n = len(X_new)",
-    'pmt.plot_pdp(idata, model, "time", var_name="f_forest", func=scipy.special.ndtr)': CURVES,
     "survival_function(idata, model, X)": CURVES,
     'survival_function(by="arm")': CURVES + "given = (idata, model, X)",
 }
@@ -204,11 +144,6 @@ TWO_ARMS = (
     "cores=1, random_state=1).fit(*rows, propensity=np.full(8, 0.5))"
 )
 DECLARED |= {
-    "pm.sample(step=[pmt.Hybrid()])": f"{NORMAL}; b = pm.Normal('b');"
-    "pm.Normal('y', mu + b, 1.0, observed=Y)",
-    'pmd.as_xtensor(mu, dims=("row",))': f"import pymc.dims as pmd; {NORMAL}",
-    'X = pmt.Data("X", frame, dims=("row", "column"))': "",
-    'pmd.as_xtensor(X, dims=("row", "column"))': "import pymc.dims as pmd;X = pmt.Data('X', frame)",
     'X.transpose("row", "column")': f"{NAMED}; X = X.transpose('column', 'row')",
     'X.rename({"row": "unit"})': NAMED,
     'BART(dims=("species", "row"))': f"{NAMED};"
@@ -216,10 +151,7 @@ DECLARED |= {
     "BART = lambda **given: pmt.BART('f', X, m=2, leaf=pmt.NormalLeaf(0, 1), **given)",
     'pymc.dims.as_xtensor(f, dims=("row", "label"))': "import pymc, pymc.dims;"
     "f = pmt.DecisionTree('f', X, leaf=pmt.DirichletLeaf(1.0, 3))",
-    'pm.set_data({"contrast": [2, 5]}, model=forest.model_)': OF_DOSES,
     '(forest.unit_effects() * w).sum("row") / w.sum()': f"{OF_DOSES}; w = Y + 1",
-    'pm.Deterministic("effect", (b[1] - b[0]) * tau)': "tau = pmt.BART('tau', X, Y, m=2);"
-    "b = pm.Normal('b', shape=2)",
     "two = np.isin(z, [0, 2])": "z = np.arange(n) % 3",
     "fit(X[two], y[two], z[two] == 2)": TWO_ARMS,
     "y.to_numpy()": "y = frame['dose']",
@@ -236,37 +168,15 @@ SELECTED = (
 # Call -> why it is not run.
 NOT_RUN = {
     **dict.fromkeys(
-        [
-            'pmb.BART("mu", X, Y, m=50)',
-            "pmb.PGBART(...)",
-            "pmb.plot_pdp(mu, X, Y, func=np.exp, var_idx=[0, 2])",
-            "pmb.plot_ice(mu, X, Y, instances=30, centered=True)",
-            'pmb.plot_convergence(idata, var_name="mu")',
-            "pmb.get_variable_inclusion(idata, X)",
-            "pmb.plot_variable_inclusion(idata, X)",
-            'pmb.compute_variable_importance(idata, mu, X, method="backward")',
-            "pmb.plot_variable_importance(vi)",
-            "pmb.plot_scatter_submodels(vi)",
-            "pmb.vi_to_kulprit(vi)",
-        ],
+        [],
         "another package's",
     ),
     **dict.fromkeys(
-        [
-            'np.memmap("X.bin", np.float32, mode="r", shape=(n, p))',
-            'np.load("X.npy", mmap_mode="r")',
-            'pl.scan_parquet("X.parquet")',
-            "tempfile.gettempdir()",
-            'joblib.parallel_config("dask")',
-        ],
+        [],
         "other packages' ways to name a file or a cluster",
     ),
-    "pm.sample(cores=...)": "the argument alone",
     'Forest("mu_forest", ...)': "quoted from a message",
     "sate(contrast=(low, high))": "of a fitted causal forest: causal/test_causal_forest.py",
-    "logistic((x . Delta_j - tau_j) / h)": "a formula",
-    'drawn.savefig("name.png")': "plots/test_pictures_page.py draws and writes all of them",
-    "pmt.sample_dcc(40, chains=8, tune=500)": "test_guide.py runs it with few draws",
 }
 
 

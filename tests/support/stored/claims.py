@@ -158,7 +158,7 @@ def sharded_sweeps() -> list[str]:
 
 
 def a_hundred_million_rows() -> list[str]:
-    """What docs/scale.md says of sixteen shards."""
+    """What docs/large_data.md says of sixteen shards."""
     least, most = (float(cell) for cell in cells(sharded_sweeps()[2])[3].split(" to "))
     return [f"A sweep takes [{least:.0f} to {most:.0f} s](sharded.md"]
 
@@ -184,7 +184,7 @@ SENTENCES: dict[str, tuple[Callable[[], list[str]], ...]] = {
     "docs/benchmarks.md": (chains_of_peers,),
     "docs/comparison.md": (uci, extrapolation, scale_peers),
     "docs/data_model/capacity.md": (capacity,),
-    "docs/scale.md": (large_table, a_hundred_million_rows),
+    "docs/large_data.md": (large_table, a_hundred_million_rows),
     "docs/sharded.md": (sharded, sharded_sweeps),
 }
 """What a page must say, by functions of the stored results."""

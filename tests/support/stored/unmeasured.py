@@ -39,7 +39,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         "on two inputs (within 0.3)": "a tolerance of tests",
     },
     "docs/estimators.md": {"is above 1.05": "a threshold of `fit`"},
-    "docs/how_to_choose.md": {"with probability about 0.95": "a prior"},
+    "docs/choosing.md": {"with probability about 0.95": "a prior"},
     "docs/papers/pg_bart.md": {
         "(sd 0.1), a value for each vertex (sd 3) and noise of sd 0.01": "the data",
         "alpha = 0.95, beta = 1, 0.5, 0.4, 0.3, 0.25": "the prior",
@@ -53,7 +53,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         "22(3)": "a number of a journal",
     },
     "docs/papers/tree_smc.md": {"probability 0.95 (1 + depth)^-0.5": "the prior"},
-    "docs/scale.md": {
+    "docs/large_data.md": {
         "1 MB per draw": "16 bytes a node",
         "set `max_nodes` to four times that number": "advice",
         "more than 256 MB as float64": "a threshold",
@@ -83,7 +83,7 @@ NUMBERS: dict[str, dict[str, str]] = {
 
 TABLES: dict[str, dict[str, str]] = {
     "docs/data_model.md": {"| field | split node | leaf | unused row |": "an encoding"},
-    "docs/scale.md": {
+    "docs/large_data.md": {
         "| what | bytes | n = 10^6 | n = 10^7 | n = 10^8 |": "computed from the second column"
     },
     "docs/sharded.md": {
