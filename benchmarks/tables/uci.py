@@ -80,9 +80,9 @@ def report(results: pd.DataFrame) -> None:
     print("\n| | " + " | ".join(order) + " |")
     print("|---|" + "---|" * len(order))
     for said, numbers, form in (
-        ("mean rank of NLL, of those run everywhere", ranks, ".2f"),
+        ("mean rank by NLL (1 is best)", ranks, ".2f"),
         ("90% intervals cover, mean of the sets", cover.mean(axis=1), ".3f"),
-        ("the same, worst set", cover.min(axis=1), ".3f"),
+        ("90% intervals cover, worst set", cover.min(axis=1), ".3f"),
     ):
         cells = [format(numbers[one], form) if one in numbers else "" for one in order]
         print(f"| {said} | {' | '.join(cells)} |")

@@ -1,6 +1,7 @@
-"""The README tells the truth: its blocks run from top to bottom."""
+"""The README tells the truth: its blocks run from top to bottom, and its links hold anywhere."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,21 @@ def test_blocks_run_from_top_to_bottom(monkeypatch):
     assert names["quantiles"].shape == (rows, 2)
     assert names["mean"].shape == names["sd"].shape == (rows,)
     assert names["forest"].n_samples_seen_ == rows + len(names["X_train"])
+
+
+def test_links_hold_on_an_index():
+    """Outside the repository only whole addresses do; what they name exists here."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    links = re.findall(r"\]\(([^)]*)\)", README)
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+    raw = urls["Source"].replace("github.com", "raw.githubusercontent.com")
+    places = {
+        f"{urls['Documentation']}/": lambda name: ROOT / "docs" / name.replace(".html", ".md"),
+        f"{urls['Source']}/blob/main/": lambda name: ROOT / name,
+        f"{raw}/main/": lambda name: ROOT / name,
+    }
+    for base, file in places.items():
+        names = [link.removeprefix(base) for link in links if link.startswith(base)]
+        assert names, f"nothing links to {base}"
+        assert [name for name in names if not file(name).is_file()] == []
