@@ -5,11 +5,12 @@ import pymc as pm
 import xarray as xr
 from arviz_plots import visuals
 
-from pymc_trees.plots.curves import HEIGHT, MARGIN, WIDTH
 from pymc_trees.plots.figure import picture, wrapped
 from pymc_trees.posterior.convergence import summarise_function
 from pymc_trees.posterior.draws import draws_of
 
+SIZE = (660, 290)
+"""Dots of the figure."""
 R_HAT, ESS_A_CHAIN = 1.01, 100
 """What ArviZ and Vehtari et al. (2021) ask for: at most, and at least for each chain."""
 
@@ -85,7 +86,7 @@ def plot_convergence(
     shown = {name: _distribution(summary[name]) for name in ("r_hat", "ess_bulk", "ess_tail")}
     drawn = xr.Dataset(shown)
     layout = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
-    size = (WIDTH * 3, HEIGHT + MARGIN)
+    size = SIZE
     collection = wrapped(drawn.isel(plot_axis=0, row=0), size, backend, layout, sharey=True)
     collection.map(visuals.line_xy, "distribution", data=drawn, color="C0")
     least = ESS_A_CHAIN * n_chains

@@ -7,7 +7,7 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.core.value.text import number_labels
-from pymc_trees.plots.figure import targets, wrapped
+from pymc_trees.plots.figure import name_values, panels_in_a_row, targets, wrapped
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.reading.features import MISSING_LABEL, Feature
@@ -19,7 +19,7 @@ APART = 0.08
 CROWDED = 0.1
 """Of the range of an axis: ticks of numbers nearer than this would be written over each other."""
 POINT = "point"
-WIDTH, HEIGHT, MARGIN = 290, 280, 100
+WIDTH, HEIGHT, MARGIN = 290, 230, 60
 """Dots of a panel, and of all margins."""
 ALONE, LEGEND = 1.6, 120
 """How much wider a single panel is; dots at its side for a legend."""
@@ -77,15 +77,18 @@ def draw_curves(curves: dict[str, Curve], ci_prob, rug, backend, label, **pc_kwa
     return collection
 
 
-def panels(ds: xr.Dataset, backend, pc_kwargs) -> PlotCollection:
-    """A panel for each variable and each dimension other than those of points and of colours."""
+def panels(ds: xr.Dataset, backend, pc_kwargs, beside: bool = False) -> PlotCollection:
+    """A panel for each variable and each dimension other than those of points and of colours.
+
+    ``beside`` leaves room for a legend or a scale.
+    """
     coloured = pc_kwargs.get("aes", {}).get("color", [])
     outputs = [dim for dim in ds.dims if not str(dim).startswith(POINT) and dim not in coloured]
     number = sum(int(np.prod([one.sizes.get(dim, 1) for dim in outputs])) for one in ds.values())
-    wrap = pc_kwargs.get("col_wrap", 4)
+    wrap = panels_in_a_row(number, pc_kwargs)
     rows, cols = -(-number // wrap), min(number, wrap)
     wide = WIDTH * (ALONE if number == 1 else 1.0)
-    size = (wide * cols + LEGEND * bool(coloured), HEIGHT * rows + MARGIN)
+    size = (wide * cols + LEGEND * (beside or bool(coloured)), HEIGHT * rows + MARGIN)
     layout = {"col_wrap": wrap, "cols": ["__variable__", *outputs], **pc_kwargs}
     return wrapped(ds, size, backend, layout, sharey=True)
 
@@ -137,16 +140,13 @@ def stands_at(feature: Feature, cells: np.ndarray, labels: np.ndarray) -> np.nda
 
 def name_axes(collection, curves: dict[str, Curve], label: str) -> None:
     """Names of columns, ticks of levels and of missing cells, and what is drawn."""
-    first = True
     for name, curve in curves.items():
+        name_values(collection, name, label)
         for target, words in targets(collection, name):
             backend = visuals.backend_from_object(target)
             backend.xlabel(name, target)
             if words:
                 backend.title(", ".join(words), target)
-            if first:
-                backend.ylabel(label, target)
-                first = False
             labels = curve.values[curve.values.dims[-1]].to_numpy()
             x, present = places(curve)
             if are_words(labels):

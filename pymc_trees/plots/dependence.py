@@ -21,7 +21,7 @@ from pymc_trees.plots.curves import (
     words_of,
     xy,
 )
-from pymc_trees.plots.figure import picture, targets
+from pymc_trees.plots.figure import colour_bar, picture, targets
 from pymc_trees.posterior.accumulated_effects import accumulated_effects
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.dependence import partial_dependence
@@ -109,7 +109,7 @@ def _bars(ends: xr.DataArray, point: str) -> xr.DataArray:
 
 
 def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
-    """Posterior means over two numeric columns, colours from dark to light."""
+    """Posterior means over two numeric columns, as colours with their scale."""
     first, second = map(str, values.dims[-2:])
     known = {dim: ~np.isnan(values[dim].to_numpy().astype(float)) for dim in (first, second)}
     mean = values.mean(SAMPLE).isel({dim: np.flatnonzero(one) for dim, one in known.items()})
@@ -119,7 +119,7 @@ def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
     edges[-1] += 1e-9 * (edges[-1] - edges[0])  # the largest value is inside
     named = mean.rename({first: "point_x", second: "point_y"}).drop_vars(["point_x", "point_y"])
     ds = xr.Dataset({label: named})
-    collection = panels(ds, backend, pc_kwargs)
+    collection = panels(ds, backend, pc_kwargs, beside=True)
     collection.map(_filled, "map", data=ds, x=at[0], y=at[1], levels=edges)
     if rug:
         inside = ((cells >= [at[0][0], at[1][0]]) & (cells <= [at[0][-1], at[1][-1]])).all(axis=1)
@@ -127,12 +127,13 @@ def _draw_map(values, cells, rug, backend, label, pc_kwargs) -> PlotCollection:
         dots = dots * xr.ones_like(named.isel(point_x=0, point_y=0, drop=True))
         marks = {"color": "white", "alpha": 0.5, "size": 4, "width": 0}
         collection.map(visuals.scatter_xy, "rug", data=xr.Dataset({label: dots}), **marks)
-    scale = f"{low:.3g} (dark) to {high:.3g} (light)"
+    colour_bar(collection, "map", label, label)
     for target, words in targets(collection, label):
         plot = visuals.backend_from_object(target)
         plot.xlabel(first, target)
         plot.ylabel(second, target)
-        plot.title("\n".join([", ".join([label, *words]), scale]), target)
+        if words:
+            plot.title(", ".join(words), target)
     return collection
 
 
@@ -161,6 +162,7 @@ def plot_pdp(
     ci_prob: float | None = None,
     rug: bool = True,
     group: str = "posterior",
+    label: str | None = None,
     backend: str | None = None,
     random_state=None,
     progressbar: bool = True,
@@ -203,6 +205,8 @@ def plot_pdp(
         Whether to mark where the cells of the column are.
     group : str, default "posterior"
         Group of ``idata`` that holds the draws; "prior" gives the same quantity under the prior.
+    label : str, optional
+        What is drawn, with its unit, for the axis or the colour bar. Default: "partial dependence".
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     random_state : numpy.random.Generator or seed, optional
@@ -246,7 +250,7 @@ def plot_pdp(
         axes = zip(columns, values.dims[-2:], strict=True)
         stand = [_on_axis(values[dim].to_numpy(), one, rows) for one, dim in axes]
         cells, few = np.stack([at for at, _ in stand], axis=1), [few for _, few in stand]
-        what = "partial dependence"
+        what = label or "partial dependence"
         return draw_pair(values, cells, few, ci_prob, rug, backend, what, **pc_kwargs)
     curves = {}
     for feature in columns:
@@ -254,7 +258,7 @@ def plot_pdp(
         if centred:
             values = values - values.isel({values.dims[-1]: 0})
         curves[str(values.dims[-1])] = curve_of(values, feature, rows)
-    what = "partial dependence" + ", centred" * centred
+    what = label or "partial dependence" + ", centred" * centred
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)
 
 
@@ -271,6 +275,7 @@ def plot_ale(
     draws: int | None = 200,
     ci_prob: float | None = None,
     rug: bool = True,
+    label: str | None = None,
     backend: str | None = None,
     progressbar: bool = True,
     **pc_kwargs,
@@ -283,6 +288,8 @@ def plot_ale(
     ----------
     idata, model, X, var_name, func, draws, ci_prob, rug, backend, progressbar, **pc_kwargs
         As for `plot_pdp`.
+    label : str, optional
+        What is drawn, with its unit. Default: "accumulated effect".
     features : column or list of columns, optional
         By name if X was a frame, otherwise by number. Default: all but constant ones, which have no
         effect, a panel for each.
@@ -324,7 +331,7 @@ def plot_ale(
     for feature in columns:
         values = accumulated_effects(idata, model, feature, X, **options)["effect"]
         curves[str(values.dims[-1])] = curve_of(values, feature, rows)
-    return draw_curves(curves, ci_prob, rug, backend, "accumulated effect", **pc_kwargs)
+    return draw_curves(curves, ci_prob, rug, backend, label or "accumulated effect", **pc_kwargs)
 
 
 def asked(idata, model, features, X, var_name, draws, group="posterior"):
@@ -373,6 +380,7 @@ def plot_ice(
     ci_prob: float | None = None,
     rug: bool = True,
     group: str = "posterior",
+    label: str | None = None,
     backend: str | None = None,
     random_state=None,
     progressbar: bool = True,
@@ -389,6 +397,8 @@ def plot_ice(
     idata, model, features, X, var_name, func, grid, draws, ci_prob, rug, group, backend, \
 random_state, progressbar, **pc_kwargs
         As for `plot_pdp`.
+    label : str, optional
+        What is drawn, with its unit. Default: "individual and mean prediction".
     subsample : int or None, default 30
         Number of rows of X taken at random; None for all.
     centred : bool, default False
@@ -436,5 +446,5 @@ random_state, progressbar, **pc_kwargs
             values = values - values.isel({values.dims[-1]: 0})
         curve = curve_of(values.mean("row"), feature, rows)
         curves[str(values.dims[-1])] = curve._replace(individual=values.mean(SAMPLE))
-    what = "f of single rows and their mean" + ", centred" * centred
+    what = label or "individual and mean prediction" + ", centred" * centred
     return draw_curves(curves, ci_prob, rug, backend, what, **pc_kwargs)

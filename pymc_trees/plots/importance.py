@@ -7,7 +7,7 @@ import xarray as xr
 from arviz_plots import PlotCollection, visuals
 
 from pymc_trees.arguments import check_elementwise
-from pymc_trees.plots.figure import picture, targets, wrapped
+from pymc_trees.plots.figure import name_values, panels_in_a_row, picture, targets, wrapped
 from pymc_trees.posterior.convergence import probability_of
 from pymc_trees.posterior.draws import SAMPLE
 from pymc_trees.posterior.importance.submodels import check_submodels
@@ -16,8 +16,6 @@ HEIGHT, STEP, MARGIN = 320, 65, 80
 """Dots of a panel of R2: its height, the width of each submodel, and that of its margin."""
 SQUARE = 260
 """Dots of a panel of points."""
-WRAP = 4
-"""Panels in a row."""
 MOST = 5000
 """Points in a panel."""
 LONGEST = 8
@@ -93,13 +91,12 @@ def plot_variable_importance(
     collection.map(visuals.ci_line_y, "interval", data=bars, color="C0")
     collection.map(visuals.scatter_xy, "mean", data=_xy(x, mean), color="C0")
     rotation = 0 if max(map(len, labels)) <= LONGEST else 45
-    for k, (target, words) in enumerate(targets(collection, "r2")):
+    name_values(collection, "r2", "variance of f explained, R²")
+    for target, words in targets(collection, "r2"):
         plot = visuals.backend_from_object(target)
         plot.xticks(x.to_numpy(), labels, target, rotation=rotation)
         plot.xlim((-0.5, len(labels) - 0.5), target)
         plot.ylim((-0.02, 1.05), target)
-        if k == 0:
-            plot.ylabel("R²", target)
         if outputs:
             plot.title(", ".join(words), target)
     return collection
@@ -165,22 +162,21 @@ def plot_scatter_submodels(
     facets = [*outputs, "submodel"]
     blank = points.isel(point=0, plot_axis=0, drop=True)
     number, shared = blank.size, {"sharey": True}
-    wrap = min(number, pc_kwargs.get("col_wrap", WRAP))
+    wrap = min(number, panels_in_a_row(number, pc_kwargs))
     collection = _panels(blank, facets, number, (SQUARE, SQUARE), backend, shared, pc_kwargs)
     line = xr.zeros_like(blank) + xr.DataArray(ends, dims=["end"])
     dashed = {"color": "gray", "linestyle": "C1"}
     collection.map(visuals.line_xy, "agreement", data=_xy(line, line), **dashed)
     spots = {"color": "C0", "alpha": 0.25, "width": 0, "size": 8}
     collection.map(visuals.scatter_xy, "points", data=xr.Dataset({"r2": points}), **spots)
+    name_values(collection, "r2", "prediction of all columns")
     for k, (target, words) in enumerate(targets(collection, "r2")):
         plot = visuals.backend_from_object(target)
         plot.title(", ".join([*words[:-1], labels[k % len(labels)]]), target)
         plot.xlim(tuple(ends), target)
         plot.ylim(tuple(ends), target)
         if k + wrap >= number:  # nothing stands below
-            plot.xlabel("known columns", target)
-        if k % wrap == 0:
-            plot.ylabel("all columns", target)
+            plot.xlabel("prediction of the submodel", target)
     return collection
 
 
@@ -215,7 +211,7 @@ def _xy(x: xr.DataArray, y: xr.DataArray) -> xr.Dataset:
 
 def _panels(one, facets, number, size, backend, shared, pc_kwargs) -> PlotCollection:
     """Panels of one size for each value of some dimensions."""
-    wrap = pc_kwargs.get("col_wrap", WRAP)
+    wrap = panels_in_a_row(number, pc_kwargs)
     rows, cols = -(-number // wrap), min(number, wrap)
     layout = {"col_wrap": wrap, "cols": ["__variable__", *facets], **pc_kwargs}
     ds = xr.Dataset({"r2": one.drop_vars("feature", errors="ignore")})

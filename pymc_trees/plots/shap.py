@@ -11,9 +11,13 @@ from pymc_trees.posterior.draws import SAMPLE
 
 COLOURS = ("#30123b", "#3b6fd8", "#1fc8a4", "#b4dd2c", "#f5841f")
 """Of the cells of a column, from low to high."""
+VALUE = "value of the column"
+"""Title of the legend."""
 MISSING, QUIET = "#9a9a9a", "#bbbbbb"
-WIDTH, STEP, MARGIN = 620, 44, 110
-"""Dots of a panel, for each column in it, and of its margins."""
+LABELS = ("low", "rather low", "middle", "rather high", "high", "missing")
+"""What the colours are called."""
+WIDTH, STEP, MARGIN, LEGEND = 480, 44, 110, 120
+"""Dots of a panel, for each column in it, of its margins, and of the legend."""
 BINS, SPREAD = 60, 0.38
 """Parts of the axis in which points make room for one another, and how far they may go."""
 
@@ -24,13 +28,14 @@ def plot_shap(
     *,
     top: int | None = 10,
     ci_prob: float | None = None,
+    label: str = "Shapley value",
     backend: str | None = None,
     **pc_kwargs,
 ):
     """Shapley values of all rows, column by column, with intervals: a bee swarm.
 
-    A point is a row: the posterior mean of the column's value, coloured by the cell of the column,
-    from low (dark blue) to high (orange), grey where it is missing; the line is the interval.
+    A point is a row: the posterior mean of its Shapley value, coloured by its value of the column,
+    grey where that is missing; the line is the interval.
     Columns are sorted by their mean absolute value.
 
     Parameters
@@ -41,6 +46,8 @@ def plot_shap(
         Number of columns shown; None for all.
     ci_prob : float, optional
         Probability of the intervals, equal-tailed. Default: that of ArviZ.
+    label : str, default "Shapley value"
+        What is drawn, with its unit, for the axis.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         Default: that of ArviZ-plots.
     **pc_kwargs
@@ -91,24 +98,25 @@ def plot_shap(
     names = [str(one) for one in mean["feature"].to_numpy()]
 
     panels = mean.isel(row=0, feature=0, drop=True)
-    collection = _panels(panels, outputs, shown, backend, pc_kwargs)
-    collection.map(visuals.vline, "zero", data=_named(xr.zeros_like(panels)), color=QUIET)
-    lines = [_flat(one) for one in _segments(low, high, height)]
-    thin = {"color": QUIET, "alpha": 0.6, "width": 0.7}
-    collection.map(visuals.line_xy, "interval", data=_named(_xy(*lines)), **thin)
     share = _shares(explanation["data"].isel(feature=order))
-    for k, colour in enumerate((*COLOURS, MISSING)):
-        here = (share == k).broadcast_like(mean).transpose(*mean.dims)
-        if here.any():
-            points = _xy(*(_flat(one.where(here)) for one in (mean, height)))
-            points = points.dropna("point", how="all")
-            look = {"color": colour, "size": 14, "width": 0, "alpha": 0.8}
-            collection.map(visuals.scatter_xy, f"rows_{k}", data=_named(points), **look)
+    kinds = [k for k in range(len(LABELS)) if (share == k).any()]
+    collection = _panels(panels, outputs, shown, backend, kinds, pc_kwargs)
+    quiet = {"color": QUIET, "ignore_aes": "all"}
+    collection.map(visuals.vline, "zero", data=_named(xr.zeros_like(panels)), **quiet)
+    lines = [_flat(one) for one in _segments(low, high, height)]
+    thin = {"alpha": 0.6, "width": 0.7, **quiet}
+    collection.map(visuals.line_xy, "interval", data=_named(_xy(*lines)), **thin)
+    cells = xr.DataArray(kinds, {VALUE: [LABELS[k] for k in kinds]}, [VALUE])
+    here = (share == cells).broadcast_like(mean)
+    points = _xy(*(_flat(one.where(here)) for one in (mean, height)))
+    look = {"size": 14, "width": 0, "alpha": 0.8}
+    collection.map(visuals.scatter_xy, "rows", data=_named(points), **look)
+    collection.add_legend(VALUE)
     for k, (target, words) in enumerate(targets(collection, "shap")):
         plot = visuals.backend_from_object(target)
         plot.yticks(-np.arange(shown), names if k == 0 else [""] * shown, target)
         plot.ylim((0.6 - shown, 0.6), target)
-        plot.xlabel("Shapley value; cells of the column low (blue) to high (orange)", target)
+        plot.xlabel(label, target)
         if outputs:
             plot.title(", ".join(words), target)
     return collection
@@ -164,8 +172,10 @@ def _named(values: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"shap": values})
 
 
-def _panels(one, outputs, shown, backend, pc_kwargs) -> PlotCollection:
-    """Panels side by side, one for each output."""
-    size = (WIDTH * one.size, STEP * shown + MARGIN)
-    layout = {"col_wrap": max(one.size, 1), "cols": ["__variable__", *outputs], **pc_kwargs}
-    return wrapped(_named(one), size, backend, layout)
+def _panels(one, outputs, shown, backend, kinds: list[int], pc_kwargs) -> PlotCollection:
+    """Panels side by side, one for each output, with a colour for each kind of value."""
+    size = (WIDTH * one.size + LEGEND, STEP * shown + MARGIN)
+    coloured = one.expand_dims({VALUE: [LABELS[k] for k in kinds]})
+    layout = {"col_wrap": max(one.size, 1), "cols": ["__variable__", *outputs]}
+    layout |= {"aes": {"color": [VALUE]}, "color": [(*COLOURS, MISSING)[k] for k in kinds]}
+    return wrapped(_named(coloured), size, backend, layout | pc_kwargs)

@@ -6,6 +6,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from support.fitted import on_a_frame, two_functions
 
 import pymc_trees as pmt
@@ -194,5 +195,59 @@ def test_panels_of_outputs_say_which():
     titles = [ax.get_title() for ax in drawn.viz["figure"].item().axes]
     assert titles == ["kind = low", "kind = high"]
     drawn = pmt.plot_pdp(idata, model, (0, 1), var_name="f", backend="matplotlib")
-    titles = [ax.get_title().split("\n")[0] for ax in drawn.viz["figure"].item().axes]
-    assert titles == [f"partial dependence, kind = {name}" for name in ("low", "high")]
+    *maps, _ = drawn.viz["figure"].item().axes
+    assert [ax.get_title() for ax in maps] == ["kind = low", "kind = high"]
+
+
+def test_a_map_has_one_scale_with_what_it_shows():
+    model, idata = _two_functions()
+    asked = {"var_name": "f", "label": "grams a day"}
+    drawn = pmt.plot_pdp(idata, model, (0, 1), backend="matplotlib", **asked)
+    found = pmt.partial_dependence(idata, model, (0, 1), var_name="f")["average"]
+    mean = found.mean(("chain", "draw"))
+    scale = drawn.viz["figure"].item().axes[2]
+    assert scale.get_ylabel() == "grams a day"
+    np.testing.assert_allclose(scale.get_ylim(), [mean.min(), mean.max()], rtol=1e-6)
+    backend_or_skip("plotly")
+    drawn = pmt.plot_pdp(idata, model, (0, 1), backend="plotly", **asked)
+    first, last = drawn.viz["figure"].item().select_traces({"type": "contour"})
+    assert (first.showscale, last.showscale) == (False, True)
+    assert last.colorbar.title.text == "grams a day"
+    backend_or_skip("bokeh")
+    drawn = pmt.plot_pdp(idata, model, (0, 1), backend="bokeh", **asked)
+    first, last = drawn.viz["plot"].to_dataset()["grams a day"].to_numpy()
+    assert (len(first.right), [bar.title for bar in last.right]) == (0, ["grams a day"])
+
+
+def test_values_are_named_on_the_first_panel_of_each_row():
+    model, idata = _on_a_frame()
+    asked = {"label": "grams", "backend": "matplotlib"}
+    for plot in (pmt.plot_pdp, pmt.plot_ice, pmt.plot_ale):
+        axes = plot(idata, model, ["age", "site", "dose"], **asked).viz["figure"].item().axes
+        assert [ax.get_ylabel() for ax in axes[:3]] == ["grams", "", "grams"]
+    drawn = pmt.plot_pdp(idata, model, ["age", "site", "dose"], col_wrap=3, **asked)
+    axes = drawn.viz["figure"].item().axes
+    assert [ax.get_ylabel() for ax in axes] == ["grams", "", ""]
+    asked["label"] = "Shapley value, grams"
+    drawn = pmt.plot_shap(pmt.shap_values(idata, model, progressbar=False), **asked)
+    assert axes_of(drawn, "shap").get_xlabel() == "Shapley value, grams"
+
+
+def test_a_legend_says_what_colours_of_a_swarm_are():
+    model, idata = _on_a_frame()
+    drawn = pmt.plot_shap(pmt.shap_values(idata, model, progressbar=False), backend="matplotlib")
+    [legend] = drawn.viz["figure"].item().legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert (words[0], words[-2:]) == ("low", ["high", "missing"])
+    lines = dict(zip(words, legend.get_lines(), strict=True))
+    frame = model["mu_X"].get_value()
+    oldest = int(np.nanargmax(frame[:, 0]))
+    found = pmt.shap_values(idata, model, progressbar=False)["values"].mean(("chain", "draw"))
+    wanted = float(found.sel(feature="age").isel(row=oldest))
+    for one in axes_of(drawn, "shap").collections:
+        at = np.asarray(one.get_offsets())
+        if np.isclose(at[:, 0], wanted, rtol=1e-12).any():
+            wanted = to_rgb(lines["high"].get_color())
+            np.testing.assert_allclose(one.get_facecolor()[0, :3], wanted)
+            return
+    raise AssertionError("the row is not drawn")

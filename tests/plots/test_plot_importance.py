@@ -116,7 +116,7 @@ def test_points_are_rows_in_draws():
     )
     names = found["feature"].to_numpy()
     assert [ax.get_title() for ax in (first, last)] == [names[0], f"+ {names[2]}"]
-    assert [ax.get_xlabel() for ax in (first, last)] == ["", "known columns"]
+    assert [ax.get_xlabel() for ax in (first, last)] == ["", "prediction of the submodel"]
 
 
 def test_outputs_are_named_and_points_are_not_too_many(monkeypatch):
