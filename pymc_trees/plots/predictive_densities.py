@@ -51,8 +51,10 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
     several = idata if isinstance(idata, dict) else {"predictive": idata}
     drawn = {name: _drawn(tree, var_name) for name, tree in several.items()}
     rows = _check_rows(rows, min(values.shape[1] for values in drawn.values()))
+    own = axes is None
     if axes is None:
-        axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 2.8), squeeze=False)[1][0]
+        size = (3.0 * len(rows) + 1.0, 2.8)
+        axes = plt.subplots(1, len(rows), figsize=size, squeeze=False, layout="constrained")[1][0]
     elif len(axes) != len(rows):
         raise ValueError(
             f"axes: {len(axes)} for {len(rows)} rows; give one for each row, or leave axes out."
@@ -68,7 +70,10 @@ def plot_predictive_densities(idata, rows, *, var_name="y", truth=None, others=N
         for k, (name, point) in enumerate((others or {}).items()):
             ax.axvline(point[row], color=f"C{len(several) + k}", ls="--", label=name)
         ax.set(title=f"row {row}", xlabel=var_name, yticks=[])
-    axes[0].legend(frameon=False)
+    if own:  # beside the panels, where it hides no density
+        axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    else:
+        axes[0].legend(frameon=False)
     return np.asarray(axes)
 
 

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.full
 @pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_clusters(cluster, package):
-    """Chains of docs/prediction.md and shards of docs/sharded.md, in two worker processes."""
+    """Chains of docs/saving.md and shards of docs/sharded.md, in two worker processes."""
     if find_spec(package) is None:
         pytest.skip(f"{package} is not installed: pip install 'pymc_trees[{cluster}]'")
     tests = DOCS.parent / "tests"

@@ -54,6 +54,11 @@ def test_densities_peak_where_the_draws_are(rng):
         grid, density = ax.lines[0].get_data()
         assert abs(grid[np.argmax(density)] - centres[row]) < 0.2
         assert len(ax.lines) == 4
+    words = [text.get_text() for text in axes[-1].get_legend().get_texts()]
+    assert words == ["a", "b", "truth", "CART"] and axes[0].get_legend() is None
+    axes[-1].figure.canvas.draw()
+    legend, panel = axes[-1].get_legend().get_window_extent(), axes[-1].get_window_extent()
+    assert panel.x1 <= legend.x0 and legend.x1 <= axes[-1].figure.bbox.x1  # beside, and seen
     with pytest.raises(ValueError, match="posterior_predictive"):
         pmt.plot_predictive_densities(xr.DataTree(), [0])
 

@@ -39,13 +39,13 @@ def on_dask(chains: dict, shards: dict) -> None:
         n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
     ) as cluster:
         client = f"Client({cluster.scheduler_address!r})"
-        run("prediction", "dask", chains, CHAINS | {"Client()": client})
+        run("saving", "dask", chains, CHAINS | {"Client()": client})
         run("sharded", "dask", shards, SHARDS | {'Client("host:8786")': client})
 
 
 def on_ray(chains: dict, shards: dict) -> None:
     local = "ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)"
-    run("prediction", "ray", chains, CHAINS | {"ray.init()": local})
+    run("saving", "ray", chains, CHAINS | {"ray.init()": local})
     there = "ray.init(ignore_reinit_error=True)"
     run("sharded", "ray", shards, SHARDS | {'ray.init(address="auto")': there})
     shards["ray"].shutdown()
