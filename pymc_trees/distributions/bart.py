@@ -147,8 +147,9 @@ def BART(
     tree_prior : MondrianPrior, optional
         Prior of each tree. Default: that of alpha and beta.
     split_prior : (p,) array, dict of column and weight, or vector random variable, optional
-        Weights of the columns. 0 excludes a column, except where it is random. Default: equal, and
-        1 for a column that a dict does not name.
+        Weights of the columns. 0 excludes a column, except where it is random. Weights in model
+        data can be set anew, but not which of them are 0. Default: equal, and 1 for a column that
+        a dict does not name.
     split_rules : str, sequence of p str, or dict of column name and str, optional
         How columns are split: "continuous" by cuts, "subset" by sets of levels, "onehot" by one
         level against the rest; at most 50 levels. Default: "subset" for text and categories,

@@ -35,7 +35,7 @@ class Hybrid(SweepStep):
     Where the likelihood is not a conjugate Normal, continuous variables with up to ten elements
     that enter the likelihood and nothing else are also updated between sweeps, by slice sampling
     given f, because they and f mix slowly together. Their own step method still updates them as
-    well.
+    well. ``nuisance_evaluations`` in ``sample_stats`` counts evaluations of the density.
 
     Parameters
     ----------

@@ -54,6 +54,11 @@ class NoiseScale(BlockedStep):
     ValueError
         For a variable that enters anything else, or enters the sd in another way.
 
+    Notes
+    -----
+    Statistics of each draw: ``noise_scale_evaluations``, those of the density. ``pm.sample()``
+    assigns NUTS instead where it is given options for NUTS, such as ``target_accept``.
+
     References
     ----------
     Neal (2003). Slice sampling. The Annals of Statistics 31(3), 705-767, section 4, figures 3

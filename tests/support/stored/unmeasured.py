@@ -33,7 +33,16 @@ NUMBERS: dict[str, dict[str, str]] = {
         "nearer to 90%": "a level",
         "less often than 95%": "a level",
     },
-    "docs/causal.md": {"R-hat of the effects is above 1.05": "a threshold of `fit`"},
+    "docs/causal.md": {"R-hat of the effects of units is above 1.05": "a threshold of `fit`"},
+    "docs/classification.md": {
+        "between -3 and 3 with probability 0.95": "a prior",
+        "a predicted probability of 70%, about 70% are": "an example of calibration",
+        "costs ten times as much": "an example of costs",
+    },
+    "docs/counts.md": {
+        "a prior sd of 1.5": "a prior",
+        "simulated with 0.4 and 0.1": "the simulation",
+    },
     "docs/data_model/capacity.md": {
         "three times the prior mean of the number of nodes": "the default",
         "where `mu` takes 8 MB": "8 bytes a row",
@@ -44,6 +53,15 @@ NUMBERS: dict[str, dict[str, str]] = {
         "on two inputs (within 0.3)": "a tolerance of tests",
     },
     "docs/estimators.md": {"is above 1.05": "a threshold of `fit`"},
+    "docs/likelihoods.md": {
+        "simulated probabilities are 0.8 and 0.3": "the simulation",
+        "sd 1 to 1.5": "a prior",
+        "the average, sd 1.5": "a prior",
+    },
+    "docs/recipes.md": {
+        "simulated sds are 0.8 and 0.5": "the simulation",
+        "simulated with 0.3 and 0.1": "the simulation",
+    },
     "docs/choosing.md": {"with probability about 0.95": "a prior"},
     "docs/papers/pg_bart.md": {
         "(sd 0.1), a value for each vertex (sd 3) and noise of sd 0.01": "the data",
