@@ -7,7 +7,7 @@ import numpy as np
 from pymc_trees.mondrian.kernels.extend import close, mark_rows, renumber_rows
 from pymc_trees.mondrian.kernels.labels import Moments
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, NEXT_ROW, Rules, make_tree
-from pymc_trees.mondrian.trees import Ensemble, Rows, Sample, owned
+from pymc_trees.mondrian.trees import SLOW, Ensemble, Rows, Sample, owned
 
 
 class BoundedEnsemble(Ensemble):
@@ -35,11 +35,12 @@ class BoundedEnsemble(Ensemble):
         """Rows and labels of them: all, or a sample."""
         return (self.sample if self.sample.seen else self.rows).learnt()
 
-    def _grow_first(self, X, y, jobs):
+    def _grow_first(self, X, y, jobs, progressbar=False):
         n = min(len(y), self.room.first)  # further rows in blocks, with the same distribution
-        super()._grow_first(X[:n], y[:n], jobs)
+        super()._grow_first(X[:n], y[:n], jobs, progressbar)
         if n < len(y):
-            self._extend(X[n:], y[n:], False, jobs)
+            slow = (len(y) - n) * len(self.generators) > SLOW
+            self._extend(X[n:], y[n:], False, jobs, progressbar and slow)
 
     def _regrow(self, jobs):
         if not self.sample.seen:

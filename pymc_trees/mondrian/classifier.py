@@ -267,6 +267,9 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         Number of threads, as in joblib. The results do not depend on it.
     random_state : int, RandomState or None
         Seed of the trees.
+    progressbar : bool, default True
+        Whether a bar shows how far learning is, where it takes seconds; in a pipe, a line a minute
+        does.
 
     Attributes
     ----------
@@ -331,6 +334,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         scaling=None,
         n_jobs=None,
         random_state=None,
+        progressbar=True,
     ):
         self.n_estimators = n_estimators
         self.lifetime = lifetime
@@ -343,6 +347,7 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
         self.scaling = scaling
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.progressbar = progressbar
 
     def fit(self, X, y):
         """Discard the trees and grow new ones from the rows of X.
@@ -389,7 +394,8 @@ class MondrianForestClassifier(ClassifierMixin, ClassForest):
             check_same_classes(classes, ensemble.classes)
             if not can_skip_checks(ensemble, X, y, "iubU"):
                 _, X, y = self._checked(X, y, reset=False)
-            ensemble.extend(X, encode_classes(y, ensemble.classes), self.n_jobs)
+            labels = encode_classes(y, ensemble.classes)
+            ensemble.extend(X, labels, self.n_jobs, self.progressbar)
             return self
         all_classes = check_classes(classes)
         columns, X, y = self._checked(X, y)

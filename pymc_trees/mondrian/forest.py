@@ -38,6 +38,7 @@ class MondrianForest(BaseEstimator):
     scaling: Any
     n_jobs: Any
     random_state: Any
+    progressbar: Any
 
     def __sklearn_is_fitted__(self):
         ensemble = self.__dict__.get("_ensemble")
@@ -108,7 +109,18 @@ class MondrianForest(BaseEstimator):
         seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         empty = self._empty_labels(classes)
         kind = Ensemble if design.max_memory is None else BoundedEnsemble
-        return kind(design, self._pause_pure, columns, X, y, classes, empty, seed, self.n_jobs)
+        return kind(
+            design,
+            self._pause_pure,
+            columns,
+            X,
+            y,
+            classes,
+            empty,
+            seed,
+            self.n_jobs,
+            self.progressbar,
+        )
 
     def __setstate__(self, state):
         """Refuse forests of other versions; `Ensemble` checks the rest."""

@@ -72,6 +72,9 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         Number of threads, as in joblib. The results do not depend on it.
     random_state : int, RandomState or None
         Seed of the trees.
+    progressbar : bool, default True
+        Whether a bar shows how far learning is, where it takes seconds; in a pipe, a line a minute
+        does.
 
     Attributes
     ----------
@@ -140,6 +143,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         scaling=None,
         n_jobs=None,
         random_state=None,
+        progressbar=True,
     ):
         self.n_estimators = n_estimators
         self.lifetime = lifetime
@@ -155,6 +159,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self.scaling = scaling
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.progressbar = progressbar
 
     def fit(self, X, y):
         """Discard the trees and grow new ones from the rows of X.
@@ -197,7 +202,7 @@ class MondrianForestRegressor(RegressorMixin, MixtureForest):
         self._prior()
         self._check_design(ensemble)
         _, X, y = self._checked(X, y, ensemble)
-        ensemble.extend(X, check_labels(y), self.n_jobs)
+        ensemble.extend(X, check_labels(y), self.n_jobs, self.progressbar)
         return self
 
     def _checked(self, X, y, ensemble):

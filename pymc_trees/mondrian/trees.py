@@ -4,6 +4,7 @@
 interrupt leaves the estimator between two forests. Further rows go into all trees or into none.
 """
 
+from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from pymc_trees.mondrian.kernels.extend import extend_forest, extend_tree
 from pymc_trees.mondrian.kernels.grow import grow_tree
 from pymc_trees.mondrian.kernels.tree import COUNT_LIMIT, ROOT, Rules, make_tree
 from pymc_trees.mondrian.kernels.validate import check_tree
+from pymc_trees.progress import reporting
 
 _FORMAT = 3
 """Version of pickles."""
@@ -55,6 +57,8 @@ class Ensemble:
         Label statistics of one node without rows.
     seed : sequence of int
     n_jobs : int or None
+    progressbar : bool
+        Whether progress is shown where trees take seconds.
     """
 
     whole = True
@@ -63,7 +67,9 @@ class Ensemble:
     _packed: Any
     _moved: np.ndarray
 
-    def __init__(self, design, pause_pure, columns, X, y, classes, empty, seed, n_jobs):
+    def __init__(
+        self, design, pause_pure, columns, X, y, classes, empty, seed, n_jobs, progressbar
+    ):
         self.format = _FORMAT
         self.design, self.empty, self.classes, self.names = design, empty, classes, columns.names
         self.scaling = Scaling(design.scaling, X)
@@ -73,7 +79,7 @@ class Ensemble:
         self.beliefs: Any = None  # computed by the first prediction after new rows
         self.trees = []
         jobs = jobs_for(n_jobs, len(X) * len(self.generators))
-        self._grow_first(self.scaling.of_new(X), y, jobs)
+        self._grow_first(self.scaling.of_new(X), y, jobs, progressbar)
 
     def _allocate(self, pause_pure, n_columns, label_type):
         """Set the bounds of the trees, and make room for rows."""
@@ -83,17 +89,17 @@ class Ensemble:
         self.rules = Rules(mss, pause_pure, most, COUNT_LIMIT, COUNT_LIMIT, COUNT_LIMIT)
         self.rows = Rows(n_columns, label_type, COUNT_LIMIT)
 
-    def _grow_first(self, X, y, jobs):
+    def _grow_first(self, X, y, jobs, progressbar=False):
         """Grow trees from the first rows."""
         self.rows.put(X, y)
-        self._grow(len(y), jobs)
+        self._grow(len(y), jobs, progressbar)
         self.rows.n = len(y)
 
     def _regrow(self, jobs):
         """Grow trees from all rows learnt."""
         self._grow(self.rows.n, jobs)
 
-    def _grow(self, n, jobs):
+    def _grow(self, n, jobs, progressbar=False):
         """Grow trees from the first n rows."""
         rows, stop_flag = self.rows, np.zeros(1, dtype=np.bool_)
         tasks = []
@@ -101,7 +107,9 @@ class Ensemble:
             tree = make_tree(rows.X.shape[1], float(self.design.lifetime), 1, len(rows.X))
             labels = type(self.empty)(*(array.copy() for array in self.empty))
             tasks.append((rng, tree, labels, self.rules, rows.X, rows.y, n, stop_flag))
-        self.trees = run(grow_tree, tasks, n * len(tasks), jobs, stop_flag)
+        work = n * len(tasks)
+        with reporting("Mondrian trees", len(tasks), progressbar and work > SLOW) as report:
+            self.trees = run(counted(grow_tree, report), tasks, work, jobs, stop_flag)
 
     @property
     def n_seen(self):
@@ -132,7 +140,7 @@ class Ensemble:
         self._in_python, self._packed = trees, None
         self._moved = np.zeros(len(trees), dtype=np.bool_)
 
-    def extend(self, X, y, n_jobs):
+    def extend(self, X, y, n_jobs, progressbar=False):
         """Learn some rows, in blocks.
 
         Interrupts wait for the end of a block. If a block fails, for lack of memory, some trees
@@ -140,11 +148,13 @@ class Ensemble:
         which gives them the same distribution. If memory is too short for that, no trees are left.
         """
         work = len(X) * len(self._in_python)
-        self._extend(self.scaling.of_new(X), y, work < WORTH_A_THREAD, jobs_for(n_jobs, work))
+        jobs, few = jobs_for(n_jobs, work), work < WORTH_A_THREAD
+        self._extend(self.scaling.of_new(X), y, few, jobs, progressbar and work > SLOW)
 
-    def _extend(self, X, y, few, jobs):
+    def _extend(self, X, y, few, jobs, progressbar=False):
         """Learn scaled rows, in one block if they are few."""
-        with deferred_interrupts() as held:
+        shown = reporting("Rows of Mondrian trees", len(X), progressbar)
+        with shown as report, deferred_interrupts() as held:
             self.beliefs = None
             size, start = len(X) if few else _FIRST_BLOCK, 0
             while start < len(X):
@@ -165,6 +175,7 @@ class Ensemble:
                     self._regrow(jobs)
                     raise
                 start = stop
+                report(stop)
                 held.answer()
                 seconds = max(perf_counter() - begin, 1e-6)
                 size = max(1, int(size * min(4.0, _BLOCK_SECONDS / seconds)))
@@ -402,6 +413,8 @@ WORTH_A_THREAD = 2000
 """Rows times trees below which threads are slower."""
 LONG = 50_000
 """Rows times trees above which interrupts do not wait for the work, some tenths of a second."""
+SLOW = 10 * LONG
+"""Rows times trees above which progress is shown."""
 
 
 def jobs_for(n_jobs, work):
@@ -410,6 +423,18 @@ def jobs_for(n_jobs, work):
     Must be called in the caller's thread, whose joblib settings apply.
     """
     return 1 if work < WORTH_A_THREAD else effective_n_jobs(n_jobs)
+
+
+def counted(function, report):
+    """The function, which tells after each call how many there were."""
+    done = count(1)  # one step of it is atomic, also between threads
+
+    def one(*task):
+        result = function(*task)
+        report(next(done))
+        return result
+
+    return one
 
 
 def run_all(function, tasks, jobs):

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 import pymc_trees as pmt
 import pymc_trees.hooks.runs as runs
 from pymc_trees import causal, progress
+from pymc_trees.mondrian import bounded, trees
 
 X = np.random.default_rng(1).random((12, 2))
 BRIEF = {"draws": 3, "tune": 2, "chains": 2, "random_seed": 1, "compute_convergence_checks": False}
@@ -115,6 +116,28 @@ def test_a_fit_and_its_predictions_speak_in_a_pipe(slow, caplog):
     known = len(slow())
     pmt.BARTRegressor(noise="constant", progressbar=False, **given).fit(X, X[:, 0]).predict(X)
     assert len(slow()) == known
+
+
+@pytest.mark.parametrize("max_memory", [None, 1.0])
+def test_mondrian_forests_speak_where_they_take_long(slow, monkeypatch, max_memory):
+    def forest(**options):
+        return pmt.MondrianForestRegressor(4, max_memory=max_memory, random_state=1, **options)
+
+    y = X[:, 0]
+    silent = forest().fit(X, y).predict(X)  # few rows are quick
+    assert slow() == []
+    for module in (trees, bounded):
+        monkeypatch.setattr(module, "SLOW", 0)
+    monkeypatch.setattr(trees, "WORTH_A_THREAD", 0)
+    spoken = forest().fit(X, y)
+    assert slow()[0] == "Mondrian trees: 2 of 4 after 1 min."
+    assert np.array_equal(spoken.predict(X), silent)
+    known = len(slow())
+    more = np.repeat(X, 9, axis=0) + 1  # in two blocks, of 64 rows and of the rest
+    spoken.partial_fit(more, more[:, 0])
+    assert slow()[known:] == ["Rows of Mondrian trees: 108 of 108 after 1 min."]
+    forest(progressbar=False).fit(X, y).partial_fit(more, more[:, 0])
+    assert len(slow()) == known + 1
 
 
 def test_the_logger_is_shown_where_pymc_is_not_loaded():
