@@ -61,4 +61,5 @@ def test_sources_hold_nothing_that_a_run_leaves_behind(built):
     made = {"uv.lock", ".venv", ".git", "__pycache__", ".pytest_cache", ".mypy_cache", "_build"}
     made |= {"generated", "thumbnails", ".import_linter_cache", ".ruff_cache", ".hypothesis"}
     assert not [name for name in inside if made & set(name.split("/"))]
+    assert not [name for name in inside if name.startswith("docs/notes/")]
     assert not [name for name in inside if name.endswith((".pyc", ".nbi", ".nbc", ".nc"))]

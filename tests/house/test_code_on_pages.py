@@ -19,7 +19,7 @@ import pymc_trees as pmt
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
-    *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in p.parts),
+    *(p for p in sorted((ROOT / "docs").rglob("*.md")) if not {"_build", "notes"} & set(p.parts)),
 ]
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 KNOWN = {"pmt": pmt, "pymc_trees": pmt, "pm": pm, "np": np}

@@ -15,7 +15,9 @@ LONGEST = {"guide": 900, "others": 1200}
 PAGES = [
     path
     for path in sorted(DOCS.rglob("*.md"))
-    if not path.relative_to(DOCS).parts[0].startswith(("_", "theory", "generated", "api.md"))
+    if not path.relative_to(DOCS)
+    .parts[0]
+    .startswith(("_", "theory", "generated", "notes", "api.md"))
 ]
 
 

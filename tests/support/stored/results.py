@@ -29,7 +29,7 @@ TABLES = {
 }
 PAGES = [
     ROOT / "README.md",
-    *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in p.parts),
+    *(p for p in sorted((ROOT / "docs").rglob("*.md")) if not {"_build", "notes"} & set(p.parts)),
 ]
 QUOTED = re.compile(r"^<!-- stored: (\w+) -->\n((?:\|.*\n)+)", re.MULTILINE)
 """A table of a page below the comment that names its results."""
