@@ -32,13 +32,16 @@ PRINTS = {
     "mondrian_bayesian_optimisation": "equal, draw by draw: True",
     "mondrian_learning_from_a_stream": "equal, draw by draw: True",
 }
-# Before its first cell: chains run in the process of the notebook. Others would each compile what
-# no process has compiled yet.
-ONE_PROCESS = """
+# Before its first cell: chains are short, and run in the process of the notebook. Others would each
+# compile what no process has compiled yet.
+FEW = """
 import pymc as pm, pymc_trees as pmt
 pmt.BART  # the first name puts on the wrappers, one of them on pm.sample
 _sample = pm.sample
-pm.sample = lambda *given, **options: _sample(*given, **{**options, "cores": 1})
+def few(*given, **options):
+    short = {} if given else {"draws": 20, "tune": 20}
+    return _sample(*given, **{**options, **short, "cores": 1})
+pm.sample = few
 """
 # Graphs of PyTensor that a short run evaluates a few times only are left to Python, which spares
 # half of the time. But those of soft decision trees are: NUTS goes through them by the thousand.
@@ -71,12 +74,12 @@ def test_notebook_is_stored_as_executed_from_top_to_bottom(path):
 def test_notebook_runs(path, monkeypatch):
     from nbclient import NotebookClient
 
-    monkeypatch.setenv("NOTEBOOK_DRAWS", "20")
+    monkeypatch.setenv("NOTEBOOK_DRAWS", "20")  # of those that sample in other ways too
     if path.stem not in COMPILED:
         flags = f"{os.environ.get('PYTENSOR_FLAGS', '')},mode=FAST_COMPILE"
         monkeypatch.setenv("PYTENSOR_FLAGS", flags.lstrip(","))
     notebook = nbformat.read(path, 4)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(ONE_PROCESS))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(FEW))
     NotebookClient(notebook, timeout=1200, kernel_name="python3").execute()
     text = "".join(
         output.get("text", "") for cell in code_cells(notebook) for output in cell.outputs
