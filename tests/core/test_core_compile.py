@@ -57,9 +57,22 @@ def test_a_long_compilation_is_announced_with_its_kind(clock, caplog):
         announcer.on_end(ours)
     what = "local moves of trees (normal gamma leaf, numbers)"
     assert caplog.messages == [
-        f"Compiling {what}: up to half a minute, once. The code is kept for later runs.",
+        f"Compiling {what}: about 15 s on an idle machine, once. The code is kept for later runs.",
         f"... {what}: 11 s, 4 kernels so far.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("what", "seconds"),
+    [
+        ("samplers of trees (normal leaf, numbers)", 30),
+        ("samplers of trees (rowwise leaf, levels or missing cells)", 40),
+        ("particle Gibbs (normal leaf, columns on a grid)", 20),
+        ("Shapley values", 10),
+    ],
+)
+def test_the_estimate_is_that_of_the_kind(what, seconds):
+    assert announce.estimate(what) == seconds
 
 
 @pytest.mark.parametrize(

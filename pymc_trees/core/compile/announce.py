@@ -42,6 +42,17 @@ NAMES = {
 """What kernels are for; another one goes by its name."""
 PARTS = ("leaf", "design")
 """Fields of a problem whose types make a kind of model."""
+ESTIMATES = {
+    "samplers of trees": 30,
+    "local moves of trees": 15,
+    "particle Gibbs": 15,
+    "moves of soft trees": 30,
+}
+"""CPU seconds that kernels compile, from empty caches (benchmarks/notes/first_run.md)."""
+OTHERS = 10
+"""Those of other kernels, at most."""
+MORE = {"levels or missing cells": 10, "columns on a grid": 5}
+"""Further seconds for kinds of columns (benchmarks/notes/compile_time.md)."""
 
 # A child of PyMC's logger: shown, and silenced, with PyMC's own lines.
 _log = logging.getLogger("pymc.trees")
@@ -69,8 +80,8 @@ class Announcer(event.Listener):
             show_lines()
             if self._next == self._begun + SECONDS:
                 _log.info(
-                    f"Compiling {self._what}: up to half a minute, once. The code is kept for "
-                    "later runs."
+                    f"Compiling {self._what}: about {estimate(self._what)} s on an idle machine, "
+                    "once. The code is kept for later runs."
                 )
             else:
                 _log.info(
@@ -129,6 +140,12 @@ def _parts(args: tuple) -> Iterator[types.Type]:
     for kind in args:
         fields = dict(zip(getattr(kind, "fields", ()), getattr(kind, "types", ())))
         yield from (fields[name] for name in PARTS if hasattr(fields.get(name), "instance_class"))
+
+
+def estimate(what: str) -> int:
+    """Seconds that kernels compile on an idle machine, by what they are for."""
+    known = [seconds for name, seconds in ESTIMATES.items() if what.startswith(name)]
+    return (known or [OTHERS])[0] + sum(more for kind, more in MORE.items() if kind in what)
 
 
 def kinds_of(problem: tuple) -> str:
