@@ -29,7 +29,7 @@ def test_job_prints_a_table_and_leaves_a_picture_and_draws(few_trees, tmp_path, 
     for name in ("R-hat of mu", "ESS of mu", "R-hat of sigma", "ESS of sigma", "RMSE", "time"):
         assert re.search(rf"^.*{re.escape(name)}.* \d", printed, re.MULTILINE), name
     assert "90% intervals" in printed
-    assert "equals the one before saving" in printed
+    assert "equal those before saving" in printed
     assert (out / "bikes_effect_of_hour.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in out.iterdir()) == [
         "bikes_draws.nc",
@@ -49,7 +49,7 @@ def test_quick_job_is_smaller_and_says_so(few_trees, tmp_path, capsys):
     assert "mu ~ BART(10 trees)" in printed
     assert "Quick run: 10 trees and 2 chains of 20 draws" in printed
     assert "Without --quick: 20 trees and 4 chains of 750 draws" in printed
-    assert "equals the one before saving" in printed
+    assert "equal those before saving" in printed
     assert (tmp_path / "bikes_draws.nc").exists()
 
 
