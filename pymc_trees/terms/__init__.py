@@ -1,9 +1,9 @@
 """Gaussian vectors around forests: drawn jointly with the leaf values.
 
-`affine` reads from a graph which coefficients make up each entry of an expression, `priors` has the
-table of Gaussian priors, `rows` finds the rows, forests, vectors and hyperparameters of a model;
-`draw` has the algebra, `kernels` the sums over rows, `leaves` the leaves as columns of a linear
-regression, `joint` the draw around one likelihood, and `step` the step method.
+`priors` has the table of Gaussian priors, `rows` finds the rows, forests, vectors and
+hyperparameters of a model (linear maps are read in `targets`); `draw` has the algebra, `kernels`
+the sums over rows, `leaves` the leaves as columns of a linear regression, `joint` the draw around
+one likelihood, and `step` the step method.
 
 May import: `core`, `distributions`, `targets`; PyMC, PyTensor, scipy.
 """

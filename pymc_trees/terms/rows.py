@@ -13,6 +13,7 @@ from pytensor.tensor.random.basic import LogNormalRV, NormalRV
 
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable, tree_variables
+from pymc_trees.targets.affine import Affine, LinearMap, read_affine_map
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 from pymc_trees.targets.graph import (
     NotConjugateError,
@@ -26,7 +27,6 @@ from pymc_trees.targets.likelihoods.contract import (
     recognise_rows,
     sole_term,
 )
-from pymc_trees.terms.affine import Affine, LinearMap, read_affine_map
 from pymc_trees.terms.priors import Gaussian, read_gaussian, zero_sum_basis
 
 MOST_COEFFICIENTS = 800

@@ -6,8 +6,8 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.traversal import explicit_graph_inputs
 
+from pymc_trees.targets.affine import read_affine_map, read_affine_parts
 from pymc_trees.targets.graph import NotRecognisedError
-from pymc_trees.terms.affine import read_affine_map
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 rng = np.random.default_rng(0)
@@ -103,3 +103,12 @@ def test_the_map_is_the_expression(name):
 def test_what_is_not_affine_is_refused(expression):
     with pytest.raises(NotRecognisedError):
         read_affine_map(expression, [v, w, s], set(VALUES))
+
+
+def test_largest_parts():
+    """All that an expression sees of v and s are the parts of it that are linear in them."""
+    expression = pt.exp(2 * (v[G] + s)) + (tau * v).sum() * s
+    parts = read_affine_parts([expression, -v], [v, s], {v, s, tau})
+    read = {frozenset(u.name for u in one.maps) for one in parts.values()}
+    assert read == {frozenset("vs"), frozenset("v"), frozenset("s")}
+    assert len(parts) == 4  # 2 (v + s), the sum, s and -v

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import explicit_graph_inputs
+from pytensor.graph.traversal import explicit_graph_inputs, toposort
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.basic import Alloc, Join, MakeVector
 from pytensor.tensor.blockwise import Blockwise
@@ -122,6 +122,43 @@ def read_affine_map(
     for v in variables:
         seeing |= dependent_on([expression], v)
     return _Reader(set(variables), seeing, changing).read(expression)
+
+
+def read_affine_parts(
+    expressions: list[Variable], variables: list[Variable], changing: set[Variable]
+) -> dict[Variable, Affine]:
+    """The parts of expressions that are affine in some variables, as large as possible.
+
+    All that the expressions depend on of the variables are these parts: numbers that leave every
+    part as it is leave the expressions as they are.
+
+    Parameters
+    ----------
+    expressions : list of Variable
+    variables, changing
+        As of `read_affine_map`.
+    """
+    seeing: set[Variable] = set()
+    for v in variables:
+        seeing |= dependent_on(expressions, v)
+    reader = _Reader(set(variables), seeing, changing)
+    parts: dict[Variable, Affine] = {}
+    known: dict[Variable, Affine | None] = {}
+
+    def read(v: Variable) -> Affine | None:
+        try:
+            return reader.read(v)
+        except (NotImplementedError, TypeError, ValueError):  # also of Ops with other operands
+            return None
+
+    nodes = list(toposort(expressions))
+    for v in [v for node in nodes for v in (*node.inputs, *node.outputs)] + expressions:
+        if v in seeing and v not in known:
+            known[v] = read(v)
+    for node in nodes:
+        if any(v in seeing and known[v] is None for v in node.outputs):
+            parts |= {v: one for v in node.inputs if (one := known.get(v)) is not None}
+    return parts | {e: one for e in expressions if (one := known.get(e)) is not None}
 
 
 class _Reader:
