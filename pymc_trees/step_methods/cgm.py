@@ -57,7 +57,8 @@ class CGM(SweepStep):
     forests of one output are moved under a Gaussian approximation of the rows, and the exact
     likelihood is evaluated once per visit of a tree: ``accept_delayed`` is the share of accepted
     visits. Where rows are Gaussian given latent variables, ``latent_precision`` is their mean
-    precision.
+    precision. Where an intercept, say, trades places with the level of the forest, a step ends with
+    a draw of that level from the priors alone, and ``ridge_shift`` is what the forest has risen by.
 
     References
     ----------
@@ -67,6 +68,8 @@ class CGM(SweepStep):
     Applied Statistics 4(1), section 3.
     Linero (2022). Generalized Bayesian additive regression trees models: beyond conditional
     conjugacy. arXiv 2202.09924, section 3.
+    Liu and Sabatti (2000). Generalised Gibbs sampler and multigrid Monte Carlo for Bayesian
+    computation. Biometrika 87(2), 353-369 (the draw of the level).
     Pratola (2016). Efficient Metropolis-Hastings proposal mechanisms for Bayesian regression tree
     models. Bayesian Analysis 11(3).
 

@@ -129,10 +129,10 @@ class SoftMoves(Kernel):
         arguments: tuple = (self.weights, self.per_visit, n_sweeps, stop_flag)
         kernel = soft_sweeps
         if is_screened(forest):
-            state = state or DelayedAcceptance.start(forest, leaf)
+            state = state or DelayedAcceptance.start(forest, leaf, data.level)
             if data.tuning:
-                state = state.averaged(leaf.offset)
-            screen = state.screen(leaf, forest.layout.max_nodes)
+                state = state.averaged(leaf.offset - data.level)
+            screen = state.screen(leaf, forest.layout.max_nodes, data.level)
             undo = make_soft_trees(1, problem.trees.column.shape[1])
             kernel, arguments = screened_soft_sweeps, (screen, undo, *arguments)
         names = list(self.statistics(forest))

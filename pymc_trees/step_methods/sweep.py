@@ -27,12 +27,14 @@ from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.without_dims import without_dims
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT, changes_per_visit
 from pymc_trees.step_methods.kernels.contract import Kernel, SweepData
+from pymc_trees.step_methods.kernels.lift import Lift
 from pymc_trees.step_methods.kernels.likelihood_parameters import (
     EVALUATIONS,
     LikelihoodParameters,
     Widths,
 )
 from pymc_trees.step_methods.kernels.local_moves import LocalMoves
+from pymc_trees.step_methods.ridge_moves import RIDGE_SHIFT, RidgeMoves
 from pymc_trees.step_methods.variables import HARD, Kind, forests_of
 from pymc_trees.targets.conjugate import LatentTarget
 from pymc_trees.targets.forest_state import ForestState
@@ -118,6 +120,11 @@ class SweepStep(BlockedStep):
         self.kernels, self.in_rounds = kernels, in_rounds
         parameters = [LikelihoodParameters(plain, one) for one in self.forests if in_rounds]
         self.parameters = {one.forest.name: one for one in parameters if one.conditionals}
+        of_ridges = [
+            RidgeMoves(plain, plain[rv.name], [plain[other.name] for other in forests[:k]])
+            for k, rv in enumerate(forests)
+        ]
+        self.ridges = {one.name: one for one in of_ridges if one.directions}
         self._compiled: set[str] = set()
         self.adapted = {}
         statistics = {
@@ -149,6 +156,8 @@ class SweepStep(BlockedStep):
         numbers["variable_inclusion"] = (np.int64, [forest.n_columns])
         if forest.name in self.parameters:
             numbers[EVALUATIONS] = (np.int64, [])
+        if forest.name in self.ridges:
+            numbers[RIDGE_SHIFT] = (np.float64, list(self.ridges[forest.name].shape))
         return numbers
 
     def _ending(self, forest) -> str:
@@ -163,6 +172,8 @@ class SweepStep(BlockedStep):
         give_threads(self.threads or self.threads_left)
         for forest in self.forests:
             forest.check_inputs()
+        for moves in self.ridges.values():
+            moves.start()
         self.adapted = {}
 
     def step(self, point):
@@ -196,6 +207,8 @@ class SweepStep(BlockedStep):
             data = SweepData(
                 forest, problem, current.work, target, self.tune, states, n_sweeps, n_temperatures
             )
+            if forest.name in self.ridges:
+                data = data._replace(level=self.ridges[forest.name].level(point))
             self._compile(data)
             states[first], report = first.update(rng, states[first], data)
             reports.append(report)
@@ -213,16 +226,43 @@ class SweepStep(BlockedStep):
         stats: dict[str, Any] = {}
         for report in (_mean_of(reports[: len(rounds)]), *reports[len(rounds) :]):
             stats |= report
-        current = forest.store(current, settings, n_threads)
-        stats |= forest.summary(current) | {CHANGES_PER_VISIT: changes}
         stats["log_likelihood"] = forest.call(log_likelihood_of, problem.leaf, current.trees)
         stats["log_likelihood"] += forest.target.log_scale(numbers)
+        if forest.name in self.ridges:
+            point, stats[RIDGE_SHIFT] = self._along_ridges(rng, forest, current, settings, point)
+        current = forest.store(current, settings, n_threads)
+        stats |= forest.summary(current) | {CHANGES_PER_VISIT: changes}
         if isinstance(forest.target, LatentTarget):
             stats["latent_precision"] = float(leaf.w.mean())
         if forest.name in self.parameters:
             stats[EVALUATIONS] = evaluations
         point = point | {forest.value_name: current.value}
         return ChainState(states, widths, current), point, stats
+
+    def _along_ridges(self, rng, forest, current, settings, point) -> tuple[dict, np.ndarray]:
+        """Move the level of a forest and what it trades places with: the point, the statistic."""
+        moves = self.ridges[forest.name]
+        number = {one.name: k for k, one in enumerate(self.forests)}
+        loaded: dict[str, tuple] = {forest.name: (current, settings)}
+        before: dict[str, ChainState] = {}
+
+        def lift_of(name: str, output: int) -> Lift:
+            if name not in loaded:
+                other, k = self.forests[number[name]], number[name]
+                of_other, _ = other.target.at(point)
+                kept: Any = self.states[k]
+                loaded[name] = other.load(kept.forest, point[other.value_name], of_other), of_other
+                before[name], self.states[k] = kept, self._interrupted(kept)  # if an error ends it
+            state, at = loaded[name]
+            return Lift.of(state.trees, at, moves.leaves[name], output)
+
+        point, risen, changed = moves.draw(rng, point, lift_of)
+        for name, kept in before.items():
+            k, (state, at) = number[name], loaded[name]
+            state = self.forests[k].store(state, at) if name in changed else state
+            self.states[k] = kept._replace(forest=state)
+            point = point | {self.forests[k].value_name: state.value}
+        return point, risen
 
     def _rounds(self, forest, n_temperatures: int) -> list:
         """Numbers of sweeps of the first kernel between draws of other parameters."""

@@ -66,9 +66,10 @@ def sweep_flatter(rng, places, weights):
         sweep_on(rng, place.problem, weights, place.work)
 
 
-def run(name, draws, weights, m=1, exchange=exchange_outputs, seed=0):
+def run(name, draws, weights, m=1, exchange=exchange_outputs, seed=0, level=0.0):
     """Chain of the forest of the model: exchanges, then a sweep of each."""
     places = places_of(name, m)
+    places[0] = places[0]._replace(level=level)
     first = places[0]
     codes, depths, roots = np.empty((3, draws, m), dtype=np.int64)
     fits = np.empty((draws, first.target.size, 1))
@@ -91,6 +92,13 @@ def test_chain_agrees_with_the_enumeration(name):
     chain, share = run(name, DRAWS, ALL_MOVES, seed=zlib.crc32(name.encode()))
     assert 0.05 < share < 0.95  # it is exchanges that are looked at
     compare(chain, name, "normal")
+
+
+@pytest.mark.full
+def test_forests_that_are_shifted_on_their_way():
+    chain, share = run("noisy", DRAWS, ALL_MOVES, seed=4, level=0.4)
+    assert 0.05 < share < 0.95
+    compare(chain, "noisy", "normal")
 
 
 def one_sided(rng, a, b):

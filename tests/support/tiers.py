@@ -22,10 +22,10 @@ FILES = {
     "mondrian": "mondrian_gaussian mondrian_laws",
     "posterior": "check_draws dependence named_columns shapley trees",
     "reliability": "missing_draws",
-    "step_methods": "assignment hybrid noise_scale recorded_function sampling_state",
+    "step_methods": "assignment hybrid noise_scale recorded_function ridge_moves sampling_state",
     "survival": "survival_function",
     "terms": "rows",
-    "targets": "laws likelihood_table recognised refused row_reading",
+    "targets": "laws likelihood_table recognised refused ridges row_reading",
 }
 QUICK_FILES = {
     ROOT / f"tests/{folder}/test_{name}.py"

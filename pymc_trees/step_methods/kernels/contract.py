@@ -41,6 +41,8 @@ class SweepData(NamedTuple):
     """Number of sweeps, where draws of other parameters come between them."""
     n_temperatures: int = 1
     """Number of posteriors among which the default number of sweeps is divided."""
+    level: float = 0.0
+    """What f rises with, a function of other variables: along a ridge f less this stays."""
 
 
 class Kernel:

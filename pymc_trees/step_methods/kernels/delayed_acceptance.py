@@ -33,9 +33,10 @@ def is_screened(forest) -> bool:
 
 
 class DelayedAcceptance(NamedTuple):
-    """Mean and spread of f at the rows of one forest.
+    """Mean and spread of f at the rows of one forest, less its level (`SweepData.level`).
 
-    They should describe the posterior of f: other values are as exact, but less efficient.
+    They should describe the posterior of f given the other variables: other values are as exact,
+    but less efficient.
     """
 
     mean: np.ndarray
@@ -48,9 +49,9 @@ class DelayedAcceptance(NamedTuple):
     """Accepted share of visits, a mean over the last steps of tuning."""
 
     @classmethod
-    def start(cls, forest, leaf) -> "DelayedAcceptance":
+    def start(cls, forest, leaf, level: float) -> "DelayedAcceptance":
         """Of a new chain, from the current f."""
-        mean = leaf.offset.copy()
+        mean = leaf.offset - level
         first = (FIRST_SPREAD * leaf.sd) ** 2 * forest.layout.m
         return cls(mean, np.broadcast_to(first, mean.shape).copy())
 
@@ -60,7 +61,7 @@ class DelayedAcceptance(NamedTuple):
         return self.accepted < LEAST
 
     def averaged(self, f) -> "DelayedAcceptance":
-        """With the current f."""
+        """With the current f, less its level."""
         n_tuned = self.n_tuned + 1
         rate = max(1 / n_tuned, 1 / AVERAGED)
         variance = self.variance + rate * ((f - self.mean) ** 2 - self.variance)
@@ -73,16 +74,16 @@ class DelayedAcceptance(NamedTuple):
         change = (share - self.accepted) / min(self.n_tuned + 1, AVERAGED)
         return self._replace(accepted=self.accepted + change)
 
-    def screen(self, leaf, max_nodes):
+    def screen(self, leaf, max_nodes, level: float):
         """Workspace of Gaussian rows around the mean, under the prior of a leaf."""
         spread = np.maximum(np.sqrt(self.variance), 1e-3 * leaf.sd)
         local = LOCAL[0] + (LOCAL[1] - LOCAL[0]) * (1 - self.accepted) ** 3
-        return make_screen(leaf.mean, leaf.sd, self.mean, spread, local, max_nodes)
+        return make_screen(leaf.mean, leaf.sd, self.mean + level, spread, local, max_nodes)
 
     def sweeps(self, rng, data: SweepData, moves) -> Callable:
         """`screened_sweeps`, as a function of their number and counts."""
         forest, problem, work = data.forest, data.problem, data.work
-        screen = self.screen(problem.leaf, forest.layout.max_nodes)
+        screen = self.screen(problem.leaf, forest.layout.max_nodes, data.level)
         near = problem._replace(leaf=screen.gaussian)
         screened, moves = forest.by_address(near, work, moves)
         problem = screened._replace(leaf=problem.leaf)

@@ -94,7 +94,7 @@ class LocalMoves(Kernel):
 
         def compile_sweeps():
             if is_screened(data.forest):
-                delayed = DelayedAcceptance.start(data.forest, data.problem.leaf)
+                delayed = DelayedAcceptance.start(data.forest, data.problem.leaf, data.level)
                 run = delayed.sweeps(rng, data, self.moves)
             else:
                 run = self._sweeps(rng, data, self.moves)
@@ -146,9 +146,9 @@ class LocalMoves(Kernel):
 
         Where it fails while tuning, one such sweep a step tells whether it still does.
         """
-        delayed = delayed or DelayedAcceptance.start(data.forest, data.problem.leaf)
+        delayed = delayed or DelayedAcceptance.start(data.forest, data.problem.leaf, data.level)
         if data.tuning:
-            delayed = delayed.averaged(data.problem.leaf.offset)
+            delayed = delayed.averaged(data.problem.leaf.offset - data.level)
         stats = {}
         if delayed.fails:
             stats = self._run(self._sweeps(rng, data, moves), data, n_sweeps)

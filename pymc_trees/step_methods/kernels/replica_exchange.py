@@ -16,6 +16,9 @@ random. A single tree is exchanged with its leaf values integrated out (`core.sa
 there q_k may have a power of the marginal likelihood of the tree instead. Trees of a sum are
 exchanged with their values. Where rows have latent variables, L is that of the rows given them.
 
+Where f has a level that other variables move along ridges (`SweepData.level`), L* is one of f less
+that level, and forests of sums are shifted by it on their way to and from the model.
+
 L* and, unless they are given, the inverse temperatures b are adapted in tuning and fixed
 afterwards. L* has the mean of the target of f and the geometric mean of its precision; the gaps
 between the logarithms of neighbouring b are adapted until one exchange in four is accepted
@@ -29,10 +32,12 @@ import numpy as np
 from pymc_trees.core.forest.trees import Trees
 from pymc_trees.core.leaves.contract import tempered
 from pymc_trees.core.leaves.latent.rows import no_latents
+from pymc_trees.core.leaves.normal import NormalData
 from pymc_trees.core.moves.problem import Problem, Workspace
 from pymc_trees.core.samplers.exchange import close_exchanged, log_exchange
 from pymc_trees.distributions.capacity import ForestTooLargeError
 from pymc_trees.step_methods.kernels.contract import CHANGES, Kernel, SweepData
+from pymc_trees.step_methods.kernels.lift import Lift
 from pymc_trees.targets.conjugate import ConjugateTarget, LatentTarget
 
 ACCEPTED = 0.25
@@ -167,7 +172,9 @@ class ReplicaExchange(Kernel):
             leaf = leaf._replace(latent=self.without_latents)
         ladder = state
         if ladder is None:
-            of_rows = (np.zeros(0), np.zeros(0)) if target is None else (target, leaf.w)
+            of_rows = (np.zeros(0), np.zeros(0))
+            if target is not None:
+                of_rows = (target - data.level, leaf.w)
             ladder = Ladder.start(self.n_replicas, *of_rows)
         if data.tuning:
             ladder = self._averaged(ladder, data)
@@ -210,7 +217,7 @@ class ReplicaExchange(Kernel):
     def _averaged(self, ladder, data):
         if data.target is None:
             return ladder._replace(n_tuned=ladder.n_tuned + 1)
-        return ladder.averaged(data.target, data.problem.leaf.w)
+        return ladder.averaged(data.target - data.level, data.problem.leaf.w)
 
     def _tempered(self, ladder, data, leaf):
         """The data of each replica."""
@@ -226,6 +233,7 @@ class ReplicaExchange(Kernel):
                 target=target,
                 n_sweeps=None,
                 n_temperatures=n_temperatures,
+                level=0.0,
             )
 
     def _sweep(self, rng, place, data):
@@ -282,17 +290,28 @@ def exchange_outputs(rng, a: SweepData, b: SweepData) -> tuple[float, bool]:
 
     With r the residual of a forest under each likelihood; the prior cancels (Earl and Deem 2005,
     eq. 1), log ratio = -1/2 sum w_a (r_a'^2 - r_a^2) - 1/2 sum w_b (r_b'^2 - r_b^2).
+
+    Where the level of a is not that of b, each forest is shifted by their difference on its way.
+    The shares of the leaves depend on the trees alone, so that the exchange undoes itself and has
+    Jacobian 1; the prior of the leaf values does not cancel then.
     """
     of_a, of_b = a.problem.leaf, b.problem.leaf
-    apart = a.target - b.target
+    up = a.level - b.level if isinstance(of_a, NormalData) else 0.0
+    apart = a.target - b.target - up
     new_a, new_b = apart + of_b.r, of_a.r - apart  # target_a - f_b, target_b - f_a
     log_ratio = -0.5 * np.sum(of_a.w * (new_a**2 - of_a.r**2))
     log_ratio -= 0.5 * np.sum(of_b.w * (new_b**2 - of_b.r**2))
+    if up:
+        lift_a, lift_b = (Lift.of_normal(k.problem.trees, k.problem.leaf) for k in (a, b))
+        log_ratio += lift_a.log_density(-up) + lift_b.log_density(up)
     share = float(np.exp(min(log_ratio, 0.0)))
     accepted = rng.random() < share
     if accepted:
         _swap(a, b)
         of_a.r[:], of_b.r[:] = new_a, new_b
+        if up:  # the nodes have kept their places
+            lift_b._replace(values=a.problem.trees.values).rise(up)
+            lift_a._replace(values=b.problem.trees.values).rise(-up)
     return share, accepted
 
 
