@@ -2,8 +2,9 @@
 
 `wrap` (how a function is wrapped), `register` (the step methods, and NUTS for the noise),
 `convergence` (PyMC's warnings, computed from function values; trees that hardly move; names of
-statistics), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so
-that chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
+statistics), `sums` (forests beside other terms, judged together), `groups` (new groups, indices in
+range), `runs` (deferred interrupts, threads, chains that run elsewhere), `states` (stored, so that
+chains can be resumed; draws of runs that fail), `refusals` (functions and backends that do not
 support trees, initial values, missing draws), `data` (new rows, new inputs, tables in files),
 `display` (a forest in the printed model).
 Importing this package installs all wrappers.
@@ -12,7 +13,7 @@ May import: everything but `plots` and `estimators`.
 """
 
 from pymc_trees import dcc
-from pymc_trees.hooks import convergence, data, display, refusals, register, runs, states
+from pymc_trees.hooks import convergence, data, display, groups, refusals, register, runs, states
 from pymc_trees.unread_tables import explain_data
 
 for install in (
@@ -34,6 +35,7 @@ for install in (
     explain_data,
     display.show_forests,
     refusals.refuse_missing_draws,
+    groups.check_groups,
     data.encode_new_data,
     data.exclude_tables_in_files,
     convergence.name_columns,

@@ -29,6 +29,8 @@ from pymc_trees.distributions.data.table import schema_of
 from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.ops.soft_forest_rv import is_soft_forest
 from pymc_trees.distributions.tree_variable import TreeVariable, tree_variables
+from pymc_trees.distributions.without_dims import without_dims
+from pymc_trees.hooks.sums import judge
 from pymc_trees.hooks.wrap import SAMPLE, wrap
 from pymc_trees.inference.chains.run import RUNNER
 from pymc_trees.step_methods.kernels.acceptance import CHANGES_PER_VISIT
@@ -57,17 +59,24 @@ def _check(original, idata, model):
     trees = [tree for tree in trees if tree.name in posterior]
     if not trees:
         return [*original(idata, model), *stuck]
-    functions, faults = {}, []
+    functions: dict[str, tuple] = {}
+    faults = []
     for tree in trees:
         draws = posterior[tree.name].values
         values = tree.function_values(model, draws, ROWS)
         functions[tree.name] = ("chain", "draw", f"{tree.name}_output"), values
         faults += faults_of(tree, draws)
-    checked = idata.copy()
-    data = posterior.to_dataset().drop_vars(list(functions)).assign(functions)
-    checked["posterior"] = xr.DataTree(data)
+    checked, data = idata.copy(), posterior.to_dataset()
+    alone = {name: values for name, (_, values) in functions.items()}
+    judged = judge(without_dims(model), data, alone, ROWS)
+    for name, sums in judged.values.items():
+        dims, values = functions[name]
+        parts = [sums, *([] if name in judged.apart else [values])]
+        functions[name] = dims, np.concatenate(parts, axis=-1)
+    left_out = judged.apart | set(functions)
+    checked["posterior"] = xr.DataTree(data.drop_vars(list(left_out)).assign(functions))
     with np.errstate(invalid="ignore"):  # R-hat of trees that never moved, reported in faults
-        return [*original(checked, model), *faults, *stuck]
+        return [*original(checked, model), *judged.warnings, *faults, *stuck]
 
 
 def faults_of(tree: TreeVariable, draws: np.ndarray) -> list[SamplerWarning]:

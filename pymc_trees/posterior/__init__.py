@@ -5,8 +5,8 @@ the trees, columns by name), on which the answers rest, a question in each file:
 (partial dependence), `accumulated_effects`, `comparisons` (predictions, contrasts, slopes),
 `explain` (shares of columns: Shapley values, Sobol indices, H statistics), `inclusion` (splits
 counted by column), `importance` (what is lost without a column), `tree_text` and `topologies`
-(trees in words, and which are probable), `convergence` (whether chains agree about f). `saving`
-writes draws to a file.
+(trees in words, and which are probable), `convergence` (whether chains agree about f). `new_groups`
+completes draws of group effects for groups that were not seen; `saving` writes draws to a file.
 
 May import: `core`, `distributions`, `targets`; xarray, ArviZ, PyMC.
 """

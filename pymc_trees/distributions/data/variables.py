@@ -173,14 +173,16 @@ def set_data(
         the remembered column order.
     model : pymc.Model, optional
         Default: the model on the context stack.
-    coords : dict, optional
-        New coordinate values of named dimensions.
+    coords : dict of str and sequence, optional
+        New labels of named dimensions. Where a vector, such as group effects, has other labels than
+        in the draws, `pymc.sample_posterior_predictive` keeps the draws of known ones and draws
+        entries of new ones from their population, with the hyperparameters of each draw.
 
     Raises
     ------
     ValueError
-        A name that is not a data variable; "X ..." for values that `Data` would refuse, a frame
-        with other columns, or levels of a type other than in training.
+        A name that is not a data variable, or not a dimension; "X ..." for values that `Data` would
+        refuse, a frame with other columns, or levels of a type other than in training.
 
     Examples
     --------
@@ -196,9 +198,18 @@ def set_data(
     unknown = [name for name in new_data if name not in names]
     if unknown:
         raise ValueError(f"{unknown} are not data variables of the model, which has {names}.")
+    unknown = [dim for dim in coords or {} if dim not in model.coords]
+    if unknown:
+        raise ValueError(
+            f"coords: {unknown} are not dimensions of the model, which has {list(model.coords)}."
+        )
     encoded = {name: encode_for(model, name, values) for name, values in new_data.items()}
     for name, values in encoded.items():
         _SET(model, name, values, coords=coords)
+    of_data = {dim for name in new_data for dim in model.named_vars_to_dims.get(name) or ()}
+    for dim, labels in (coords or {}).items():
+        if dim not in of_data:
+            model.set_dim(dim, len(labels), labels)
 
 
 def encode_for(model: pm.Model, name: str, value: Any) -> Any:

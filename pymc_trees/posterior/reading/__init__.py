@@ -3,7 +3,7 @@
 `functions` (expressions of trees and other variables, by name, at any rows, also with columns held,
 draw by draw), `rowwise` (whether an expression is a function of single rows), `forests` (the
 encoded trees of one forest), `features` (columns by name, grids of their values, and keywords of
-pymc-bart).
+pymc-bart), `indices` (whether what is picked by an index exists).
 
 May import: `core`, `distributions`, `targets`, `posterior.draws`; xarray, PyMC.
 """

@@ -29,6 +29,7 @@ from pymc_trees.distributions.ops.forest_rv import is_forest
 from pymc_trees.distributions.tree_variable import evaluations, is_tree_variable
 from pymc_trees.posterior.draws import SAMPLE, StoredDraws, checked_draws, draws_of, model_of
 from pymc_trees.posterior.reading.features import column_words
+from pymc_trees.posterior.reading.indices import check_indices
 from pymc_trees.posterior.reading.rowwise import OtherRowsError, check_rowwise
 from pymc_trees.progress import track
 
@@ -105,6 +106,8 @@ class Expression:
         _check_recorded(name, self.others, model, posterior)
         drawn = [*self.trees, *self.others]
         self.draws = [checked.get(v.name) or StoredDraws(posterior[v.name]) for v in drawn]
+        held = {v: d.shape[2:] for v, d in zip(drawn, self.draws, strict=True)}
+        check_indices(model, [variable], held)
         first = [np.array(d[0, 0], order="C") for d in self.draws]
         values_of_others = dict(zip(self.others, first[len(self.trees) :], strict=True))
         check_rowwise(variable, self.evaluated, self.bases, name, values_of_others)

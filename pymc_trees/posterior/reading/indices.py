@@ -1,0 +1,160 @@
+"""Indices that are data, as in ``a[group]``: do they reach past the end of what they pick from?
+
+Compiled code does not check them, and may read memory that belongs to something else.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
+
+PYTHON = Mode("py", "fast_compile")
+"""For small functions that are called a few times: nothing is compiled."""
+
+
+class Picked(NamedTuple):
+    """An axis of an array from which entries are picked by numbers."""
+
+    array: Variable
+    axis: int
+    index: Variable
+
+
+def picks(expressions: Iterable[Variable], blockers: Iterable[Variable] = ()) -> list[Picked]:
+    """Where a graph picks entries by integers; ancestors of the blockers are left out."""
+    found = []
+    for v in ancestors(list(expressions), blockers=set(blockers)):
+        if v.owner is None or not isinstance(v.owner.op, Subtensor | AdvancedSubtensor):
+            continue
+        inputs = v.owner.inputs
+        array, *numbers = inputs
+        axis = 0
+        for index in indices_from_subtensor(numbers, v.owner.op.idx_list):
+            if isinstance(index, slice):
+                axis += 1
+            elif getattr(index, "dtype", None) == "bool":
+                axis += index.ndim
+            elif index is not None:
+                found.append(Picked(array, axis, pt.as_tensor(index)))
+                axis += 1
+    return found
+
+
+def check_indices(
+    model: pm.Model,
+    expressions: Iterable[Variable],
+    held: Mapping[Variable, tuple[int, ...]] | None = None,
+) -> None:
+    """Raise an error where an index that is data reaches past the end of what it picks from.
+
+    An index below 0 counts from the end, as in numpy. Indices that are random are not checked.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Without named dimensions (`without_dims`).
+    expressions : iterable of Variable
+        Of the model's random variables.
+    held : dict of Variable and tuple of int, optional
+        Shapes of variables that are taken from draws; others have those of the model.
+
+    Raises
+    ------
+    IndexError
+        The message names the index, the vector, and what to do.
+    """
+    held = held or {}
+    found = [one for one in picks(expressions, held) if _is_data(one.index, held)]
+    if not found:
+        return
+    stands = {}
+    for v, shape in held.items():
+        stands[v] = pt.zeros(shape, dtype=v.dtype)
+        stands[v].name = v.name
+    arrays = clone_replace([one.array for one in found], stands, rebuild_strict=False)
+    lengths = [array.shape[one.axis] for array, one in zip(arrays, found, strict=True)]
+    # only sizes of arrays are needed, and no draw of a variable
+    lengths = rewrite_graph(lengths, include=("ShapeOpt", "canonicalize"))
+    for one, length in zip(found, lengths, strict=True):
+        if not _is_known([length]):
+            continue
+        numbers, n = (
+            np.asarray(v)
+            for v in pytensor.function([], [one.index, length], mode=PYTHON, accept_inplace=True)()
+        )
+        wrong = numbers[(numbers < -n) | (numbers >= n)]
+        if wrong.size:
+            index, number = name_of(one.index), int(wrong.flat[0])
+            raise IndexError(
+                f"{index} picks entry {number} of {name_of(one.array)}, which has {int(n)}: "
+                f"compiled code would read past its end. {_remedy(model, one, index)}"
+            )
+
+
+def _is_data(index: Variable, held) -> bool:
+    above = set(ancestors([index]))
+    return not any(v in held for v in above) and _is_known(above)
+
+
+def _is_known(variables: Iterable[Variable]) -> bool:
+    """Whether they follow from data and constants, and not from random numbers."""
+    roots = explicit_graph_inputs(list(variables))
+    return all(
+        isinstance(v, Constant | SharedVariable) and isinstance(v.type, pt.TensorType)
+        for v in roots
+        if not isinstance(v, Constant)
+    )
+
+
+def _remedy(model: pm.Model, one: Picked, index: str) -> str:
+    dim = _dim_of(model, one)
+    if dim is not None:
+        return (
+            "For groups that were not seen, add them to the coordinates, "
+            f"pymc_trees.set_data({{{index!r}: ...}}, coords={{{dim!r}: [...]}}); else correct "
+            f"{index}."
+        )
+    return (
+        "For groups that were not seen, declare the vector with dims= that have coordinates, and "
+        f"add them there by pymc_trees.set_data(..., coords=...); else correct {index}."
+    )
+
+
+def _dim_of(model: pm.Model, one: Picked) -> str | None:
+    """Name of the axis, of the array or of a vector that it is made of."""
+    for v in named_below([one.array]):
+        dims = model.named_vars_to_dims.get(v.name) or ()
+        axis = one.axis - (one.array.ndim - v.ndim)  # as they are broadcast
+        if 0 <= axis < len(dims) and model.coords.get(dims[axis]) is not None:
+            return dims[axis]
+    return None
+
+
+def name_of(expression: Variable) -> str:
+    """Name of an expression, or those of what it is made of."""
+    if expression.name:
+        return str(expression.name)
+    names = list(dict.fromkeys(str(v.name) for v in named_below([expression])))
+    return f"an expression of {', '.join(names)}" if names else "an index"
+
+
+def named_below(todo: list[Variable]) -> list[Variable]:
+    """The variables with names from which expressions are made, or these themselves."""
+    found = []
+    while todo:
+        v, *todo = todo
+        if v.name and not isinstance(v, Constant):
+            found.append(v)
+        elif v.owner is not None:
+            todo += v.owner.inputs
+    return found
