@@ -75,11 +75,12 @@ def _predict(original, *args, **kwargs):
     call = arguments(original, args, kwargs)
     model, trace = _model_with_trees(call), call.get("trace")
     draws = None if model is None else _dataset(trace)
-    if model is None or draws is None:
-        return original(*args, **kwargs)
     dims = tuple(call.get("sample_dims") or SAMPLE_DIMS)
-    names, drawn, frozen = (_names(call.get(f"{k}_vars" if k else "var_names")) for k in _KINDS)
-    outputs = _variables(model, names if names else drawn) or model.observed_RVs
+    if model is None or draws is None or not set(dims) <= set(draws.dims):
+        return original(*args, **kwargs)
+    drawn, frozen = _names(call.get("sample_vars")), _names(call.get("freeze_vars"))
+    names = _names(call.get("var_names")) or drawn
+    outputs = _variables(model, names) or model.observed_RVs
     changes = changed_dims(model, draws, outputs, [*drawn, *frozen])
     extended = False
     if changes:
@@ -102,9 +103,6 @@ def _predict(original, *args, **kwargs):
     return tree
 
 
-_KINDS = ("", "sample", "freeze")
-
-
 def _names(given) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
@@ -117,7 +115,8 @@ def _variables(model: pm.Model, names: list[str]) -> list[Variable]:
 def _dataset(trace) -> xr.Dataset | None:
     """Draws with names; None for a list of points, say."""
     if isinstance(trace, xr.DataTree):
-        return trace["posterior" if "posterior" in trace.children else "."].to_dataset()
+        group = trace["posterior"] if "posterior" in trace.children else trace
+        return cast("xr.DataTree", group).to_dataset()
     return trace if isinstance(trace, xr.Dataset) else None
 
 

@@ -39,6 +39,8 @@ from pymc_trees.terms.affine import Affine, read_affine_map
 R_HAT = 1.01
 ESS_PER_CHAIN = 100
 """Bounds of PyMC's own checks."""
+LONG = 2_000_000_000
+"""Visits of a tree by a row that are not made for a message: some ten seconds."""
 
 
 class Sum(NamedTuple):
@@ -144,13 +146,13 @@ def values_of(
 ) -> np.ndarray | None:
     """(chain, draw, numbers) values of a sum at up to ``most`` of its entries.
 
-    None where the draws lack one of its variables.
+    None where the draws lack one of its variables, or to evaluate f would take long.
 
     Parameters
     ----------
     functions : dict
-        (chain, draw, n, K) outputs of trees at the training rows, by variable; filled where they
-        are asked for.
+        (chain, draw, n, K) outputs of trees at the training rows, by variable, or None; filled
+        where they are asked for.
     """
     if any(rv.name not in posterior for rv in one.inputs):
         return None
@@ -160,6 +162,8 @@ def values_of(
             functions[tree] = _outputs(tree_variable(tree), model, posterior)
     draws = [posterior[rv.name].transpose("chain", "draw", ...).to_numpy() for rv in one.inputs]
     outputs = [functions[tree] for tree in trees.values()]
+    if any(values is None for values in outputs):
+        return None
     function = pytensor.function(
         [*trees, *one.inputs.values()],
         one.expression.flatten(),
@@ -177,16 +181,21 @@ def values_of(
     return found
 
 
-def _outputs(tree: TreeVariable, model, posterior) -> np.ndarray:
-    """(chain, draw, n, K) outputs at the training rows: recorded ones, if there are any."""
-    name = function_name(tree.rv)
-    n, k = tree.op.layout.n_rows, tree.op.layout.n_outputs
+def _outputs(tree: TreeVariable, model, posterior) -> np.ndarray | None:
+    """(chain, draw, n, K) outputs at the training rows: recorded ones, if there are any.
+
+    None where there are none, and evaluating all draws at all rows would take long.
+    """
+    name, draws = function_name(tree.rv), posterior[tree.name].to_numpy()
+    m, n, k = tree.op.layout.m, tree.op.layout.n_rows, tree.op.layout.n_outputs
     if name in posterior and name in model.named_vars and k == 1:
-        below = evaluations([model[name]])
-        array = posterior[name].transpose("chain", "draw", ...)
-        if array.shape[2:] == (n,) and [one.tree for one in below] == [tree.rv]:
-            return array.to_numpy()[..., None]
-    draws = posterior[tree.name].to_numpy()
+        recorded = posterior[name].transpose("chain", "draw", ...).to_numpy()
+        if recorded.shape[2:] == (n,):
+            first = tree.function_values(model, draws[:1, :1], n)
+            if np.allclose(first[0, 0], recorded[0, 0], rtol=1e-6, atol=1e-9):
+                return recorded[..., None]
+    if m * n * draws.shape[0] * draws.shape[1] > LONG:
+        return None
     return tree.function_values(model, draws, n).reshape(*draws.shape[:2], n, k)
 
 
@@ -211,7 +220,7 @@ def judge(
     judged = Judged({}, set(), [])
     if posterior.sizes["chain"] < 2 or posterior.sizes["draw"] < ESS_PER_CHAIN:
         return judged  # PyMC does not judge them either
-    known: dict[Variable, np.ndarray] = {}
+    known: dict[Variable, np.ndarray | None] = {}
     for one in sums_of(model):
         trees = list(dict.fromkeys(str(e.tree.name) for e in one.stands.values()))
         if not set(trees) <= set(functions):

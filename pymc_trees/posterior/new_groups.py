@@ -144,30 +144,29 @@ class Fitted:
         self.model, self.changes = model, changes
         lengths = {change.dim: len(change.known) for all_ in changes.values() for change in all_}
         self.dims = lengths
-        self._replaced = {}
-        self._unknown = {}
-        for dim, length in lengths.items():
-            variable = model.dim_lengths[dim]
-            if variable.owner is None:
-                self._replaced[variable] = pt.constant(length, dtype=variable.dtype)
-        for data in model.data_vars:
-            if data.name in constant_data:
-                values = np.asarray(constant_data[data.name]).astype(data.dtype)
-                self._replaced[data] = pt.constant(values)
-            elif set(model.named_vars_to_dims.get(data.name) or ()) & set(lengths):
-                self._unknown[data] = data.name
+        self._lengths = {model.dim_lengths[dim]: length for dim, length in lengths.items()}
+        self._constant_data = constant_data
 
     def before(self, expressions: list[Variable], stands: Mapping) -> list[Variable]:
         """Expressions of inputs, and of the data that the model was fitted to."""
-        below = ancestors(expressions, blockers=stands)
-        unknown = sorted({self._unknown[v] for v in below if v in self._unknown})
+        below = set(ancestors(expressions, blockers=stands))
+        replaced, unknown = dict(stands), []
+        for variable, length in self._lengths.items():
+            if variable.owner is None:
+                replaced[variable] = pt.constant(length, dtype=variable.dtype)
+        for data in (v for v in self.model.data_vars if v in below):
+            if data.name in self._constant_data:
+                values = np.asarray(self._constant_data[data.name]).astype(data.dtype)
+                replaced[data] = pt.constant(values)
+            elif set(self.model.named_vars_to_dims.get(data.name) or ()) & set(self.dims):
+                unknown.append(data.name)
         if unknown:
             raise ValueError(
                 f"idata has no {unknown} in its group constant_data, which are needed to predict "
                 "new groups: pass the unchanged result of pm.sample()."
             )
         # at once: a copy of a random variable would be drawn anew
-        return clone_replace(expressions, {**self._replaced, **stands}, rebuild_strict=False)
+        return clone_replace(expressions, replaced, rebuild_strict=False)
 
 
 def _inputs(model: pm.Model, expressions: list[Variable]) -> tuple[list, dict]:
@@ -258,8 +257,10 @@ def _not_known(rv, change, several: bool) -> str:
     kind = type(rv.owner.op).__name__.removesuffix("RV")
     where = f"new labels of {change.dim} for {rv.name}"
     if several:
-        return f"{where}: its entries are not independent ({kind}), and two of its dimensions have "
-        "other labels. Change one at a time."
+        return (
+            f"{where}: its entries are not independent ({kind}), and two of its dimensions have "
+            "other labels. Change one at a time."
+        )
     return (
         f"{where}: its entries are not independent ({kind}), and their law given the known ones is "
         f"not known here. {REMEDY}."
@@ -391,7 +392,8 @@ def _check_unmixed(fitted: Fitted, flat, completed, draws) -> None:
         seen.add((array, one.axis))
         parents, stands = _inputs(model, [array])
         changed = [rv for rv in parents if rv in completed]
-        if not changed or any(is_tree_variable(rv) for rv in parents):
+        others = [rv for rv in parents if rv not in completed and rv not in model.observed_RVs]
+        if not changed or any(is_tree_variable(rv) or rv.name not in draws for rv in others):
             continue
         old, new = {}, {}
         for rv in parents:

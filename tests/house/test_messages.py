@@ -136,6 +136,37 @@ UNTRIED = {
     "test_rows.py::test_what_is_drawn_jointly",
     "At this point the density of … is 0 or not finite: give an initial value (initvals) inside "
     "its prior.": "terms/test_rows.py::test_a_start_outside_the_prior",
+    **dict.fromkeys(
+        [
+            "coords: … has labels such as …, and in the draws such as …: give labels of the same "
+            "type, so that known groups are recognised.",
+            "coords: … has the labels … twice: give each group one.",
+            "… has no entries for the new labels of …: its shape, or a parameter of its prior, has "
+            "the length that it had when the model was declared. Declare it with dims= and without "
+            "shape=, and what is known of groups as pm.Data with dims=…, which is set together "
+            "with the coordinates.",
+        ],
+        "posterior/test_new_groups.py::test_what_is_refused, and "
+        "posterior/test_new_groups.py::test_independent_entries_are_drawn_from_their_population",
+    ),
+    "The draws lack …, on which the prior of new entries depends: keep it among var_names of "
+    "pm.sample().": "posterior/test_new_groups.py::test_hyperparameters_that_were_not_kept",
+    "idata has no … in its group constant_data, which are needed to predict new groups: pass the "
+    "unchanged result of pm.sample().": "posterior/test_new_groups.py"
+    "::test_data_of_the_fit_are_needed_for_a_covariance",
+    "The prior of the known entries of … is another one with the new labels of …: give data under "
+    "which their mean and covariance stay as they were. ….": "posterior/test_new_groups.py"
+    "::test_a_vector_with_a_covariance",
+    "…: what it holds for known labels of … changes with the new ones, since each entry is made of "
+    "several. Keep the known labels first and in their order; if that is not enough, make each "
+    "entry of its own entry alone (pm.ZeroSumNormal instead of a mean that is subtracted).": ""
+    "posterior/test_new_groups.py::test_a_walk_of_increments_goes_on, and "
+    "posterior/test_new_groups.py::test_deviations_that_sum_to_zero",
+    "… has converged (R-hat up to …, ESS at least … over rows), but … by themselves have not "
+    "(R-hat up to …; ESS from …): the data do not tell them apart, since what one gains the others "
+    "lose. Use what depends on the sum, such as predictions. To have the parts as well, draw them "
+    "jointly, pm.sample(step=[pymc_trees.Hybrid(), pymc_trees.GaussianTerms()]), or give effects "
+    "of groups the prior pm.ZeroSumNormal.": "laws/test_gaussian_terms.py",
     "… is used in another form: use the function that SoftDecisionTree returns.": "of a graph "
     "that no front-end makes",
     "A tree drawn from the prior has more nodes than max_nodes: declare the tree with a larger "

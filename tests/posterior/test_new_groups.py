@@ -390,6 +390,23 @@ def test_what_is_refused(case):
         predict(model, idata, coords, ["y"])
 
 
+def test_two_dimensions_at_once():
+    """Of a vector that sums to zero: in each outcome by itself, and not in both."""
+
+    def prior(model):
+        model.add_coord("outcome", ["u", "v"])
+        both = pm.ZeroSumNormal("both", dims=("outcome", "school"))
+        return pm.Deterministic("a", both[0])
+
+    model = declare(prior)
+    idata = prior_draws(model, 5)
+    assert predict(model, idata, SEEN + NEW, ["both"])["both"].shape == (5, 2, 5)
+    with model:
+        pmt.set_data({"X": X}, coords={"school": SEEN + NEW, "outcome": ["u", "v", "w"]})
+        with pytest.raises(ValueError, match="two of its dimensions have other labels"):
+            pm.sample_posterior_predictive(idata, var_names=["both"], progressbar=False)
+
+
 def test_hyperparameters_that_were_not_kept():
     model = declare(centred)
     idata = prior_draws(model, 5, without=("y", "tau"))

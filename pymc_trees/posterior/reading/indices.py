@@ -74,7 +74,11 @@ def check_indices(
         The message names the index, the vector, and what to do.
     """
     held = held or {}
-    found = [one for one in picks(expressions, held) if _is_data(one.index, held)]
+    found = [
+        one
+        for one in picks(expressions, held)
+        if not _is_checked(one, held) and _is_data(one.index, held)
+    ]
     if not found:
         return
     stands = {}
@@ -85,20 +89,29 @@ def check_indices(
     lengths = [array.shape[one.axis] for array, one in zip(arrays, found, strict=True)]
     # only sizes of arrays are needed, and no draw of a variable
     lengths = rewrite_graph(lengths, include=("ShapeOpt", "canonicalize"))
-    for one, length in zip(found, lengths, strict=True):
-        if not _is_known([length]):
-            continue
-        numbers, n = (
-            np.asarray(v)
-            for v in pytensor.function([], [one.index, length], mode=PYTHON, accept_inplace=True)()
-        )
+    known = [k for k, length in enumerate(lengths) if _is_known([length])]
+    outputs = [v for k in known for v in (found[k].index, lengths[k])]
+    values = pytensor.function([], outputs, mode=PYTHON)()
+    for k, numbers, length in zip(known, values[::2], values[1::2], strict=True):
+        one, numbers, n = found[k], np.asarray(numbers), int(length)
         wrong = numbers[(numbers < -n) | (numbers >= n)]
         if wrong.size:
             index, number = name_of(one.index), int(wrong.flat[0])
             raise IndexError(
-                f"{index} picks entry {number} of {name_of(one.array)}, which has {int(n)}: "
-                f"compiled code would read past its end. {_remedy(model, one, index)}"
+                f"{index} picks entry {number} of {name_of(one.array)}, which has {n}: compiled "
+                f"code would read past its end. {_remedy(model, one, index)}"
             )
+
+
+def _is_checked(one: Picked, held) -> bool:
+    """Whether PyTensor knows both numbers, and has compared them."""
+    length = one.array.type.shape[one.axis]
+    is_fixed = length is not None and not any(v in held for v in ancestors([one.array]))
+    return (
+        is_fixed
+        and isinstance(one.index, Constant)
+        and -length <= one.index.data.min(initial=0) <= one.index.data.max(initial=-1) < length
+    )
 
 
 def _is_data(index: Variable, held) -> bool:
