@@ -173,7 +173,10 @@ def _inputs(model: pm.Model, expressions: list[Variable]) -> tuple[list, dict]:
     """Random variables directly below expressions, and inputs that stand for them."""
     below = set(ancestors(expressions, blockers=model.basic_RVs))
     parents = [rv for rv in model.basic_RVs if rv in below]
-    stands = {rv: pt.tensor(rv.name, dtype=rv.dtype, shape=(None,) * rv.ndim) for rv in parents}
+    stands = {}
+    for rv in parents:
+        shape = tuple(1 if is_one else None for is_one in rv.type.broadcastable)
+        stands[rv] = pt.tensor(rv.name, dtype=rv.dtype, shape=shape)
     return parents, stands
 
 
@@ -195,7 +198,8 @@ def _values_of(rv: Variable, flat, completed, draws, model) -> Callable[[int], n
 def _completed(fitted, rv, changed, flat, completed, draws, rng) -> np.ndarray:
     """(draws, ...) values of one variable with the entries of new groups."""
     model, op = fitted.model, rv.owner.op
-    inside = [change for change in changed if change.axis >= rv.ndim - op.ndim_supp]
+    of_batch = rv.ndim - getattr(op, "ndim_supp", rv.ndim)
+    inside = [change for change in changed if change.axis >= of_batch]
     law = None
     if inside:
         law = LAWS.get(type(op))
