@@ -26,7 +26,7 @@ NUMBERS: dict[str, dict[str, str]] = {
     "docs/faq.md": {"PyMC 6.3 or newer, below 7, and Python 3.12 to 3.14": "versions"},
     "docs/glossary.md": {
         "below 1.01, the chains agree": "a threshold",
-        "from the 5% to the 95% quantile": "levels",
+        "A 90% interval runs from the 5% to the 95% quantile": "levels",
     },
     "docs/install.md": {"Python 3.12 to 3.14 and PyMC 6.3 or newer": "versions"},
     "docs/benchmarks.md": {
@@ -86,7 +86,10 @@ NUMBERS: dict[str, dict[str, str]] = {
         "2 TB in all, which takes 20 minutes at 2 GB/s": "50 columns times 40 GB",
         "of its rows, 1.0 GB": "bytes of the table over 16 shards",
     },
-    "docs/quickstart.md": {"below 1.01 they agree": "a threshold"},
+    "docs/quickstart.md": {
+        "below 1.01 they agree": "a threshold",
+        "the ends of a 90% interval": "a level",
+    },
     "docs/sharded.md": {
         "beyond 16 times that range": "a threshold",
         "four times the work of the shards but not four times the latency": "four chains",
