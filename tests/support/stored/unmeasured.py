@@ -58,10 +58,7 @@ NUMBERS: dict[str, dict[str, str]] = {
         "sd 1 to 1.5": "a prior",
         "the average, sd 1.5": "a prior",
     },
-    "docs/recipes.md": {
-        "simulated sds are 0.8 and 0.5": "the simulation",
-        "simulated with 0.3 and 0.1": "the simulation",
-    },
+    "docs/recipes.md": {"simulated with 0.3 and 0.1": "the simulation"},
     "docs/choosing.md": {"with probability about 0.95": "a prior"},
     "docs/papers/pg_bart.md": {
         "(sd 0.1), a value for each vertex (sd 3) and noise of sd 0.01": "the data",
