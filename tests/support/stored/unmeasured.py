@@ -60,6 +60,11 @@ NUMBERS: dict[str, dict[str, str]] = {
     },
     "docs/recipes.md": {"simulated with 0.3 and 0.1": "the simulation"},
     "docs/choosing.md": {"with probability about 0.95": "a prior"},
+    "docs/convergence.md": {
+        "R-hat below 1.01": "a threshold",
+        "only a few rows exceed 1.01": "a threshold",
+        "## R-hat is 1.2": "a title",
+    },
     "docs/papers/pg_bart.md": {
         "(sd 0.1), a value for each vertex (sd 3) and noise of sd 0.01": "the data",
         "alpha = 0.95, beta = 1, 0.5, 0.4, 0.3, 0.25": "the prior",
@@ -77,7 +82,6 @@ NUMBERS: dict[str, dict[str, str]] = {
         "1 MB per draw": "16 bytes a node",
         "set `max_nodes` to four times that number": "advice",
         "more than 256 MB as float64": "a threshold",
-        "up to 1 GB or one column is read at a time": "a threshold",
         "39 GB of memory, 40 GB of disk": "sums of the table above",
         "at ten times the rows": "the rows of the text",
         "2 TB in all, which takes 20 minutes at 2 GB/s": "50 columns times 40 GB",
@@ -91,10 +95,14 @@ NUMBERS: dict[str, dict[str, str]] = {
         "beyond 16 times that range": "a threshold",
         "four times the work of the shards but not four times the latency": "four chains",
     },
-    "docs/tree_smc.md": {
-        "Of the tree's `alpha`, 0.5 is unlikely": "a setting",
-        "between 0.8 and 0.95": "settings",
+    "docs/priors.md": {
+        "the range of 95% of prior values": "a level",
+        "hold 95% of prior values": "a level",
+        "0.95 and 2; 0.95 and 1": "defaults",
+        "makes it three times as likely": "a weight",
+        "with 95% probability": "a level",
     },
+    "docs/samplers.md": {"up to twice the usual weight": "a setting"},
     "docs/troubleshooting/long_runs.md": {
         "within five seconds": "a timeout",
         "grown 16 times as large": "a threshold",
