@@ -105,6 +105,11 @@ DECLARED = {
     "pmt.BART('f', X, m=2, leaf=pmt.BasisLeaf(np.ones((n, 1))))",
     "mu - mu.mean()": NORMAL,
     "mu.cumsum()": NORMAL,
+    "step=[pm.NUTS([sigma])]": STEPPED,
+    "step=[pmt.Hybrid()]": STEPPED,
+    "pmt.Tempering(pmt.CGM(), temperatures=5)": STEPPED.replace("pm.HalfNormal('sigma')", "1.0"),
+    'CGM(moves={"grow": 0.4, "prune": 0.4, "change": 0.1, "swap": 0.1})': STEPPED,
+    "CGM(moves_per_visit=3)": STEPPED,
     "pmt.CGM([f])": STEPPED + "; f = mu",
     "pmt.Hybrid(temperatures=1)": STEPPED,
     "RJHMC([mu])": SOFT,
@@ -133,6 +138,27 @@ DECLARED |= {
     "survival_function(idata, model, X)": CURVES,
     'survival_function(by="arm")': CURVES + "given = (idata, model, X)",
 }
+GROUPS = (
+    "model.add_coord('school', list('abc')); model.add_coord('effect', ['u', 'v']);"
+    "model.add_coord('year', [1, 2, 3]); tau, mu_a = 1.0, 0.0; mean, chol = np.zeros(2), np.eye(2);"
+    "district, district_of = np.zeros(2), np.array([0, 1, 1]); codes = values = district_of;"
+    "z = pm.Normal('z', shape=3)"
+)
+DECLARED |= dict.fromkeys(
+    [
+        'a = pm.Normal("a", mu_a, tau, dims="school")',
+        'a = pm.ZeroSumNormal("a", tau, dims="school")',
+        'a = pm.StudentT("a", nu=3, sigma=tau, dims="school")',
+        'a = pm.MvNormal("a", mean, chol=chol, dims=("school", "effect"))',
+        'a = pm.GaussianRandomWalk("a", sigma=tau, init_dist=pm.Normal.dist(0, 1), dims="year")',
+        'pm.Normal("a", district[district_of], tau, dims="school")',
+        'pm.HalfNormal("tau", 1)',
+        'pm.Data("district_of", codes, dims="school")',
+        'pm.Data("u", values, dims="school")',
+        "z - z.mean()",
+    ],
+    GROUPS,
+)
 NAMED = "import pymc, pymc.dims as pmd; X = pmd.as_xtensor(X, dims=('row', 'column'))"
 OF_DOSES = (
     "forest = causal.BayesianCausalForest(m=2, m_effect=2, draws=2, tune=2, chains=1, cores=1,"
