@@ -2,7 +2,7 @@
 
 In ``f + a[group]`` the data determine the sum. What f gains and a loses leaves the sum unchanged,
 so chains may agree about the sum long before they agree about f, or about a. The expressions are
-found in the graph: the largest that are affine in forests (`terms.affine`) and contain other random
+found in the graph: the largest that are affine in forests (`targets.affine`) and contain other random
 variables.
 """
 
@@ -28,13 +28,13 @@ from pymc_trees.distributions.tree_variable import (
     tree_variable,
 )
 from pymc_trees.posterior.reading.indices import PYTHON, named_below
+from pymc_trees.targets.affine import Affine, read_affine_map
 from pymc_trees.targets.graph import (
     NotRecognisedError,
     dependent_on,
     depends_on,
     parameters_of,
 )
-from pymc_trees.terms.affine import Affine, read_affine_map
 
 R_HAT = 1.01
 ESS_PER_CHAIN = 100
