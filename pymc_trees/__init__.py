@@ -47,9 +47,11 @@ _HOMES = {
     "comparisons": "posterior.comparisons",
     "compute_variable_importance": "posterior.importance.submodels",
     "evaluate": "distributions.ops.evaluation",
+    "formula": "formula",
     "get_interaction_inclusion": "posterior.inclusion",
     "get_variable_inclusion": "posterior.inclusion",
     "interaction_strength": "posterior.explain.interactions",
+    "model": "formula.build",
     "partial_dependence": "posterior.dependence",
     "permutation_importance": "posterior.importance.permutation",
     "plot_ale": "plots.dependence",
@@ -88,7 +90,7 @@ _HOMES = {
     "to_shap": "posterior.explain.shapley",
 }
 
-_PACKAGES = {"causal", "pymc_bart", "survival"}
+_PACKAGES = {"causal", "formula", "pymc_bart", "survival"}
 """Names that are modules, with names of their own."""
 
 __all__ = ["__version__", *_HOMES]

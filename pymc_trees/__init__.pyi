@@ -1,6 +1,7 @@
 """Public names for type checkers and editors; `tests/support/public_names.py` writes this file."""
 
 from pymc_trees import causal as causal
+from pymc_trees import formula as formula
 from pymc_trees import pymc_bart as pymc_bart
 from pymc_trees import survival as survival
 from pymc_trees._version import __version__ as __version__
@@ -25,6 +26,7 @@ from pymc_trees.distributions.soft_bart import SoftBART as SoftBART
 from pymc_trees.distributions.tree_priors.mondrian import MondrianPrior as MondrianPrior
 from pymc_trees.estimators.classifier import BARTClassifier as BARTClassifier
 from pymc_trees.estimators.regressor import BARTRegressor as BARTRegressor
+from pymc_trees.formula.build import model as model
 from pymc_trees.inference.chains.sample import resume as resume
 from pymc_trees.inference.chains.sample import sample_chains as sample_chains
 from pymc_trees.inference.tree_smc.sample_tree_smc import sample_tree_smc as sample_tree_smc
