@@ -301,7 +301,10 @@ def _register(built, name, value, terms):
         built.add_coord(f"{name}_column", list(value.columns))
         rules = forest.settings.get("split_rules")
         return Data(name, value, dims=(ROWS, f"{name}_column"), split_rules=rules)
-    return pm.Data(name, value, dims=(ROWS,) if value.ndim == 1 else (ROWS, None))
+    if value.ndim == 1:
+        return pm.Data(name, value, dims=ROWS)
+    built.add_coord(f"{name}_column", range(value.shape[1]))
+    return pm.Data(name, value, dims=(ROWS, f"{name}_column"))
 
 
 def _common(made: Formula, built, held, given, outputs) -> list:
@@ -332,10 +335,10 @@ def _common(made: Formula, built, held, given, outputs) -> list:
             parts.append(pt.dot(column, b))
     if not terms.intercept:
         return parts
-    mean, sd = scales.intercept
+    middle, width = scales.intercept
     name = "Intercept_centered" if center else "Intercept"
     prior = given.get("Intercept")
-    level = declare(name, prior, (pm.Normal, {"mu": mean, "sigma": sd}), outputs, k)
+    level = declare(name, prior, (pm.Normal, {"mu": middle, "sigma": width}), outputs, k)
     if center:
         total = shift[0]
         for one in shift[1:]:

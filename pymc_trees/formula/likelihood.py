@@ -47,6 +47,7 @@ def observe(made, eta, given) -> None:
     """
     family, response = made.family, made.response
     name, y = response.name, response.values
+    y = y.astype(np.int64) if family.support[2] else y
     known = {
         key: pm.Data(f"{name}_{key}", value, dims=ROWS) for key, value in response.known.items()
     }

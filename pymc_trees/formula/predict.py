@@ -122,7 +122,9 @@ def _with_groups(made: Formula, wide: pm.Model, posterior: xr.Dataset, labels, r
             drawn = (drawn * posterior[f"{name}_sigma"]).transpose(*like.dims)
         found[key] = (old, drawn)
     whole = {
-        key: xr.concat(value, dim=value[1].dims[2]) if isinstance(value, tuple) else value
+        key: xr.concat(list(value), dim=str(value[1].dims[2]))
+        if isinstance(value, tuple)
+        else value
         for key, value in found.items()
     }
-    return xr.Dataset({key: value.drop_vars(value.coords) for key, value in whole.items()})
+    return xr.Dataset(whole)  # with coordinates: PyMC draws anew what has others than the model

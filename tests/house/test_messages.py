@@ -88,6 +88,49 @@ PROPOSES = re.compile(f"{_BEGIN}(?:{'|'.join([*VERBS, *map(str.title, VERBS)])})
 UNTRIED = {
     **dict.fromkeys(
         [
+            "Formulas need the package formulae: install it with pip install "
+            '"pymc_trees[formula]".',
+            "formula=…: give a text such as 'y ~ bart(x1 + x2) + z'.",
+            "formula=…: give one ~, between the response and the terms.",
+            "…: give columns joined by +, then keyword arguments, as in …(x1 + x2, alpha=0.9).",
+            "…: … is set by the formula; leave it out.",
+            "…: a forest takes columns of data joined by +, and no functions or products of them. "
+            "Add the function to data as a column.",
+            "formula: give a response before the ~.",
+            "…:…: … must be one column of numbers; make a column of 0 and 1 for each level.",
+            "family=… with the response …: write proportion(successes, trials) for a binomial, and "
+            "for no other family.",
+            "… with family=…: …() is for numbers; give the column alone.",
+            "family=… with the response …: it needs a column of three or more levels; give "
+            "data[…].astype('category').",
+            "family=… with the response …, of levels …: name the one that counts as success, as in "
+            "…['…'] ~ ...",
+            "… has a column with one value at all rows, which sets no scale for its prior; leave "
+            "the term out of the formula.",
+            "priors names …: choose from ….",
+            "priors[…]=…: give a distribution such as pymc.Normal.dist(0, 1), or numbers, at which "
+            "the parameter is held.",
+            "priors[…]: effects of groups are Normal about 0; give pymc.Normal.dist(0, sd), where "
+            "sd is a number or a distribution such as pymc.HalfNormal.dist(1).",
+            "family=… is not supported: choose from …, or write a model with pymc_trees.BART.",
+            "link=…: choose from … for family=….",
+            "data has … rows with missing cells in …: give dropna=True to leave them out, or "
+            "impute them. In columns of forests they may stay.",
+            "family=… has the link …, under which the predictor must be positive at every row, "
+            "and a forest is not. Give link=….",
+            "family=…: the response … holds …, which is impossible under it; choose another "
+            "family.",
+            "formula has no terms; add an intercept, 1, or a forest.",
+            "…: leave k out, or leaf, which says how far leaf values go.",
+            "… with family=…: it has one output, and each class needs a forest; use bart(...).",
+            "model was not made by pymc_trees.model in this process; call it with the training "
+            "data first, or predict with pymc.sample_posterior_predictive.",
+            "data lacks the columns … of the formula: add them.",
+        ],
+        "formula/test_parse.py and formula/test_model.py: a right formula is every other test",
+    ),
+    **dict.fromkeys(
+        [
             "Compiled kernels cannot be kept on disk (…), so that every process compiles them "
             "anew. Free disk space there, or name another folder in the environment variable "
             "NUMBA_CACHE_DIR.",
