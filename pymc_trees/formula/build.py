@@ -159,10 +159,9 @@ def model(
         used |= set() if one.factor is None else set(one.factor.var_names)
     rows = complete_rows(data, used, dropna)
     if parsed.forests and link in POSITIVE_ONLY:
-        other = next(name for name in kind.links if name not in POSITIVE_ONLY)
         raise ValueError(
             f"family={family!r} has the link {link!r}, under which the predictor must be positive "
-            f"at every row, and a forest is not. Give link={other!r}."
+            "at every row, and a forest is not. Give link='log'."
         )
     terms = Terms(parsed, rows, namespace)
     if kind.response == "ordered":

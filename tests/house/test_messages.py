@@ -117,7 +117,7 @@ UNTRIED = {
             "data has … rows with missing cells in …: give dropna=True to leave them out, or "
             "impute them. In columns of forests they may stay.",
             "family=… has the link …, under which the predictor must be positive at every row, "
-            "and a forest is not. Give link=….",
+            "and a forest is not. Give link='log'.",
             "family=…: the response … holds …, which is impossible under it; choose another "
             "family.",
             "formula has no terms; add an intercept, 1, or a forest.",

@@ -33,7 +33,7 @@ BY_POSITION = re.compile(
 )
 
 # Package that is optional -> imported in functions, so that the rest does without it.
-OPTIONAL = {"graphviz", "matplotlib", "pandas", "polars", "shap", "sksurv"}
+OPTIONAL = {"formulae", "graphviz", "matplotlib", "pandas", "polars", "shap", "sksurv"}
 
 
 def name_of(path: Path) -> str:
