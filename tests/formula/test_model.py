@@ -160,11 +160,12 @@ def test_a_family_has_the_likelihood_that_is_written_by_hand(family):
     )
     [observed], start = made.observed_RVs, made.initial_point()
     [f] = made.replace_rvs_by_values([made["bart"]])
-    outputs = made.compile_fn(f, on_unused_input="ignore")(start)
+    own = {name: value for name, value in start.items() if name.startswith("bart")}
+    outputs = made.compile_fn(f, on_unused_input="ignore")(own)
     assert np.ptp(outputs) == 0  # trees of one leaf
     [rows] = made.logp(vars=[observed], sum=False)
     total = made.compile_fn(rows, on_unused_input="ignore")(start).sum()
-    assert total == pytest.approx(by_hand(family, ETA + outputs.flat[0]), rel=1e-8)
+    assert total == pytest.approx(by_hand(family, ETA + outputs.flat[0]), rel=1e-6)
 
 
 def test_weights_multiply_the_log_density():
