@@ -79,9 +79,23 @@ class Terms:
 
     def group_index(self, term, data: pd.DataFrame) -> tuple[np.ndarray, list]:
         """(n,) groups of the rows, and labels of those beyond the training groups."""
-        index, new = term.eval_new_data_group_index(data)
-        labels = [":".join(map(str, g)) if isinstance(g, tuple) else str(g) for g in new]
-        return index, labels
+        columns, codes, sizes = [], [], []
+        for one in term.factor.components:
+            values = one.call.eval(data, one.env) if hasattr(one, "call") else data[one.name]
+            values = np.asarray(
+                values.data if type(values).__name__ == "CategoricalBox" else values
+            )
+            columns.append(values)
+            codes.append(pd.Index(one.levels).get_indexer(values))
+            sizes.append(len(one.levels))
+        known = np.all([code >= 0 for code in codes], axis=0)
+        index = np.full(len(data), -1, dtype=np.int64)
+        index[known] = np.ravel_multi_index([code[known] for code in codes], sizes)
+        labels: dict[str, int] = {}
+        for row in np.flatnonzero(~known):
+            label = ":".join(str(values[row]) for values in columns)
+            index[row] = labels.setdefault(label, int(np.prod(sizes)) + len(labels))
+        return index, list(labels)
 
     # --------------------------------------------------------------------------------- The response
 
