@@ -6,7 +6,8 @@
 `mu = f(X) + a[group] + ...` with five columns and a curved f. Each case is sampled twice from the
 same seeds: as `pm.sample()` assigns steps (`GaussianTerms`), and with `step=[pmt.Hybrid()]`, where
 NUTS has the terms. Integrated autocorrelation times are draws over bulk ESS (ArviZ), in steps;
-those of f and its R-hat are over the first 50 rows. `told` marks a column of X that tells groups apart.
+those of f and its R-hat are over the first 50 rows. `told` marks a column of X that tells groups
+apart.
 """
 
 import argparse

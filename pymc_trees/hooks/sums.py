@@ -2,8 +2,8 @@
 
 In ``f + a[group]`` the data determine the sum. What f gains and a loses leaves the sum unchanged,
 so chains may agree about the sum long before they agree about f, or about a. The expressions are
-found in the graph: the largest that are affine in forests (`targets.affine`) and contain other random
-variables.
+found in the graph: the largest that are affine in forests (`targets.affine`) and contain other
+random variables.
 """
 
 from typing import NamedTuple
