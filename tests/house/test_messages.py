@@ -175,8 +175,8 @@ UNTRIED = {
     "and an sd for which the sum of trees can reach y.…": "inference/test_sharded.py, by a unit "
     "that is too fine; a sane leaf is every other test",
     "vars: … is not a Gaussian vector in the mean of Gaussian rows with a forest, nor a scalar "
-    "that enters only the prior of one. Leave it to pm.sample(), which assigns a step.": "terms/"
-    "test_rows.py::test_what_is_drawn_jointly",
+    "that enters only the prior of vectors that are named too. Leave it to pm.sample(), which "
+    "assigns a step.": "terms/test_rows.py::test_what_is_drawn_jointly",
     "At this point the density of … is 0 or not finite: give an initial value (initvals) inside "
     "its prior.": "terms/test_rows.py::test_a_start_outside_the_prior",
     **dict.fromkeys(

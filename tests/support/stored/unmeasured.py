@@ -59,7 +59,6 @@ NUMBERS: dict[str, dict[str, str]] = {
         "the average, sd 1.5": "a prior",
     },
     "docs/recipes.md": {"simulated with 0.3 and 0.1": "the simulation"},
-    "docs/choosing.md": {"with probability about 0.95": "a prior"},
     "docs/convergence.md": {
         "R-hat below 1.01": "a threshold",
         "only a few rows exceed 1.01": "a threshold",
