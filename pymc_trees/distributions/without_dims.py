@@ -81,7 +81,7 @@ def _lowered(model: pm.Model, variables: list[Variable], everything: list[Variab
             tensors.free_RVs.append(twins[rv])
             transform = _of_tensors(model.rvs_to_transforms[rv], rv, value)
             if is_named(value):
-                value = pt.tensor(value.name, dtype=value.dtype, shape=value.type.shape)
+                value = pt.TensorType(value.dtype, shape=value.type.shape)(value.name)
             tensors.set_initval(twins[rv], _initval(model.rvs_to_initial_values[rv], rv))
         tensors.create_value_var(
             twins[rv], transform=transform, default_transform=None, value_var=value

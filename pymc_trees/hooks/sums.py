@@ -96,7 +96,7 @@ def _sums_in(model, parameters, evaluated) -> list[Sum]:
     stands = {}
     for one in evaluated:
         shape = (one.tree.owner.op.layout.n_rows, one.outputs.type.shape[1])
-        stands[pt.tensor(f"outputs_{one.tree.name}", dtype="float64", shape=shape)] = one
+        stands[pt.TensorType("float64", shape=shape)(f"outputs_{one.tree.name}")] = one
     replaced = {one.outputs: stand for stand, one in stands.items()}
     below = set(ancestors(parameters, blockers=model.basic_RVs))
     inputs = {rv: rv.type(rv.name) for rv in model.basic_RVs if rv in below}

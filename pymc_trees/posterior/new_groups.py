@@ -176,7 +176,7 @@ def _inputs(model: pm.Model, expressions: list[Variable]) -> tuple[list, dict]:
     stands = {}
     for rv in parents:
         shape = tuple(1 if is_one else None for is_one in rv.type.broadcastable)
-        stands[rv] = pt.tensor(rv.name, dtype=rv.dtype, shape=shape)
+        stands[rv] = pt.TensorType(rv.dtype, shape=shape)(rv.name)
     return parents, stands
 
 

@@ -147,7 +147,7 @@ class Ridges:
         for rv in [forest, *self.others]:
             layout, name = rv.owner.op.layout, f"outputs_{rv.name}"
             shape = (layout.n_rows, layout.n_outputs)
-            stand = self._outputs[rv] = pt.tensor(name, dtype="float64", shape=shape)
+            stand = self._outputs[rv] = pt.TensorType("float64", shape=shape)(name)
             places = evaluations(inside, self._stands[rv])
             replaced = {one.outputs: stand for one in places}
             inside = clone_replace(inside, replaced, rebuild_strict=False)
@@ -219,7 +219,7 @@ class Ridges:
     def _stand(self, rv: Variable) -> Variable:
         """An input in place of a variable, with its static shape if it may move."""
         shape = self._shape_of(rv) if self._may_move(rv) else rv.type.shape
-        return pt.tensor(rv.name, dtype=rv.dtype, shape=shape)
+        return pt.TensorType(rv.dtype, shape=shape)(rv.name)
 
     def _shape_of(self, v: Variable) -> tuple[int, ...]:
         if None not in v.type.shape:

@@ -124,9 +124,10 @@ def _read_one(model, forest, term) -> GaussianRows | None:
             if not places or read_graph(model, other).terms != [observed]:
                 continue
             layout = other.owner.op.layout
-            stand = pt.tensor(
-                f"outputs_{other.name}", dtype="float64", shape=(layout.n_rows, layout.n_outputs)
-            )
+            stand = pt.TensorType(
+                "float64",
+                shape=(layout.n_rows, layout.n_outputs),
+            )(f"outputs_{other.name}")
             replaced = clone_replace(
                 expressions, {one.outputs: stand for one in places}, rebuild_strict=False
             )
@@ -147,7 +148,7 @@ def _read_one(model, forest, term) -> GaussianRows | None:
         size = int(np.prod(shapes[rv.name]))
         if n_coefficients + size > MOST_COEFFICIENTS:
             continue
-        natural = pt.tensor(f"natural_{rv.name}", dtype="float64", shape=shapes[rv.name])
+        natural = pt.TensorType("float64", shape=shapes[rv.name])(f"natural_{rv.name}")
         replaced = _replaced(model, rv, natural, expressions)
         if replaced is None:
             continue

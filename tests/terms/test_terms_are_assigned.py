@@ -86,3 +86,17 @@ def test_processes_and_resuming_make_the_same_draws():
     once = pm.sample(model=model, cores=1, **RUN | {"draws": 9})
     first = pm.sample(model=model, cores=2, **RUN)
     assert_same_draws(once, pmt.resume(first, model, draws=3, progressbar=False))
+
+
+@pytest.mark.parametrize("rows", ["normal", "poisson"])
+def test_names_that_look_like_types_of_numbers(rows):
+    """As those of a formula: PyTensor takes the first argument of `tensor` for a dtype, if it can."""
+    with pm.Model(coords={"school": list("abc")}) as model:
+        f = pmt.BART("1,f", X, Y, m=2)
+        eta = f + pm.HalfNormal("1|g_sigma") * pm.Normal("1|g_offset", dims="school")[GROUP]
+        if rows == "normal":
+            pm.Normal("y", eta, 0.5, observed=Y)
+        else:
+            pm.Poisson("y", pm.math.exp(eta), observed=np.round(Y**2))
+    step = "GaussianTerms" if rows == "normal" else "NUTS"
+    assert assigned(model)[step] == {"1|g_offset", "1|g_sigma_log__"}
