@@ -90,7 +90,7 @@ def test_processes_and_resuming_make_the_same_draws():
 
 @pytest.mark.parametrize("rows", ["normal", "poisson"])
 def test_names_that_look_like_types_of_numbers(rows):
-    """As those of a formula: PyTensor takes the first argument of `tensor` for a dtype, if it can."""
+    """As those of a formula: PyTensor takes a name given to `tensor` for a dtype, if it can."""
     with pm.Model(coords={"school": list("abc")}) as model:
         f = pmt.BART("1,f", X, Y, m=2)
         eta = f + pm.HalfNormal("1|g_sigma") * pm.Normal("1|g_offset", dims="school")[GROUP]
