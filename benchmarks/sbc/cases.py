@@ -56,6 +56,28 @@ def logit(n=30, m=5):
     return Case(model, ["mu"], ["alpha", "shift"])
 
 
+def groups(n=30, m=4, logit=False):
+    """Group effects around a forest, drawn with its leaf values."""
+    group, z = np.arange(n) % 5, np.linspace(-1.0, 1.0, n)
+    with pm.Model() as model:
+        y = response(n, whole=logit)
+        room = m * (2 * n - 1)
+        mu = pmt.BART("mu", inputs(n), m=m, leaf=pmt.NormalLeaf(0.1, 0.4), max_nodes=room)
+        tau, level = pm.Gamma("tau", 4, 5), pm.Normal("level", 0, 1)
+        a, b = pm.Normal("a", level, tau, shape=5), pm.Normal("b", 0.2, 0.5)
+        eta = mu + a[group] + b * z
+        if logit:
+            pm.Bernoulli("y", logit_p=eta, observed=y)
+        else:
+            pm.Normal("y", eta, pm.Gamma("sigma", 8, 16), observed=y)
+    return Case(model, ["mu"], ["tau", "level", "a", "b", *([] if logit else ["sigma"])])
+
+
+def groups_logit(n=30, m=4):
+    """The same, of two classes."""
+    return groups(n, m, logit=True)
+
+
 def two_forests(n=25, m=4):
     with pm.Model() as model:
         y = response(n)
@@ -169,6 +191,8 @@ CASES = {
     for one in (
         poisson,
         logit,
+        groups,
+        groups_logit,
         two_forests,
         coefficients,
         monotone_and_soft,

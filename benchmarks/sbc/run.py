@@ -24,7 +24,12 @@ def steps_of(model, seed, move=pmt.CGM):
     seeds = iter(np.random.SeedSequence(seed).spawn(len(model.free_RVs)))
     steps = []
     with model:
-        for rv in model.free_RVs:
+        terms = [rv for rv in model.free_RVs if pmt.GaussianTerms.competence(rv, True) > 0]
+        if terms:
+            rng = np.random.default_rng(next(seeds))
+            steps.append(pmt.GaussianTerms(terms, rng=rng))
+            steps[-1].stop_tuning()
+        for rv in (rv for rv in model.free_RVs if not any(rv is v for v in terms)):
             rng = np.random.default_rng(next(seeds))
             if is_forest(rv):
                 steps.append(move([rv], rng=rng))

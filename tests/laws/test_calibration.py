@@ -27,7 +27,10 @@ def sbc(quick_compile):
 
 @pytest.mark.parametrize(
     "name",
-    tiers(["poisson", "dart", "quantile", "coefficients", "monotone_and_soft"], quick=["quantile"]),
+    tiers(
+        ["poisson", "dart", "quantile", "coefficients", "monotone_and_soft", "groups_logit"],
+        quick=["quantile"],
+    ),
 )
 def test_ranks_are_uniform(sbc, name):
     cases, run = sbc
