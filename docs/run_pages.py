@@ -86,6 +86,8 @@ def shown(code: str, names: dict) -> str:
 
 def draws_pictures(value) -> bool:
     """Whether a value is seen as a picture, and its text says nothing."""
+    if getattr(value, "dtype", None) == object:  # an array of axes
+        value = value.ravel().tolist()
     if isinstance(value, list | tuple) and value:
         return all(map(draws_pictures, value))
     return type(value).__module__.startswith(("matplotlib", "arviz_plots", "pymc_trees.plots"))
