@@ -86,7 +86,7 @@ def shown(code: str, names: dict) -> str:
 
 def draws_pictures(value) -> bool:
     """Whether a value is seen as a picture, and its text says nothing."""
-    if getattr(value, "dtype", None) == object:  # an array of axes
+    if str(getattr(value, "dtype", "")) == "object":  # an array of axes
         value = value.ravel().tolist()
     if isinstance(value, list | tuple) and value:
         return all(map(draws_pictures, value))
