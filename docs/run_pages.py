@@ -124,13 +124,16 @@ def darken(figure) -> None:
         return max(to_rgb(color)) < 0.45 and max(to_rgb(color)) - min(to_rgb(color)) < 0.1
 
     for artist in figure.findobj(lambda one: isinstance(one, Text | Line2D | Spine)):
+        if isinstance(artist, Text) and artist.get_bbox_patch() is not None:
+            continue  # it stands on a ground of its own
         if isinstance(artist, Spine):
             artist.set_edgecolor(LIGHT)
         elif isinstance(artist.get_color(), str | tuple) and dark(artist.get_color()):
             artist.set_color(LIGHT)
     for axes in figure.axes:
         axes.tick_params(which="both", color=LIGHT, labelcolor=LIGHT)
-        if (legend := axes.get_legend()) is not None:
+    for legend in [*figure.legends, *(axes.get_legend() for axes in figure.axes)]:
+        if legend is not None:
             legend.get_frame().set_alpha(0)
 
 
