@@ -123,9 +123,21 @@ def darken(figure) -> None:
     def dark(color) -> bool:
         return max(to_rgb(color)) < 0.45 and max(to_rgb(color)) - min(to_rgb(color)) < 0.1
 
+    figure.canvas.draw()  # so that all have their places
+    boxes = [
+        patch.get_window_extent()
+        for axes in figure.axes
+        for patch in axes.patches
+        if patch.get_alpha() is None and min(to_rgb(patch.get_facecolor())) > 0.7
+    ]
+
+    def has_ground(text) -> bool:
+        x, y = text.get_window_extent().get_points().mean(axis=0)
+        return text.get_bbox_patch() is not None or any(box.contains(x, y) for box in boxes)
+
     for artist in figure.findobj(lambda one: isinstance(one, Text | Line2D | Spine)):
-        if isinstance(artist, Text) and artist.get_bbox_patch() is not None:
-            continue  # it stands on a ground of its own
+        if isinstance(artist, Text) and has_ground(artist):
+            continue
         if isinstance(artist, Spine):
             artist.set_edgecolor(LIGHT)
         elif isinstance(artist.get_color(), str | tuple) and dark(artist.get_color()):
