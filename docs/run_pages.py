@@ -115,6 +115,7 @@ def save_pictures(named: list[str], write: bool, where: str) -> None:
 
 def darken(figure) -> None:
     """Draw in light grey what is black, on no background."""
+    from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.colors import to_rgb
     from matplotlib.lines import Line2D
     from matplotlib.spines import Spine
@@ -124,11 +125,11 @@ def darken(figure) -> None:
         return max(to_rgb(color)) < 0.45 and max(to_rgb(color)) - min(to_rgb(color)) < 0.1
 
     figure.canvas.draw()  # so that all have their places
-    boxes = [
-        patch.get_window_extent()
+    boxes = [  # of nodes of a tree
+        axes.transData.transform_bbox(area.get_datalim(axes.transData))
         for axes in figure.axes
-        for patch in axes.patches
-        if patch.get_alpha() is None and min(to_rgb(patch.get_facecolor())) > 0.7
+        for area in axes.collections
+        if isinstance(area, FillBetweenPolyCollection) and area.get_alpha() in (None, 1.0)
     ]
 
     def has_ground(text) -> bool:
