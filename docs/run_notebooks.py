@@ -1,7 +1,8 @@
 """Run notebooks from top to bottom and store what they show.
 
 `python docs/run_notebooks.py 01_regression` runs a notebook in a kernel of its own. What depends on
-the machine and on what is compiled already is not stored: times, and lines about compilation.
+the machine and on what is compiled already is not stored: times, lines about compilation, and the
+files that warnings come from.
 """
 
 import argparse
@@ -15,6 +16,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 NOT_STORED = re.compile(
     r"^(Compiling .* for later runs\.|\.\.\. .* kernels so far\.)\n", re.MULTILINE
 )
+FILES = re.compile(r"^/\S+\.py:\d+: (?=\w*Warning: )", re.MULTILINE)
 SECONDS = re.compile(r" took \d+ seconds\.")
 
 
@@ -41,7 +43,7 @@ def tidied(outputs):
             streams[output.name] = output
             kept.append(output)
     for output in streams.values():
-        output.text = SECONDS.sub(".", NOT_STORED.sub("", output.text))
+        output.text = FILES.sub("", SECONDS.sub(".", NOT_STORED.sub("", output.text)))
     return [output for output in kept if output.get("text", "some")]
 
 
