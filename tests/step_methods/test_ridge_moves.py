@@ -235,6 +235,33 @@ def test_rows_stay_as_they_are(declare):
     step.step(new)  # as a value of the model
 
 
+@pytest.mark.parametrize("soft_trees", [False, True])
+def test_a_decoded_forest_has_the_same_prior_to_the_bit(soft_trees):
+    """Its nodes have other numbers; draws after `resume` are those of one long run all the same."""
+    rng = np.random.default_rng(5)
+    table = rng.random((40, 2))
+    with pm.Model() as model:
+        front = pmt.SoftBART if soft_trees else pmt.BART
+        f = front(
+            "f", table, m=12, leaf=LEAF, **({"split_prior": np.ones(2)} if soft_trees else {})
+        )
+        pm.Normal("y", f + pm.StudentT("b", nu=4), 0.2, observed=np.sin(9 * table[:, 0]))
+        step = (pmt.SoftCGM if soft_trees else pmt.CGM)()
+    step.setup_chain(rng, 5, 30)
+    point, apart = model.initial_point(), 0
+    for _ in range(30):
+        point, _ = step.step(point)
+        [forest], [state] = step.forests, step.states
+        settings, _ = forest.target.at(point)
+        decoded = forest.load(None, point[forest.value_name], settings)
+        evolved, again = (
+            Lift.of(one.trees, settings, "normal", 0) for one in (state.forest, decoded)
+        )
+        assert (evolved.slope, evolved.precision) == (again.slope, again.precision)
+        apart += not np.array_equal(evolved.values[evolved.at], again.values[again.at])
+    assert soft_trees or apart > 5  # as often are leaves in another order
+
+
 def test_no_move_at_other_data():
     """A direction of the data before is not one of the data now."""
     with pm.Model() as model:

@@ -8,6 +8,7 @@ W = sum_t 1 / L_t and the mean a_t of tree t's leaf values less mu,
     -(delta^2 / 2 + delta sum_t a_t) / (W s^2).
 """
 
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -49,8 +50,9 @@ class Lift(NamedTuple):
         else:
             mean, sd = (v[output] if np.ndim(v) else v for v in settings.leaf[:2])
             precision = np.full(tree.size, sd**-2.0)
-        slope = -np.sum(share * precision * (values[at] - mean))
-        return cls(values, at, share, float(np.sum(share**2 * precision)), float(slope))
+        # rounded once: nodes have other numbers in a forest that was decoded, as by `resume`
+        slope = -fsum(share * precision * (values[at] - mean))
+        return cls(values, at, share, fsum(share**2 * precision), slope)
 
     @classmethod
     def of_normal(cls, trees: Trees, leaf: NormalData) -> "Lift":
