@@ -148,10 +148,7 @@ def model(
     assert caller is not None and caller.f_back is not None
     namespace = {**caller.f_back.f_globals, **caller.f_back.f_locals}
     del caller
-    if not isinstance(data, pd.DataFrame) or len(data) == 0:
-        raise TypeError(
-            f"data must be a pandas.DataFrame with rows, but is a {type(data).__name__}."
-        )
+    check_frame(data)
     kind, link = find_family(family, link)
     parsed = parse(formula, [str(c) for c in data.columns], namespace)
     used = set(parsed.description.var_names)
@@ -184,6 +181,14 @@ def model(
     built = build(made)
     FORMULAS[built] = made
     return built
+
+
+def check_frame(data) -> None:
+    """Make sure that data are a frame with rows."""
+    if not isinstance(data, pd.DataFrame) or len(data) == 0:
+        raise TypeError(
+            f"data must be a pandas.DataFrame with rows, but is a {type(data).__name__}."
+        )
 
 
 def complete_rows(data: pd.DataFrame, used: set[str], dropna: bool) -> pd.DataFrame:
@@ -238,9 +243,7 @@ def build(made: Formula, further: Mapping[str, list] | None = None) -> pm.Model:
             eta.append(offset[:, None] if outputs else offset)
         if not eta:
             raise ValueError("formula has no terms; add an intercept, 1, or a forest.")
-        total = eta[0]
-        for part in eta[1:]:
-            total = total + part
+        total = sum(eta[1:], eta[0])
         if "Intercept_data" in held:
             by = held["Intercept_data"]
             total = total * (by[:, None] if outputs else by)
@@ -339,10 +342,7 @@ def _common(made: Formula, built, held, given, outputs) -> list:
     prior = given.get("Intercept")
     level = declare(name, prior, (pm.Normal, {"mu": middle, "sigma": width}), outputs, k)
     if center:
-        total = shift[0]
-        for one in shift[1:]:
-            total = total + one
-        pm.Deterministic("Intercept", level - total, dims=outputs or None)
+        pm.Deterministic("Intercept", level - sum(shift[1:], shift[0]), dims=outputs or None)
     return [level, *parts]
 
 

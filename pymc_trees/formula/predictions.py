@@ -2,12 +2,18 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_trees.formula.build import FORMULAS, Formula, build, complete_rows, set_rows
+from pymc_trees.formula.build import (
+    FORMULAS,
+    Formula,
+    build,
+    check_frame,
+    complete_rows,
+    set_rows,
+)
 from pymc_trees.posterior.draws import check_draws
 
 
@@ -73,10 +79,11 @@ def predict(idata, model, data, *, random_seed=None, progressbar=True):
     wide = build(made, labels)
     set_rows(made, wide, rows, index)
     posterior = idata["posterior"].to_dataset()
-    posterior = _with_groups(made, wide, posterior, labels, np.random.default_rng(random_seed))
+    # free variables alone: PyMC computes the others anew, and draws effects of further groups
+    free = [rv.name for rv in wide.free_RVs if rv.name in posterior]
     with wide:
         return pm.sample_posterior_predictive(
-            xr.DataTree.from_dict({"posterior": posterior}),
+            xr.DataTree.from_dict({"posterior": posterior[free]}),
             var_names=[made.family.parent, made.response.name],
             predictions=True,
             random_seed=random_seed,
@@ -86,10 +93,7 @@ def predict(idata, model, data, *, random_seed=None, progressbar=True):
 
 def _new_rows(made: Formula, data) -> pd.DataFrame:
     """The rows, checked for the columns that the formula needs of them."""
-    if not isinstance(data, pd.DataFrame) or len(data) == 0:
-        raise TypeError(
-            f"data must be a pandas.DataFrame with rows, but is a {type(data).__name__}."
-        )
+    check_frame(data)
     terms = made.terms
     used = {name for term in terms.description.terms for name in term.var_names}
     for one in terms.forests:
@@ -104,27 +108,3 @@ def _new_rows(made: Formula, data) -> pd.DataFrame:
     if missing:
         raise ValueError(f"data lacks the columns {missing} of the formula: add them.")
     return complete_rows(data, used, dropna=False)
-
-
-def _with_groups(made: Formula, wide: pm.Model, posterior: xr.Dataset, labels, rng) -> xr.Dataset:
-    """Free variables of the draws, with effects of new groups from their population."""
-    found = {rv.name: posterior[rv.name] for rv in wide.free_RVs if rv.name in posterior}
-    for term in made.terms.groups:
-        new = labels[term.factor.name]
-        if not new:
-            continue
-        name, dim = term.name, f"{term.factor.name}__factor_dim"
-        key = f"{name}_offset" if made.noncentered else name
-        old = posterior[key]
-        like = old.isel({dim: [0] * len(new)}).assign_coords({dim: new})
-        drawn = like.copy(data=rng.normal(size=like.shape))
-        if not made.noncentered:
-            drawn = (drawn * posterior[f"{name}_sigma"]).transpose(*like.dims)
-        found[key] = (old, drawn)
-    whole = {
-        key: xr.concat(list(value), dim=str(value[1].dims[2]))
-        if isinstance(value, tuple)
-        else value
-        for key, value in found.items()
-    }
-    return xr.Dataset(whole)  # with coordinates: PyMC draws anew what has others than the model

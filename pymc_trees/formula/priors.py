@@ -50,12 +50,7 @@ class Scales:
         self.intercept = (0.0, 1.5) if self.binary else (self.mean, self.level_sd)
 
     def _coefficients(self, term, X: np.ndarray) -> np.ndarray:
-        sds = X.std(axis=0)
-        if not (sds > 0).all():
-            raise ValueError(
-                f"{term.name} has a column with one value at all rows, which sets no scale for its "
-                "prior; leave the term out of the formula."
-            )
+        sds = _sds(term, X)
         if not self.binary:
             return WIDTH * self.sd / sds
         if all(c.kind == "categoric" for c in term.components):
@@ -68,12 +63,7 @@ class Scales:
         """(e,) scale of the half-normal prior of the sd of each effect of a group."""
         if term.expr.kind == "intercept":
             return np.array([self.level_sd])
-        sds = X.std(axis=0)
-        if not (sds > 0).all():
-            raise ValueError(
-                f"{term.name} has a column with one value at all rows, which sets no scale for its "
-                "prior; leave the term out of the formula."
-            )
+        sds = _sds(term, X)
         return WIDTH * self.sd / sds
 
     def range(self, offset: np.ndarray | None) -> tuple[float, float]:
@@ -105,6 +95,17 @@ class Scales:
         """
         middle, half = self.range(offset)
         return NormalLeaf(middle / m if level else 0.0, half / (k * float(np.sqrt(m)) * divisor))
+
+
+def _sds(term, X: np.ndarray) -> np.ndarray:
+    """Standard deviations of the columns of a term, all of them above 0."""
+    sds = X.std(axis=0)
+    if not (sds > 0).all():
+        raise ValueError(
+            f"{term.name} has a column with one value at all rows, which sets no scale for its "
+            "prior; leave the term out of the formula."
+        )
+    return sds
 
 
 class Given:

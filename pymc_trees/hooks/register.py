@@ -50,10 +50,12 @@ def review_assignment() -> None:
 
 
 def _instantiate(original, model, steps, selected_steps, *, step_kwargs=None, **kwargs):
-    passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
-    terms = selected_steps.get(GaussianTerms, [])
-    able = [] if any(is_forest(rv) for rv in passed) else can_draw(model, terms)
-    selected_steps = _to_nuts(GaussianTerms, selected_steps, able)
+    if GaussianTerms in selected_steps:
+        passed = [model.values_to_rvs[value] for step in steps for value in step.vars]
+        able = []
+        if not any(is_forest(rv) for rv in passed):
+            able = can_draw(model, selected_steps[GaussianTerms])
+        selected_steps = _to_nuts(GaussianTerms, selected_steps, able)
     if step_kwargs is not None and pm.NUTS.name in step_kwargs:
         for step in (NoiseScale, GaussianTerms):
             if pm.NUTS not in selected_steps:

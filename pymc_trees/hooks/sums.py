@@ -271,8 +271,8 @@ def _not_told_apart(one: Sum, whole, loose: dict) -> SamplerWarning:
         f"{one.words} has converged (R-hat up to {whole[0]:.3f}, ESS at least {whole[1]:.0f} over "
         f"rows), but {names} by themselves have not (R-hat up to {r_hats}; ESS from {least:.0f}): "
         "the data do not tell them apart, since what one gains the others lose. Use what depends "
-        "on the sum, such as predictions. To have the parts as well, draw them jointly, "
-        "pm.sample(step=[pymc_trees.Hybrid(), pymc_trees.GaussianTerms()]), or give effects of "
-        "groups the prior pm.ZeroSumNormal.",
+        "on the sum, such as predictions. To have the parts as well, pass no step for the forest: "
+        "pm.sample() draws them jointly where rows are Gaussian (GaussianTerms). Or give effects "
+        "of groups the prior pm.ZeroSumNormal.",
         "warn",
     )

@@ -142,7 +142,7 @@ class NoiseScale(BlockedStep):
     @staticmethod
     def competence(var, has_grad):
         """Best for the scale of the noise around forests."""
-        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        model = pm.Model.get_context(error_if_none=False)
         if model is not None and _noise_of(model, var) is not None:
             return Competence.IDEAL
         return Competence.INCOMPATIBLE

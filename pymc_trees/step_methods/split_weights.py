@@ -144,7 +144,7 @@ class SplitWeights(BlockedStep):
     @staticmethod
     def competence(var, has_grad):
         """Best for the Dirichlet split weights of forests."""
-        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        model = pm.Model.get_context(error_if_none=False)
         if model is not None and _is_split_prior(model, var):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE

@@ -351,16 +351,16 @@ class Ridges:
         return found
 
     def _may_change(self, term: Variable, moved: list[Variable]) -> bool:
+        """Whether the density of a variable that does not move may change."""
         model = self.model
         if not any(term is v for v in model.free_RVs) or is_tree_variable(term):
             return False
         if any(is_tree_variable(v) for v in ancestors(term.owner.inputs)):
             return False
-        if not any(term is v for v in moved):
-            # a transform whose bounds move would move the variable too
-            stays = set(ancestors(model.replace_rvs_by_values([term])))
-            if any(model.rvs_to_values[v] in stays for v in moved):
-                return False
+        # a transform whose bounds move would move the variable too
+        stays = set(ancestors(model.replace_rvs_by_values([term])))
+        if any(model.rvs_to_values[v] in stays for v in moved):
+            return False
         return int(np.prod(self._shape_of(term))) <= MOST_ENTRIES
 
     def _is_small(self, potential: Variable) -> bool:

@@ -211,7 +211,7 @@ class GaussianTerms(BlockedStep):
     @staticmethod
     def competence(var, has_grad):
         """Best for what the class says it takes."""
-        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        model = pm.Model.get_context(error_if_none=False)
         if model is not None:
             rv = counterpart(model, var)
             blocks = read_rows(without_dims(model))

@@ -207,9 +207,9 @@ UNTRIED = {
     "posterior/test_new_groups.py::test_deviations_that_sum_to_zero",
     "… has converged (R-hat up to …, ESS at least … over rows), but … by themselves have not "
     "(R-hat up to …; ESS from …): the data do not tell them apart, since what one gains the others "
-    "lose. Use what depends on the sum, such as predictions. To have the parts as well, draw them "
-    "jointly, pm.sample(step=[pymc_trees.Hybrid(), pymc_trees.GaussianTerms()]), or give effects "
-    "of groups the prior pm.ZeroSumNormal.": "laws/test_gaussian_terms.py",
+    "lose. Use what depends on the sum, such as predictions. To have the parts as well, pass no "
+    "step for the forest: pm.sample() draws them jointly where rows are Gaussian (GaussianTerms). "
+    "Or give effects of groups the prior pm.ZeroSumNormal.": "laws/test_gaussian_terms.py",
     "… is used in another form: use the function that SoftDecisionTree returns.": "of a graph "
     "that no front-end makes",
     "A tree drawn from the prior has more nodes than max_nodes: declare the tree with a larger "

@@ -121,11 +121,10 @@ def _is_data(index: Variable, held) -> bool:
 
 def _is_known(variables: Iterable[Variable]) -> bool:
     """Whether they follow from data and constants, and not from random numbers."""
-    roots = explicit_graph_inputs(list(variables))
     return all(
-        isinstance(v, Constant | SharedVariable) and isinstance(v.type, pt.TensorType)
-        for v in roots
-        if not isinstance(v, Constant)
+        isinstance(v, Constant)
+        or (isinstance(v, SharedVariable) and isinstance(v.type, pt.TensorType))
+        for v in explicit_graph_inputs(list(variables))
     )
 
 
